@@ -99,7 +99,7 @@ func TestRegisteringThenLoggingIn(t *testing.T) {
 		}
 	}
 	if _, err := s.Register(t.Context(), credentials("ANN LEE", "another password")); !errors.Is(err, storage.ErrAccountNameTaken) {
-		t.Errorf("the name, registered again: %v", err)
+		t.Errorf("registering a taken name returned %v, want ErrAccountNameTaken", err)
 	}
 	elsewhere := credentials("Ann Lee", "password of Ann Lee")
 	elsewhere.Tenant = "acme"
@@ -160,7 +160,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		t.Errorf("%d were tried and %d refused", wrong, limited)
 	}
 	if _, is := errors.AsType[*LimitedError](second(s.LogIn(t.Context(), credentials("alice", "password of alice")))); !is {
-		t.Error("the right password passes, which tells that it is right")
+		t.Error("the right password is accepted after too many attempts, which reveals that it is right")
 	}
 	elsewhere := credentials("alice", "password of alice")
 	elsewhere.From = netip.MustParseAddr("2001:db8::1")
@@ -335,7 +335,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	for _, text := range said {
 		for _, secret := range append(secrets, strings.Repeat("s", 8)) {
 			if strings.Contains(text, secret) {
-				t.Errorf("%s tells %s", text, secret)
+				t.Errorf("error %s reveals %s", text, secret)
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	known := second(s.LogIn(t.Context(), credentials("alice", "not her password")))
 	unknown := second(s.LogIn(t.Context(), credentials("nobody", "not her password")))
 	if !errors.Is(known, ErrWrongCredentials) || known.Error() != unknown.Error() {
-		t.Errorf("%v, and for a name that is not known %v", known, unknown)
+		t.Errorf("a wrong password took %v, an unknown name %v", known, unknown)
 	}
 	a, err := s.Store.AccountNamed(t.Context(), storage.DefaultTenant, "alice")
 	must(t, err)

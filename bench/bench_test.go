@@ -92,7 +92,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 		t.Error("before the like:", err)
 	}
 	if newMixer().judge([]byte(after(8, `null`))) == nil {
-		t.Error("a like that nobody has sent is not found")
+		t.Error("a stored like that was never sent is not reported")
 	}
 	p.send(drawn[0].viewer, liked)
 	p.ack(drawn[0].viewer, liked)

@@ -30,7 +30,7 @@ func filled(t *testing.T) (world, *pgxpool.Pool, string) {
 		t.Fatal(err)
 	}
 	if told != w.states {
-		t.Errorf("%d of %d states were told", told, w.states)
+		t.Errorf("%d of %d states were reported", told, w.states)
 	}
 	if after := indexesOf(t, pool); after != indexes {
 		t.Errorf("the indexes are not what they were: %s, before: %s", after, indexes)
@@ -185,7 +185,7 @@ func TestCostsAreForEachRequest(t *testing.T) {
 		t.Errorf("%v microseconds", got)
 	}
 	if len(m.cost("nobody")) != 0 {
-		t.Error("nobody has a cost")
+		t.Error("an unknown process has a cost")
 	}
 	for average, want := range map[string]bool{"0.10 9 9": false, "999.5 0 0": true, "unknown": false} {
 		if loaded(average) != want {

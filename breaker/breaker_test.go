@@ -152,7 +152,7 @@ func TestOnlyATrialCloses(t *testing.T) {
 			t.Error(err)
 		}
 		if len(told) != 2 || told[0] == nil || told[1] != nil || lasted[0] != timeout || lasted[1] < time.Hour {
-			t.Errorf("told %v after %v", told, lasted)
+			t.Errorf("OnChange received %v after %v", told, lasted)
 		}
 	})
 }

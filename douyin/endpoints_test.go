@@ -200,7 +200,7 @@ func TestFeedIsPagedByTime(t *testing.T) {
 		}
 		for _, film := range films {
 			if title := film["title"].(string); !want[title] {
-				t.Errorf("%s is there again", title)
+				t.Errorf("%s is listed twice", title)
 			} else {
 				delete(want, title)
 			}

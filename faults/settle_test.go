@@ -87,7 +87,7 @@ func (s *site) settle(t *testing.T) {
 		t.Errorf("%d states are not what was acknowledged:\n%s", len(missing), some(missing))
 	}
 	if n := s.waiting(t, "dead"); n > 0 {
-		t.Errorf("%d messages were put aside", n)
+		t.Errorf("%d messages were dead-lettered", n)
 	}
 	s.checkCounts(t)
 	s.checkRemarks(t)

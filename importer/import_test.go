@@ -294,7 +294,7 @@ func TestSkippedNamesAreBounded(t *testing.T) {
 		}
 	}
 	if len(result.Skipped) != maxSkipped+1 || sum != 10*maxSkipped {
-		t.Errorf("%d names and %d rows are told of", len(result.Skipped), sum)
+		t.Errorf("%d names and %d rows are reported", len(result.Skipped), sum)
 	}
 }
 

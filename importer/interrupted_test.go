@@ -95,7 +95,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 				}
 				must(t, importLines(t, store, tenant, lines, 40, 5))
 				if got := readsOf(t, store, tenant); got != int64(len(lines)) {
-					t.Errorf("of %d rows at first, died at transaction %d, after it %v: there are %d reads, want %d", first, lives, after, got, len(lines))
+					t.Errorf("started with %d rows, killed at transaction %d, after its commit: %v; %d reads, want %d", first, lives, after, got, len(lines))
 				}
 			}
 		}

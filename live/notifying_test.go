@@ -26,24 +26,24 @@ func TestNotifyingReportsEveryChangeOfCounts(t *testing.T) {
 	_, err := store.Persist(t.Context(), message, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
-		t.Errorf("persisting told of %v", told)
+		t.Errorf("Persist reported %v", told)
 	}
 	told = nil
 	_, _, err = store.EmptyFolder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, "", storage.Time(5), 10, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
-		t.Errorf("emptying a folder told of %v", told)
+		t.Errorf("EmptyFolder reported %v", told)
 	}
 	ignore := func(storage.Difference) error { return nil }
 	_, err = store.Verify(t.Context(), false, ignore)
 	must(t, err)
 	if all != 0 {
-		t.Error("verifying told of a change")
+		t.Error("Verify reported a change")
 	}
 	_, err = store.Verify(t.Context(), true, ignore)
 	must(t, err)
 	if all != 1 {
-		t.Error("repairing told of nothing")
+		t.Error("Verify with repair reported no change")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestMetrics(t *testing.T) {
 	} {
 		value, known := got[name]
 		if !known || value < least {
-			t.Errorf("%s is %v, known: %v", name, value, known)
+			t.Errorf("%s is %v, want at least %v; exported: %v", name, value, least, known)
 		}
 	}
 	if got["ovation_live_watchers"] != 1 || got["ovation_live_read_failures_total"] != 0 {

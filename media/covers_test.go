@@ -77,7 +77,7 @@ func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Vide
 			return got[0], reason
 		}
 	}
-	t.Fatal("it never came true")
+	t.Fatal("condition not met in time")
 	return nil, ""
 }
 
@@ -153,7 +153,7 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	s := covering(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
 	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
 	if _, aside, err := s.store.CoverReason(t.Context(), v.Key()); aside || err != nil {
-		t.Errorf("set aside, for ffmpeg may be installed later: %v", err)
+		t.Errorf("the cover is abandoned, although ffmpeg may be installed later: %v", err)
 	}
 	if !strings.HasPrefix(reason, "ffmpeg is not installed") || v.Covered {
 		t.Errorf("the reason is %q", reason)

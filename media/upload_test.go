@@ -144,7 +144,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	w = httptest.NewRecorder()
 	s.service.Uploads().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", nil))
 	if w.Code != http.StatusUnauthorized {
-		t.Errorf("nobody's upload: %d", w.Code)
+		t.Errorf("an anonymous upload: status %d", w.Code)
 	}
 	s.wantNothing(t, "all of these")
 }

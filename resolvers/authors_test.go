@@ -286,7 +286,7 @@ func TestSubscriptionReportsAuthors(t *testing.T) {
 		s.declare(t, of("1", nil))
 		watch := s.subscribe(t, user, `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { version author { userId } } }`, nil)
 		if got := dig(t, watch.data(t), "author"); got != nil {
-			t.Errorf("at first the author is %v", got)
+			t.Errorf("the initial author is %v", got)
 		}
 		s.declare(t, of("1", "alice"))
 		same(t, dig(t, watch.data(t), "author"), `{"userId": "alice"}`)

@@ -232,7 +232,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	later := alice.watching()
 	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", top)
 	if got := later(); !strings.Contains(string(got.Data), `"kind":"DELETED","cursor"`) || !strings.Contains(string(got.Data), `"author":null`) {
-		t.Errorf("the deletion is told as %s", got.Data)
+		t.Errorf("the event of the deletion is %s", got.Data)
 	}
 	// A stream that was interrupted continues at its cursor.
 	alice.end()

@@ -161,7 +161,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		got := c.next()
 		if !strings.Contains(got, `"type":"error"`) ||
 			!strings.Contains(got, "has 100 root fields") && !strings.Contains(got, "RATE_LIMITED") {
-			t.Fatalf("it heard %s", got)
+			t.Fatalf("the socket received %s", got)
 		}
 		if strings.Contains(got, "root fields") {
 			tooMany++
@@ -182,7 +182,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		}
 		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"rate limit exceeded; try again in `, id)) ||
 			!strings.Contains(got, `"extensions":{"code":"RATE_LIMITED","retryAfter":`) {
-			t.Fatalf("it heard %s", got)
+			t.Fatalf("the socket received %s", got)
 		}
 		return true
 	})

@@ -56,7 +56,7 @@ func TestFaultsShowTheClientNothingButAnID(t *testing.T) {
 			s := start(t, failing(fail))
 			message := s.refused(t, "INTERNAL", "", page)
 			if strings.Contains(message, "secret") || strings.Contains(message, "SELECT") || strings.Contains(message, ".go") {
-				t.Errorf("the client is told %q", message)
+				t.Errorf("the client receives %q", message)
 			}
 			id := message[strings.LastIndex(message, " ")+1:]
 			if log := s.logged(); !strings.Contains(log, id) || !strings.Contains(log, "the secret") {

@@ -60,7 +60,7 @@ func (c *socket) next() string {
 func (c *socket) hears(want string) {
 	c.t.Helper()
 	if got := c.next(); got != want {
-		c.t.Fatalf("it heard %s, want %s", got, want)
+		c.t.Fatalf("the socket received %s, want %s", got, want)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 		`{"type":"complete","id":"2"}`,
 	} {
 		if !strings.Contains(strings.Join(heard, "\n"), want) {
-			t.Errorf("it heard %q without %s", heard, want)
+			t.Errorf("the socket received %q, want %s in it", heard, want)
 		}
 	}
 }

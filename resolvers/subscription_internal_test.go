@@ -81,7 +81,7 @@ func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	context.AfterFunc(ctx, s.watcher.Close)
 	cancel()
 	if got, _ := s.nextOfViewer(ctx); got != nil {
-		t.Errorf("in the end there is %+v", got)
+		t.Errorf("the final event is %+v", got)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
-			t.Errorf("at first it is %+v", got)
+			t.Errorf("the first event is %+v", got)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
@@ -170,7 +170,7 @@ func TestViewerReceivesTheRevertOfAPendingAction(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
-			t.Errorf("at first it is %+v", got)
+			t.Errorf("the first event is %+v", got)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
@@ -214,7 +214,7 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Version != 5 {
-			t.Errorf("at first it is %+v", got)
+			t.Errorf("the first event is %+v", got)
 		}
 		store.version.Store(3)
 		time.AfterFunc(time.Minute, hub.Rewound)

@@ -145,7 +145,7 @@ func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T
 		}
 	}
 	if calls := s.calls.taken(); len(calls) != 0 {
-		t.Errorf("what nobody in particular is told costs %v", calls)
+		t.Errorf("an event of anonymous viewers costs %v", calls)
 	}
 	for n := range 3 {
 		if &texts[0][n][0] != &texts[1][n][0] {
@@ -230,7 +230,7 @@ func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
 		}
 		one.end()
 	}
-	eventually(t, "nobody watches any more", func() bool {
+	eventually(t, "no subscription is left", func() bool {
 		return s.metric(t, "ovation_live_watchers") == 0 && s.metric(t, "ovation_live_subjects") == 0
 	})
 }
@@ -255,7 +255,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", what)
+			t.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 	s.subscribe(t, "", watchOne, nil).data(t) // a short document
 	ask(len(open)-1, "1").data(t)             // a document in use
 	open[0].end()
-	eventually(t, "there is room again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
+	eventually(t, "subscriptions are accepted again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
 	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest is for users
 }
 

@@ -65,7 +65,7 @@ func TestKeyedMutexSkipsCancelledWaiters(t *testing.T) {
 		synctest.Wait()
 		order = slices.DeleteFunc(order, func(i int) bool { return i == 1 || i == 8 })
 		if want := []int{2, 3, 5, 6, 7}; !slices.Equal(order, want) || len(turns.locks) != 0 {
-			t.Errorf("the turns came to %v, want %v; %d are remembered", order, want, len(turns.locks))
+			t.Errorf("the lock was acquired in the order %v, want %v; %d locks are left", order, want, len(turns.locks))
 		}
 		for _, cancel := range hangUp {
 			cancel()

@@ -100,7 +100,7 @@ func TestClearLeavesUnseenReactions(t *testing.T) {
 	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || !got.Changed {
 		t.Errorf("the clear was answered %+v", got)
 	}
-	wantReaction(t, store, "in the end", storage.Dislike)
+	wantReaction(t, store, "finally", storage.Dislike)
 }
 
 // A clear bypasses the queue while an earlier action of the same user is queued: the
@@ -138,7 +138,7 @@ func TestClearPastTheQueueIsConditional(t *testing.T) {
 				if _, err := store.Persist(t.Context(), queued, nil); err != nil {
 					t.Fatal(err)
 				}
-				wantReaction(t, store, "in the end", c.leaves)
+				wantReaction(t, store, "finally", c.leaves)
 			}
 		})
 	}

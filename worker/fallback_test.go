@@ -82,7 +82,7 @@ func TestUnavailableQueueIsNotCalled(t *testing.T) {
 			publish()
 		}
 		if got := asked.Load(); got != 23 {
-			t.Errorf("while it is not known to be unavailable the queue was asked %d times, want 23", got)
+			t.Errorf("the queue was called %d times before its breaker opened, want 23", got)
 		}
 		start := time.Now()
 		for range 100 {
@@ -262,7 +262,7 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if took := time.Since(start); i >= 5 && took != 0 {
-				t.Errorf("with both known to be unavailable it took %v", took)
+				t.Errorf("with both breakers open the call took %v", took)
 			}
 		}
 	})

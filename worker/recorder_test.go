@@ -255,10 +255,10 @@ func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 				if got := <-back; got.err != nil || !got.Changed || got.Known {
 					t.Errorf("the next one was answered %+v", got)
 				}
-				wantReaction(t, store, "in the end", c.leaves)
+				wantReaction(t, store, "finally", c.leaves)
 				// Nothing is in doubt any more.
 				if got := record(t, r, c.next); got.Changed || !got.Known {
-					t.Error("doing it again was published")
+					t.Error("the repeated action was published")
 				}
 			})
 		})
@@ -290,7 +290,7 @@ func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 	if _, err := store.Persist(t.Context(), []storage.Message{lost}, nil); err != nil {
 		t.Fatal(err)
 	}
-	wantReaction(t, store, "in the end", storage.Dislike)
+	wantReaction(t, store, "finally", storage.Dislike)
 	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || got.Changed {
 		t.Errorf("once it has landed the clear was answered %+v", got)
 	}

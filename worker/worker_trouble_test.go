@@ -156,7 +156,7 @@ func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 			t.Fatal(got.err)
 		}
 		if len(told) != 1 || told[0].LikeCount != 1 || told[0].Version != 1 {
-			t.Errorf("told was %+v", told)
+			t.Errorf("published outcomes: %+v", told)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestWorkerReportsThatItIsFailing(t *testing.T) {
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
 		synctest.Wait()
 		if err := w.Failing(); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("while the store is down the worker tells %v", err)
+			t.Errorf("while the store is down, the worker reports %v", err)
 		}
 		down.Store(false)
 		if got := <-answer; got.err != nil {
@@ -187,7 +187,7 @@ func TestWorkerReportsThatItIsFailing(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := w.Failing(); err != nil {
-			t.Errorf("with the store back the worker tells %v", err)
+			t.Errorf("after the store has recovered, the worker reports %v", err)
 		}
 		cancel()
 		if err := <-ran; err != nil {

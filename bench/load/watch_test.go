@@ -30,7 +30,7 @@ func speak(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) s
 func hears(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
 	t.Helper()
 	if _, text, err := conn.Read(ctx); err != nil || string(text) != want {
-		t.Errorf("the server is told %s, %v; want %s", text, err, want)
+		t.Errorf("the server received %s, %v; want %s", text, err, want)
 	}
 }
 

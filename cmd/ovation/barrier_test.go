@@ -42,9 +42,9 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	node := s.start(t, "serve")
 	s.start(t, "work")
 	if _, got := node.aliceDid(t, "like"); got.Liked == nil {
-		t.Errorf("at first: %+v", got)
+		t.Errorf("initially: %+v", got)
 	}
-	eventually(t, "answers are LIVE at first", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
+	eventually(t, "replies are LIVE initially", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
 	for round, lose := range []func(){
 		func() { redis.flush(t) },
 		func() { redis.kill(); redis.start(t) },
@@ -76,7 +76,7 @@ func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
 	}
 	redis.flush(t)
 	eventually(t, "the next epoch begins", func() bool { return s.number(t, watermarks) == 0 })
-	eventually(t, "the node has heard of it", func() bool { return node.shownToAlice(t).Liked == nil })
+	eventually(t, "the node no longer shows the like", func() bool { return node.shownToAlice(t).Liked == nil })
 	if got := node.shownToAlice(t); got.Freshness != "STALE" {
 		t.Errorf("it is forgotten: %+v", got)
 	}
@@ -92,7 +92,7 @@ func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
 		t.Errorf("%d partitions have passed the barrier", passed)
 	}
 	if got := node.shownToAlice(t); got.Liked != nil || got.LikeCount != 0 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got != 0 {
 		t.Errorf("the metric says that something is in doubt since %v", got)

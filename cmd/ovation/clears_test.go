@@ -96,7 +96,7 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 					t.Errorf("the reply to %s shows the reaction %q, want %q", step.mutation, reaction, step.leaves)
 				}
 				if c.unknown && changed != nil {
-					t.Errorf("%s says that changed is %v, which is not known", step.mutation, *changed)
+					t.Errorf("%s returned changed: %v, want null", step.mutation, *changed)
 				}
 			}
 			for _, between := range to {

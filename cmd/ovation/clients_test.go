@@ -72,7 +72,7 @@ func TestClientsOfNpm(t *testing.T) {
 	}
 	watchers.await(6, "LIKE")
 	if !watchers.looked {
-		t.Error("urql was told nothing")
+		t.Error("urql received no event")
 	}
 	for name, connects := range watchers.connects {
 		if connects < 3 {
@@ -114,7 +114,7 @@ func (c *npmClients) await(likes int, liked string) {
 			}
 			c.note(h)
 		case <-deadline:
-			c.t.Fatalf("not all come to know of %d likes: %v", likes, c.last)
+			c.t.Fatalf("not all clients received %d likes: %v", likes, c.last)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (c *npmClients) know(likes int, liked string) bool {
 func (c *npmClients) note(h happening) {
 	c.t.Helper()
 	if len(h.Errors) > 0 {
-		c.t.Errorf("%s is told %v", h.Client, h.Errors)
+		c.t.Errorf("%s received the errors %v", h.Client, h.Errors)
 	}
 	switch h.Is {
 	case "connected":

@@ -107,7 +107,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	}
 
 	back()
-	eventually(t, "comments are possible again", func() bool { _, err := node.says("alice", "again"); return err == nil })
+	eventually(t, "comments are accepted again", func() bool { _, err := node.says("alice", "again"); return err == nil })
 	for i := range round { // what was not acknowledged may have been done
 		_, err := node.says("alice", fmt.Sprint("comment ", i))
 		must(t, err)

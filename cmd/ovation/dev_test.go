@@ -58,7 +58,7 @@ func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 	s := serve(t, emptyData(t), "--metrics-addr=127.0.0.1:0")
 	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
 	if found == nil || found[1] == s.url {
-		t.Fatalf("the banner does not tell of it:\n%s", s.banner)
+		t.Fatalf("the banner does not mention the flag:\n%s", s.banner)
 	}
 	must(t, s.graphQL("alice", `{ viewer { userId } }`, nil))
 	for at, want := range map[string]int{

@@ -230,13 +230,13 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 		last = append(last, one.took[n].Sub(time.Unix(0, acknowledged.Load())))
 	}
 	slices.Sort(last)
-	t.Logf("%d likes in %v, %d subscribers: %d to %d events each; the last came p50 %v, p99 %v, max %v after the last like was acknowledged",
+	t.Logf("%d likes in %v, %d subscribers: %d to %d events each; the last after p50 %v, p99 %v, max %v, from when the last like was acknowledged",
 		total, took, subscribers, least, most, last[len(last)/2], last[len(last)*99/100], last[len(last)-1])
 	if most > int(20*(took+last[len(last)-1]).Seconds())+1 {
-		t.Errorf("somebody is told %d times in %v", most, took)
+		t.Errorf("a subscriber received %d events in %v, more than 20 a second", most, took)
 	}
 	if least < 2 {
-		t.Errorf("somebody is told %d times", least)
+		t.Errorf("a subscriber received only %d events", least)
 	}
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
@@ -329,7 +329,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 		})
 	}
 	told := func(what string, want bool) {
-		eventually(t, "the subscribers of b are told "+what, func() bool {
+		eventually(t, "the subscribers of b receive "+what, func() bool {
 			for i := range live[len(all)/2 : len(all)-2] {
 				if live[len(all)/2+i].Load() != want {
 					return false
@@ -376,10 +376,10 @@ func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	must(t, alice.until(t.Context(), read))
 	must(t, bob.until(t.Context(), read))
 	if alice.last.LikeCount != 1 || alice.last.Liked == nil {
-		t.Errorf("alice is told %+v", alice.last)
+		t.Errorf("alice received %+v", alice.last)
 	}
 	if bob.last.LikeCount != 0 || bob.last.Liked != nil {
-		t.Errorf("bob is told %+v", bob.last)
+		t.Errorf("bob received %+v", bob.last)
 	}
 	s.start(t, "work")
 	counted := func(e event) bool { return e.LikeCount == 1 && e.ReadCount == 1 }

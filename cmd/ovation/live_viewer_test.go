@@ -94,12 +94,12 @@ func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}
 		mine := id >= a.from && id < a.from+actorSubjects
 		switch before := a.last[e.BizID]; {
 		case e.Version < before.Version:
-			return fmt.Errorf("%w: %s is told %+v after %+v", errWrongAnswer, a.name, e, before)
+			return fmt.Errorf("%w: %s received %+v after %+v", errWrongAnswer, a.name, e, before)
 		case !mine && e.own() != own{}:
-			return fmt.Errorf("%w: %s is told %+v, and did nothing to it", errWrongAnswer, a.name, e)
+			return fmt.Errorf("%w: %s received %+v without having acted on it", errWrongAnswer, a.name, e)
 		case mine && e.Freshness == "LIVE":
 			if a.live++; !e.counts(e.own()) {
-				return fmt.Errorf("%w: %s is told %+v, and nobody else has done anything to it", errWrongAnswer, a.name, e)
+				return fmt.Errorf("%w: %s received %+v, but no other user has acted on it", errWrongAnswer, a.name, e)
 			}
 		}
 		a.last[e.BizID] = e
@@ -158,9 +158,9 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
 	must(t, hearing.Wait())
 	for _, one := range actors {
-		t.Logf("%s was told %d times of their own subjects, LIVE", one.name, one.live)
+		t.Logf("%s received %d LIVE events of their own subjects", one.name, one.live)
 		if one.live <= actorSubjects { // the snapshot
-			t.Errorf("%s was told of no change that is LIVE", one.name)
+			t.Errorf("%s received no LIVE event", one.name)
 		}
 	}
 	s.run(t, "verify").wants(t, 0, "0 differences; ")

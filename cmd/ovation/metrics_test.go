@@ -22,7 +22,7 @@ func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 		}
 	}
 	if len(of) < 30 {
-		t.Fatalf("the manual tells of %d metrics only", len(of))
+		t.Fatalf("the manual documents only %d metrics", len(of))
 	}
 	s := newSite(t)
 	node, worker := s.start(t, "serve"), s.start(t, "work")

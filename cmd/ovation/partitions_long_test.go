@@ -139,14 +139,14 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	for _, fan := range fans {
 		likes, reads, unknown = likes+fan.likes, reads+fan.reads, unknown+fan.unknown
 	}
-	t.Logf("%d likes, %d reads, %d reads of which it is not known", likes, reads, unknown)
+	t.Logf("%d likes, %d reads, %d reads with an unknown result", likes, reads, unknown)
 	eventually(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
 	eventually(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
 	if n := f.site.likes(t); n > likes+len(fans) { // each may have one under way
 		t.Errorf("%d likes are stored of %d", n, likes)
 	}
 	if n := f.site.reads(t, "film"); n > reads+unknown {
-		t.Errorf("%d reads are stored of %d, and %d of which it is not known", n, reads, unknown)
+		t.Errorf("%d reads are stored of %d, and %d with an unknown result", n, reads, unknown)
 	}
 	stored := f.site.stored(t)
 	for _, fan := range fans {

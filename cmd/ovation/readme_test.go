@@ -129,7 +129,7 @@ func (s *asked) firstEvent(t *testing.T, query string) string {
 			return event
 		}
 	}
-	t.Fatalf("no event came: %v", lines.Err())
+	t.Fatalf("no event was received: %v", lines.Err())
 	return ""
 }
 

@@ -195,7 +195,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	found := s.run(t, "verify")
 	found.wants(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
 	s.run(t, "verify", "--repair").wants(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
-	eventually(t, "what was dropped is filled anew, and right", func() bool {
+	eventually(t, "the dropped entries are filled again correctly", func() bool {
 		must(t, node.graphQL("alice", seeMovie, &seen))
 		return strings.Contains(s.run(t, "verify").stdout, "0 differences in Redis; ")
 	})
@@ -257,7 +257,7 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	s.withQueues(t, func(channel *amqp091.Channel) error { // which the worker cannot decode
 		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
 	})
-	eventually(t, "it is put aside", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
+	eventually(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
 	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
 	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and stay")
 	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
@@ -291,11 +291,11 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	running.Go(func() {
 		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: quietly}), consumer, func() error { return nil })
 	})
-	eventually(t, "the queue is there again after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
+	eventually(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
 	stop()
 	running.Wait()
 	if n := strings.Count(said.String(), "has lost the queue"); n != 2 {
-		t.Errorf("%d lines tell of two losses:\n%s", n, said)
+		t.Errorf("%d log lines for two losses:\n%s", n, said)
 	}
 }
 

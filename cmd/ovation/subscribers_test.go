@@ -52,7 +52,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 				after := crowd.await(t, i+2).since(began)
 				worst = told{max(worst[0], after[0]), max(worst[1], after[1]), max(worst[2], after[2])}
 			}
-			t.Logf("%d subscribers were told of each of %d likes after: p50 %v, p99 %v, the last %v", n, likes, time.Duration(worst[0]), time.Duration(worst[1]), time.Duration(worst[2]))
+			t.Logf("%d subscribers received each of %d likes after: p50 %v, p99 %v, the last %v", n, likes, time.Duration(worst[0]), time.Duration(worst[1]), time.Duration(worst[2]))
 			if time.Duration(worst[1])-pulse.over() > bound {
 				t.Errorf("p99 is over %v", bound)
 			}

@@ -23,7 +23,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 		t.Helper()
 		for _, text := range want {
 			if _, known := c.Get(ctx, text); !known {
-				t.Errorf("%s: %q is gone", what, text)
+				t.Errorf("%s: %q is not cached", what, text)
 			}
 		}
 		held := 0
@@ -108,7 +108,7 @@ func BenchmarkKnownPage(b *testing.B) {
 	decode(b, manySubjects, &values)
 	for b.Loop() {
 		if _, known := s.limits.cache.Get(b.Context(), query); !known {
-			b.Fatal("not known")
+			b.Fatal("the document is not cached")
 		}
 		if err := s.limits.checkVariables(operation.Operation, values); err != nil {
 			b.Fatal(err)

@@ -85,7 +85,7 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 		}
 	}
 	if coerced < 2_000 || refused < 2_000 || rowed < 20 {
-		t.Errorf("%d coerced, %d of rows, and %d refused: too few to tell", coerced, rowed, refused)
+		t.Errorf("%d coerced, %d of rows, and %d refused: too few for a meaningful test", coerced, rowed, refused)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestCachedDocumentsArePreparedAsByTheExecutor(t *testing.T) {
 	}
 	params := &graphql.RawParams{Query: page, OperationName: "B"}
 	if known, _ := s.limits.prepare(graphql.StartOperationTrace(context.Background()), params); known == nil {
-		t.Error("the executor looks at a known document again")
+		t.Error("the executor validates a cached document again")
 	}
 }
 
@@ -286,7 +286,7 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	}
 	c.Add(t.Context(), "second", second.Doc)
 	if before := made; planned(first) == nil || made == before {
-		t.Error("a document that is gone is remembered")
+		t.Error("an evicted document is still cached")
 	}
 	if len(c.of) != 1 {
 		t.Errorf("%d documents are held", len(c.of))

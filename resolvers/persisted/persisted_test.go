@@ -166,7 +166,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			}
 		}
 		if _, found := m.get(of(500)); found {
-			t.Errorf("%s: what nobody asks for stays", name)
+			t.Errorf("%s: the least recently used document is not evicted", name)
 		}
 	}
 }

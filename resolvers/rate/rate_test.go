@@ -88,7 +88,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 					}
 					time.Sleep(time.Nanosecond)
 					if again := p.Take(units); again > 0 {
-						t.Errorf("%d: after %v it is told to wait %v", units, wait, again)
+						t.Errorf("%d: after waiting %v it has to wait another %v", units, wait, again)
 					}
 				}
 				if n := testutil.ToFloat64(l.limited.WithLabelValues(by)); n != 8 {

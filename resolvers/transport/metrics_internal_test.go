@@ -24,7 +24,7 @@ func TestUnusedNamesAreReplaced(t *testing.T) {
 		label("Feed")
 		time.Sleep(forgetAfter / 2)
 		if got := label("Late"); got != "Late" {
-			t.Errorf("with places that nobody uses a name is %q", got)
+			t.Errorf("with unused names to replace, the label is %q", got)
 		}
 		if got := label("Feed"); got != "Feed" {
 			t.Errorf("a name in use is %q", got)

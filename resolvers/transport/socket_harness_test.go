@@ -199,7 +199,7 @@ func (c *client) hears(messages ...string) {
 	for _, want := range messages {
 		got, err := c.next()
 		if err != nil || got != want {
-			c.tb.Fatalf("it heard %s, %v; want %s", got, err, want)
+			c.tb.Fatalf("the socket received %s, %v; want %s", got, err, want)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func eventually(tb testing.TB, what string, is func() bool) {
 	defer again.Stop()
 	for end := time.Now().Add(deadline); !is(); <-again.C {
 		if time.Now().After(end) {
-			tb.Fatalf("it does not come to this: %s", what)
+			tb.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }
@@ -324,6 +324,6 @@ func tell(tb testing.TB, bizID string, version int64) {
 	select {
 	case told.(chan *storage.Interactive) <- event:
 	case <-time.After(deadline):
-		tb.Fatal("nobody watches", bizID)
+		tb.Fatal("no subscription watches", bizID)
 	}
 }

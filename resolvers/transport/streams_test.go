@@ -22,7 +22,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		c.say(subscribe("1", watching("wait", "1")), subscribe("2", watching("wait", "2")), subscribe("3", watching("wait", "3")))
 		c.hears(`{"type":"error","id":"3","payload":[{"message":"this connection runs 2 operations, the most allowed at the same time; complete one first","extensions":{"code":"LIMIT_EXCEEDED"}}]}`)
 		c.say(`{"type":"complete","id":"1"}`)
-		eventually(t, "there is room again", func() bool {
+		eventually(t, "streams are accepted again", func() bool {
 			c.say(subscribe("4", `{viewer{userId}}`))
 			got, err := c.next()
 			if err == nil && strings.Contains(got, "next") {
@@ -122,7 +122,7 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 	must(t, idle[0].SetDeadline(time.Now().Add(deadline)))
 	said, err := io.ReadAll(idle[0])
 	if err != nil || !strings.HasSuffix(string(said), "\x11\x38Connection initialisation timeout") {
-		t.Errorf("the oldest is told %q, %v", said, err)
+		t.Errorf("the oldest stream received %q, %v", said, err)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestUnansweredPingsCloseTheConnection(t *testing.T) {
 	s.is(t, "ovation_websocket_closes_total lost", 1)
 	said := everything(t, dies)
 	if !strings.Contains(said, "connection_ack") || !strings.Contains(said, "\x89\x011") {
-		t.Errorf("it was told %q", said)
+		t.Errorf("the client received %q", said)
 	}
 	if open := s.value(t, "ovation_streams websocket"); open != 2 {
 		t.Errorf("%v are open", open)
@@ -280,7 +280,7 @@ func TestClosingDoesNotWaitForEver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.streams.Close(ctx); err == nil {
-		t.Error("a query that goes on is not told of")
+		t.Error("a running query is not reported")
 	}
 	tell(t, "late", 1)
 	c.isClosed(websocket.StatusGoingAway, "")

@@ -391,7 +391,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 		}
 	}
 	if !strings.Contains(s.log.String(), "a secret of the house") {
-		t.Error("the log does not tell")
+		t.Error("the log does not contain the panic")
 	}
 	tell(t, "panic", 7)
 	c.hears(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":7}}}}`)

@@ -146,7 +146,7 @@ func TestAKeyThatIsNewIsFetched(t *testing.T) {
 	}
 	before := reads.Load()
 	if !good(second) || reads.Load() != before {
-		t.Error("a known key is not fetched again")
+		t.Error("a known key is fetched again")
 	}
 	set(nil)
 	if good(first) || !good(second) || reads.Load() == before {

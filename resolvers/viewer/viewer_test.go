@@ -194,14 +194,14 @@ func TestInvalidTokenIsRejected(t *testing.T) {
 				t.Fatalf("it is %v", user)
 			}
 			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%q does not tell of %q", err, test.want)
+				t.Errorf("error %q, want one that contains %q", err, test.want)
 			}
 			if user != (storage.User{}) {
-				t.Errorf("with the error comes %v", user)
+				t.Errorf("an error is returned together with %v", user)
 			}
 			for _, private := range []string{string(secret), parts[2]} {
 				if strings.Contains(err.Error(), private) {
-					t.Errorf("%q tells too much", err)
+					t.Errorf("%q reveals too much", err)
 				}
 			}
 		})
@@ -369,7 +369,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 				t.Fatal("it serves")
 			}
 			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pass@") {
-				t.Errorf("%q does not tell of %q", err, test.want)
+				t.Errorf("error %q, want one that contains %q", err, test.want)
 			}
 		})
 	}

@@ -226,7 +226,7 @@ func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 				t.Errorf("%d ids are forgotten within an hour, error %v", n, err)
 			}
 			if n, err := s.Prune(t.Context(), -time.Hour); n != 1 || err != nil {
-				t.Errorf("%d ids are forgotten in the end, error %v", n, err)
+				t.Errorf("%d ids were pruned, error %v", n, err)
 			}
 		})
 	}

@@ -109,7 +109,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 				}
 				for _, part := range []string{password, "s3cr", "et%26word", "et&word"} {
 					if strings.Contains(err.Error(), part) {
-						t.Errorf("it tells the password")
+						t.Errorf("the error reveals the password")
 					}
 				}
 			}

@@ -150,7 +150,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	}()
 	eventually(t, "the second transaction is refused or waits as well", func() bool { return len(second) == 1 || ask[int64](t, at, waitingCommits) == 2 })
 	if len(second) == 0 {
-		t.Error("a second commit hangs, and takes a connection from those who read")
+		t.Error("a second commit hangs, and takes a connection from readers")
 	} else if err := <-second; !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "commits hang") {
 		t.Errorf("a second transaction: %v", err)
 	}

@@ -89,7 +89,7 @@ func TestCommentsOfOneNodeReachAnother(t *testing.T) {
 	must(t, added[0].Err)
 	told := make(chan int64, 1)
 	go func() { told <- take() }()
-	eventually(t, "the other node tells", func() bool { // it may not listen yet
+	eventually(t, "the other node is notified", func() bool { // it may not listen yet
 		bus.Notify([]storage.Subject{movie})
 		return len(told) > 0
 	})
@@ -138,7 +138,7 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the other node tells", func() bool { // it may not listen yet
+	eventually(t, "the other node is notified", func() bool { // it may not listen yet
 		bus.Notify([]storage.Subject{users[0].Subject(), users[1].Subject()})
 		return len(told) == len(users)
 	})

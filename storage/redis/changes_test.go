@@ -107,7 +107,7 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 	var version int64
 	for {
 		if _, err := w.Next(ctx, events); err != nil {
-			t.Fatalf("never told: %s: %v", what, err)
+			t.Fatalf("not notified: %s: %v", what, err)
 		}
 		got := events[0].Interactive
 		if got.Version < version {

@@ -89,7 +89,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	epochIs("where none was begun", 1, false)
 
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: ours})
-	wantLikes(t, "at first", see(t, s, alice, movie), 1, true)
+	wantLikes(t, "initially", see(t, s, alice, movie), 1, true)
 	number := s.epochs.Current().Number
 	same, err := passive(ours)
 	must(t, err)
@@ -109,7 +109,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	must(t, last.Close())
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked != nil {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	server.start()
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	server, before := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: before})
-	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wantLikes(t, "the one before", see(t, s, alice, movie), 1, true)
 	must(t, s.Close())

@@ -65,7 +65,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	if found, _ := compare(false); len(found) > 0 {
 		t.Errorf("after the repair: %+v", found)
 	}
-	eventually(t, "the client has heard of it", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
+	eventually(t, "the client cache is invalidated", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
 	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
 		t.Errorf("%+v", got)
 	}

@@ -71,11 +71,11 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	server.start()
 	got = live(t, s)
 	if got.DislikeCount != 1 || got.Liked == nil {
-		t.Errorf("with Redis again: %+v", got)
+		t.Errorf("after Redis has recovered: %+v", got)
 	}
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	server.start()
 	db.fail.Store(nil)
 	if got := live(t, s); got.LikeCount != 1 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 			t.Errorf("while %s hangs, 30 calls have tried it %d times", c.what, n)
 		}
 		c.end()
-		eventually(t, "all is well again", func() bool { calls(1); return c.part.Healthy() })
+		eventually(t, "the backend is healthy again", func() bool { calls(1); return c.part.Healthy() })
 		live(t, s)
 	}
 }

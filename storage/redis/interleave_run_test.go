@@ -280,7 +280,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 			found = append(found, fmt.Sprintf("in run %d", run))
 		}
 	}
-	t.Logf("%d steps, %d mutations told what they changed", taken, told)
+	t.Logf("%d steps, %d mutations returned what they changed", taken, told)
 	if told == 0 && len(found) == 0 {
 		found = append(found, "no mutation told what it changed")
 	}

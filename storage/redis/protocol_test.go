@@ -25,7 +25,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	one := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: time.Second})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 
 	like := react(alice, movie, storage.Like, 10)
 	if _, where := look(t, one, alice, movie); where != storage.Persisted {
@@ -110,7 +110,7 @@ func TestFillDuringATransactionIsDropped(t *testing.T) {
 func TestFailedPersistLeavesNothing(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
-	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		defer cancel() // the commit fails after the invalidation
@@ -131,7 +131,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db, Guard: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
 	persist(t, db, s, react(bob, movie, storage.Like, 10))
-	wantLikes(t, "at first", see(t, other, alice, movie), 1, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 1, false)
 	persistUntold := func(a storage.Action) {
 		_, err := db.Persist(t.Context(), message(a), func(ctx context.Context, o storage.Outcome) error {
 			if err := s.invalidateFirst(nil)(ctx, o); err != nil {
@@ -143,14 +143,14 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 		must(t, err)
 	}
 	persistUntold(react(alice, movie, storage.Like, 20))
-	wantLikes(t, "to the one who did it", see(t, other, alice, movie), 2, true)
+	wantLikes(t, "to the user who liked it", see(t, other, alice, movie), 2, true)
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
 	if _, where := look(t, other, alice, movie); where != storage.Persisted {
 		t.Errorf("it is %q", where)
 	}
 	eventually(t, "everyone sees it", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
-	wantLikes(t, "in the end", see(t, other, alice, movie), 2, true)
+	wantLikes(t, "finally", see(t, other, alice, movie), 2, true)
 }
 
 func TestInvalidateKeepsQueuedEntries(t *testing.T) {
@@ -174,7 +174,7 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 		t.Errorf("what was rolled back is %q", where)
 	}
 	persist(t, db, s, like)
-	wantLikes(t, "in the end", see(t, s, alice, movie), 2, true)
+	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
 }
 
 // A worker has committed and not published. A viewer who has seen the counts of the
@@ -184,7 +184,7 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	see(t, s, alice, movie)
-	wantLikes(t, "at first", see(t, other, bob, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, bob, movie), 0, false)
 	like := react(alice, movie, storage.Like, 10)
 	_, err := db.Persist(t.Context(), message(like), s.Mark)
 	must(t, err)
@@ -217,7 +217,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 					continue // Redis was too slow, and the database, which lacks these counts, has answered
 				}
 				if err != nil || got[0].Version < seen || got[0].LikeCount != got[0].Version {
-					t.Errorf("after version %d came %+v, %v", seen, got, err)
+					t.Errorf("after version %d, read %+v, %v", seen, got, err)
 					return
 				}
 				seen = got[0].Version
@@ -239,7 +239,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
 	got, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || got.Version < last-10 {
-		t.Errorf("in the end: %+v, %v", got, err)
+		t.Errorf("final result: %+v, %v", got, err)
 	}
 }
 
@@ -409,7 +409,7 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	eventually(t, "the node shows both likes", func() bool { return cached().LikeCount == 2 })
 	before := cached().Version
 	server.command("DEL", worker.countsKey(movie))
-	eventually(t, "the client has heard of it", func() bool { return !cached().Known })
+	eventually(t, "the client cache is invalidated", func() bool { return !cached().Known })
 	readers.Go(func() error {
 		if got, err := ask(); err != nil || got.Version < before {
 			return fmt.Errorf("%+v after version %d: %w", got, before, err)
@@ -431,7 +431,7 @@ func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	see(t, reader, alice, movie) // reads counts from the database, which the node remembers for a while
 	persist(t, db, worker, react(alice, movie, storage.Like, 2))
 	var before storage.Interactive
-	eventually(t, "the node has heard of the second like", func() bool {
+	eventually(t, "the node shows the second like", func() bool {
 		before = see(t, reader, alice, movie)
 		return before.Version > 1
 	})

@@ -24,7 +24,7 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	link := startProxy(t, to.Host)
 	cut = open(t, Options{URL: "redis://" + link.listener.Addr().String(), Database: db, RedisTimeout: short})
 	other = open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	link.gate.Lock()
 	t.Cleanup(sync.OnceFunc(link.gate.Unlock))
 	eventually(t, "Redis is unavailable from it", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
@@ -47,7 +47,7 @@ func wantsToWait(t *testing.T, replied chan struct{}) {
 	t.Helper()
 	select {
 	case <-replied:
-		t.Error("it replies, and nobody else knows")
+		t.Error("it replies before the write is visible to other nodes")
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -127,7 +127,7 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	first := open(t, Options{URL: server.url(), Database: db})
 	slow := &slowPolls{Database: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	must(t, other.epochs.Poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()
@@ -176,7 +176,7 @@ func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	first := open(t, Options{URL: server.url(), Database: back})
 	slow := &slowPolls{Database: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	must(t, other.epochs.Poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()

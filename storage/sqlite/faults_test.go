@@ -212,7 +212,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 				func(scan func(...any) error) error { return scan(&got, &next, &number) })
 		})
 		if err != nil || got != text || next != "next" || number != 7 {
-			t.Errorf("%q came back as %q, %q, %d, error %v", text, got, next, number, err)
+			t.Errorf("%q was returned as %q, %q, %d, error %v", text, got, next, number, err)
 		}
 	})
 }

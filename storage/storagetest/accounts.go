@@ -53,7 +53,7 @@ func accountIDsAreNotReused(w *world) {
 	before, _ := lost.User.AccountID()
 	for i := range 3 {
 		if id, _ := w.register(fmt.Sprint("new ", i)).User.AccountID(); id <= before {
-			w.Errorf("the account %d comes after %d", id, before)
+			w.Errorf("account %d was created after %d, want a higher id", id, before)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func revocationsAreFollowed(w *world) {
 	w.equal("what follows", len(next), 1)
 	w.equal("the user", next[0].User, first[0].User)
 	if next[0].At <= first[0].At {
-		w.Errorf("revoked at %d, then at %d", first[0].At, next[0].At)
+		w.Errorf("revoked at %d and again at %d, want a later time", first[0].At, next[0].At)
 	}
 	_, err = w.s.RevokeTokens(w.Context(), user("nobody"))
 	w.wantError(err, storage.ErrNotFound)
@@ -295,5 +295,5 @@ func erasedAccountsAreNotFound(w *world) {
 	got, err := w.s.Revocations(w.Context(), storage.Revocation{}, 9)
 	w.must(err)
 	w.equal("revocations", got, []storage.Revocation{{User: a.User, Generation: 2, At: 1700000000000000}})
-	w.equal("the name, registered again", w.register("alice").User != a.User, true)
+	w.equal("registering the name again", w.register("alice").User != a.User, true)
 }

@@ -70,7 +70,7 @@ func (m *talked) any() int64 {
 // it.
 func (m *talked) next(of storage.Subject, version int64) int64 {
 	if version <= m.versions[of] {
-		m.Fatalf("version %d comes after %d", version, m.versions[of])
+		m.Fatalf("version %d follows %d, want a higher one", version, m.versions[of])
 	}
 	m.versions[of] = version
 	return version
@@ -143,7 +143,7 @@ func (m *talked) took(c storage.NewComment, got storage.AddedComment) {
 		m.want(got.Err, storage.ErrInvalid)
 	case c.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || got.Comment.Number != m.added[request] {
-			m.Fatalf("%+v again is %+v", c, got)
+			m.Fatalf("repeating %+v returned %+v", c, got)
 		}
 	case c.ParentID != 0 && (parent == nil || parent.Subject != c.Subject || parent.Deleted()):
 		m.want(got.Err, storage.ErrNotFound)

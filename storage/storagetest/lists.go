@@ -324,7 +324,7 @@ func listsContainTheirEntries(w *world) {
 	w.must(err)
 	items, err = w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})
 	w.must(err)
-	w.equal("likers and items in the end", []int{len(likers[0].Entries), len(items[0].Entries)}, []int{0, 0})
+	w.equal("likers and items after all were removed", []int{len(likers[0].Entries), len(items[0].Entries)}, []int{0, 0})
 }
 
 func privateFoldersAreHidden(w *world) {
@@ -348,5 +348,5 @@ func privateFoldersAreHidden(w *world) {
 	w.must(err)
 	_, err = w.s.UpdateFolder(w.Context(), public.Key(), storage.FolderChange{Public: &no}, storage.Time(2))
 	w.must(err)
-	w.equal("the public ones then", names(true), []string{"Private"})
+	w.equal("the public folders afterwards", names(true), []string{"Private"})
 }

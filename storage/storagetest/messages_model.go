@@ -89,7 +89,7 @@ func (m *mailed) took(one storage.NewMessage, got storage.AddedMessage) {
 		}
 	case one.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || *got.Message != m.sent[request] {
-			m.Fatalf("%+v again is %+v", one, got)
+			m.Fatalf("repeating %+v returned %+v", one, got)
 		}
 	default:
 		if got.Err != nil || got.Repeated {

@@ -119,7 +119,7 @@ func (m *modelled) persist() {
 		}
 	}
 	m.equal("skipped", outcome.Skipped, skipped)
-	m.equal("states told", len(outcome.Applied), len(meant))
+	m.equal("states in the outcome", len(outcome.Applied), len(meant))
 	for _, change := range outcome.Applied {
 		was := meant[fmt.Sprint(change.User, change.Subject, change.Kind)]
 		m.equal("the state before", []any{change.OldReaction, change.OldFolderID, change.OldFollowing}, ofKind(&was, change.Kind))

@@ -101,11 +101,11 @@ func (m *modelled) folderKeys() []storage.FolderKey {
 func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
-		m.equal("the state told", []any{change.Reaction, change.FolderID, change.Following}, ofKind(got, change.Kind))
+		m.equal("the state in the outcome", []any{change.Reaction, change.FolderID, change.Following}, ofKind(got, change.Kind))
 		version := map[storage.Kind]int64{
 			storage.KindReaction: got.Reaction.Version(), storage.KindCollection: got.CollectionVersion, storage.KindFollow: got.FollowVersion,
 		}[change.Kind]
-		m.equal("the version told", change.Version, version)
+		m.equal("the version in the outcome", change.Version, version)
 	}
 	for _, c := range outcome.Counts {
 		if c.Version < m.versions[c.Subject] || c.Version == m.versions[c.Subject] && !recalled[c.Subject] {
@@ -113,7 +113,7 @@ func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bo
 		}
 		m.versions[c.Subject] = c.Version
 		c.Version = 0
-		m.equal("the counts told", c.Counts, m.counts(c.Subject))
+		m.equal("the counts in the outcome", c.Counts, m.counts(c.Subject))
 		delete(recalled, c.Subject)
 	}
 	for subject := range recalled {
@@ -160,7 +160,7 @@ func (m *modelled) compare() {
 	}
 	gone, err := s.FoldersOf(ctx, m.gone)
 	m.wantError(err, nil)
-	m.equal("folders that are gone", gone, make([]*storage.Folder, len(m.gone)))
+	m.equal("deleted folders", gone, make([]*storage.Folder, len(m.gone)))
 }
 
 var whole = storage.Page{First: 100}

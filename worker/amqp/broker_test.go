@@ -221,7 +221,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	q := open(t, opts)
 	publish(t, q, 0, "before")
 	b.do(t, fmt.Sprintf(limit, on))
-	eventually(t, "the broker tells of the alarm, once something is published", func() bool {
+	eventually(t, "the broker reports the alarm after a publish", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := q.Publish(ctx, 0, message("beginning"))

@@ -220,7 +220,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 			}
 			for i, d := range fresh {
 				if d.Message().ID != fmt.Sprint(i) || !d.Redelivered() {
-					t.Errorf("message %s, redelivered %v, came as number %d", d.Message().ID, d.Redelivered(), i)
+					t.Errorf("message %s, redelivered %v, was delivered as number %d", d.Message().ID, d.Redelivered(), i)
 				}
 				if err := d.Ack(); err != nil {
 					t.Errorf("ack message %d: %v", i, err)
@@ -240,7 +240,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a message comes back, unless the loss was noticed before", func() bool {
+	eventually(t, "a message is returned, unless the loss was noticed before", func() bool {
 		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.
 		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
 			return false
@@ -251,7 +251,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		_, err := q.Publish(t.Context(), 1, message("lost"))
 		returned := testutil.ToFloat64(opts.Metrics.returns) == 1
 		if returned && !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Publish to a queue that is gone returned %v", err)
+			t.Errorf("Publish to a deleted queue returned %v", err)
 		}
 		return returned
 	})
@@ -307,14 +307,14 @@ func TestKilledWorkersDeadLetterNothing(t *testing.T) {
 	for i := range messages {
 		d := receive(t, deliveries)
 		if d.Message().ID != fmt.Sprint(i) {
-			t.Errorf("message %s came as number %d", d.Message().ID, i)
+			t.Errorf("message %s was delivered as number %d", d.Message().ID, i)
 		}
 		if err := d.Ack(); err != nil {
 			t.Error(err)
 		}
 	}
 	if letters := list(t, openDead(t, opts), 1); len(letters) > 0 {
-		t.Errorf("put aside was %+v", letters[0])
+		t.Errorf("dead letter %+v", letters[0])
 	}
 }
 
@@ -378,6 +378,6 @@ func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := opts.Metrics.unsettled(); n != 0 || opts.Metrics.lag(time.Now()) != 0 {
-		t.Errorf("%d messages are unsettled in the end", n)
+		t.Errorf("%d messages are still unsettled", n)
 	}
 }

@@ -105,12 +105,12 @@ func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 			}
 			for tag := range b.acked {
 				if !acked[tag] {
-					t.Fatalf("%d was acknowledged by nobody", tag)
+					t.Fatalf("delivery %d was acknowledged but never settled", tag)
 				}
 			}
 			for tag := range acked {
 				if !b.acked[tag] {
-					t.Fatalf("the broker was not told of %d", tag)
+					t.Fatalf("delivery %d was settled but not acknowledged", tag)
 				}
 			}
 		}

@@ -107,7 +107,7 @@ func TestMessagesOfALostConsumerKeepTheirOrder(t *testing.T) {
 		for i := range 8 {
 			d := <-deliveries
 			if d.Message().ID != strconv.Itoa(i) || d.Redelivered() != (i < 2) {
-				t.Errorf("message %s, redelivered %v, came as number %d", d.Message().ID, d.Redelivered(), i)
+				t.Errorf("message %s, redelivered %v, was delivered as number %d", d.Message().ID, d.Redelivered(), i)
 			}
 			if err := d.Ack(); err != nil {
 				t.Fatal(err)

@@ -139,21 +139,21 @@ func messagesOfALostConsumerAreRedelivered(t *trial) {
 	second := consume(t)
 	for _, d := range held[1:] {
 		if err := d.Ack(); !errors.Is(err, worker.ErrSettled) {
-			t.Errorf("Ack of a consumer that is gone returned %v, want ErrSettled", err)
+			t.Errorf("Ack of a closed consumer returned %v, want ErrSettled", err)
 		}
 	}
 	back := map[string]bool{}
 	for range n - 1 {
 		d := receive(t, second)
 		if !d.Redelivered() {
-			t.Errorf("message %s came again and is not marked as redelivered", d.Message().ID)
+			t.Errorf("message %s was redelivered without the mark", d.Message().ID)
 		}
 		back[d.Message().ID] = true
 		ack(t, d)
 	}
 	for _, d := range held[1:] {
 		if !back[d.Message().ID] {
-			t.Errorf("message %s did not come again", d.Message().ID)
+			t.Errorf("message %s was not redelivered", d.Message().ID)
 		}
 	}
 	for _, p := range published {
@@ -217,7 +217,7 @@ func redeliveryPrecedesLaterMessages(t *trial) {
 		t.Fatal(err)
 	}
 	if d := receive(t, first); d.Message().ID != given.Message().ID || !d.Redelivered() {
-		t.Errorf("after message %s was given back, %s comes", given.Message().ID, d.Message().ID)
+		t.Errorf("after message %s was requeued, %s was delivered", given.Message().ID, d.Message().ID)
 	}
 	cancel()
 	isClosed(t, first)
@@ -225,7 +225,7 @@ func redeliveryPrecedesLaterMessages(t *trial) {
 	for i := range published {
 		d := receive(t, second)
 		if again := i < t.MaxUnsettled; d.Redelivered() != again {
-			t.Errorf("message %s comes as number %d of %d that come again, redelivered: %v", d.Message().ID, i, t.MaxUnsettled, d.Redelivered())
+			t.Errorf("message %s is number %d of %d redeliveries, marked as redelivered: %v", d.Message().ID, i, t.MaxUnsettled, d.Redelivered())
 		}
 		ack(t, d)
 	}
@@ -253,7 +253,7 @@ func consumerHoldsABoundedNumber(t *trial) {
 	for range more {
 		select {
 		case d := <-deliveries:
-			t.Fatalf("message %s came while %d are unsettled", d.Message().ID, t.MaxUnsettled)
+			t.Fatalf("message %s was delivered while %d are unsettled", d.Message().ID, t.MaxUnsettled)
 		default:
 		}
 		ack(t, held[0])

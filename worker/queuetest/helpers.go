@@ -87,7 +87,7 @@ func receiveFrom(t *trial, first, second <-chan worker.Delivery) (d worker.Deliv
 	case d, open = <-second:
 		from = 2
 	case <-time.After(patience):
-		t.Fatal("no message came")
+		t.Fatal("no message was delivered in time")
 	}
 	if !open {
 		t.Fatalf("the channel of consumer %d is closed", from)
@@ -134,7 +134,7 @@ func nothingElseComes(t *trial, deliveries <-chan worker.Delivery) {
 	last := publish(t, 0, message("last"))
 	d := receive(t, deliveries)
 	if d.Message().ID != "last" {
-		t.Errorf("message %s came though it was settled", d.Message().ID)
+		t.Errorf("message %s was delivered again after it was settled", d.Message().ID)
 	}
 	ack(t, d)
 	last.succeeds(t)

@@ -179,7 +179,7 @@ func rejectedMessageIsDeadLettered(t *trial) {
 	if t.ConfirmsEarly {
 		published.succeeds(t)
 		if got := t.DeadLetters(t.T, t.q, 1); got["bad"] != reason.Error() {
-			t.Errorf("put aside are %v, want bad with its reason", got)
+			t.Errorf("dead letters are %v, want bad with its reason", got)
 		}
 	} else if _, err := published.result(t); !errors.Is(err, worker.ErrRejected) || !errors.Is(err, reason) {
 		t.Errorf("Publish returned %v, want ErrRejected with the reason", err)

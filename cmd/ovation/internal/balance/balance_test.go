@@ -124,7 +124,7 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 		post(t, s, "")
 	}
 	if one.got.Load() != 5 || two.got.Load() != 9 {
-		t.Errorf("then one got %d, two %d", one.got.Load(), two.got.Load())
+		t.Errorf("afterwards node one received %d requests, node two %d", one.got.Load(), two.got.Load())
 	}
 	two.busy.Store(true)
 	becomes(t, b, 0)
@@ -134,7 +134,7 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	one.busy.Store(false)
 	becomes(t, b, 1)
 	if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
-		t.Errorf("with a node again: %d %s", status, answer)
+		t.Errorf("after a node has recovered: %d %s", status, answer)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestARequestSentIsNotRepeated(t *testing.T) {
 			t.Errorf("%d %s", status, answer)
 		}
 		if got := one.got.Load() + two.got.Load(); got != int64(i+1) {
-			t.Errorf("%d requests came to the nodes as %d", i+1, got)
+			t.Errorf("the nodes received %[2]d requests, want %[1]d", i+1, got)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	for _, said := range []string{"ping\n", "pong\n"} {
 		fmt.Fprint(socket, said)
 		if echo, err := answers.ReadString('\n'); err != nil || echo != said {
-			t.Errorf("%q came back as %q: %v", said, echo, err)
+			t.Errorf("%q was returned as %q: %v", said, echo, err)
 		}
 	}
 }
