@@ -158,7 +158,7 @@ func faultsOf(r *load.Result) error {
 	if r.Errors == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d replies were wrong or did not come: %q", r.Errors, r.Requests, r.Faults)
+	return fmt.Errorf("%d of %d replies were wrong or missing: %q", r.Errors, r.Requests, r.Faults)
 }
 
 // ratios returns the ratio of the two rates in each round.

@@ -118,7 +118,7 @@ func (d *day) differs(ctx context.Context) (differs, err error) {
 			}
 		}
 		for one := range stored {
-			return fmt.Errorf("nobody sent the %s of %s by %s", of.what, one.subject, one.user), nil
+			return fmt.Errorf("the %s of %s by %s was never sent", of.what, one.subject, one.user), nil
 		}
 	}
 	for _, of := range []struct {
@@ -182,7 +182,7 @@ func (d *day) text(ctx context.Context) string {
 	for _, line := range d.machine(ctx, series{d.spent[elsewhere].Seconds() / seconds}) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
-	out.WriteString("\n| what people do | times | a second | p50 ms | p99 ms | max ms | wrong |\n|---|---|---|---|---|---|---|\n")
+	out.WriteString("\n| action | times | a second | p50 ms | p99 ms | max ms | wrong |\n|---|---|---|---|---|---|---|\n")
 	d.diary.mu.Lock()
 	defer d.diary.mu.Unlock()
 	total, wrong := int64(0), 0
@@ -192,20 +192,20 @@ func (d *day) text(ctx context.Context) string {
 		fmt.Fprintf(&out, "| %s | %s | %.1f | %s | %d |\n", what, grouped(float64(one.took.TotalCount()), 0), float64(one.took.TotalCount())/seconds, quantiles(one.took), one.wrong)
 	}
 	fmt.Fprintf(&out, "| all | %s | %.1f | | | | %d |\n", grouped(float64(total), 0), float64(total)/seconds, wrong)
-	fmt.Fprintf(&out, "| a message is on the screen of its receiver | %s | %.1f | %s | |\n\n",
+	fmt.Fprintf(&out, "| delivery of a message to its receiver | %s | %.1f | %s | |\n\n",
 		grouped(float64(d.diary.delivered.TotalCount()), 0), float64(d.diary.delivered.TotalCount())/seconds, quantiles(d.diary.delivered))
 	videos := 0
 	for _, v := range d.visitors {
 		videos += v.uploaded.acked
 	}
-	fmt.Fprintf(&out, "- Clips of %d KB: %d published before, %d meanwhile; %d had a cover when the people left.\n", len(d.clip)>>10, dayClips, videos-dayClips, d.covers)
-	out.WriteString("- Processors taken, of all there are:")
+	fmt.Fprintf(&out, "- Clips of %d KB: %d published before the run, %d during it; %d had a cover when the load ended.\n", len(d.clip)>>10, dayClips, videos-dayClips, d.covers)
+	out.WriteString("- Processors used:")
 	for _, name := range slices.Sorted(maps.Keys(d.spent)) {
 		if name != whole {
 			fmt.Fprintf(&out, " %s %.2f", name, d.spent[name].Seconds()/seconds)
 		}
 	}
-	fmt.Fprintf(&out, ".\n- Everybody has received each message once. All that was acknowledged was in Postgres, and the queue empty, %.1f s after the people left; `ovation verify` said: %s\n",
+	fmt.Fprintf(&out, ".\n- Every user received each message once. Every acknowledged action was in Postgres, and the queue empty, %.1f s after the load ended; `ovation verify` reported: %s\n",
 		d.settled.Seconds(), strings.ReplaceAll(d.checked, "\n", "; "))
 	return out.String()
 }

@@ -115,7 +115,7 @@ func (v *visitor) Done(status int, body []byte) error {
 // gone records that the current request was not answered.
 func (v *visitor) gone() {
 	if v.current != nil {
-		v.day.diary.note(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: there was no reply", v.name, v.current.what))
+		v.day.diary.note(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: no reply", v.name, v.current.what))
 		_ = v.current.judge(0, nil) // counts it as failed
 		v.current = nil
 	}

@@ -171,7 +171,7 @@ func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 	g.people.remember(g.had)
 	g.node = g.ours(nil)
 	g.likes, err = g.counted(ctx, &g.node)
-	g.sayf("%s states are there and verified", grouped(float64(of.states), 0))
+	g.sayf("%s states are stored and verified", grouped(float64(of.states), 0))
 	return err
 }
 
@@ -211,7 +211,7 @@ func (g *growth) fresh(ctx context.Context) error {
 		return err
 	}
 	if _, err := g.site.database.Exec(ctx, `UPDATE mirror SET epoch = 1, open = FALSE, changed_at = 0, free_at = 0`); err != nil {
-		return fmt.Errorf("begin anew: %w", err)
+		return fmt.Errorf("restart the node with an empty Redis: %w", err)
 	}
 	node, err := g.site.serve(ctx)
 	if node != nil {

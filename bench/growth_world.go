@@ -97,7 +97,7 @@ SELECT tenant, user_id, sum(likes), 0, sum(collections), 0, 0 FROM (
 func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
 	indexes, err := dropIndexes(ctx, database)
 	if err != nil {
-		return fmt.Errorf("put the indexes aside: %w", err)
+		return fmt.Errorf("drop the indexes: %w", err)
 	}
 	if err := w.fillStates(ctx, database, tell); err != nil {
 		return err

@@ -157,7 +157,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 		}
 		b.sayf("  %s", r.result)
 		if n := b.people.bypassed.Load() - bypassed; n > 0 {
-			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, since the queue did not confirm in time: the machine was not up to it.", n))
+			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, because the queue did not confirm in time: the machine was overloaded.", n))
 		}
 		b.done = append(b.done, &r)
 	}

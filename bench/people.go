@@ -132,7 +132,7 @@ func (b *bench) check(ctx context.Context, s *side) error {
 		user, known := index[of.user]
 		subject, there := p.of[of.subject]
 		if !known || !there {
-			return fmt.Errorf("%s likes %s, which nobody has sent", of.user, of.subject)
+			return fmt.Errorf("%s likes %s, although no such like was sent", of.user, of.subject)
 		}
 		if _, before := b.had.liked[of]; !before {
 			stored[user].add(subject)
@@ -147,7 +147,7 @@ func (b *bench) check(ctx context.Context, s *side) error {
 			return fmt.Errorf("an acknowledged like is not in Postgres: %s of %s", p.names[i], p.subjects.names[subject])
 		}
 		if subject := stored[i].without(p.likes[i].sent); subject >= 0 {
-			return fmt.Errorf("a like is in Postgres that nobody has sent: %s of %s", p.names[i], p.subjects.names[subject])
+			return fmt.Errorf("a like in Postgres was never sent: %s of %s", p.names[i], p.subjects.names[subject])
 		}
 	}
 	return nil

@@ -82,10 +82,10 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	}
 	p99 := time.Duration(told.ValueAtQuantile(99)) * time.Microsecond
 	r.met = p99 < toldP99 && each.bytes <= idleBytes && each.goroutines <= idleGoroutines
-	r.result = fmt.Sprintf("%s of them: told p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each at rest %.1f KB, %.2f goroutines",
+	r.result = fmt.Sprintf("%s of them: delivered p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each idle %.1f KB, %.2f goroutines",
 		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
-	r.notes = append(r.notes, fmt.Sprintf("%d likes, one when all knew of the last. The watchers are anonymous, and part of the load, on the same processors. "+
-		"A request is an event that was told. At rest: what the node's heap holds after a collection (from the goal of the collector, at most) and its stacks.", b.plan.changes))
+	r.notes = append(r.notes, fmt.Sprintf("%d likes, each sent once all watchers had received the one before. The watchers are anonymous and part of the load, on the same processors. "+
+		"A request is a delivered event. Idle: the node's live heap after a garbage collection (an upper bound, from the collector's goal) and its stacks.", b.plan.changes))
 	return nil
 }
 
@@ -227,7 +227,7 @@ func likesIn(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
 	if !found || err != nil || !bytes.Contains(text, []byte(`"freshness":"LIVE"`)) {
-		return 0, fmt.Errorf("it is told %.200s", text)
+		return 0, fmt.Errorf("it received %.200s", text)
 	}
 	return likes, nil
 }
@@ -245,13 +245,13 @@ func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
 			case heard.err != nil:
 				return nil, fmt.Errorf("watcher %d: %w", heard.who, heard.err)
 			case heard.likes > likes || heard.likes < known:
-				return nil, fmt.Errorf("watcher %d is told of %d likes after %d, and there were %d", heard.who, heard.likes, known, likes)
+				return nil, fmt.Errorf("watcher %d received %d likes after %d, and %d were sent", heard.who, heard.likes, known, likes)
 			case heard.likes == likes && known < likes:
 				at = append(at, heard.at)
 			}
 			c.likes[heard.who] = heard.likes
 		case <-late.C:
-			return nil, fmt.Errorf("within %v, %d of %d come to know of %d likes", crowdPatience, len(at), len(c.of), likes)
+			return nil, fmt.Errorf("within %v, %d of %d watchers received %d likes", crowdPatience, len(at), len(c.of), likes)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

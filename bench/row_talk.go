@@ -201,7 +201,7 @@ func commentRow(ctx context.Context, b *bench, r *row) error {
 	r.notes = append(r.notes, "The inserts are those of the same rows into a table with the same indexes, by one connection that commits each batch.")
 	after, err := b.commentsThere(ctx)
 	if err == nil && after != before+acked.Load() {
-		err = fmt.Errorf("%d comments were acknowledged, and there are %d after %d", acked.Load(), after, before)
+		err = fmt.Errorf("%d comments were acknowledged, and %d are stored, %d before", acked.Load(), after, before)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ var rows = slices.Concat(
 		{row{key: "hot", title: "page with a subject that 1,000 users a second like", target: "≥ 80 % of pages without it"}, hotRow},
 		{row{key: "worker", title: "worker into Postgres", target: "≥ 50,000 actions/s"}, workerRow},
 		{row{key: "open", title: "like, open loop at 2,800/s", target: "p99 ≤ 1.5 times that of the floor, no error, seen by others < 100 ms p99, queue empty at the end"}, openRow},
-		{row{key: "live", title: "subscribers of one subject on one node", target: "10,000 of them; a change is told p99 < 250 ms; each at rest ≤ 20 KB, ≤ 3 goroutines"}, liveRow},
+		{row{key: "live", title: "subscribers of one subject on one node", target: "10,000 of them; changes delivered p99 < 250 ms; each idle ≤ 20 KB, ≤ 3 goroutines"}, liveRow},
 		{row{key: "import", title: "bulk import", target: "≥ 100,000 rows/s"}, importRow},
 	},
 )
@@ -198,7 +198,7 @@ func hotRow(ctx context.Context, b *bench, r *row) error {
 		}
 		two[i] = c
 	}
-	r.notes = append(r.notes, fmt.Sprintf("Beside both, %d users a second like one subject. CPU and allocations are those of pages and likes together.", hotRate))
+	r.notes = append(r.notes, fmt.Sprintf("In both cases %d users a second like one subject. CPU and allocations are those of pages and likes together.", hotRate))
 	if err := b.judge(ctx, r, two); err != nil {
 		return err
 	}
