@@ -99,9 +99,9 @@ func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
 		t.Error("the decoy is another kind of hash")
 	}
-	s.hashing.slots <- struct{}{} // no slot is free: both calls wait for one
-	for range cap(s.hashing.slots) - 1 {
-		s.hashing.slots <- struct{}{}
+	s.hashPool.slots <- struct{}{} // no slot is free: both calls wait for one
+	for range cap(s.hashPool.slots) - 1 {
+		s.hashPool.slots <- struct{}{}
 	}
 	for _, name := range []string{"alice", "nobody"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -278,25 +278,25 @@ func TestNumbersAreGrouped(t *testing.T) {
 
 func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	begin := time.Now()
-	says := func(words ...word) *crowd {
-		c := &crowd{of: make([]*load.Watch, 2), heard: make(chan word, len(words)), likes: []int64{-1, -1}}
+	says := func(words ...signal) *crowd {
+		c := &crowd{of: make([]*load.Watch, 2), signals: make(chan signal, len(words)), likes: []int64{-1, -1}}
 		for i, one := range words {
 			one.at = begin.Add(time.Duration(i) * time.Second)
-			c.heard <- one
+			c.signals <- one
 		}
 		return c
 	}
-	c := says(word{who: 0}, word{who: 0}, word{who: 1}, word{who: 1, likes: 1}, word{who: 1, likes: 1}, word{who: 0, likes: 1})
+	c := says(signal{watcher: 0}, signal{watcher: 0}, signal{watcher: 1}, signal{watcher: 1, likes: 1}, signal{watcher: 1, likes: 1}, signal{watcher: 0, likes: 1})
 	for likes, last := range []time.Duration{2 * time.Second, 5 * time.Second} {
 		at, err := c.await(t.Context(), int64(likes))
 		if err != nil || len(at) != 2 || !at[1].Equal(begin.Add(last)) {
 			t.Errorf("%d likes: %v, %v", likes, at, err)
 		}
 	}
-	for name, words := range map[string][]word{
-		"too many":  {{who: 0, likes: 2}},
-		"backwards": {{who: 0, likes: 1}, {who: 0}},
-		"a fault":   {{who: 0, err: errors.New("it is gone")}},
+	for name, words := range map[string][]signal{
+		"too many":  {{watcher: 0, likes: 2}},
+		"backwards": {{watcher: 0, likes: 1}, {watcher: 0}},
+		"a fault":   {{watcher: 0, err: errors.New("it is gone")}},
 	} {
 		if at, err := says(words...).await(t.Context(), 1); err == nil {
 			t.Errorf("%s: %v", name, at)

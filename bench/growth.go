@@ -38,7 +38,7 @@ type growth struct {
 	*bench
 
 	of    []*grown // one for each size
-	redis *held
+	redis *memoryUse
 }
 
 // grown is what was measured at one size.
@@ -165,10 +165,10 @@ func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 	if g.people, err = of.people(g.site.secret); err != nil {
 		return err
 	}
-	if g.had, err = g.site.truthOf(ctx, g.people, g.people.names); err != nil {
+	if g.stored, err = g.site.truthOf(ctx, g.people, g.people.names); err != nil {
 		return err
 	}
-	g.people.remember(g.had)
+	g.people.remember(g.stored)
 	g.node = g.ours(nil)
 	g.likes, err = g.counted(ctx, &g.node)
 	g.sayf("%s states are stored and verified", grouped(float64(of.states), 0))

@@ -76,7 +76,7 @@ func (g *growth) pageText(out *strings.Builder) {
 	for _, of := range g.of {
 		for _, pages := range of.pages {
 			for _, m := range []*measured{pages.cold, pages.warm} {
-				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.title(), pages.size, grouped(float64(pages.different), 0), m.who,
+				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.title(), pages.size, grouped(float64(pages.different), 0), m.name,
 					spread(m.p50, 2), spread(m.p99, 2), spread(m.cost(nodeName), 0), spread(m.cost("redis"), 0), spread(m.cost("postgres"), 0))
 			}
 		}
@@ -137,12 +137,12 @@ func (g *growth) tableText(out *strings.Builder) {
 
 func mb(bytes int64) string { return grouped(float64(bytes)/(1<<20), 1) }
 
-func (h *held) text(out *strings.Builder) {
+func (h *memoryUse) text(out *strings.Builder) {
 	const million, gb = 1e6, 1 << 30
 	fmt.Fprintf(out, "\n## Redis\n\nHow `used_memory` grows with active users and subjects, at %s states.\n\n| what | measured with | bytes each |\n|---|---|---|\n", grouped(float64(h.states), 0))
 	for _, line := range []struct {
 		what string
-		weight
+		itemSize
 	}{
 		{"counts of a subject, cached by one node", h.subject},
 		{"the same subject, cached by one more node", h.known},

@@ -197,7 +197,7 @@ func (w world) people(secret string) (*people, error) {
 	}
 	p.viewers = viewers
 	for i := viewers; i < len(names); i++ {
-		p.likes[i] = deeds{newSet(w.subjects), newSet(w.subjects)}
+		p.likes[i] = userLikes{newSet(w.subjects), newSet(w.subjects)}
 	}
 	return p, nil
 }
@@ -230,7 +230,7 @@ func newCrowd(names []string, subjects *drawer, secret string) (*people, error) 
 		}
 		p.tokens = append(p.tokens, token)
 	}
-	p.likes, p.sent = make([]deeds, len(names)), make([]atomic.Int64, len(subjects.names))
+	p.likes, p.sent = make([]userLikes, len(names)), make([]atomic.Int64, len(subjects.names))
 	return p, nil
 }
 

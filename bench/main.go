@@ -86,7 +86,7 @@ type bench struct {
 	meter    *meter
 	people   *people
 	users    *drawer // draws users of the data
-	had      *truth  // before anything was measured
+	stored   *truth  // before anything was measured
 	likes    int64   // that Ovation counted before anything was measured
 	node     side
 	floor    side
@@ -192,7 +192,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.startAll(ctx); err != nil {
 		return err
 	}
-	if b.had, err = b.site.readTruth(ctx, b.people); err != nil {
+	if b.stored, err = b.site.readTruth(ctx, b.people); err != nil {
 		return err
 	}
 	if b.likes, err = b.counted(ctx, &b.node); err != nil {
@@ -207,7 +207,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	for i := range visits {
 		visits[i] = page{b.people.viewers + i, []int{i % len(b.people.of)}}
 	}
-	return b.warm(ctx, []*side{&b.node}, []*book{b.node.book(b.people, b.had, visits)})
+	return b.warm(ctx, []*side{&b.node}, []*book{b.node.book(b.people, b.stored, visits)})
 }
 
 func (b *bench) startAll(ctx context.Context) error {

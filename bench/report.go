@@ -34,7 +34,7 @@ func (b *bench) report(ctx context.Context) string {
 		strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	for _, r := range b.done {
 		for _, m := range r.of {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.who, spread(m.rate, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.name, spread(m.rate, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
 			for _, name := range names {
 				fmt.Fprintf(&out, " %s |", middle(m.cost(name), 1, 0))
 			}

@@ -28,7 +28,7 @@ const backlogTime = 3 * time.Minute // for the worker to persist the backlog
 // workerRow puts likes into the queue while no worker runs, and applies them to Redis
 // as a node does, then starts a worker.
 func workerRow(ctx context.Context, b *bench, r *row) error {
-	into := &measured{who: "ovation work", shares: map[string]series{}}
+	into := &measured{name: "ovation work", shares: map[string]series{}}
 	r.of = []*measured{into}
 	var before int
 	if err := b.site.database.QueryRow(ctx, `SELECT count(*) FROM user_reaction`).Scan(&before); err != nil {
@@ -174,7 +174,7 @@ func importRow(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return fmt.Errorf("write the data: %w", err)
 	}
-	into := &measured{who: "ovation import", shares: map[string]series{}}
+	into := &measured{name: "ovation import", shares: map[string]series{}}
 	r.of = []*measured{into}
 	for range b.plan.imports {
 		if err := b.importOnce(ctx, path, n, into); err != nil {

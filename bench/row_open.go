@@ -75,7 +75,7 @@ func (b *bench) openLoad(
 	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.plan.warm, warm); err != nil {
 		return nil, 0, err
 	}
-	into := &measured{who: s.name, shares: map[string]series{}, worker: s.worker}
+	into := &measured{name: s.name, shares: map[string]series{}, worker: s.worker}
 	r.of = append(r.of, into)
 	err = b.metered(ctx, s.process, into, func() (int64, error) {
 		probing, enough := context.WithCancel(ctx)

@@ -186,7 +186,7 @@ func commentRow(ctx context.Context, b *bench, r *row) error {
 			}
 			return clients, nil
 		}},
-		{name: "inserts", side: &side{}, instead: func(ctx context.Context, during time.Duration) (n int64, err error) {
+		{name: "inserts", side: &side{}, replacement: func(ctx context.Context, during time.Duration) (n int64, err error) {
 			for end := time.Now().Add(during); err == nil && time.Now().Before(end); n += talkClients {
 				err = b.insertBatch(ctx, inserted)
 				inserted += talkClients

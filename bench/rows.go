@@ -143,7 +143,7 @@ func (b *bench) judge(ctx context.Context, r *row, two [2]contender) error {
 // median of their ratios is at least least.
 func (r *row) judge(of [2]*measured, least float64) {
 	share := ratios(of[0], of[1])
-	r.of, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", percent(share), of[1].who)
+	r.of, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", percent(share), of[1].name)
 }
 
 // atMost adds to the result of a row how many times as much of something Ovation takes
@@ -187,7 +187,7 @@ func hotRow(ctx context.Context, b *bench, r *row) error {
 			}
 			return all.mixers(asked, s, t, hotPages, b.seed, true), nil
 		}
-		c.beside = func(ctx context.Context, round int, during time.Duration) error {
+		c.concurrent = func(ctx context.Context, round int, during time.Duration) error {
 			clients := s.likers(hotClients, b.seed+uint64(round), func(l *liker) { l.hot = subject(round) })
 			random := rand.New(rand.NewPCG(b.seed, uint64(round))) //nolint:gosec // it is meant to be the same each time
 			result, err := load.Open(ctx, s.process.address, clients, hotRate, during, random)

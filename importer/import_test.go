@@ -305,7 +305,7 @@ func TestTiesAreForgottenInBoundedMemory(t *testing.T) {
 		a.Subject.BizID = strconv.Itoa(i)
 		seen.versionOf(&a)
 	}
-	if n := len(seen.young) + len(seen.old); n > 2*(rememberedTies+2) {
+	if n := len(seen.recent) + len(seen.older); n > 2*(rememberedTies+2) {
 		t.Errorf("%d ties are remembered", n)
 	}
 }

@@ -165,7 +165,7 @@ func FuzzRows(f *testing.F) {
 			} else {
 				line = now
 			}
-			b, c := p.blocks[ofActions], p.blocks[ofComments]
+			b, c := p.blocks[actionStream], p.blocks[commentStream]
 			if n := len(b.actions); n > 0 {
 				a := b.action(int32(n - 1))
 				must(t, a.Validate())

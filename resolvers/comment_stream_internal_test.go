@@ -59,7 +59,7 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &talk{comments: comments, text: test.text}
-			r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), worked: func() {}}
+			r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), logSuccess: func() {}}
 			c := r.commentChanges(storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, 0)
 			c.more, c.out = true, make(chan *graph.CommentEvent, 1)
 			s := &subscription{Root: r, plan: plan.NewPlanner(schema, planTable(fieldTable), nil).Plan(operation)}

@@ -107,7 +107,7 @@ type process struct {
 	listener net.Listener
 	registry *prometheus.Registry
 	database *postgres.Store
-	copied   *redis.Store // the database with the copy in Redis in front of it
+	mirrored *redis.Store // the database with the copy in Redis in front of it
 	queue    *amqp.Queue
 }
 
@@ -138,7 +138,7 @@ func (f servicesFlags) begin(p *program, command string, at address, logs level,
 // close closes the queue, then Redis and the database.
 func (s *process) close() error {
 	_ = s.listener.Close() // already closed if serving has begun
-	return errors.Join(s.queue.Close(), s.copied.Close())
+	return errors.Join(s.queue.Close(), s.mirrored.Close())
 }
 
 // complete returns an error unless all services are configured.
@@ -212,7 +212,7 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 	if f.PostgresURL == "" {
 		return f.dataFlag.open(ctx, create)
 	}
-	log := quietly // failures end the command, which reports them
+	log := discardLog // failures end the command, which reports them
 	database, err := f.openPostgres(ctx, log, time.Now)
 	if err != nil {
 		return nil, err

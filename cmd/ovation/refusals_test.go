@@ -214,7 +214,7 @@ func messageOf(id string) storage.Message {
 // putAside dead-letters messages with one like each, for the given reason.
 func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 	t.Helper()
-	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: quietly})
+	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: discardLog})
 	must(t, err)
 	defer queue.Close()
 	deliveries, err := queue.Consume(t.Context())
@@ -289,7 +289,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: quietly}), consumer, func() error { return nil })
+		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: discardLog}), consumer, func() error { return nil })
 	})
 	eventually(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
 	stop()

@@ -288,7 +288,7 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	if before := made; planned(first) == nil || made == before {
 		t.Error("an evicted document is still cached")
 	}
-	if len(c.of) != 1 {
-		t.Errorf("%d documents are held", len(c.of))
+	if len(c.byDocument) != 1 {
+		t.Errorf("%d documents are held", len(c.byDocument))
 	}
 }

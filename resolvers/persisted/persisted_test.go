@@ -85,7 +85,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		t.Errorf("without the extension: %s", got)
 	}
 	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
-		e := a.exec.(*executing)
+		e := a.exec.(*executor)
 		if got := testutil.ToFloat64(e.requests.WithLabelValues(outcome)); got != want {
 			t.Errorf("%v are %s, want %v", got, outcome, want)
 		}
@@ -142,8 +142,8 @@ func TestDocumentsAreBounded(t *testing.T) {
 		for _, text := range m.texts.Values() {
 			documents, bytes = documents+1, bytes+len(text)
 		}
-		if bytes != m.held {
-			t.Errorf("%d bytes are held, %d are counted", bytes, m.held)
+		if bytes != m.totalBytes {
+			t.Errorf("%d bytes are held, %d are counted", bytes, m.totalBytes)
 		}
 		return documents, bytes
 	}
@@ -213,7 +213,7 @@ func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 }
 
 func BenchmarkByHash(b *testing.B) {
-	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*executing)
+	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*executor)
 	sum := sha256.Sum256([]byte(viewerQuery))
 	e.memory.put(key{storage.DefaultTenant, sum}, viewerQuery)
 	extensions := map[string]any{Extension: named(viewerQuery)}

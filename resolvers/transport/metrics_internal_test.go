@@ -20,9 +20,9 @@ func TestUnusedNamesAreReplaced(t *testing.T) {
 		if got := label("Late"); got != other {
 			t.Errorf("with all places taken a name is %q", got)
 		}
-		time.Sleep(forgetAfter / 2)
+		time.Sleep(nameTTL / 2)
 		label("Feed")
-		time.Sleep(forgetAfter / 2)
+		time.Sleep(nameTTL / 2)
 		if got := label("Late"); got != "Late" {
 			t.Errorf("with unused names to replace, the label is %q", got)
 		}

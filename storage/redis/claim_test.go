@@ -51,7 +51,7 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 				t.Errorf("it was said %d times: %q", len(said), said)
 			}
 
-			s.halt() // its process ends; the database stays open
+			s.stopBackground() // its process ends; the database stays open
 			eventually(t, "the other takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
 			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
@@ -101,7 +101,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	}
 	epochIs("after another was refused", number, true)
 
-	s.halt() // all processes have ended
+	s.stopBackground() // all processes have ended
 	last, err := passive(prefix())
 	must(t, err)
 	epochIs("where nobody uses it", number, false)
@@ -119,7 +119,7 @@ func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	s.halt()
+	s.stopBackground()
 	server.kill()
 	server.start()
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db)})

@@ -120,7 +120,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // has cached nothing
-	reader.halt()                                                                         // only the test polls for it
+	reader.stopBackground()                                                               // only the test polls for it
 	must(t, reader.epochs.Poll(t.Context()))
 	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
 		t.Fatal("the epoch is not sure")

@@ -24,7 +24,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	db := &otherClock{Database: openDatabase(t), local: shifted(&by)}
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Now: db.local, Logger: logger})
-	s.halt() // the test polls
+	s.stopBackground() // the test polls
 	for range 3 {
 		must(t, s.epochs.Poll(t.Context()))
 	}

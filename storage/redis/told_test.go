@@ -137,7 +137,7 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	if first.epochs.Active() != nil {
 		t.Fatal("the epoch is open")
 	}
-	if err := first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNotUsed) {
+	if err := first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNoActiveEpoch) {
 		t.Errorf("applied in an epoch that was closed: %v", err)
 	}
 	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)

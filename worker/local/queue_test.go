@@ -77,8 +77,8 @@ func TestAbandonedMessageLeavesTheQueue(t *testing.T) {
 				t.Errorf("Publish returned %v", err)
 			}
 		}
-		if len(q.waiting) != 0 || len(q.space) != 0 {
-			t.Errorf("%d messages and %d places are left behind", len(q.waiting), len(q.space))
+		if len(q.waiting) != 0 || len(q.slots) != 0 {
+			t.Errorf("%d messages and %d places are left behind", len(q.waiting), len(q.slots))
 		}
 	})
 }
