@@ -29,14 +29,14 @@ type belief struct {
 // untouched is the belief about a subject to which nothing was done.
 var untouched = belief{reaction: none, collected: none, followed: none}
 
-// deed is something a client does.
-type deed struct {
+// action is something a client does.
+type action struct {
 	mutation string
 	folder   set // the folder that a collect names
 }
 
 // apply returns the belief after the deed was acknowledged.
-func (b belief) apply(d deed) belief {
+func (b belief) apply(d action) belief {
 	switch d.mutation {
 	case "like":
 		b.reaction = like
@@ -69,7 +69,7 @@ func cleared(s, taken set) set {
 }
 
 // doubt returns the belief after a deed of unknown outcome.
-func (b belief) doubt(d deed) belief {
+func (b belief) doubt(d action) belief {
 	if d.mutation == "read" {
 		b.maybeReads++
 		return b
@@ -133,9 +133,9 @@ func (s *shown) own() counts {
 // notOwn begins the result of lie for a reply that lacks the viewer's last action.
 const notOwn = "not the viewer's own "
 
-// lie returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
+// mismatch returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
 // nobody else acts on the subject, so that its counts are known, too.
-func (b belief) lie(s *shown, alone bool) string {
+func (b belief) mismatch(s *shown, alone bool) string {
 	own, counted := s.own(), s.counts
 	counted.ReadCount = 0
 	switch {

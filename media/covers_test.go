@@ -81,8 +81,8 @@ func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Vide
 	return nil, ""
 }
 
-func isCovered(now *storage.Video, _ string, _ bool) bool { return now.Covered }
-func isAside(_ *storage.Video, _ string, aside bool) bool { return aside }
+func isCovered(now *storage.Video, _ string, _ bool) bool     { return now.Covered }
+func isAbandoned(_ *storage.Video, _ string, aside bool) bool { return aside }
 
 func TestPublishedVideoGetsItsCover(t *testing.T) {
 	tool, picture := picturing(t)
@@ -107,7 +107,7 @@ func TestFailingCoverIsAbandoned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tool := script(t, c.text)
 			s := covering(t, tool)
-			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAside)
+			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAbandoned)
 			if !strings.HasPrefix(reason, c.reason) {
 				t.Errorf("the reason is %q", reason)
 			}
@@ -132,7 +132,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
 	tool.Timeout = 200 * time.Millisecond
 	s := covering(t, tool)
-	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAside)
+	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAbandoned)
 	found := regexp.MustCompile(`^ffmpeg was killed: it took longer than 200ms: child (\d+)$`).FindStringSubmatch(reason)
 	if found == nil {
 		t.Fatalf("the reason is %q", reason)

@@ -177,7 +177,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		c.asks(strconv.Itoa(id), aliased(10), nil)
 		got := c.next()
 		if strings.Contains(got, `"type":"next"`) {
-			c.hears(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
+			c.receives(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
 			return false
 		}
 		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"rate limit exceeded; try again in `, id)) ||
@@ -187,7 +187,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		return true
 	})
 	c.say(`{"type":"ping"}`) // the socket stays open
-	c.hears(`{"type":"pong"}`)
+	c.receives(`{"type":"pong"}`)
 	s.connect(t, "bob").asks("1", aliased(10), nil)
 	s.ok(t, "alice", aliased(10)) // not over the socket
 }

@@ -196,7 +196,7 @@ func (confirming) Publish(context.Context, int, storage.Message) (storage.Durabi
 func TestBarriersWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 0
-		queue := &away{Publisher: newQueue(t), fail: func() bool { failures++; return failures <= 5 }}
+		queue := &unavailable{Publisher: newQueue(t), fail: func() bool { failures++; return failures <= 5 }}
 		barriers := worker.NewBarriers(queue, func() int64 { return 1 }, worker.Options{Logger: quiet})
 		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 		defer stop()
@@ -207,14 +207,14 @@ func TestBarriersWaitForTheQueue(t *testing.T) {
 	})
 }
 
-type away struct {
+type unavailable struct {
 	worker.Publisher
 
 	fail      func() bool
 	published int
 }
 
-func (a *away) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
+func (a *unavailable) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
 	if a.fail() {
 		return "", errors.Join(errBroken, storage.ErrUnavailable)
 	}

@@ -38,13 +38,13 @@ func TestClearsAreConditional(t *testing.T) {
 		"not sure":    func() (storage.Durability, error) { return "", nil },
 		"unavailable": func() (storage.Durability, error) { return "", storage.ErrUnavailable },
 	} {
-		for way, away := range map[string]bool{"through the queue": false, "past the queue": true} {
+		for way, unavailable := range map[string]bool{"through the queue": false, "past the queue": true} {
 			t.Run(name+", "+way, func(t *testing.T) {
 				store, queue := openStore(t), newQueue(t)
 				mirror := &spy{Mirror: local.Mirror{Reader: store}, get: look}
 				startWorker(t, queue, store, mirror, worker.Options{})
 				var publisher worker.Publisher = queue
-				if away {
+				if unavailable {
 					unreachable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 					publisher = newFallback(unreachable, store, worker.FallbackOptions{})
 				}

@@ -31,7 +31,7 @@ func newFallback(queue worker.Publisher, store storage.Persister, opts worker.Fa
 
 func TestUnavailableQueueIsBypassed(t *testing.T) {
 	store := openStore(t)
-	away := func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable }
+	unavailable := func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable }
 	stuck := func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
@@ -40,7 +40,7 @@ func TestUnavailableQueueIsBypassed(t *testing.T) {
 		_, err := store.Persist(ctx, []storage.Message{m}, nil) // by a worker, while the confirm is lost
 		return "", errors.Join(storage.ErrUnavailable, err)
 	}
-	for i, queue := range []publishFunc{away, stuck, halfway} {
+	for i, queue := range []publishFunc{unavailable, stuck, halfway} {
 		f := newFallback(queue, store, worker.FallbackOptions{PublishTimeout: 10 * time.Millisecond})
 		r := newRecorder(t, f, local.Mirror{Reader: store}, worker.RecorderOptions{})
 		got := record(t, r, react(user(i), movie, storage.Like))
@@ -103,13 +103,13 @@ func TestUnavailableQueueIsNotCalled(t *testing.T) {
 func TestTrialsAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
-		away := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
+		unavailable := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
 			start := time.Now()
 			<-ctx.Done()
 			waits = append(waits, time.Since(start))
 			return "", ctx.Err()
 		})
-		f := newFallback(away, openStore(t), worker.FallbackOptions{})
+		f := newFallback(unavailable, openStore(t), worker.FallbackOptions{})
 		for i := range 6 {
 			if _, err := f.Publish(t.Context(), 0, message(i)); err != nil {
 				t.Error(err)
@@ -151,7 +151,7 @@ func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 // A slow database persists what the queue does not accept, even after it failed once.
 func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		n := 0
 		slow := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
 			if n++; n <= 2 {
@@ -164,7 +164,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 				return ctx.Err()
 			}
 		}}
-		f := newFallback(away, slow, worker.FallbackOptions{})
+		f := newFallback(unavailable, slow, worker.FallbackOptions{})
 		if _, err := f.Publish(t.Context(), 0, message(0)); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("the error is %v", err)
 		}
@@ -177,7 +177,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 }
 
 func TestOneStallOfThePersisterFailsNoCall(t *testing.T) {
-	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+	unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	n := 0
 	stalls := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
 		if n++; n == 1 {
@@ -185,7 +185,7 @@ func TestOneStallOfThePersisterFailsNoCall(t *testing.T) {
 		}
 		return nil
 	}}
-	f := newFallback(away, stalls, worker.FallbackOptions{})
+	f := newFallback(unavailable, stalls, worker.FallbackOptions{})
 	if got, err := f.Publish(t.Context(), 0, message(1)); got != storage.Persisted || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -194,13 +194,13 @@ func TestOneStallOfThePersisterFailsNoCall(t *testing.T) {
 // A commit that hangs does not delay its caller. Close waits for it, but not forever.
 func TestHangingCommitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		store := openStore(t)
 		hangs := &hooks{Persister: store, after: func() error {
 			time.Sleep(time.Minute) // no time at all in a bubble; no context ends it
 			return nil
 		}}
-		f := newFallback(away, hangs, worker.FallbackOptions{})
+		f := newFallback(unavailable, hangs, worker.FallbackOptions{})
 		start := time.Now()
 		_, err := f.Publish(t.Context(), 0, message(1))
 		if took := time.Since(start); !errors.Is(err, storage.ErrUnavailable) || took != 5*time.Second {
@@ -282,9 +282,9 @@ func TestOnlyAnUnavailableQueueIsBypassed(t *testing.T) {
 }
 
 func TestInvalidMessagesAreRejectedWithoutTheQueue(t *testing.T) {
-	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+	unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error { return errBroken }}
-	_, err := newFallback(away, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))
+	_, err := newFallback(unavailable, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))
 	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
 		t.Errorf("the error is %v", err)
 	}

@@ -260,7 +260,7 @@ func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 2)
 		var steps []string
-		away := 3 // calls of Invalidate that still fail
+		unavailable := 3 // calls of Invalidate that still fail
 		mirror := &spy{
 			Mirror: local.Mirror{Reader: store},
 			mark: func(o storage.Outcome) error {
@@ -268,7 +268,7 @@ func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 				return nil
 			},
 			invalidate: func(a []storage.Action) error {
-				if away--; away >= 0 {
+				if unavailable--; unavailable >= 0 {
 					return errBroken
 				}
 				steps = append(steps, "forget "+strconv.Itoa(len(a)))

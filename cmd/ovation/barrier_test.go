@@ -21,8 +21,8 @@ func (s *server) shownToAlice(t *testing.T) reply {
 	return got.Interactive
 }
 
-// aliceDid makes alice like a video, or take the like back.
-func (s *server) aliceDid(t *testing.T, mutation string) (durability string, shows reply) {
+// aliceActs makes alice like a video, or take the like back.
+func (s *server) aliceActs(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {
 		Did struct {
@@ -41,7 +41,7 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
 	s.start(t, "work")
-	if _, got := node.aliceDid(t, "like"); got.Liked == nil {
+	if _, got := node.aliceActs(t, "like"); got.Liked == nil {
 		t.Errorf("initially: %+v", got)
 	}
 	eventually(t, "replies are LIVE initially", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
@@ -71,7 +71,7 @@ func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
-	if durability, got := node.aliceDid(t, "like"); durability != "QUEUED" || got.Liked == nil {
+	if durability, got := node.aliceActs(t, "like"); durability != "QUEUED" || got.Liked == nil {
 		t.Errorf("the like: %s, %+v", durability, got)
 	}
 	redis.flush(t)
@@ -83,7 +83,7 @@ func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got == 0 {
 		t.Error("the metric says that nothing is in doubt")
 	}
-	if durability, _ := node.aliceDid(t, "unlike"); durability != "QUEUED" {
+	if durability, _ := node.aliceActs(t, "unlike"); durability != "QUEUED" {
 		t.Errorf("the unlike is %s", durability)
 	}
 	s.start(t, "work")

@@ -36,12 +36,12 @@ func isUnavailable(err error) bool {
 
 func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	databaseAway(t, patience)
+	databaseUnavailable(t, patience)
 }
 
-// databaseAway checks that, while the database is unavailable, comments are refused within
+// databaseUnavailable checks that, while the database is unavailable, comments are refused within
 // bound or, until the breakers open, within that and the timeout of a transaction.
-func databaseAway(t *testing.T, bound time.Duration) {
+func databaseUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){
 		"refused": func(_ *testing.T, between *proxy) func() {

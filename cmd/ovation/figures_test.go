@@ -25,7 +25,7 @@ func TestFigureSubscribersAreCheapAndNotifiedSoon(t *testing.T) {
 }
 
 func TestFigureCommentsAreRefusedSoonWithoutTheDatabase(t *testing.T) {
-	databaseAway(t, 500*time.Millisecond)
+	databaseUnavailable(t, 500*time.Millisecond)
 }
 
-func TestFigureLikesAreQuickWithoutTheQueue(t *testing.T) { queueAway(t, 500*time.Millisecond) }
+func TestFigureLikesAreQuickWithoutTheQueue(t *testing.T) { queueUnavailable(t, 500*time.Millisecond) }

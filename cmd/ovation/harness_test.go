@@ -26,7 +26,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(crowdVariable); what != "" {
-		os.Exit(beCrowd(what))
+		os.Exit(runCrowd(what))
 	}
 	os.Exit(buildAndTest(m))
 }

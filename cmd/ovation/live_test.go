@@ -136,7 +136,7 @@ func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 	return nil
 }
 
-func nobodies(n int) []string { return make([]string, n) }
+func anonymousUsers(n int) []string { return make([]string, n) }
 
 // TestLiveLikesAreSeenOnOtherNodes likes on one node, and checks that subscribers of
 // another node see the likes.
@@ -185,7 +185,7 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	all := watchers(t, b, nobodies(subscribers-20)...)
+	all := watchers(t, b, anonymousUsers(subscribers-20)...)
 	for i := range 20 { // viewers of their own
 		all = append(all, watchers(t, b, fmt.Sprintf("viewer-%d", i))...)
 	}
@@ -292,7 +292,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	s.start(t, "work")
 	var all []*follower // of a, then of b; the last two of each are viewers
 	for _, node := range []*server{a, b} {
-		all = append(all, watchers(t, node, append(nobodies(20), "viewer-1", "viewer-2")...)...)
+		all = append(all, watchers(t, node, append(anonymousUsers(20), "viewer-1", "viewer-2")...)...)
 	}
 	var watching, liking sync.WaitGroup
 	var total atomic.Int64

@@ -14,8 +14,8 @@ import (
 // actorSubjects is how many subjects each actor does something to.
 const actorSubjects = 50
 
-// toldSubject is a subject as an event tells it to a viewer.
-type toldSubject struct {
+// subjectEvent is a subject as an event tells it to a viewer.
+type subjectEvent struct {
 	BizID        string
 	Version      int64
 	Freshness    string
@@ -33,7 +33,7 @@ type own struct {
 }
 
 // own is what the viewer of the event did.
-func (e toldSubject) own() (did own) {
+func (e subjectEvent) own() (did own) {
 	if did.collected = e.Collected != nil; e.Liked != nil {
 		did.reaction = e.Liked.Reaction
 	}
@@ -41,7 +41,7 @@ func (e toldSubject) own() (did own) {
 }
 
 // counts reports whether the counts are those of what one user did, and nobody else.
-func (e toldSubject) counts(did own) bool {
+func (e subjectEvent) counts(did own) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
 
@@ -51,7 +51,7 @@ type actor struct {
 	from int // the first of their subjects
 	conn *websocket.Conn
 	did  [actorSubjects]own
-	last map[string]toldSubject
+	last map[string]subjectEvent
 	live int // events of their own subjects that were LIVE
 }
 
@@ -82,7 +82,7 @@ func (a *actor) act(through *server, n int, random *rand.Rand) error {
 // hear checks every event, until the events have reported everything that the actors did.
 func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
 	for !isClosed(ended) || !a.knows(actors) {
-		var got struct{ InteractiveChanged toldSubject }
+		var got struct{ InteractiveChanged subjectEvent }
 		if err := nextOn(ctx, a.conn, &got); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -143,7 +143,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 		})
 		must(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
-		actors = append(actors, &actor{name: name, from: i * actorSubjects, conn: conn, last: map[string]toldSubject{}})
+		actors = append(actors, &actor{name: name, from: i * actorSubjects, conn: conn, last: map[string]subjectEvent{}})
 	}
 	ended := make(chan struct{})
 	hearing, ctx := errgroup.WithContext(t.Context())

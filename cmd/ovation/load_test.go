@@ -33,7 +33,7 @@ type clicker struct {
 	known   [loadSubjects]clicked
 	maybe   clicked
 	subject int // of maybe, -1 for none
-	said    [loadSubjects]*saying
+	said    [loadSubjects]*pendingComment
 }
 
 // clicked is what a user did to a subject.

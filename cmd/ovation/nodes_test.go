@@ -240,11 +240,11 @@ func (p *proxy) set(down bool) {
 
 func TestLikesArePersistedWithoutTheQueue(t *testing.T) {
 	t.Parallel()
-	queueAway(t, patience)
+	queueUnavailable(t, patience)
 }
 
-// queueAway bounds how long a like may take once the breaker is open.
-func queueAway(t *testing.T, bound time.Duration) {
+// queueUnavailable bounds how long a like may take once the breaker is open.
+func queueUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
 	s.start(t, "work")

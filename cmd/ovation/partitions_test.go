@@ -5,7 +5,7 @@ import "testing"
 func TestDeadLettersSurviveAChangeOfPartitions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.putAside(t, "nobody knows why", "one", "two")
+	s.deadLetter(t, "nobody knows why", "one", "two")
 	s.run(t, "partitions", "6").wants(t, 0, "There are 6 partitions now")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two")
 	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "the queues do not have 4 partitions: use 6")

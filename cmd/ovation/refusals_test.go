@@ -211,8 +211,8 @@ func messageOf(id string) storage.Message {
 	}}}
 }
 
-// putAside dead-letters messages with one like each, for the given reason.
-func (s *site) putAside(t *testing.T, reason string, ids ...string) {
+// deadLetter dead-letters messages with one like each, for the given reason.
+func (s *site) deadLetter(t *testing.T, reason string, ids ...string) {
 	t.Helper()
 	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: discardLog})
 	must(t, err)
@@ -230,9 +230,9 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.run(t, "dead", "list").wants(t, exitFailed, "the broker has no queue "+s.prefix+".dead")
-	s.putAside(t, "the disk burns") // nothing yet
+	s.deadLetter(t, "the disk burns") // nothing yet
 	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
-	s.putAside(t, "the disk burns", "one", "two", "three")
+	s.deadLetter(t, "the disk burns", "one", "two", "three")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
 	s.run(t, "dead", "list", "--limit=2").wants(t, 0, "one", "two", "There are more")
 	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant "default", user "alice", video "movie": like`)
@@ -243,7 +243,7 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	alone.variables = maps.Clone(s.variables)
 	delete(alone.variables, "OVATION_REDIS_URL")
 	alone.run(t, "dead", "drop", "three").wants(t, 0, "1 message dropped", "with OVATION_POSTGRES_URL and OVATION_REDIS_URL set")
-	s.putAside(t, "the disk burns", "three")
+	s.deadLetter(t, "the disk burns", "three")
 	s.run(t, "dead", "drop", "two").wants(t, 0, "1 message dropped")
 	s.run(t, "dead", "show", "two").wants(t, exitFailed, "there is no dead letter two")
 

@@ -154,9 +154,9 @@ func (c *crowd) await(tb testing.TB, likes int) told {
 // there are, and who.
 const crowdVariable = "OVATION_TEST_CROWD"
 
-// beCrowd subscribes many times. For each number of likes, it prints when the subscribers
+// runCrowd subscribes many times. For each number of likes, it prints when the subscribers
 // have received it. It ends with its input.
-func beCrowd(what string) int {
+func runCrowd(what string) int {
 	var addr, who string
 	var n int
 	if _, err := fmt.Sscan(what, &addr, &n, &who); err != nil {
@@ -176,7 +176,7 @@ func beCrowd(what string) int {
 		if err != nil {
 			panic(err)
 		}
-		go tellLikes(watch, known)
+		go reportLikes(watch, known)
 	}
 	when := map[int64][]int64{}
 	for one := range known {
@@ -193,8 +193,8 @@ func beCrowd(what string) int {
 const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount liked{reaction} collected{id} likeCount}}",` +
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 
-// tellLikes passes on how many likes one of the crowd comes to know of.
-func tellLikes(watch *benchload.Watch, known chan<- [2]int64) {
+// reportLikes passes on how many likes one of the crowd comes to know of.
+func reportLikes(watch *benchload.Watch, known chan<- [2]int64) {
 	for {
 		text, err := watch.Next()
 		if err != nil {

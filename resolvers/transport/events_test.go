@@ -144,7 +144,7 @@ func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
-	tell(t, "kept", 1)
+	sendEvent(t, "kept", 1)
 	for got := line(); got != "event: next"; got = line() {
 		if got != ":" {
 			t.Errorf("%q", got)

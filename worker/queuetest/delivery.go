@@ -113,7 +113,7 @@ func requeuedMessageIsRedelivered(t *trial) {
 	}
 	ack(t, d)
 	published.succeeds(t)
-	nothingElseComes(t, deliveries)
+	noMoreDeliveries(t, deliveries)
 }
 
 func messagesOfALostConsumerAreRedelivered(t *trial) {
@@ -159,7 +159,7 @@ func messagesOfALostConsumerAreRedelivered(t *trial) {
 	for _, p := range published {
 		p.succeeds(t)
 	}
-	nothingElseComes(t, second)
+	noMoreDeliveries(t, second)
 }
 
 func deliveryIsSettledOnce(t *trial) {
@@ -187,7 +187,7 @@ func deliveryIsSettledOnce(t *trial) {
 			t.Errorf("publish the message to %s: %v", name, err)
 		}
 	}
-	nothingElseComes(t, deliveries)
+	noMoreDeliveries(t, deliveries)
 }
 
 // redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the others
@@ -279,7 +279,7 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 		users.Go(func() {
 			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same run each time
 			for ctx.Err() == nil {
-				careless(ctx, t, random, acked)
+				consumeWithoutSettling(ctx, t, random, acked)
 			}
 		})
 	}
@@ -297,8 +297,8 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 	await(t, acked.all)
 }
 
-// careless consumes until it ends, at random, without settling a message.
-func careless(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
+// consumeWithoutSettling consumes until it ends, at random, without settling a message.
+func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
 	ctx, die := context.WithCancel(ctx)
 	deliveries, err := t.q.Consume(ctx)
 	if err != nil {

@@ -128,8 +128,8 @@ func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 	}
 }
 
-// nothingElseComes publishes a last message; the test fails unless it is delivered next.
-func nothingElseComes(t *trial, deliveries <-chan worker.Delivery) {
+// noMoreDeliveries publishes a last message; the test fails unless it is delivered next.
+func noMoreDeliveries(t *trial, deliveries <-chan worker.Delivery) {
 	t.Helper()
 	last := publish(t, 0, message("last"))
 	d := receive(t, deliveries)

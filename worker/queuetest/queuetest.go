@@ -184,7 +184,7 @@ func rejectedMessageIsDeadLettered(t *trial) {
 	} else if _, err := published.result(t); !errors.Is(err, worker.ErrRejected) || !errors.Is(err, reason) {
 		t.Errorf("Publish returned %v, want ErrRejected with the reason", err)
 	}
-	nothingElseComes(t, deliveries)
+	noMoreDeliveries(t, deliveries)
 }
 
 func publishHonoursItsContext(t *trial) {
