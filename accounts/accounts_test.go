@@ -157,7 +157,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		}
 	}
 	if wrong != pairBurst || limited != 1000-pairBurst {
-		t.Errorf("%d were tried and %d refused", wrong, limited)
+		t.Errorf("%d attempts were checked and %d refused", wrong, limited)
 	}
 	if _, is := errors.AsType[*LimitedError](second(s.LogIn(t.Context(), credentials("alice", "password of alice")))); !is {
 		t.Error("the right password is accepted after too many attempts, which reveals that it is right")
@@ -165,7 +165,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	elsewhere := credentials("alice", "password of alice")
 	elsewhere.From = netip.MustParseAddr("2001:db8::1")
 	if _, err := s.LogIn(t.Context(), elsewhere); err != nil {
-		t.Errorf("the user is kept out elsewhere: %v", err)
+		t.Errorf("the user is locked out at another address: %v", err)
 	}
 	tried := wrong
 	for i := range 1000 { // from everywhere
@@ -280,7 +280,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 	got, err := store.Profiles(t.Context(), []storage.User{alice})
 	must(t, err)
 	if want := (storage.Profile{Name: "Alice B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
-		t.Errorf("it is %+v", *got[0])
+		t.Errorf("the profile is %+v", *got[0])
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice b", "password of alice"))
 	must(t, err)

@@ -45,7 +45,7 @@ func TestHashesHoldTheirParameters(t *testing.T) {
 	h := quick.hash("a password")
 	text := h.encode()
 	if !strings.HasPrefix(text, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(text, "password") {
-		t.Errorf("it is %s", text)
+		t.Errorf("the encoded hash is %s", text)
 	}
 	read, err := parseHash(text)
 	must(t, err)

@@ -74,7 +74,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	newMixer := func() *mixer {
 		m, ok := all.mixers(drawn, testSide(p), of, 1, 1, true)[0].(*mixer)
 		if !ok {
-			t.Fatal("it is no mixer")
+			t.Fatal("the client is not a mixer")
 		}
 		m.Next(nil)
 		return m
@@ -123,7 +123,7 @@ func TestPagesOfTheFloorAreChecked(t *testing.T) {
 	}
 	m, ok := s.book(p, of, drawn).mixers(drawn, s, of, 1, 1, true)[0].(*mixer)
 	if !ok {
-		t.Fatal("it is no mixer")
+		t.Fatal("the client is not a mixer")
 	}
 	m.Next(nil)
 	for body, wrong := range map[string]bool{
@@ -199,7 +199,7 @@ func TestNoUserLikesASubjectTwice(t *testing.T) {
 		for _, c := range clients {
 			request := string(c.Next(nil))
 			if seen[request] {
-				t.Fatalf("it is sent twice: %s", request)
+				t.Fatalf("the like is sent twice: %s", request)
 			}
 			seen[request] = true
 		}

@@ -64,7 +64,7 @@ func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
 		FROM (SELECT user_id, biz_id FROM user_reaction UNION ALL SELECT user_id, biz_id FROM user_collection) s`,
 		w.subject(w.subjects/100), w.user(keenOne)).Scan(&popular, &all, &keen)
 	if err != nil || all != w.states || keen != keenStates {
-		t.Errorf("%d states, %d of someone keen: %v", all, keen, err)
+		t.Errorf("%d states, %d of a user with many states: %v", all, keen, err)
 	}
 	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // about the square root of 1/100
 		t.Errorf("a hundredth of the subjects has %.3f of the states", share)
@@ -155,7 +155,7 @@ func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
 	p.remember(had)
 	one, ok := testSide(p).likers(1, 1, func(*liker) {})[0].(*liker)
 	if !ok {
-		t.Fatal("it is no liker")
+		t.Fatal("the client is not a liker")
 	}
 	for range 200 {
 		request := one.Next(nil)

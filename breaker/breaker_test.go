@@ -38,7 +38,7 @@ func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 	default:
 	}
 	if err := b.Err(); errors.Is(err, breaker.ErrOpen) != want || open != want {
-		t.Errorf("it is open: %v and %v, want %v", open, err, want)
+		t.Errorf("the breaker is open: %v and %v, want %v", open, err, want)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 
 func (s set) has(state set) bool { return s&state != 0 }
 
-// belief is what a client knows of its own actions on one subject.
+// belief is what a client knows about its own actions on one subject.
 type belief struct {
 	reaction, collected, followed set
 	reads, maybeReads             int64 // acknowledged; of unknown outcome
@@ -29,13 +29,13 @@ type belief struct {
 // untouched is the belief about a subject to which nothing was done.
 var untouched = belief{reaction: none, collected: none, followed: none}
 
-// action is something a client does.
+// action is a mutation of a client.
 type action struct {
 	mutation string
 	folder   set // the folder that a collect names
 }
 
-// apply returns the belief after the deed was acknowledged.
+// apply returns the belief after the action was acknowledged.
 func (b belief) apply(d action) belief {
 	switch d.mutation {
 	case "like":
@@ -68,7 +68,7 @@ func cleared(s, taken set) set {
 	return s
 }
 
-// doubt returns the belief after a deed of unknown outcome.
+// doubt returns the belief after an action of unknown outcome.
 func (b belief) doubt(d action) belief {
 	if d.mutation == "read" {
 		b.maybeReads++
@@ -81,7 +81,7 @@ func (b belief) doubt(d action) belief {
 	return b
 }
 
-// shown is what a reply says of one subject.
+// shown is one subject in a reply.
 type shown struct {
 	Biz, BizID, Freshness string
 	Version               int64
@@ -130,7 +130,7 @@ func (s *shown) own() counts {
 	}
 }
 
-// notOwn begins the result of lie for a reply that lacks the viewer's last action.
+// notOwn begins the result of mismatch for a reply that lacks the viewer's last action.
 const notOwn = "not the viewer's own "
 
 // mismatch returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,

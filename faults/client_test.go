@@ -30,7 +30,7 @@ type subject struct{ biz, id string }
 
 func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz, s.id) }
 
-// client is one user. It does one thing after the other, on one node or the other, and
+// client is one user. It sends one request after the other, on one node or the other, and
 // remembers what it has done.
 type client struct {
 	site     *site

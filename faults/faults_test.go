@@ -242,7 +242,7 @@ func redisOfBefore(t *testing.T, s *site) {
 	must(t, os.Remove(s.file(redis, "dump.rdb"))) // the next restart begins without data
 }
 
-// unavailable stops services for a while.
+// unavailable returns a fault that stops services for a while.
 func unavailable(d time.Duration, names ...string) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
 		t.Helper()

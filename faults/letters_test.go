@@ -140,6 +140,6 @@ func (s *site) checkLetters(t *testing.T) {
 		wrong = append(wrong, fmt.Sprintf("nobody sent %+v", k))
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d of %d messages are not what was acknowledged:\n%s", len(wrong), sent, some(wrong))
+		t.Errorf("%d of %d messages differ from what was acknowledged:\n%s", len(wrong), sent, some(wrong))
 	}
 }

@@ -89,7 +89,7 @@ func (p *process) kill() {
 	}
 }
 
-// stop tells the process to stop and checks how it ends.
+// stop asks the process to stop and checks how it ends.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.killed.Store(true)

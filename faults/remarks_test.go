@@ -44,7 +44,7 @@ type remark struct {
 // doubted reports whether the state of the comment is unknown.
 func (r *remark) doubted() bool { return r.fate&(r.fate-1) != 0 }
 
-// told is a comment as a reply shows it.
+// told is a comment in a reply.
 type told struct {
 	ID, CommentID, Text string
 	Deleted             bool

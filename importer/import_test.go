@@ -306,6 +306,6 @@ func TestTiesAreForgottenInBoundedMemory(t *testing.T) {
 		seen.versionOf(&a)
 	}
 	if n := len(seen.recent) + len(seen.older); n > 2*(rememberedTies+2) {
-		t.Errorf("%d ties are remembered", n)
+		t.Errorf("%d ties are kept in memory", n)
 	}
 }

@@ -80,7 +80,7 @@ func TestFormsOfOneFileAreOne(t *testing.T) {
 			result, err := importFile(t, store, Options{Mapping: testMapping()}, writeFile(t, form.file, form.text))
 			must(t, err)
 			if i > 0 && (result.Already != 2 || len(result.Imported) > 0) {
-				t.Errorf("it is taken for another file: %+v", result)
+				t.Errorf("the file is treated as a different one: %+v", result)
 			}
 		})
 	}

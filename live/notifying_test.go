@@ -92,7 +92,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	if got["ovation_live_watchers"] != 1 || got["ovation_live_read_failures_total"] != 0 {
-		t.Errorf("%v", got)
+		t.Errorf("the metrics are %v, want 1 watcher and no failed read", got)
 	}
 	one.Close()
 }

@@ -96,7 +96,7 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 		}
 	}
 	if s.calls != 1 {
-		t.Errorf("%d calls for what is in memory", s.calls-1)
+		t.Errorf("%d calls for cached values", s.calls-1)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestClearAllReloads(t *testing.T) {
 	}
 	l.ClearAll()
 	if count() != 0 {
-		t.Error("after ClearAll the response shows what was before")
+		t.Error("after ClearAll the response shows old values")
 	}
 }
 
@@ -263,14 +263,14 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 		t.Errorf("%d calls with %d keys, want 3 with 10", s.calls, s.keys)
 	}
 	if _, err := l.CachedOnly().Interactive(t.Context(), subject(99)); err == nil {
-		t.Error("memory alone has what was never loaded")
+		t.Error("the cache contains a value that was never loaded")
 	}
 	if _, err := l.CachedOnly().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
-		t.Error("memory alone has what was never loaded")
+		t.Error("the cache contains a value that was never loaded")
 	}
 	l.ClearAll()
 	if _, err := l.CachedOnly().Interactives(t.Context(), all); err == nil {
-		t.Error("memory has what was cleared")
+		t.Error("the cache contains a cleared value")
 	}
 }
 

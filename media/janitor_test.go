@@ -61,7 +61,7 @@ func TestSweepKeepsReferencedFiles(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newJanitor(s, time.Nanosecond).Sweep(ended); err == nil {
-		t.Error("a sweep that has ended says that it is done")
+		t.Error("a cancelled sweep reports that it is complete")
 	}
 }
 

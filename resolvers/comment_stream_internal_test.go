@@ -74,7 +74,7 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 					t.Fatalf("event %d is %+v", want, got)
 				}
 				if len(c.waiting) >= test.perRead {
-					t.Errorf("%d comments are kept", len(c.waiting)+1)
+					t.Errorf("%d comments are buffered", len(c.waiting)+1)
 				}
 				if test.slow {
 					s.at = time.Time{}

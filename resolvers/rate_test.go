@@ -18,7 +18,7 @@ import (
 func isRateLimited(t *testing.T, got answer) {
 	t.Helper()
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" {
-		t.Fatalf("it is not rate limited: %+v", got)
+		t.Fatalf("the request is not rate limited: %+v", got)
 	}
 	seconds, _ := got.Errors[0].Extensions["retryAfter"].(float64)
 	if seconds < 1 || got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != strconv.Itoa(int(seconds)) {

@@ -48,7 +48,7 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 			case news != (test.want != nil):
 				t.Errorf("sent: %v", news)
 			case news && got != *test.want:
-				t.Errorf("it is sent as %+v", got)
+				t.Errorf("the event is %+v", got)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
-			t.Errorf("after %v it is %+v", time.Since(began), got)
+			t.Errorf("after %v the event is %+v", time.Since(began), got)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestViewerReceivesTheRevertOfAPendingAction(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
-			t.Errorf("after %v it is %+v", time.Since(began), got)
+			t.Errorf("after %v the event is %+v", time.Since(began), got)
 		}
 	})
 }
@@ -220,11 +220,11 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 		time.AfterFunc(time.Minute, hub.Rewound)
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
-			t.Errorf("after the rewind it is %+v", got)
+			t.Errorf("after the rewind the event is %+v", got)
 		}
 		time.AfterFunc(time.Minute, s.watcher.Close)
 		if got, _ := s.nextOfViewer(ctx); got != nil {
-			t.Errorf("it is sent twice: %+v", got)
+			t.Errorf("the event is sent twice: %+v", got)
 		}
 	})
 }

@@ -285,7 +285,7 @@ func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 				t.Errorf("got %+v", first)
 			}
 			if got.next() != nil {
-				t.Error("and the stream goes on")
+				t.Error("the stream continues")
 			}
 		})
 	}
@@ -339,7 +339,7 @@ func TestEventsKeepNoDocument(t *testing.T) {
 	}
 	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // while the first subscription still runs
 		if time.Now().After(deadline) {
-			t.Fatal("its document is there still")
+			t.Fatal("its document is still in memory")
 		}
 	}
 }

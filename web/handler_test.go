@@ -214,7 +214,7 @@ func TestDemoPageStatesWhetherNamesAreAccepted(t *testing.T) {
 		}
 		got := ask(h, "GET", "/demo", "Accept-Encoding", "gzip")
 		if got.body != want {
-			t.Errorf("where names are believed (%v) the page is %q, want %q", names, got.body, want)
+			t.Errorf("with names accepted: %v, the page is %q, want %q", names, got.body, want)
 		}
 		tags[got.header.Get("ETag")] = true
 	}

@@ -31,7 +31,7 @@ func TestKeyedMutexReleasesItsKeys(t *testing.T) {
 	}
 	turns.unlock(id)
 	if len(turns.locks) != 0 {
-		t.Errorf("%d turns are remembered", len(turns.locks))
+		t.Errorf("%d locks are left, want none", len(turns.locks))
 	}
 }
 

@@ -255,7 +255,7 @@ func TestCommentsAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 			}
 		}
 		if n := len(store.calls()); n != 1 {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("the database was called %d times", n)
 		}
 		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("an edit while it hangs: %v", err)

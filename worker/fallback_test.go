@@ -89,7 +89,7 @@ func TestUnavailableQueueIsNotCalled(t *testing.T) {
 			publish()
 		}
 		if got, took := asked.Load(), time.Since(start); got != 23 || took != 0 {
-			t.Errorf("while it is unavailable the queue was asked %d times more; it took %v", got-23, took)
+			t.Errorf("while the queue is unavailable it was called %d more times; the calls took %v", got-23, took)
 		}
 		time.Sleep(time.Second) // no time at all in a bubble
 		publish()
@@ -211,7 +211,7 @@ func TestHangingCommitTimesOut(t *testing.T) {
 			t.Errorf("closed, and the error is %v", err)
 		}
 		if took := time.Since(start); took != 15*time.Second {
-			t.Errorf("it was waited for until %v after it began", took)
+			t.Errorf("the call returned %v after the commit began", took)
 		}
 		time.Sleep(time.Minute) // until it has ended
 	})
@@ -270,7 +270,7 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 
 func TestOnlyAnUnavailableQueueIsBypassed(t *testing.T) {
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
-		t.Error("it was persisted")
+		t.Error("the message was persisted")
 		return nil
 	}}
 	for _, want := range []error{worker.ErrClosed, storage.ErrInvalid, context.Canceled} {

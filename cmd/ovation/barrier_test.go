@@ -78,7 +78,7 @@ func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
 	eventually(t, "the next epoch begins", func() bool { return s.number(t, watermarks) == 0 })
 	eventually(t, "the node no longer shows the like", func() bool { return node.shownToAlice(t).Liked == nil })
 	if got := node.shownToAlice(t); got.Freshness != "STALE" {
-		t.Errorf("it is forgotten: %+v", got)
+		t.Errorf("the like is lost: %+v", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got == 0 {
 		t.Error("the metric says that nothing is in doubt")

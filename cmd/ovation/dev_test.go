@@ -136,7 +136,7 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, "5 bytes long", "remove the file")
 }
 
-// A file or link that another user put there would give the secret away.
+// A file or link that another user has created there would reveal the secret.
 func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(part, elsewhere string) error{
@@ -170,7 +170,7 @@ func TestRestartKeepsData(t *testing.T) {
 	}
 	s = serveBinary(t, data)
 	if got := s.likes(t, "1"); got != 1 {
-		t.Errorf("it has %d likes after the restart, want 1", got)
+		t.Errorf("the video has %d likes after the restart, want 1", got)
 	}
 	verified(t, data)
 }

@@ -58,7 +58,7 @@ const (
 	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
 )
 
-// TestOrdinaryUseStaysWithinTheLimits does at once what a person does who scrolls
+// TestOrdinaryUseStaysWithinTheLimits sends at once the requests of a user who scrolls
 // through 600 subjects and likes each twentieth.
 func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	t.Parallel()

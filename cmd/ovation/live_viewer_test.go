@@ -14,7 +14,7 @@ import (
 // actorSubjects is how many subjects each actor does something to.
 const actorSubjects = 50
 
-// subjectEvent is a subject as an event tells it to a viewer.
+// subjectEvent is a subject as an event shows it to a viewer.
 type subjectEvent struct {
 	BizID        string
 	Version      int64
@@ -40,12 +40,12 @@ func (e subjectEvent) own() (did own) {
 	return did
 }
 
-// counts reports whether the counts are those of what one user did, and nobody else.
+// counts reports whether the counts are those of one user's actions and no others.
 func (e subjectEvent) counts(did own) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
 
-// actor does things to subjects of their own, and is told of everybody's.
+// actor acts on subjects of its own, and watches those of all actors.
 type actor struct {
 	name string
 	from int // the first of their subjects

@@ -39,7 +39,7 @@ type clicker struct {
 // clicked is what a user did to a subject.
 type clicked struct{ liked, collected, followed bool }
 
-// click does one thing twice at the same time and waits for both answers.
+// click sends one action twice concurrently and waits for both responses.
 func (c *clicker) click() error {
 	subject := c.random.IntN(loadSubjects)
 	next := c.known[subject]
@@ -96,7 +96,7 @@ func (c *clicker) click() error {
 
 var errWrongAnswer = errors.New("wrong answer")
 
-// state is what the API says of a subject.
+// state is a subject in a response of the API.
 type state struct {
 	Freshness string
 	Liked     *struct{ Reaction string }

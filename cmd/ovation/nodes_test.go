@@ -347,7 +347,7 @@ func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	}
 	const unknown = `"code":"PERSISTED_QUERY_NOT_FOUND"`
 	if err := ask(a, "default", hash); err == nil || !strings.Contains(err.Error(), unknown) {
-		t.Errorf("before it was registered: %v", err)
+		t.Errorf("the query before its registration returned %v", err)
 	}
 	must(t, ask(a, "default", hash+`,"query":`+string(text)))
 	must(t, ask(b, "default", hash))

@@ -21,13 +21,13 @@ const (
 	shownWithRead = shown + ` read { times }`
 )
 
-// ownState is what the viewer did to a subject, reads excepted.
+// ownState is the viewer's state of a subject, except reads.
 type ownState struct {
 	reaction, folder string
 	following        bool
 }
 
-// reply is what the API says of a subject.
+// reply is a subject in a response of the API.
 type reply struct {
 	BizID     string
 	Version   int64
@@ -47,7 +47,7 @@ func (d ownState) own() counted {
 	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != ""), count(d.following)}
 }
 
-// done is what a reply says the viewer did.
+// done returns the viewer's state according to a reply.
 func (r reply) done() (d ownState) {
 	if r.Liked != nil {
 		d.reaction = r.Liked.Reaction
@@ -59,7 +59,7 @@ func (r reply) done() (d ownState) {
 	return d
 }
 
-// sequentialViewer is a viewer who does one thing after the other, each on the next node, and knows
+// sequentialViewer is a viewer who acts sequentially, each time on the next node, and knows
 // what every reply must contain.
 type sequentialViewer struct {
 	nodes   []*server
@@ -133,7 +133,7 @@ func (v *sequentialViewer) fields() string {
 	return shown
 }
 
-// mutate does something to a subject.
+// mutate changes the viewer's state of a subject.
 func (v *sequentialViewer) mutate(node *server, subject int) error {
 	next, folder := v.known[subject], ""
 	var mutation string

@@ -100,7 +100,7 @@ func (s *server) keepsVideo(t *testing.T, first film) {
 func (s *server) keepsAccount(t *testing.T, account, revoked loggedIn) {
 	t.Helper()
 	if got := s.viewer(t, account.Token); got != account.User.UserID {
-		t.Errorf("the token is of %q, it was of %q", got, account.User.UserID)
+		t.Errorf("the token is of %q, want %q", got, account.User.UserID)
 	}
 	if s.accepts(revoked.Token) {
 		t.Error("a revoked token is accepted after a restart")

@@ -24,7 +24,7 @@ func TestSchemaIsPrintedInFull(t *testing.T) {
 		must(t, errors.Join(err, response.Body.Close()))
 		if response.StatusCode != status || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") ||
 			(string(body) == string(want)) != (status == http.StatusOK) {
-			t.Errorf("with %s it is answered with %s, %d bytes", flag, response.Status, len(body))
+			t.Errorf("with %s the response is %s, %d bytes", flag, response.Status, len(body))
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (l *slowLike) finish(t *testing.T) {
 	}
 }
 
-// refuses waits until the server accepts no more.
+// refuses waits until the server rejects new connections.
 func (s *server) refuses(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -73,7 +73,7 @@ func (s *server) refuses(t *testing.T) {
 		}
 		must(t, connection.Close())
 	}
-	t.Fatal("the server goes on accepting")
+	t.Fatal("the server still accepts connections")
 }
 
 func TestStopFinishesRunningRequests(t *testing.T) {

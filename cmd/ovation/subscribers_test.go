@@ -96,7 +96,7 @@ type crowd struct {
 	known map[int]told
 }
 
-// told is when half of a crowd, 99 % of it and all of it had received something, in
+// told is when half of a crowd, 99 % of it and all of it had received an event, in
 // nanoseconds since 1970 or since another time.
 type told [3]int64
 
@@ -193,7 +193,7 @@ func runCrowd(what string) int {
 const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount liked{reaction} collected{id} likeCount}}",` +
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 
-// reportLikes passes on how many likes one of the crowd comes to know of.
+// reportLikes sends the number of likes in each event of one subscriber to known.
 func reportLikes(watch *benchload.Watch, known chan<- [2]int64) {
 	for {
 		text, err := watch.Next()

@@ -278,7 +278,7 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	first, second := document(), document()
 	c.Add(t.Context(), "first", first.Doc)
 	if once := planned(first); once != planned(first) || made != 1 {
-		t.Error("it is made twice")
+		t.Error("the plan is made twice")
 	}
 	other := &graphql.OperationContext{Doc: first.Doc, Operation: new(ast.OperationDefinition)}
 	if planned(other) == planned(first) || made != 2 {

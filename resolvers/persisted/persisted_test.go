@@ -121,7 +121,7 @@ func TestOnlyValidDocumentsAreKept(t *testing.T) {
 			t.Errorf("%s is valid, and this has tested nothing", text)
 		}
 		if got := a.ask(t, "default", "", named(text)); got != CodeNotFound {
-			t.Errorf("%s is kept: %s", text, got)
+			t.Errorf("the invalid document %s is cached: %s", text, got)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 		}
 	}
 	if store.calls != 2 {
-		t.Errorf("it was called %d times, want one look and one try to register", store.calls)
+		t.Errorf("the store was called %d times, want one read and one registration", store.calls)
 	}
 }
 

@@ -223,7 +223,7 @@ func TestTheAddressOfAClient(t *testing.T) {
 				want = netip.MustParseAddr(test.want)
 			}
 			if got := l.ClientOf(&http.Request{RemoteAddr: test.peer, Header: header}); got.Address != want || got.Proxied != test.proxied {
-				t.Errorf("it is %+v", got)
+				t.Errorf("the client is %+v", got)
 			}
 		})
 	}

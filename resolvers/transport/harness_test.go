@@ -137,7 +137,7 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		response := next(ctx)
 		if response != nil && response.Data == nil {
-			t.Error("something goes around an operation that is not executed")
+			t.Error("an interceptor ran around an operation that was not executed")
 		}
 		return response
 	})

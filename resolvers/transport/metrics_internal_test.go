@@ -30,7 +30,7 @@ func TestUnusedNamesAreReplaced(t *testing.T) {
 			t.Errorf("a name in use is %q", got)
 		}
 		if n := m.names.Len(); n != maxOperations {
-			t.Errorf("%d names are remembered", n)
+			t.Errorf("%d names are in the metrics", n)
 		}
 	})
 }

@@ -190,7 +190,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 			_, err := conn.Write([]byte(frames))
 			must(t, err)
 			if said := everything(t, conn); len(said) < 4 || said[0] != 0x88 || said[2:4] != "\x03\xea" {
-				t.Errorf("it is answered with %q, not with a close of 1002", said)
+				t.Errorf("the reply is %q, want a close with code 1002", said)
 			}
 			other.receivesEvents(t)
 		})
@@ -269,7 +269,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 				t.Errorf("%d", res.StatusCode)
 			}
 			if media := res.Header.Get("Content-Type"); test.status >= 400 && !strings.HasPrefix(media, "application/json") {
-				t.Errorf("it is answered with %q", media)
+				t.Errorf("the reply is %q", media)
 			}
 		})
 	}

@@ -150,7 +150,7 @@ func TestAKeyThatIsNewIsFetched(t *testing.T) {
 	}
 	set(nil)
 	if good(first) || !good(second) || reads.Load() == before {
-		t.Error("when the endpoint fails, the known keys stay")
+		t.Error("the known keys changed although the endpoint failed")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	identify("third", jwt.SigningMethodES256, keys().ec, map[string]any{"kid": "3"})
 	identify("secret", jwt.SigningMethodHS256, secret, nil)
 	if ended := identify("third, ended", jwt.SigningMethodES256, keys().ec, nil); !ended() {
-		t.Error("it is revoked already")
+		t.Error("the token is already revoked")
 	}
 	wants := func(step string, names ...string) {
 		t.Helper()
@@ -280,7 +280,7 @@ func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
 	for range 3 { // one reads, the others wait for it
 		all.Go(func() {
 			if _, err := a.Token(ctx, unknown); err == nil {
-				t.Error("it is accepted")
+				t.Error("the token is accepted")
 			}
 		})
 	}

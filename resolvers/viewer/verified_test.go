@@ -33,7 +33,7 @@ func TestAVerifiedTokenExpires(t *testing.T) {
 				t.Errorf("%v later: %v", step.after, err)
 			}
 			if a.tokens.verified.held() != 1 {
-				t.Error("it was not remembered, and this has tested nothing")
+				t.Error("the token was not cached: the test proves nothing")
 			}
 		}
 	})
@@ -67,7 +67,7 @@ func TestRejectedTokensAreNotCached(t *testing.T) {
 		}
 	}
 	if n := a.tokens.verified.held(); n != 0 {
-		t.Errorf("%d are remembered", n)
+		t.Errorf("%d tokens are cached", n)
 	}
 	if _, err := a.Token(t.Context(), good); err != nil {
 		t.Error(err)

@@ -191,7 +191,7 @@ func TestInvalidTokenIsRejected(t *testing.T) {
 			is, err := a.Authenticate(request("Authorization", "Bearer "+test.token))
 			user := is.User
 			if err == nil {
-				t.Fatalf("it is %v", user)
+				t.Fatalf("the viewer is %v", user)
 			}
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %q, want one that contains %q", err, test.want)

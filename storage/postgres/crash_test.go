@@ -73,7 +73,7 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	for _, of := range acknowledged {
 		for _, m := range of {
 			if there[m] != 1 {
-				t.Errorf("%+v was acknowledged, and is there %d times", m, there[m])
+				t.Errorf("%+v was acknowledged and is stored %d times, want once", m, there[m])
 			}
 		}
 	}

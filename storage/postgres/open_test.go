@@ -102,7 +102,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 				}
 				t.Log(err)
 				if c.is != nil && !errors.Is(err, c.is) {
-					t.Errorf("it is no %v", c.is)
+					t.Errorf("the error is not %v", c.is)
 				}
 				if !strings.Contains(err.Error(), c.says) {
 					t.Errorf("it does not say %q", c.says)

@@ -97,13 +97,13 @@ func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	eventually(t, "it is not sure", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := s.pending.Count(); n != 1 {
-		t.Errorf("%d states are remembered, want 1", n)
+		t.Errorf("%d pending states, want 1", n)
 	}
 	must(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	slow.gate.Unlock()
 	eventually(t, "it is remembered no longer", func() bool { return s.pending.Count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {
-		t.Errorf("it was shown twice: %+v", got)
+		t.Errorf("the like is counted twice: %+v", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestPersistedIsNotRemembered(t *testing.T) {
 	actions := []storage.Action{react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10)}
 	_ = s.Apply(t.Context(), actions, storage.Queued, nil)
 	if n := s.pending.Count(); n != 2 {
-		t.Fatalf("%d states are remembered, want 2", n)
+		t.Fatalf("%d pending states, want 2", n)
 	}
 	eventually(t, "a worker persists it", func() bool {
 		_, err := db.Persist(t.Context(), message(actions...), nil)

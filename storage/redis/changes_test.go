@@ -250,7 +250,7 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	defer cancel()
 	for done := false; !done; done = likes(1)(events[0].Interactive) {
 		if _, err := early.Next(ctx, events); err != nil {
-			t.Fatalf("a watcher from before never receives what is left: %v", err)
+			t.Fatalf("an earlier watcher does not receive the remaining counts: %v", err)
 		}
 	}
 	persist(t, db, node, react(bob, movie, storage.Like, 30))

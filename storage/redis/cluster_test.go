@@ -228,7 +228,7 @@ func TestCluster(t *testing.T) {
 			return err == nil && strings.Contains(info, "cluster_slots_fail:5")
 		})
 		if err := s.epochs.Probe(t.Context()); err == nil {
-			t.Error("a cluster without one of its shards is believed")
+			t.Error("a cluster without one of its shards is trusted")
 		}
 	})
 }

@@ -41,7 +41,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 		t.Errorf("once the clock is right, the skew is %v", s.ClockSkew())
 	}
 	if n := strings.Count(log.String(), "clock differs"); n != 1 {
-		t.Errorf("it was said %d times: %s", n, log)
+		t.Errorf("the skew was logged %d times: %s", n, log)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			see(t, s, alice, movie)
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
-				t.Errorf("before, it is %q", where)
+				t.Errorf("before the loss, the state is from %q", where)
 			}
 			before := s.epochs.Current().Number
 			lose(server)
@@ -150,7 +150,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 		t.Errorf("own action: %+v", got[0])
 	}
 	if _, _, err := s.Get(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("look at what is cold: %v", err)
+		t.Errorf("reading uncached entries returned %v", err)
 	}
 	if _, err := s.States(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("states that are cold: %v", err)

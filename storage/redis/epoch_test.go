@@ -32,7 +32,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 		return err == nil
 	})
 	if outcome.Epoch != 0 {
-		t.Errorf("it was persisted in epoch %d", outcome.Epoch)
+		t.Errorf("the action was persisted in epoch %d", outcome.Epoch)
 	}
 	must(t, s.Publish(t.Context(), outcome))
 	for _, store := range []*Store{s, other} {
@@ -47,7 +47,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 		}
 	}
 	if e := s.epochs.Current(); e.Number == before {
-		t.Errorf("it is epoch %d as before", e.Number)
+		t.Errorf("the epoch is still %d, want a new one", e.Number)
 	}
 	persist(t, db, s, react(alice, movie, storage.Like, 30))
 	wantLikes(t, "finally", see(t, other, alice, movie), 1, true)

@@ -47,14 +47,14 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	persist(t, db, one, like)
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 	if _, where := look(t, other, alice, movie); where != storage.Queued {
-		t.Errorf("with its collection on the way, it is %q", where)
+		t.Errorf("with a queued collection, the entry is %q", where)
 	}
 	persist(t, db, one, collect(alice, movie, "gone", 11))
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != storage.DefaultFolderID {
 		t.Errorf("persisted: %+v", got)
 	}
 	if _, where := look(t, other, alice, movie); where != storage.Queued {
-		t.Errorf("marked a moment ago, which may not be committed yet, it is %q", where)
+		t.Errorf("just marked and perhaps not committed, the entry is %q", where)
 	}
 	eventually(t, "it must have been committed", func() bool {
 		_, where := look(t, other, alice, movie)
@@ -117,7 +117,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 		return s.invalidateFirst(nil)(ctx, o)
 	})
 	if err == nil {
-		t.Fatal("it was committed")
+		t.Fatal("the transaction was committed")
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
 	if states, where := look(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
@@ -147,7 +147,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
 	if _, where := look(t, other, alice, movie); where != storage.Persisted {
-		t.Errorf("it is %q", where)
+		t.Errorf("the entry is %q", where)
 	}
 	eventually(t, "everyone sees it", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
 	wantLikes(t, "finally", see(t, other, alice, movie), 2, true)
@@ -171,7 +171,7 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
 	if _, where := look(t, s, alice, movie); where != storage.Queued {
-		t.Errorf("what was rolled back is %q", where)
+		t.Errorf("the entry of the rolled-back action is %q", where)
 	}
 	persist(t, db, s, like)
 	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
@@ -261,11 +261,11 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 		t.Errorf("the window was not loaded: %d, %v", born, err)
 	}
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond < 24*time.Hour {
-		t.Errorf("what is shown lives for %d ms, %v", life, err)
+		t.Errorf("the queued entry lives for %d ms, %v", life, err)
 	}
 	persist(t, db, s, react(alice, movie, storage.Dislike, 20))
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond > 2*time.Hour {
-		t.Errorf("what is persisted lives for %d ms, %v", life, err)
+		t.Errorf("the persisted entry lives for %d ms, %v", life, err)
 	}
 }
 

@@ -161,7 +161,7 @@ func invalidAccountsAreRejected(w *world) {
 		change(&bad)
 		_, err := w.s.CreateAccount(w.Context(), bad)
 		if !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	a := w.register("alice")
@@ -183,7 +183,7 @@ func invalidAccountsAreRejected(w *world) {
 		"a name out of bound": {Name: text(strings.Repeat("b", 33)), NameKey: "b"},
 	} {
 		if _, err := w.s.UpdateProfile(w.Context(), a.User, change); !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	w.equal("the account", w.accountOf(a.User), a)

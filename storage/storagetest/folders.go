@@ -127,7 +127,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	}
 	got := w.folder(defaultOf(alice))
 	if got == nil || !got.Default() || got.Name != storage.DefaultFolderName || got.Created == 0 {
-		w.Fatalf("the default folder before it is made: %+v", got)
+		w.Fatalf("the default folder exists before the first collection: %+v", got)
 	}
 	w.equal("folders listed initially", listed(alice), 0)
 

@@ -248,7 +248,7 @@ func concurrentSendersAgree(w *world) {
 					{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
 				})
 				if err != nil || out[0].Err != nil || out[1].Err != nil {
-					w.Errorf("%s: %v", text, err)
+					w.Errorf("sending %s returned %v", text, err)
 					return
 				}
 				if _, err := stores[round%2].MarkRead(w.Context(), storage.ConversationKey{Owner: to, With: of}, out[0].Message.Number); err != nil {

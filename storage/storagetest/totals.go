@@ -98,7 +98,7 @@ func declarationsAreChecked(w *world) {
 	} {
 		_, err := w.s.Persist(w.Context(), []storage.Message{w.message(declare(video("2"), "alice", 1), a)}, nil)
 		if !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	w.equal("what was declared with them", w.counts(video("2")), storage.Counts{})

@@ -128,7 +128,7 @@ func videosAreChecked(w *world) {
 		v := newVideo(user("alice"), "film")
 		change(&v)
 		if _, _, err := w.s.PublishVideo(w.Context(), v, nil); !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	w.equal("the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
@@ -171,7 +171,7 @@ func repeatedPublicationsPublishOnce(w *world) {
 	again := v
 	again.File = "anotheruploadofthesame"
 	second, outcome, err := w.s.PublishVideo(w.Context(), again, func(context.Context, storage.Outcome) error {
-		w.Error("marked what was published before")
+		w.Error("a repeated publication called mark")
 		return nil
 	})
 	w.must(err)

@@ -178,7 +178,7 @@ func TestPartitionIsHandedOverWithoutOutstandingMessages(t *testing.T) {
 	})
 	publish(t, first, passed, "next")
 	if err := held[passed].Ack(); err != nil {
-		t.Errorf("ack of what was in hand: %v", err)
+		t.Errorf("Ack of an outstanding message returned %v", err)
 	}
 	if d := receive(t, next); d.Message().ID != "next" {
 		t.Errorf("the next worker got %s", d.Message().ID)

@@ -156,7 +156,7 @@ func (b *broker) do(t *testing.T, expression string) {
 	select {
 	case answer := <-b.answers:
 		if answer != "ok" {
-			t.Fatalf("%s: %s", expression, answer)
+			t.Fatalf("%s returned %s, want ok", expression, answer)
 		}
 	case <-time.After(patience):
 		t.Fatalf("%s: no answer", expression)

@@ -191,7 +191,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 		}
 	}
 	if got.has("queued") {
-		t.Error("the queues were drained while a publisher was there")
+		t.Error("the queues were drained while a publisher was connected")
 	}
 	eventually(t, "the old number is used again", q.Up)
 	publish(t, q, 1, "next")
@@ -222,7 +222,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 		t.Errorf("changed %+v", changed)
 	}
 	if !got.has("queued") {
-		t.Error("what was queued is not persisted")
+		t.Error("the queued messages are not persisted")
 	}
 	refuses(t, opts, 3, "use 2")
 }

@@ -71,7 +71,7 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 		t.Errorf("shown was %+v, %v", l, err)
 	}
 	if _, err := dead.Show(t.Context(), "x"); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("what is not there is shown as %v", err)
+		t.Errorf("Show of an unknown id returned %v, want ErrNotFound", err)
 	}
 
 	replayed, err := dead.Replay(t.Context(), false, func(l DeadLetter) bool { return l.ID == "b" || l.ID == "c" })
