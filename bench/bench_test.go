@@ -225,7 +225,7 @@ func TestEveryPageIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestDrawnDataIsTheSameEachTimeAndSkewed(t *testing.T) {
+func TestDrawnDataIsReproducibleAndSkewed(t *testing.T) {
 	a, b := drawData(7), drawData(7)
 	if !slices.Equal(a.rows, b.rows) || slices.Equal(a.rows, drawData(8).rows) {
 		t.Error("the seed does not decide")

@@ -47,7 +47,7 @@ func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
 	return all
 }
 
-func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
+func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 	w, pool, at := filled(t)
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: at})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
 	}
 }
 
-func TestAWorldIsFilledTheSameEachTime(t *testing.T) {
+func TestFilledWorldIsReproducible(t *testing.T) {
 	w, pool, _ := filled(t)
 	digest := func() (text string) {
 		err := pool.QueryRow(t.Context(), `SELECT md5(string_agg(s::text, '' ORDER BY s::text)) FROM
@@ -93,7 +93,7 @@ func TestAWorldIsFilledTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestPeopleOfAWorldAreDifferentOnes(t *testing.T) {
+func TestPeopleOfAWorldAreDistinct(t *testing.T) {
 	for _, states := range growthSizes[:2] {
 		w := worldOf(states)
 		p, err := w.people(strings.Repeat("s", 32))
@@ -112,7 +112,7 @@ func TestPeopleOfAWorldAreDifferentOnes(t *testing.T) {
 	}
 }
 
-func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
+func TestPagesOfAWorldAreDisjoint(t *testing.T) {
 	for _, states := range growthSizes {
 		w := worldOf(states)
 		for _, kind := range pageKinds {

@@ -30,7 +30,7 @@
 //     encoded once: TestSubscriptionReadsSimultaneousChangesByOneCall,
 //     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce,
 //     TestSlowConnectionReceivesTheLatestState. The memory of all subscriptions is
-//     bounded: TestSubjectsThatAreWatchedAreBounded,
+//     bounded: TestWatchedSubjectsAreBounded,
 //     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. A subscription that
 //     has ended leaves nothing behind: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: no user sees another tenant's data or another user's private

@@ -74,7 +74,7 @@ func TestTextInVariables(t *testing.T) {
 	}
 }
 
-func TestSubjectsThatAreWatchedAreBounded(t *testing.T) {
+func TestWatchedSubjectsAreBounded(t *testing.T) {
 	store := sqlitetest.Open(t)
 	hub := live.New(store, live.Options{})
 	defer hub.Close()

@@ -111,7 +111,7 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 }
 
 // Each custom scalar has a URL of its specification, for code generators and readers.
-func TestEveryScalarOfItsOwnIsSpecified(t *testing.T) {
+func TestCustomScalarsAreSpecified(t *testing.T) {
 	s := start(t)
 	builtIn := []string{"Boolean", "Float", "ID", "Int", "String"}
 	var specified []string

@@ -53,7 +53,7 @@ func TestBannersExamplesWork(t *testing.T) {
 	}
 }
 
-func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	t.Parallel()
 	s := serve(t, emptyData(t), "--metrics-addr=127.0.0.1:0")
 	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
@@ -211,7 +211,7 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	}
 }
 
-func TestKeySetThatIsNotThere(t *testing.T) {
+func TestMissingKeySetIsReported(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope", "--audience=any").
 		wants(t, 1, `--jwks or OVATION_JWKS: there is no file "/nope"`)
 }
@@ -279,7 +279,7 @@ func TestDataFolderThatIsAFile(t *testing.T) {
 		wants(t, 1, "the data folder "+file+" cannot be made", "choose another folder")
 }
 
-func TestDatabaseThatIsNone(t *testing.T) {
+func TestInvalidDatabaseFileIsRejected(t *testing.T) {
 	data := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(data, databaseFile), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
 	for _, command := range []string{"dev", "verify"} {

@@ -34,7 +34,7 @@
 //     TestCommentsAndFollowsContinueWithoutRedis,
 //     TestCommentsFailAndFollowsContinueWithoutTheDatabase.
 //   - A configured service that cannot be used is an error that names it, never a
-//     silent fallback: TestServicesThatCannotBeUsedAreNamed,
+//     silent fallback: TestUnusableServicesAreNamed,
 //     TestEachMissingPartOfTheServicesIsNamed.
 //   - A stopped process finishes the requests in progress, and stops at once at the
 //     second signal: TestStopGoesInStages, TestNodeFinishesRunningRequests,

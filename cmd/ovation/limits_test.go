@@ -85,7 +85,7 @@ func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	}
 }
 
-func TestLimitsThatAreNone(t *testing.T) {
+func TestInvalidLimitsAreRejected(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--trusted-proxies=10.0.0.0/33":         `"10.0.0.0/33" is neither a network nor an address: write for example 10.0.0.0/8`,
 		"--trusted-proxies=10.0.0.0/8,proxy":    `"proxy" is neither a network`,

@@ -72,7 +72,7 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 	}
 }
 
-func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
+func TestUnusableServicesAreNamed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	const password = "surely-not-this"

@@ -118,7 +118,7 @@ func TestDebtIsBounded(t *testing.T) {
 	})
 }
 
-func TestEachClientHasABucketOfItsOwn(t *testing.T) {
+func TestEachClientHasItsOwnBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{PerUser: 100, PerAddress: 100})
 		other := storage.User{Tenant: "other", UserID: "alice"}

@@ -264,7 +264,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	wants("afterwards", "late")
 }
 
-func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
+func TestKeyLookupHonoursItsContext(t *testing.T) {
 	a := newAuthenticator(t, Config{JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil))), Audience: AnyAudience})
 	a.tokens.keys.pause = 0
 	reading, ended := make(chan struct{}), make(chan struct{})
@@ -296,7 +296,7 @@ func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
 
 // A client that disconnects ends its own wait, not the read. Otherwise a new key would be
 // unknown until the next read is allowed.
-func TestHangingUpDoesNotKeepANewKeyOut(t *testing.T) {
+func TestCancelledLookupStillFetchesANewKey(t *testing.T) {
 	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
 	a.tokens.keys.pause = 0

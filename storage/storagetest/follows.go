@@ -59,7 +59,7 @@ func followersAreCounted(w *world) {
 	w.verified()
 }
 
-func nobodyFollowsThemselves(w *world) {
+func usersCannotFollowThemselves(w *world) {
 	alice := user("alice")
 	_, err := w.s.Persist(w.Context(), []storage.Message{w.message(follow(alice, alice.Subject(), 1))}, nil)
 	w.wantError(err, storage.ErrInvalid)

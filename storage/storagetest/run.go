@@ -69,7 +69,7 @@ var states = []testCase{
 	{"ReactionsMergeInAnyOrder", reactionsMergeInAnyOrder},
 	{"ReadsAddUp", readsAddUp},
 	{"FollowersAreCounted", followersAreCounted},
-	{"NobodyFollowsThemselves", nobodyFollowsThemselves},
+	{"UsersCannotFollowThemselves", usersCannotFollowThemselves},
 	{"OutcomeIsTheLatestState", outcomeIsTheLatestState},
 	{"InvalidActionPersistsNothing", invalidActionPersistsNothing},
 	{"RedeliveredMessageCountsOnce", redeliveredMessageCountsOnce},

@@ -257,7 +257,7 @@ func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	}
 }
 
-// endsLate is a body whose Read blocks at the end until a channel is closed.
+// endsLate is a body whose reads after the end block until a channel is closed.
 type endsLate struct {
 	io.ReadCloser
 

@@ -11,6 +11,6 @@
 //     TestHangingDatabaseIsNotCalled, TestOneStallOpensNoBreaker.
 //   - Classes share no slots and have separate timeouts, which do not count as failures
 //     of the Backend: TestHangingListsLeaveReadsTheirSlots,
-//     TestListsHaveATimeoutOfTheirOwn.
+//     TestListsHaveTheirOwnTimeout.
 //   - A cancelled call is not counted as a failure: TestCancelledCallsAreNoFailures.
 package dependency
