@@ -75,14 +75,14 @@ type Config struct {
 type Service struct {
 	Config
 
-	hashing                   *hashPool
+	hashPool                  *hashPool
 	decoy                     passwordHash
 	byName, byPair, byAddress *rate.Attempts
 
-	seen   int64 // the latest revocation that follow has read, in microseconds since 1970
-	away   *outage.Log
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	lastRevocation int64 // the latest revocation that follow has read, in microseconds since 1970
+	outage         *outage.Log
+	cancel         context.CancelFunc
+	done           sync.WaitGroup
 }
 
 // New returns a Service that has read all revocations and follows them until Close.
@@ -96,12 +96,12 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		cfg.Now = time.Now
 	}
 	s := &Service{
-		Config: cfg, hashing: newHashPool(cfg.MaxHashes), decoy: cfg.Params.decoy(),
+		Config: cfg, hashPool: newHashPool(cfg.MaxHashes), decoy: cfg.Params.decoy(),
 		byName: rate.NewAttempts(nameBurst, nameEvery), byPair: rate.NewAttempts(pairBurst, pairEvery),
 		byAddress: rate.NewAttempts(cfg.AttemptsPerAddress, addressEvery),
-		away:      outage.New(cfg.Logger, "revoked tokens cannot be read; those known stay revoked", "revoked tokens are read again"),
+		outage:    outage.New(cfg.Logger, "revoked tokens cannot be read; those known stay revoked", "revoked tokens are read again"),
 	}
-	s.seen = s.pruneBefore() + storage.RevocationOverlap
+	s.lastRevocation = s.pruneBefore() + storage.RevocationOverlap
 	if err := s.follow(ctx); err != nil {
 		return nil, fmt.Errorf("read revoked tokens: %w", err)
 	}
@@ -252,11 +252,11 @@ func (s *Service) session(a *storage.Account, loggedIn int64) (Session, error) {
 }
 
 func (s *Service) hash(ctx context.Context, password string) (encoded string, err error) {
-	err = s.hashing.run(ctx, func() { encoded = s.Params.hash(password).encode() })
+	err = s.hashPool.run(ctx, func() { encoded = s.Params.hash(password).encode() })
 	return encoded, err
 }
 
 func (s *Service) matches(ctx context.Context, h passwordHash, password string) (matches bool, err error) {
-	err = s.hashing.run(ctx, func() { matches = h.matches(password) })
+	err = s.hashPool.run(ctx, func() { matches = h.matches(password) })
 	return matches, err
 }

@@ -99,7 +99,7 @@ func TestRegisteringThenLoggingIn(t *testing.T) {
 		}
 	}
 	if _, err := s.Register(t.Context(), credentials("ANN LEE", "another password")); !errors.Is(err, storage.ErrAccountNameTaken) {
-		t.Errorf("the name, registered again: %v", err)
+		t.Errorf("registering a taken name returned %v, want ErrAccountNameTaken", err)
 	}
 	elsewhere := credentials("Ann Lee", "password of Ann Lee")
 	elsewhere.Tenant = "acme"
@@ -157,15 +157,15 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		}
 	}
 	if wrong != pairBurst || limited != 1000-pairBurst {
-		t.Errorf("%d were tried and %d refused", wrong, limited)
+		t.Errorf("%d attempts were checked and %d refused", wrong, limited)
 	}
 	if _, is := errors.AsType[*LimitedError](second(s.LogIn(t.Context(), credentials("alice", "password of alice")))); !is {
-		t.Error("the right password passes, which tells that it is right")
+		t.Error("the right password is accepted after too many attempts, which reveals that it is right")
 	}
 	elsewhere := credentials("alice", "password of alice")
 	elsewhere.From = netip.MustParseAddr("2001:db8::1")
 	if _, err := s.LogIn(t.Context(), elsewhere); err != nil {
-		t.Errorf("the user is kept out elsewhere: %v", err)
+		t.Errorf("the user is locked out at another address: %v", err)
 	}
 	tried := wrong
 	for i := range 1000 { // from everywhere
@@ -280,7 +280,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 	got, err := store.Profiles(t.Context(), []storage.User{alice})
 	must(t, err)
 	if want := (storage.Profile{Name: "Alice B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
-		t.Errorf("it is %+v", *got[0])
+		t.Errorf("the profile is %+v", *got[0])
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice b", "password of alice"))
 	must(t, err)
@@ -335,7 +335,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	for _, text := range said {
 		for _, secret := range append(secrets, strings.Repeat("s", 8)) {
 			if strings.Contains(text, secret) {
-				t.Errorf("%s tells %s", text, secret)
+				t.Errorf("error %s reveals %s", text, secret)
 			}
 		}
 	}

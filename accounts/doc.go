@@ -7,7 +7,7 @@
 //     raised at login if they are lower than the current ones:
 //     TestHashesHoldTheirParameters, TestLogInRaisesParameters.
 //   - A wrong password and an unknown name get the same error and the same work:
-//     TestUnknownNamesCostWhatWrongPasswordsDo.
+//     TestUnknownNamesTakeAsLongAsWrongPasswords.
 //   - Failed attempts are limited by name and by address; successful logins are not:
 //     TestWrongPasswordsAreLimited, TestAttemptsOfAnAddressAreLimited,
 //     TestLoggingInIsNotLimited.

@@ -45,7 +45,7 @@ func TestHashesHoldTheirParameters(t *testing.T) {
 	h := quick.hash("a password")
 	text := h.encode()
 	if !strings.HasPrefix(text, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(text, "password") {
-		t.Errorf("it is %s", text)
+		t.Errorf("the encoded hash is %s", text)
 	}
 	read, err := parseHash(text)
 	must(t, err)
@@ -84,13 +84,13 @@ func TestLogInRaisesParameters(t *testing.T) {
 }
 
 // An unknown name costs one hash with the current parameters, as a wrong password does.
-func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
+func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	s.register(t, "alice")
 	known := second(s.LogIn(t.Context(), credentials("alice", "not her password")))
 	unknown := second(s.LogIn(t.Context(), credentials("nobody", "not her password")))
 	if !errors.Is(known, ErrWrongCredentials) || known.Error() != unknown.Error() {
-		t.Errorf("%v, and for a name that is not known %v", known, unknown)
+		t.Errorf("a wrong password took %v, an unknown name %v", known, unknown)
 	}
 	a, err := s.Store.AccountNamed(t.Context(), storage.DefaultTenant, "alice")
 	must(t, err)
@@ -99,9 +99,9 @@ func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
 	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
 		t.Error("the decoy is another kind of hash")
 	}
-	s.hashing.slots <- struct{}{} // no slot is free: both calls wait for one
-	for range cap(s.hashing.slots) - 1 {
-		s.hashing.slots <- struct{}{}
+	s.hashPool.slots <- struct{}{} // no slot is free: both calls wait for one
+	for range cap(s.hashPool.slots) - 1 {
+		s.hashPool.slots <- struct{}{}
 	}
 	for _, name := range []string{"alice", "nobody"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

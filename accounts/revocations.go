@@ -37,9 +37,9 @@ func (s *Service) poll(ctx context.Context) {
 			err := s.follow(ctx)
 			switch {
 			case err == nil:
-				s.away.Worked()
+				s.outage.Worked()
 			case ctx.Err() == nil:
-				s.away.Failed("error", err)
+				s.outage.Failed("error", err)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func (s *Service) poll(ctx context.Context) {
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	after := storage.Revocation{At: s.seen - storage.RevocationOverlap}
+	after := storage.Revocation{At: s.lastRevocation - storage.RevocationOverlap}
 	for {
 		page, err := s.Store.Revocations(ctx, after, pollPage)
 		if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) follow(ctx context.Context) error {
 		}
 		for _, r := range page {
 			s.Sessions.Revoke(r)
-			s.seen = max(s.seen, r.At)
+			s.lastRevocation = max(s.lastRevocation, r.At)
 		}
 		if len(page) < pollPage {
 			return nil

@@ -74,7 +74,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	newMixer := func() *mixer {
 		m, ok := all.mixers(drawn, testSide(p), of, 1, 1, true)[0].(*mixer)
 		if !ok {
-			t.Fatal("it is no mixer")
+			t.Fatal("the client is not a mixer")
 		}
 		m.Next(nil)
 		return m
@@ -92,7 +92,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 		t.Error("before the like:", err)
 	}
 	if newMixer().judge([]byte(after(8, `null`))) == nil {
-		t.Error("a like that nobody has sent is not found")
+		t.Error("a stored like that was never sent is not reported")
 	}
 	p.send(drawn[0].viewer, liked)
 	p.ack(drawn[0].viewer, liked)
@@ -112,7 +112,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	}
 }
 
-func TestPagesOfTheFloorAreJudged(t *testing.T) {
+func TestPagesOfTheFloorAreChecked(t *testing.T) {
 	p, of, drawn := small(t)
 	s := testSide(p)
 	s.floor = true
@@ -123,7 +123,7 @@ func TestPagesOfTheFloorAreJudged(t *testing.T) {
 	}
 	m, ok := s.book(p, of, drawn).mixers(drawn, s, of, 1, 1, true)[0].(*mixer)
 	if !ok {
-		t.Fatal("it is no mixer")
+		t.Fatal("the client is not a mixer")
 	}
 	m.Next(nil)
 	for body, wrong := range map[string]bool{
@@ -191,7 +191,7 @@ func TestWrongCommentsAreFound(t *testing.T) {
 	}
 }
 
-func TestNobodyLikesTheSameTwice(t *testing.T) {
+func TestNoUserLikesASubjectTwice(t *testing.T) {
 	p, _, _ := small(t)
 	seen := map[string]bool{}
 	clients := testSide(p).likers(3, 1, func(*liker) {})
@@ -199,7 +199,7 @@ func TestNobodyLikesTheSameTwice(t *testing.T) {
 		for _, c := range clients {
 			request := string(c.Next(nil))
 			if seen[request] {
-				t.Fatalf("it is sent twice: %s", request)
+				t.Fatalf("the like is sent twice: %s", request)
 			}
 			seen[request] = true
 		}
@@ -225,7 +225,7 @@ func TestEveryPageIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestDrawnDataIsTheSameEachTimeAndSkewed(t *testing.T) {
+func TestDrawnDataIsReproducibleAndSkewed(t *testing.T) {
 	a, b := drawData(7), drawData(7)
 	if !slices.Equal(a.rows, b.rows) || slices.Equal(a.rows, drawData(8).rows) {
 		t.Error("the seed does not decide")
@@ -245,7 +245,7 @@ func TestDrawnDataIsTheSameEachTimeAndSkewed(t *testing.T) {
 	}
 }
 
-func TestProcessorTimeIsToldApart(t *testing.T) {
+func TestCPUTimeIsMeasuredPerProcess(t *testing.T) {
 	m := newMeter()
 	before := m.read()
 	if before == nil {
@@ -276,27 +276,27 @@ func TestNumbersAreGrouped(t *testing.T) {
 	}
 }
 
-func TestACrowdKnowsWhenAllWereTold(t *testing.T) {
+func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	begin := time.Now()
-	says := func(words ...word) *crowd {
-		c := &crowd{of: make([]*load.Watch, 2), heard: make(chan word, len(words)), likes: []int64{-1, -1}}
+	says := func(words ...signal) *crowd {
+		c := &crowd{of: make([]*load.Watch, 2), signals: make(chan signal, len(words)), likes: []int64{-1, -1}}
 		for i, one := range words {
 			one.at = begin.Add(time.Duration(i) * time.Second)
-			c.heard <- one
+			c.signals <- one
 		}
 		return c
 	}
-	c := says(word{who: 0}, word{who: 0}, word{who: 1}, word{who: 1, likes: 1}, word{who: 1, likes: 1}, word{who: 0, likes: 1})
+	c := says(signal{watcher: 0}, signal{watcher: 0}, signal{watcher: 1}, signal{watcher: 1, likes: 1}, signal{watcher: 1, likes: 1}, signal{watcher: 0, likes: 1})
 	for likes, last := range []time.Duration{2 * time.Second, 5 * time.Second} {
 		at, err := c.await(t.Context(), int64(likes))
 		if err != nil || len(at) != 2 || !at[1].Equal(begin.Add(last)) {
 			t.Errorf("%d likes: %v, %v", likes, at, err)
 		}
 	}
-	for name, words := range map[string][]word{
-		"too many":  {{who: 0, likes: 2}},
-		"backwards": {{who: 0, likes: 1}, {who: 0}},
-		"a fault":   {{who: 0, err: errors.New("it is gone")}},
+	for name, words := range map[string][]signal{
+		"too many":  {{watcher: 0, likes: 2}},
+		"backwards": {{watcher: 0, likes: 1}, {watcher: 0}},
+		"a fault":   {{watcher: 0, err: errors.New("it is gone")}},
 	} {
 		if at, err := says(words...).await(t.Context(), 1); err == nil {
 			t.Errorf("%s: %v", name, at)

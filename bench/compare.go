@@ -16,13 +16,13 @@ type contender struct {
 	side *side
 	// ready returns the clients of a round.
 	ready func(ctx context.Context, round int) ([]load.Client, error)
-	// beside, if not nil, is a load that runs at the same time.
-	beside func(ctx context.Context, round int, during time.Duration) error
+	// concurrent, if not nil, is a load that runs at the same time.
+	concurrent func(ctx context.Context, round int, during time.Duration) error
 	// after, if not nil, waits until everything that was begun is done.
 	after func(ctx context.Context) error
-	// instead, if not nil, is measured in place of clients: it works for the given time
+	// replacement, if not nil, is measured in place of clients: it works for the given time
 	// and returns the number of its operations.
-	instead func(ctx context.Context, during time.Duration) (int64, error)
+	replacement func(ctx context.Context, during time.Duration) (int64, error)
 }
 
 // series are the measurements of one quantity, one for each round.
@@ -39,7 +39,7 @@ func (s series) median() float64 {
 
 // measured is the result of one contender, or of a row that has only one.
 type measured struct {
-	who      string
+	name     string
 	rate     series // requests a second
 	p50, p99 series // milliseconds
 	cpu      series // of the server alone, microseconds for each request
@@ -64,7 +64,7 @@ func (m *measured) cost(name string) (out series) {
 // measurements of one round are adjacent in time.
 func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured, err error) {
 	for i := range two {
-		of[i] = &measured{who: two[i].name, shares: map[string]series{}, worker: two[i].side.worker}
+		of[i] = &measured{name: two[i].name, shares: map[string]series{}, worker: two[i].side.worker}
 	}
 	for round := range b.plan.rounds + 1 {
 		for k := range two {
@@ -83,9 +83,9 @@ func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured,
 
 // turn measures one segment of one contender.
 func (b *bench) turn(ctx context.Context, c *contender, round int, during time.Duration, into *measured) error {
-	if c.instead != nil {
+	if c.replacement != nil {
 		began := time.Now()
-		n, err := c.instead(ctx, during)
+		n, err := c.replacement(ctx, during)
 		into.rate, into.requests = append(into.rate, float64(n)/since(began)), into.requests+n
 		return err
 	}
@@ -96,10 +96,10 @@ func (b *bench) turn(ctx context.Context, c *contender, round int, during time.D
 	var result *load.Result
 	err = b.metered(ctx, c.side.process, into, func() (int64, error) {
 		beside := make(chan error, 1)
-		if c.beside == nil {
+		if c.concurrent == nil {
 			beside <- nil
 		} else {
-			go func() { beside <- c.beside(ctx, round, during) }()
+			go func() { beside <- c.concurrent(ctx, round, during) }()
 		}
 		var err error
 		result, err = load.Closed(ctx, c.side.process.address, clients, during)
@@ -120,7 +120,8 @@ func (b *bench) turn(ctx context.Context, c *contender, round int, during time.D
 	return nil
 }
 
-// metered measures the cost of the load what, which returns its number of requests.
+// metered measures the cost of a load. what runs the load and returns the number of its
+// requests.
 func (b *bench) metered(ctx context.Context, p *process, into *measured, what func() (int64, error)) error {
 	before, err := p.metrics(ctx)
 	if err != nil {
@@ -158,7 +159,7 @@ func faultsOf(r *load.Result) error {
 	if r.Errors == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d replies were wrong or did not come: %q", r.Errors, r.Requests, r.Faults)
+	return fmt.Errorf("%d of %d replies were wrong or missing: %q", r.Errors, r.Requests, r.Faults)
 }
 
 // ratios returns the ratio of the two rates in each round.

@@ -36,7 +36,7 @@ type day struct {
 	nodes    []*process
 	clip     []byte // the file that everybody uploads
 	visitors []*visitor
-	diary    *diary
+	recorder *recorder
 	leave    time.Time // when everybody moves to the other node, or ends
 
 	took    time.Duration
@@ -77,7 +77,7 @@ func runDay(ctx context.Context, args []string, stdout io.Writer) error {
 	defer cancel()
 	d := &day{
 		bench:  &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()},
-		people: people, during: during, diary: newDiary(),
+		people: people, during: during, recorder: newRecorder(),
 	}
 	if err := d.measure(ctx); err != nil {
 		return err
@@ -85,8 +85,8 @@ func runDay(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := d.publish(d.text(ctx)); err != nil {
 		return err
 	}
-	if n := d.diary.wrong(); n > 0 {
-		return fmt.Errorf("%d replies were wrong: %q", n, d.diary.faults)
+	if n := d.recorder.wrong(); n > 0 {
+		return fmt.Errorf("%d replies were wrong: %q", n, d.recorder.faults)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (d *day) publishSome(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("publish a video: %w", err)
 		}
-		v.queue = nil // without the check that the video is in the feed
+		v.tasks = nil // without the check that the video is in the feed
 	}
 	if ffmpeg() == "" {
 		return nil // there are no covers

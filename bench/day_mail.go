@@ -13,9 +13,9 @@ import (
 	"ovation/bench/load"
 )
 
-// post collects the messages that arrive: every visitor subscribes to its messages on a
+// mailWatcher collects the messages that arrive: every visitor subscribes to its messages on a
 // WebSocket.
-type post struct {
+type mailWatcher struct {
 	day    *day
 	of     []*load.Watch
 	closed chan struct{}
@@ -27,8 +27,8 @@ type post struct {
 	errs  []error
 }
 
-// letter is one event of such a subscription.
-type letter struct {
+// messageEvent is one event of such a subscription.
+type messageEvent struct {
 	Data struct {
 		Messages struct {
 			ID, Text string
@@ -41,11 +41,11 @@ const watchMessages = `subscription Mail($after: String) { messages(after: $afte
 
 // watchMail subscribes every visitor, each at the node that it does not use at first.
 // The streams begin where the lists of conversations end, so that nothing is missed.
-func (d *day) watchMail(ctx context.Context) (_ *post, err error) {
-	m := &post{day: d, closed: make(chan struct{}), seen: map[string]map[string]int{}}
+func (d *day) watchMail(ctx context.Context) (_ *mailWatcher, err error) {
+	w := &mailWatcher{day: d, closed: make(chan struct{}), seen: map[string]map[string]int{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.close())
+			err = errors.Join(err, w.close())
 		}
 	}()
 	for i, v := range d.visitors {
@@ -61,10 +61,10 @@ func (d *day) watchMail(ctx context.Context) (_ *post, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("watch the messages of %s: %w", v.name, err)
 		}
-		m.of, m.seen[v.name] = append(m.of, one), map[string]int{}
-		m.wait.Go(func() { m.listen(v.name, one) })
+		w.of, w.seen[v.name] = append(w.of, one), map[string]int{}
+		w.wait.Go(func() { w.listen(v.name, one) })
 	}
-	return m, nil
+	return w, nil
 }
 
 // mailboxOf returns the cursor of a user's messages.
@@ -92,11 +92,11 @@ func (d *day) mailboxOf(ctx context.Context, node *process, v *visitor) (string,
 }
 
 // listen records each message, and how long after it was sent it arrives.
-func (m *post) listen(user string, from *load.Watch) {
+func (m *mailWatcher) listen(user string, from *load.Watch) {
 	for {
 		text, err := from.Next()
 		at := time.Now()
-		var got letter
+		var got messageEvent
 		if err == nil {
 			err = json.Unmarshal(text, &got) //nolint:musttag // names differ in case alone
 		}
@@ -122,7 +122,7 @@ func (m *post) listen(user string, from *load.Watch) {
 		m.count++
 		m.mu.Unlock()
 		if one.To.UserID == user {
-			m.day.diary.deliver(at.Sub(time.Unix(0, sent)))
+			m.day.recorder.deliver(at.Sub(time.Unix(0, sent)))
 		}
 	}
 }
@@ -131,7 +131,7 @@ const mailTime = 10 * time.Second // for the last message to arrive
 
 // arrived waits until every visitor has received each of its messages in Postgres,
 // once.
-func (m *post) arrived(ctx context.Context, of []*visitor) error {
+func (m *mailWatcher) arrived(ctx context.Context, of []*visitor) error {
 	want := map[string]int{}
 	rows, err := m.day.site.database.Query(ctx, `SELECT u, count(*) FROM
 		(SELECT user_low AS u FROM message UNION ALL SELECT user_high FROM message) m GROUP BY u`)
@@ -163,7 +163,7 @@ func (m *post) arrived(ctx context.Context, of []*visitor) error {
 }
 
 // close ends all streams. It may be called once.
-func (m *post) close() error {
+func (m *mailWatcher) close() error {
 	close(m.closed)
 	var err error
 	for _, one := range m.of {

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// diary records the actions of visitors and their durations. It is safe for concurrent
+// recorder records the actions of visitors and their durations. It is safe for concurrent
 // use.
-type diary struct {
+type recorder struct {
 	mu        sync.Mutex
 	of        map[string]*entries
 	delivered *hdrhistogram.Histogram // messages, in microseconds
@@ -41,9 +41,9 @@ func record(in *hdrhistogram.Histogram, took time.Duration) {
 	_ = in.RecordValue(max(1, min(took, diaryMost).Microseconds())) // it is within bounds
 }
 
-func newDiary() *diary { return &diary{of: map[string]*entries{}, delivered: newHistogram()} }
+func newRecorder() *recorder { return &recorder{of: map[string]*entries{}, delivered: newHistogram()} }
 
-func (d *diary) note(what string, took time.Duration, err error) {
+func (d *recorder) record(what string, took time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.of[what]
@@ -60,13 +60,13 @@ func (d *diary) note(what string, took time.Duration, err error) {
 	}
 }
 
-func (d *diary) deliver(after time.Duration) {
+func (d *recorder) deliver(after time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	record(d.delivered, after)
 }
 
-func (d *diary) wrong() (n int) {
+func (d *recorder) wrong() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, one := range d.of {
@@ -118,7 +118,7 @@ func (d *day) differs(ctx context.Context) (differs, err error) {
 			}
 		}
 		for one := range stored {
-			return fmt.Errorf("nobody sent the %s of %s by %s", of.what, one.subject, one.user), nil
+			return fmt.Errorf("the %s of %s by %s was never sent", of.what, one.subject, one.user), nil
 		}
 	}
 	for _, of := range []struct {
@@ -182,30 +182,30 @@ func (d *day) text(ctx context.Context) string {
 	for _, line := range d.machine(ctx, series{d.spent[elsewhere].Seconds() / seconds}) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
-	out.WriteString("\n| what people do | times | a second | p50 ms | p99 ms | max ms | wrong |\n|---|---|---|---|---|---|---|\n")
-	d.diary.mu.Lock()
-	defer d.diary.mu.Unlock()
+	out.WriteString("\n| action | times | a second | p50 ms | p99 ms | max ms | wrong |\n|---|---|---|---|---|---|---|\n")
+	d.recorder.mu.Lock()
+	defer d.recorder.mu.Unlock()
 	total, wrong := int64(0), 0
-	for _, what := range slices.Sorted(maps.Keys(d.diary.of)) {
-		one := d.diary.of[what]
+	for _, what := range slices.Sorted(maps.Keys(d.recorder.of)) {
+		one := d.recorder.of[what]
 		total, wrong = total+one.took.TotalCount(), wrong+one.wrong
 		fmt.Fprintf(&out, "| %s | %s | %.1f | %s | %d |\n", what, grouped(float64(one.took.TotalCount()), 0), float64(one.took.TotalCount())/seconds, quantiles(one.took), one.wrong)
 	}
 	fmt.Fprintf(&out, "| all | %s | %.1f | | | | %d |\n", grouped(float64(total), 0), float64(total)/seconds, wrong)
-	fmt.Fprintf(&out, "| a message is on the screen of its receiver | %s | %.1f | %s | |\n\n",
-		grouped(float64(d.diary.delivered.TotalCount()), 0), float64(d.diary.delivered.TotalCount())/seconds, quantiles(d.diary.delivered))
+	fmt.Fprintf(&out, "| delivery of a message to its receiver | %s | %.1f | %s | |\n\n",
+		grouped(float64(d.recorder.delivered.TotalCount()), 0), float64(d.recorder.delivered.TotalCount())/seconds, quantiles(d.recorder.delivered))
 	videos := 0
 	for _, v := range d.visitors {
 		videos += v.uploaded.acked
 	}
-	fmt.Fprintf(&out, "- Clips of %d KB: %d published before, %d meanwhile; %d had a cover when the people left.\n", len(d.clip)>>10, dayClips, videos-dayClips, d.covers)
-	out.WriteString("- Processors taken, of all there are:")
+	fmt.Fprintf(&out, "- Clips of %d KB: %d published before the run, %d during it; %d had a cover when the load ended.\n", len(d.clip)>>10, dayClips, videos-dayClips, d.covers)
+	out.WriteString("- Processors used:")
 	for _, name := range slices.Sorted(maps.Keys(d.spent)) {
 		if name != whole {
 			fmt.Fprintf(&out, " %s %.2f", name, d.spent[name].Seconds()/seconds)
 		}
 	}
-	fmt.Fprintf(&out, ".\n- Everybody has received each message once. All that was acknowledged was in Postgres, and the queue empty, %.1f s after the people left; `ovation verify` said: %s\n",
+	fmt.Fprintf(&out, ".\n- Every user received each message once. Every acknowledged action was in Postgres, and the queue empty, %.1f s after the load ended; `ovation verify` reported: %s\n",
 		d.settled.Seconds(), strings.ReplaceAll(d.checked, "\n", "; "))
 	return out.String()
 }

@@ -10,7 +10,7 @@ import (
 
 // strangers returns a day with visitors but without an installation.
 func strangers() *day {
-	d := &day{bench: &bench{options: options{seed: 1}}, people: leastVisitors, diary: newDiary(), clip: []byte("clip")}
+	d := &day{bench: &bench{options: options{seed: 1}}, people: leastVisitors, recorder: newRecorder(), clip: []byte("clip")}
 	for n := range leastVisitors {
 		v := newVisitor(d, n, "person-"+string(rune('0'+n)), "token")
 		v.address = "127.0.0.1:1"
@@ -24,11 +24,11 @@ const reels = `{"data":{"feed":{"edges":[{"node":{"videoId":"7","playUrl":"/medi
 
 func TestWrongRepliesOfADayAreFound(t *testing.T) {
 	v := strangers().visitors[0]
-	one := reel{VideoID: "7", PlayURL: "/media/videos/x", Author: author{UserID: "person-1"}}
+	one := feedVideo{VideoID: "7", PlayURL: "/media/videos/x", Author: author{UserID: "person-1"}}
 	liked := strings.Replace(reels, `"liked":null`, `"liked":{"reaction":"LIKE"}`, 1)
 	for _, c := range []struct {
 		name   string
-		errand errand
+		errand task
 		status int
 		reply  string
 		wrong  bool
@@ -73,7 +73,7 @@ func TestVisitorsDoEverything(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3000 {
 		v.decide()
-		for _, one := range v.queue {
+		for _, one := range v.tasks {
 			seen[one.what] = true
 			head, body, whole := strings.Cut(string(one.write(nil)), "\r\n\r\n")
 			if !whole || !strings.Contains(head, "Host: 127.0.0.1:1") || strings.HasPrefix(head, "POST") == (body == "") {
@@ -97,13 +97,13 @@ func TestRequestsWithoutAReplyAreNoted(t *testing.T) {
 	one := v.comment("7")
 	v.current, v.asked = &one, time.Now()
 	v.gone()
-	if v.current != nil || v.commented != (tally{0, 1}) || d.diary.wrong() != 1 {
-		t.Errorf("%+v, %d wrong", v.commented, d.diary.wrong())
+	if v.current != nil || v.commented != (tally{0, 1}) || d.recorder.wrong() != 1 {
+		t.Errorf("%+v, %d wrong", v.commented, d.recorder.wrong())
 	}
-	d.diary.note("x", time.Second, nil)
-	d.diary.note("x", time.Second, errors.New("no"))
-	if d.diary.wrong() != 2 || d.diary.of["x"].took.TotalCount() != 1 || len(d.diary.faults) != 2 {
-		t.Errorf("%d wrong: %q", d.diary.wrong(), d.diary.faults)
+	d.recorder.record("x", time.Second, nil)
+	d.recorder.record("x", time.Second, errors.New("no"))
+	if d.recorder.wrong() != 2 || d.recorder.of["x"].took.TotalCount() != 1 || len(d.recorder.faults) != 2 {
+		t.Errorf("%d wrong: %q", d.recorder.wrong(), d.recorder.faults)
 	}
 }
 

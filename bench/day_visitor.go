@@ -13,15 +13,15 @@ import (
 	"ovation/bench/load"
 )
 
-// errand is one request of a visitor, with the check of its reply.
-type errand struct {
+// task is one request of a visitor, with the check of its reply.
+type task struct {
 	what  string
 	write func(buf []byte) []byte
 	judge func(status int, body []byte) error
 }
 
-// reel is a video as the feed shows it.
-type reel struct {
+// feedVideo is a video as the feed shows it.
+type feedVideo struct {
 	VideoID     string `json:"videoId"`
 	PlayURL     string `json:"playUrl"`
 	Author      author `json:"author"`
@@ -47,12 +47,12 @@ type visitor struct {
 	address     string // of the node where it is
 	random      *rand.Rand
 
-	feed  []reel
+	feed  []feedVideo
 	after string // the cursor of the next page of the feed, empty at its end
 	at    int    // the index of the video on the screen
 
-	queue   []errand // the remaining errands of the present action
-	current *errand
+	tasks   []task // the remaining tasks of the current action
+	current *task
 	asked   time.Time
 
 	// What was acknowledged, and what had no valid reply.
@@ -85,7 +85,7 @@ func newVisitor(d *day, n int, name, token string) *visitor {
 
 // Next implements load.Client.
 func (v *visitor) Next(buf []byte) []byte {
-	if len(v.queue) == 0 {
+	if len(v.tasks) == 0 {
 		pause := min(time.Duration(v.random.ExpFloat64()*float64(dayPause)), dayLongest)
 		if time.Now().Add(pause).After(v.day.leave) {
 			return nil
@@ -93,7 +93,7 @@ func (v *visitor) Next(buf []byte) []byte {
 		time.Sleep(pause)
 		v.decide()
 	}
-	v.current, v.queue = &v.queue[0], v.queue[1:]
+	v.current, v.tasks = &v.tasks[0], v.tasks[1:]
 	buf = v.current.write(buf)
 	v.asked = time.Now()
 	return buf
@@ -106,50 +106,50 @@ func (v *visitor) Done(status int, body []byte) error {
 	err := one.judge(status, body)
 	if err != nil {
 		err = fmt.Errorf("%s: %s: %w", v.name, one.what, err)
-		v.queue = nil
+		v.tasks = nil
 	}
-	v.day.diary.note(one.what, time.Since(v.asked), err)
+	v.day.recorder.record(one.what, time.Since(v.asked), err)
 	return err
 }
 
 // gone records that the current request was not answered.
 func (v *visitor) gone() {
 	if v.current != nil {
-		v.day.diary.note(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: there was no reply", v.name, v.current.what))
+		v.day.recorder.record(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: no reply", v.name, v.current.what))
 		_ = v.current.judge(0, nil) // counts it as failed
 		v.current = nil
 	}
-	v.queue = nil
+	v.tasks = nil
 }
 
 // decide draws the next action. The shares are in thousandths.
 func (v *visitor) decide() {
 	if len(v.feed) == 0 {
-		v.queue = []errand{v.scroll(true, "")}
+		v.tasks = []task{v.scroll(true, "")}
 		return
 	}
 	on := v.feed[v.at]
 	switch draw := v.random.IntN(1000); {
 	case draw < 350:
-		v.queue = []errand{v.scroll(v.after == "" || v.random.IntN(4) == 0, "")}
+		v.tasks = []task{v.scroll(v.after == "" || v.random.IntN(4) == 0, "")}
 	case draw < 620:
 		v.at = v.random.IntN(len(v.feed))
-		v.queue = []errand{v.watch(v.feed[v.at]), v.view(v.feed[v.at])}
+		v.tasks = []task{v.watch(v.feed[v.at]), v.view(v.feed[v.at])}
 	case draw < 740:
-		v.queue = []errand{v.like(on.VideoID)}
+		v.tasks = []task{v.like(on.VideoID)}
 	case draw < 800:
-		v.queue = []errand{v.comment(on.VideoID)}
+		v.tasks = []task{v.comment(on.VideoID)}
 	case draw < 860:
-		v.queue = []errand{v.comments(on.VideoID, "")}
+		v.tasks = []task{v.comments(on.VideoID, "")}
 	case draw < 900:
-		v.queue = []errand{v.follow(on.Author.UserID)}
+		v.tasks = []task{v.follow(on.Author.UserID)}
 	case draw < 970:
-		v.queue = []errand{v.message()}
+		v.tasks = []task{v.message()}
 	case draw < 997:
 		with := v.friend()
-		v.queue = []errand{v.chat(with), v.markRead(with)}
+		v.tasks = []task{v.chat(with), v.markRead(with)}
 	default:
-		v.queue = []errand{v.upload()}
+		v.tasks = []task{v.upload()}
 	}
 }
 
@@ -163,10 +163,10 @@ func (v *visitor) friend() string {
 	return all[(v.n+by+len(all))%len(all)].name
 }
 
-// graphQL returns an errand whose reply must have data and no error. The function seen
+// graphQL returns a task whose reply must have data and no error. The function seen
 // checks the data.
-func (v *visitor) graphQL(what, query string, variables map[string]any, seen func(data json.RawMessage) error) errand {
-	return errand{what: what, write: func(buf []byte) []byte {
+func (v *visitor) graphQL(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
+	return task{what: what, write: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
 	}, judge: func(status int, body []byte) error {
 		var reply struct {
@@ -186,7 +186,7 @@ const reelsQuery = `query Reels($after: String) { feed(first: 20, after: $after)
 
 // scroll loads the top of the feed, or its next page. The page must show the viewer's own
 // actions and contain the video with the id must, unless that is "".
-func (v *visitor) scroll(top bool, must string) errand {
+func (v *visitor) scroll(top bool, must string) task {
 	after := &v.after
 	if top {
 		after = nil
@@ -194,7 +194,7 @@ func (v *visitor) scroll(top bool, must string) errand {
 	return v.graphQL("scroll the feed (20 videos)", reelsQuery, map[string]any{"after": after}, func(data json.RawMessage) error {
 		var got struct {
 			Feed struct {
-				Edges    []struct{ Node reel }
+				Edges    []struct{ Node feedVideo }
 				PageInfo struct {
 					HasNextPage bool
 					EndCursor   string
@@ -225,7 +225,7 @@ func (v *visitor) scroll(top bool, must string) errand {
 }
 
 // recognise compares a live video with what the viewer has done.
-func (v *visitor) recognise(one *reel) error {
+func (v *visitor) recognise(one *feedVideo) error {
 	id, by := one.VideoID, one.Author.UserID
 	if is := one.Interactive.Liked != nil; one.Interactive.Freshness == "LIVE" && v.liked.wrong(id, is) {
 		return fmt.Errorf("liked of the video %s is %v and live", id, is)
@@ -239,8 +239,8 @@ func (v *visitor) recognise(one *reel) error {
 func (m *marks) wrong(of string, is bool) bool { return m.is[of] != is && !m.maybe[of] }
 
 // watch plays the whole clip.
-func (v *visitor) watch(one reel) errand {
-	return errand{what: "watch a clip", write: func(buf []byte) []byte {
+func (v *visitor) watch(one feedVideo) task {
+	return task{what: "watch a clip", write: func(buf []byte) []byte {
 		return fmt.Appendf(buf, "GET %s HTTP/1.1\r\nHost: %s\r\nRange: bytes=0-\r\n\r\n", one.PlayURL, v.address)
 	}, judge: func(status int, body []byte) error {
 		if status != http.StatusPartialContent || !bytes.Equal(body, v.day.clip) {
@@ -251,13 +251,13 @@ func (v *visitor) watch(one reel) errand {
 }
 
 // view records a read of the video.
-func (v *visitor) view(one reel) errand {
+func (v *visitor) view(one feedVideo) task {
 	return v.graphQL("count a view", `mutation View($id: ID!) { read(input: {biz: "video", bizId: $id}) { durability } }`,
 		map[string]any{"id": one.VideoID}, func(json.RawMessage) error { return nil })
 }
 
 // like likes a video, or one time in three takes back an existing like.
-func (v *visitor) like(id string) errand {
+func (v *visitor) like(id string) task {
 	name, is := "like", true
 	if v.liked.is[id] && v.random.IntN(3) == 0 {
 		name, is = "unlike", false
@@ -267,7 +267,7 @@ func (v *visitor) like(id string) errand {
 }
 
 // follow follows the author of a video, or one time in three ends an existing follow.
-func (v *visitor) follow(id string) errand {
+func (v *visitor) follow(id string) task {
 	if id == v.name {
 		return v.scroll(true, "")
 	}
@@ -280,7 +280,7 @@ func (v *visitor) follow(id string) errand {
 }
 
 // marks sets or removes a mark, such as a follow. A reply that is LIVE must show it.
-func (v *visitor) marks(what, query string, of *marks, id string, is bool) errand {
+func (v *visitor) marks(what, query string, of *marks, id string, is bool) task {
 	one := v.graphQL(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
 		var got struct {
 			Did struct {
@@ -309,8 +309,8 @@ func (v *visitor) marks(what, query string, of *marks, id string, is bool) erran
 	return one
 }
 
-// counted records the result of an errand in a tally.
-func counted(one errand, in *tally) errand {
+// counted records the result of a task in a tally.
+func counted(one task, in *tally) task {
 	judge := one.judge
 	one.judge = func(status int, body []byte) error {
 		err := judge(status, body)
@@ -325,7 +325,7 @@ func counted(one errand, in *tally) errand {
 }
 
 // comment comments on a video. The comment must then be among the newest.
-func (v *visitor) comment(id string) errand {
+func (v *visitor) comment(id string) task {
 	text := commentText + strconv.Itoa(v.random.IntN(1e6))
 	return counted(v.graphQL("comment", addComment, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
 		func(data json.RawMessage) error {
@@ -335,14 +335,14 @@ func (v *visitor) comment(id string) errand {
 			if err := json.Unmarshal(data, &got); err != nil || got.AddComment.Comment.CommentID == "" { //nolint:musttag // names differ in case alone
 				return fmt.Errorf("%.300s: %w", data, err)
 			}
-			v.queue = append(v.queue, v.comments(id, got.AddComment.Comment.CommentID))
+			v.tasks = append(v.tasks, v.comments(id, got.AddComment.Comment.CommentID))
 			return nil
 		}), &v.commented)
 }
 
 // comments reads the comments on a video, which must include the comment with the id
 // must.
-func (v *visitor) comments(id, must string) errand {
+func (v *visitor) comments(id, must string) task {
 	return v.graphQL("read 20 comments", talkQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
 			return fmt.Errorf("the own comment %s is not among %.300s", must, data)
@@ -352,7 +352,7 @@ func (v *visitor) comments(id, must string) errand {
 }
 
 // message sends a message that contains the time of sending.
-func (v *visitor) message() errand {
+func (v *visitor) message() task {
 	text := fmt.Sprintf("%d is when I saw it", time.Now().UnixNano())
 	return counted(v.graphQL("send a message", `mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { message { id } } }`,
 		map[string]any{"input": map[string]string{"to": v.friend(), "text": text}}, func(json.RawMessage) error { return nil }), &v.sent)
@@ -360,7 +360,7 @@ func (v *visitor) message() errand {
 
 // chat opens the list of conversations and one of them. If there is none yet, nothing is
 // marked as read.
-func (v *visitor) chat(with string) errand {
+func (v *visitor) chat(with string) task {
 	return v.graphQL("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
 		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,
 		map[string]any{"with": with}, func(data json.RawMessage) error {
@@ -371,20 +371,20 @@ func (v *visitor) chat(with string) errand {
 				return err
 			}
 			if got.Conversation == nil {
-				v.queue = nil
+				v.tasks = nil
 			}
 			return nil
 		})
 }
 
-func (v *visitor) markRead(with string) errand {
+func (v *visitor) markRead(with string) task {
 	return v.graphQL("mark messages as read", `mutation Mark($with: ID!) { markRead(input: {with: $with}) { conversation { unread } } }`,
 		map[string]any{"with": with}, func(json.RawMessage) error { return nil })
 }
 
 // upload publishes a clip. It must then be at the top of the feed.
-func (v *visitor) upload() errand {
-	return counted(errand{what: "upload a clip", write: func(buf []byte) []byte {
+func (v *visitor) upload() task {
+	return counted(task{what: "upload a clip", write: func(buf []byte) []byte {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)
 		_ = w.WriteField("title", "A clip of "+v.name) // writing to a buffer never fails
@@ -400,7 +400,7 @@ func (v *visitor) upload() errand {
 		if err := json.Unmarshal(body, &got); err != nil || status != http.StatusCreated || got.Video.VideoID == "" { //nolint:musttag // names differ in case alone
 			return fmt.Errorf("status %d with %.300s", status, body)
 		}
-		v.queue = append(v.queue, v.scroll(true, got.Video.VideoID))
+		v.tasks = append(v.tasks, v.scroll(true, got.Video.VideoID))
 		return nil
 	}}, &v.uploaded)
 }

@@ -56,8 +56,8 @@
 //
 // # Invariants
 //
-//   - The generated data is consistent and skewed: TestAFilledWorldIsRightAndSkewed.
-//   - Cold pages share no viewer and no subject: TestPagesOfAWorldHaveNothingInCommon.
+//   - The generated data is consistent and skewed: TestFilledWorldIsConsistentAndSkewed.
+//   - Cold pages share no viewer and no subject: TestPagesOfAWorldAreDisjoint.
 //   - Wrong replies to the users of a day are found, and missing ones counted:
 //     TestWrongRepliesOfADayAreFound, TestRequestsWithoutAReplyAreNoted.
 //

@@ -35,16 +35,16 @@ func (b *bench) fillFloor(ctx context.Context) error {
 			commands = append(commands, client.B().Hset().Key(key).FieldValue().FieldValue(field, value).Build())
 		}
 		for _, id := range b.people.subjects.names {
-			c := b.had.counts[id]
+			c := b.stored.counts[id]
 			for field, n := range map[string]int64{"r": c.reads, "l": c.likes, "c": c.collections} {
 				add(keys+"s:"+id, field, strconv.FormatInt(n, 10))
 			}
 		}
-		for of := range b.had.liked {
-			add(keys+"u:"+of.user, of.subject, b.had.own(of))
+		for of := range b.stored.liked {
+			add(keys+"u:"+of.user, of.subject, b.stored.own(of))
 		}
-		for of := range b.had.collected {
-			add(keys+"u:"+of.user, of.subject, b.had.own(of))
+		for of := range b.stored.collected {
+			add(keys+"u:"+of.user, of.subject, b.stored.own(of))
 		}
 		for _, reply := range client.DoMulti(ctx, commands...) {
 			if err := reply.Error(); err != nil {
@@ -70,14 +70,14 @@ func (t *truth) own(of pair) (own string) {
 // floorTruth returns the content that the floor must have when no message is in flight.
 func (b *bench) floorTruth() *truth {
 	p := b.floor.people
-	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: b.had.collected}
+	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: b.stored.collected}
 	for i, id := range p.subjects.names {
-		c := b.had.counts[id]
+		c := b.stored.counts[id]
 		c.likes += p.sent[i].Load()
 		t.counts[id] = c
 		t.sent = append(t.sent, p.sent[i].Load())
 	}
-	maps.Copy(t.liked, b.had.liked)
+	maps.Copy(t.liked, b.stored.liked)
 	for user := range p.viewers {
 		for subject, id := range p.subjects.names {
 			if p.likes[user].sent.has(subject) {

@@ -22,8 +22,8 @@ var growthSizes = []int{10_000, 1_000_000, 10_000_000}
 // all pages together.
 type pageKind struct{ size, different int }
 
-// pageKinds are measured if the world has as many subjects. The last kind has more than
-// a node keeps in its cache.
+// Each of pageKinds is measured only if the world has at least as many subjects as its
+// pages need. The last kind has more than a node keeps in its cache.
 var pageKinds = []pageKind{{1, leastSubjects}, {20, leastSubjects}, {100, leastSubjects}, {100, 10 * leastSubjects}}
 
 // growthClients is small, because the report has the cost of one request, not the
@@ -38,7 +38,7 @@ type growth struct {
 	*bench
 
 	of    []*grown // one for each size
-	redis *held
+	redis *memoryUse
 }
 
 // grown is what was measured at one size.
@@ -165,13 +165,13 @@ func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 	if g.people, err = of.people(g.site.secret); err != nil {
 		return err
 	}
-	if g.had, err = g.site.truthOf(ctx, g.people, g.people.names); err != nil {
+	if g.stored, err = g.site.truthOf(ctx, g.people, g.people.names); err != nil {
 		return err
 	}
-	g.people.remember(g.had)
+	g.people.remember(g.stored)
 	g.node = g.ours(nil)
 	g.likes, err = g.counted(ctx, &g.node)
-	g.sayf("%s states are there and verified", grouped(float64(of.states), 0))
+	g.sayf("%s states are stored and verified", grouped(float64(of.states), 0))
 	return err
 }
 
@@ -211,7 +211,7 @@ func (g *growth) fresh(ctx context.Context) error {
 		return err
 	}
 	if _, err := g.site.database.Exec(ctx, `UPDATE mirror SET epoch = 1, open = FALSE, changed_at = 0, free_at = 0`); err != nil {
-		return fmt.Errorf("begin anew: %w", err)
+		return fmt.Errorf("restart the node with an empty Redis: %w", err)
 	}
 	node, err := g.site.serve(ctx)
 	if node != nil {

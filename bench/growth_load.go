@@ -64,7 +64,7 @@ func (g *growth) pages(ctx context.Context, of *grown, kind pageKind) error {
 		if err := g.greet(ctx); err != nil {
 			return fmt.Errorf("what is not there: %w", err)
 		}
-		all := g.node.book(g.people, g.had, drawn)
+		all := g.node.book(g.people, g.stored, drawn)
 		err := g.timed(ctx, into.cold, func() (*load.Result, error) {
 			return g.ask(ctx, g.node.process, all, growthClients)
 		})
@@ -86,7 +86,7 @@ func (g *growth) pages(ctx context.Context, of *grown, kind pageKind) error {
 	return nil
 }
 
-func newMeasured(who string) *measured { return &measured{who: who, shares: map[string]series{}} }
+func newMeasured(who string) *measured { return &measured{name: who, shares: map[string]series{}} }
 
 // timed measures one load.
 func (g *growth) timed(ctx context.Context, into *measured, what func() (*load.Result, error)) error {
@@ -118,7 +118,7 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 	for i := range visits {
 		visits[i] = page{g.people.viewers + i, []int{i % of.subjects}}
 	}
-	if _, err := g.ask(ctx, g.node.process, g.node.book(g.people, g.had, visits), 2*growthClients); err != nil {
+	if _, err := g.ask(ctx, g.node.process, g.node.book(g.people, g.stored, visits), 2*growthClients); err != nil {
 		return fmt.Errorf("look before liking: %w", err)
 	}
 	if err := g.checkpoint(ctx); err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// held is the memory of Redis, by purpose.
-type held struct {
-	states            int    // number of states in Postgres
-	subject           weight // the counts of a subject, and tracking that one node caches them
-	known             weight // tracking that another node caches the counts
-	idle, usual, keen weight // the window of a user of each kind
+// memoryUse is the memory of Redis, by purpose.
+type memoryUse struct {
+	states            int      // number of states in Postgres
+	subject           itemSize // the counts of a subject, and tracking that one node caches them
+	known             itemSize // tracking that another node caches the counts
+	idle, usual, keen itemSize // the window of a user of each kind
 }
 
-// weight is the memory of n entries of one kind.
-type weight struct {
+// itemSize is the memory of n entries of one kind.
+type itemSize struct {
 	n    int
 	each float64 // bytes
 }
@@ -32,7 +32,7 @@ const (
 
 // weigh makes more and more subjects and users active, and measures the memory that
 // Redis takes for them.
-func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
+func (g *growth) weigh(ctx context.Context, w world) (h *memoryUse, err error) {
 	if err := g.fresh(ctx); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
 		return nil, err
 	}
 	subjects := min(weighed, w.subjects-weighPage)
-	h = &held{states: w.states}
+	h = &memoryUse{states: w.states}
 	if h.subject, err = scale.subjects(ctx, weighPage, subjects, subjects); err != nil {
 		return nil, fmt.Errorf("subjects: %w", err)
 	}
@@ -64,7 +64,7 @@ func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
 	idle, usual, keen := w.active()
 	for _, some := range []struct {
 		names []string
-		into  *weight
+		into  *itemSize
 	}{{idle, &h.idle}, {usual, &h.usual}, {keen, &h.keen}} {
 		if *some.into, err = scale.users(ctx, some.names); err != nil {
 			return nil, fmt.Errorf("users: %w", err)
@@ -123,7 +123,7 @@ const fillTries = 5
 
 // step calls ask and takes another reading, which must have the given numbers of
 // additional keys.
-func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows int) (w weight, err error) {
+func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
 	before := s.at
 	for range fillTries {
 		if err := ask(); err != nil {
@@ -136,7 +136,7 @@ func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows i
 			return w, errors.New("keys were evicted meanwhile: Redis needs more memory (maxmemory)")
 		}
 		if s.at.counts-before.counts == counts && s.at.windows-before.windows == windows {
-			return weight{n, float64(s.at.memory-before.memory) / float64(n)}, nil
+			return itemSize{n, float64(s.at.memory-before.memory) / float64(n)}, nil
 		}
 	}
 	return w, fmt.Errorf("there are %d more counts and %d more windows in Redis, not %d and %d",
@@ -144,7 +144,7 @@ func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows i
 }
 
 // subjects requests n subjects as an anonymous viewer; Redis lacks unknown of them.
-func (s *scale) subjects(ctx context.Context, from, n, unknown int) (weight, error) {
+func (s *scale) subjects(ctx context.Context, from, n, unknown int) (itemSize, error) {
 	return s.step(ctx, s.askFor(ctx, from, n), n, unknown, 0)
 }
 
@@ -162,14 +162,14 @@ func (s *scale) askFor(ctx context.Context, from, n int) func() error {
 }
 
 // users requests, as each user, one subject that Redis has.
-func (s *scale) users(ctx context.Context, names []string) (weight, error) {
+func (s *scale) users(ctx context.Context, names []string) (itemSize, error) {
 	p, err := newCrowd(names, s.people.subjects, s.site.secret)
 	if err != nil {
-		return weight{}, err
+		return itemSize{}, err
 	}
 	t, err := s.site.truthOf(ctx, p, names)
 	if err != nil {
-		return weight{}, err
+		return itemSize{}, err
 	}
 	visits := make([]page, len(names))
 	for i := range visits {

@@ -12,19 +12,19 @@ import (
 // text returns the report of the run.
 func (g *growth) text(ctx context.Context) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# Growth\n\nWritten by `make bench-growth` (package bench tells how). A run of %.0f s on %s, seed %d.\n\n",
+	fmt.Fprintf(&out, "# Growth\n\nWritten by `make bench-growth` (see the documentation of package bench). A run of %.0f s on %s, seed %d.\n\n",
 		since(g.began), time.Now().UTC().Format(time.DateOnly), g.seed)
 	if loaded(g.idle) {
-		fmt.Fprintf(&out, "**The machine was not idle when it began (load average %s): times are too long, "+
-			"and processor time, too, as far as caches were shared.**\n\n", g.idle)
+		fmt.Fprintf(&out, "**The machine was not idle when it began (load average %s): latencies are too high, "+
+			"and so is CPU time, as far as caches were shared.**\n\n", g.idle)
 	}
 	for _, line := range g.machine(ctx, g.noise()) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
-	fmt.Fprintf(&out, "\nA state is a like or a collection of one user. Of a hundred users one has %d of them, the others %d. "+
+	fmt.Fprintf(&out, "\nA state is a like or a collection of one user. One user in a hundred has %d of them, the others %d. "+
 		"Of S subjects the first n have √(n/S) of all states. Ids have 12 characters. "+
-		"Everything runs on this one machine: Ovation, the three services, and %d clients that send the next request when the last is answered. "+
-		"Where several numbers stand, they are the median of %d rounds (least–most). Processor time (CPU) is user and system time for each request.\n",
+		"Everything runs on this machine: Ovation, the three services, and %d clients, each of which sends its next request when the last is answered. "+
+		"Values with a range are the median of %d rounds (least–most). CPU is user and system time per request.\n",
 		keenStates, usualStates, growthClients, g.plan.rounds)
 	g.pageText(&out)
 	g.likeText(&out)
@@ -37,7 +37,7 @@ func (g *growth) text(ctx context.Context) string {
 		fmt.Fprintf(&out, "- %s states: %s\n", of.title(), strings.ReplaceAll(of.checked, "\n", "; "))
 	}
 	if n := g.people.bypassed.Load(); n > 0 {
-		fmt.Fprintf(&out, "\nAt the last size %d likes were persisted by the node itself, since the queue did not confirm in time.\n", n)
+		fmt.Fprintf(&out, "\nAt the last size %d likes were persisted by the node itself, because the queue did not confirm in time.\n", n)
 	}
 	return out.String()
 }
@@ -70,13 +70,13 @@ func (g *growth) noise() (out series) {
 }
 
 func (g *growth) pageText(out *strings.Builder) {
-	out.WriteString("\n## A page\n\nCounts, liked and collected of so many subjects. The first time, Redis knows neither the viewer nor a subject, and Postgres answers. " +
-		"Then the same pages again and again. A node caches the counts of some hundred thousand subjects; where the pages have more, it asks Redis.\n\n" +
+	out.WriteString("\n## A page\n\nCounts, liked and collected of this many subjects. The first time, neither the viewer nor any subject is in Redis, and Postgres is read. " +
+		"Then the same pages are requested repeatedly. A node caches the counts of some hundred thousand subjects; if the pages have more, it reads Redis.\n\n" +
 		"| states | subjects | | p50 ms | p99 ms | CPU µs: serve | redis | postgres |\n|---|---|---|---|---|---|---|---|\n")
 	for _, of := range g.of {
 		for _, pages := range of.pages {
 			for _, m := range []*measured{pages.cold, pages.warm} {
-				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.title(), pages.size, grouped(float64(pages.different), 0), m.who,
+				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.title(), pages.size, grouped(float64(pages.different), 0), m.name,
 					spread(m.p50, 2), spread(m.p99, 2), spread(m.cost(nodeName), 0), spread(m.cost("redis"), 0), spread(m.cost("postgres"), 0))
 			}
 		}
@@ -95,8 +95,8 @@ func costs(m *measured) string {
 }
 
 func (g *growth) likeText(out *strings.Builder) {
-	fmt.Fprintf(out, "\n## A like\n\nOf users who have looked at something before, while a worker persists them. Those of many clients share messages, confirms and commits. "+
-		"Logged is what Postgres writes to its log (WAL), with the first change of each page after a checkpoint, which logs the page whole.\n\n"+
+	fmt.Fprintf(out, "\n## A like\n\nLikes of users who have viewed a page before, while a worker persists them. Those of many clients share messages, confirms and commits. "+
+		"Logged bytes are what Postgres writes to its WAL, including a full image of each page at its first change after a checkpoint.\n\n"+
 		"| states | clients | a second | p50 ms | p99 ms | CPU µs: %s | logged bytes |\n|---|---|---|---|---|%s---|\n",
 		strings.Join(writers, " | "), strings.Repeat("---|", len(writers)))
 	for _, of := range g.of {
@@ -118,7 +118,7 @@ func (g *growth) workText(out *strings.Builder) {
 }
 
 func (g *growth) tableText(out *strings.Builder) {
-	out.WriteString("\n## Postgres\n\nAs filled in bulk: indexes that grow by one row at a time are up to half as large again, since their pages are less full.\n\n" +
+	out.WriteString("\n## Postgres\n\nAs filled in bulk: indexes that grow by one row at a time are up to 50 % larger, because their pages are less full.\n\n" +
 		"| states | filled in | table | rows | MiB | MiB of indexes | bytes a row, with indexes |\n|---|---|---|---|---|---|---|\n")
 	for _, of := range g.of {
 		whole := int64(0)
@@ -137,12 +137,12 @@ func (g *growth) tableText(out *strings.Builder) {
 
 func mb(bytes int64) string { return grouped(float64(bytes)/(1<<20), 1) }
 
-func (h *held) text(out *strings.Builder) {
+func (h *memoryUse) text(out *strings.Builder) {
 	const million, gb = 1e6, 1 << 30
-	fmt.Fprintf(out, "\n## Redis\n\nHow `used_memory` grows with what is active, at %s states.\n\n| what | measured with | bytes each |\n|---|---|---|\n", grouped(float64(h.states), 0))
+	fmt.Fprintf(out, "\n## Redis\n\nHow `used_memory` grows with active users and subjects, at %s states.\n\n| what | measured with | bytes each |\n|---|---|---|\n", grouped(float64(h.states), 0))
 	for _, line := range []struct {
 		what string
-		weight
+		itemSize
 	}{
 		{"counts of a subject, cached by one node", h.subject},
 		{"the same subject, cached by one more node", h.known},
@@ -154,9 +154,9 @@ func (h *held) text(out *strings.Builder) {
 	}
 	users := ((keenOne-1)*h.usual.each + h.keen.each) / keenOne
 	fmt.Fprintf(out, "\nA state takes %.0f bytes in a small window ((%.0f − %.0f) / %d) and %.0f in a large one ((%.0f − %.0f) / %d).\n\n"+
-		"For a million active users like these and a million subjects that are asked for, by one node:\n"+
-		"10⁶ × (%.0f + %.0f) bytes = %.2f GiB; each further node that has them cached adds 10⁶ × %.0f bytes = %.2f GiB. "+
-		"Extrapolated, and without what the allocator loses.\n",
+		"For a million active users like these and a million requested subjects, by one node:\n"+
+		"10⁶ × (%.0f + %.0f) bytes = %.2f GiB; each further node that caches them adds 10⁶ × %.0f bytes = %.2f GiB. "+
+		"Extrapolated, without the allocator's fragmentation.\n",
 		(h.usual.each-h.idle.each)/usualStates, h.usual.each, h.idle.each, usualStates,
 		(h.keen.each-h.idle.each)/keenStates, h.keen.each, h.idle.each, keenStates,
 		users, h.subject.each, million*(users+h.subject.each)/gb, h.known.each, million*h.known.each/gb)

@@ -30,7 +30,7 @@ func filled(t *testing.T) (world, *pgxpool.Pool, string) {
 		t.Fatal(err)
 	}
 	if told != w.states {
-		t.Errorf("%d of %d states were told", told, w.states)
+		t.Errorf("%d of %d states were reported", told, w.states)
 	}
 	if after := indexesOf(t, pool); after != indexes {
 		t.Errorf("the indexes are not what they were: %s, before: %s", after, indexes)
@@ -47,7 +47,7 @@ func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
 	return all
 }
 
-func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
+func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 	w, pool, at := filled(t)
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: at})
 	if err != nil {
@@ -64,14 +64,14 @@ func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
 		FROM (SELECT user_id, biz_id FROM user_reaction UNION ALL SELECT user_id, biz_id FROM user_collection) s`,
 		w.subject(w.subjects/100), w.user(keenOne)).Scan(&popular, &all, &keen)
 	if err != nil || all != w.states || keen != keenStates {
-		t.Errorf("%d states, %d of someone keen: %v", all, keen, err)
+		t.Errorf("%d states, %d of a user with many states: %v", all, keen, err)
 	}
 	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // about the square root of 1/100
 		t.Errorf("a hundredth of the subjects has %.3f of the states", share)
 	}
 }
 
-func TestAWorldIsFilledTheSameEachTime(t *testing.T) {
+func TestFilledWorldIsReproducible(t *testing.T) {
 	w, pool, _ := filled(t)
 	digest := func() (text string) {
 		err := pool.QueryRow(t.Context(), `SELECT md5(string_agg(s::text, '' ORDER BY s::text)) FROM
@@ -93,7 +93,7 @@ func TestAWorldIsFilledTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestPeopleOfAWorldAreDifferentOnes(t *testing.T) {
+func TestPeopleOfAWorldAreDistinct(t *testing.T) {
 	for _, states := range growthSizes[:2] {
 		w := worldOf(states)
 		p, err := w.people(strings.Repeat("s", 32))
@@ -112,7 +112,7 @@ func TestPeopleOfAWorldAreDifferentOnes(t *testing.T) {
 	}
 }
 
-func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
+func TestPagesOfAWorldAreDisjoint(t *testing.T) {
 	for _, states := range growthSizes {
 		w := worldOf(states)
 		for _, kind := range pageKinds {
@@ -139,7 +139,7 @@ func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
 	}
 }
 
-func TestNobodyLikesAgainWhatTheyLiked(t *testing.T) {
+func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
 	w := worldOf(growthSizes[0])
 	p, err := w.people(strings.Repeat("s", 32))
 	if err != nil {
@@ -155,7 +155,7 @@ func TestNobodyLikesAgainWhatTheyLiked(t *testing.T) {
 	p.remember(had)
 	one, ok := testSide(p).likers(1, 1, func(*liker) {})[0].(*liker)
 	if !ok {
-		t.Fatal("it is no liker")
+		t.Fatal("the client is not a liker")
 	}
 	for range 200 {
 		request := one.Next(nil)
@@ -185,7 +185,7 @@ func TestCostsAreForEachRequest(t *testing.T) {
 		t.Errorf("%v microseconds", got)
 	}
 	if len(m.cost("nobody")) != 0 {
-		t.Error("nobody has a cost")
+		t.Error("an unknown process has a cost")
 	}
 	for average, want := range map[string]bool{"0.10 9 9": false, "999.5 0 0": true, "unknown": false} {
 		if loaded(average) != want {

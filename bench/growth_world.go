@@ -97,7 +97,7 @@ SELECT tenant, user_id, sum(likes), 0, sum(collections), 0, 0 FROM (
 func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
 	indexes, err := dropIndexes(ctx, database)
 	if err != nil {
-		return fmt.Errorf("put the indexes aside: %w", err)
+		return fmt.Errorf("drop the indexes: %w", err)
 	}
 	if err := w.fillStates(ctx, database, tell); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (w world) people(secret string) (*people, error) {
 	}
 	p.viewers = viewers
 	for i := viewers; i < len(names); i++ {
-		p.likes[i] = deeds{newSet(w.subjects), newSet(w.subjects)}
+		p.likes[i] = userLikes{newSet(w.subjects), newSet(w.subjects)}
 	}
 	return p, nil
 }
@@ -230,7 +230,7 @@ func newCrowd(names []string, subjects *drawer, secret string) (*people, error) 
 		}
 		p.tokens = append(p.tokens, token)
 	}
-	p.likes, p.sent = make([]deeds, len(names)), make([]atomic.Int64, len(subjects.names))
+	p.likes, p.sent = make([]userLikes, len(names)), make([]atomic.Int64, len(subjects.names))
 	return p, nil
 }
 

@@ -155,7 +155,7 @@ func (l *liker) judge(body []byte) error {
 	}
 	least := l.base.counts[l.subjects.names[l.subject]].likes
 	if most := least + l.sent[l.subject].Load() - l.base.sent[l.subject]; count <= least || count > most {
-		return fmt.Errorf("there were %d likes and %d at most are sent", least, most-least)
+		return fmt.Errorf("the reply counts %d likes, want %d to %d", count, least+1, most)
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (m *mixer) judge(body []byte) error {
 		return err
 	}
 	if len(items) != len(of.subjects) {
-		return fmt.Errorf("%d subjects came", len(items))
+		return fmt.Errorf("the page has %d subjects", len(items))
 	}
 	for i, subject := range of.subjects {
 		g, id := &items[i], m.people.subjects.names[subject]
@@ -265,13 +265,13 @@ func (m *mixer) judge(body []byte) error {
 		}
 		switch {
 		case g.id != id:
-			return fmt.Errorf("%s came for %s", g.id, id)
+			return fmt.Errorf("got subject %s, want %s", g.id, id)
 		case g.reads != was.reads || g.dislikes != was.dislikes || g.collections != was.collections:
-			return fmt.Errorf("%s has other counts than %+v", id, was)
+			return fmt.Errorf("the counts of %s are not %+v", id, was)
 		case g.liked != liked && !maybe || g.collected != collected:
-			return fmt.Errorf("what %s did to %s is wrong", key.user, id)
+			return fmt.Errorf("the states of %s on %s are wrong", key.user, id)
 		case g.likes < least || g.likes > most:
-			return fmt.Errorf("%s has %d likes, and must have %d to %d", id, g.likes, least, most)
+			return fmt.Errorf("%s has %d likes, want %d to %d", id, g.likes, least, most)
 		}
 	}
 	return nil
@@ -302,7 +302,7 @@ func (s *side) parsePage(body []byte) (items []item, err error) {
 	err = json.Unmarshal(body, &got) //nolint:musttag // names differ in case alone
 	for _, g := range got.Data.Interactives {
 		if g.Liked != nil && g.Liked.Reaction != "LIKE" {
-			return nil, fmt.Errorf("%s is what nobody has done", g.Liked.Reaction)
+			return nil, fmt.Errorf("unexpected reaction %s", g.Liked.Reaction)
 		}
 		items = append(items, item{
 			g.BizID, counts{g.ReadCount, g.LikeCount, g.DislikeCount, g.CollectCount}, g.Liked != nil, g.Collected != nil,

@@ -86,7 +86,7 @@ type bench struct {
 	meter    *meter
 	people   *people
 	users    *drawer // draws users of the data
-	had      *truth  // before anything was measured
+	stored   *truth  // before anything was measured
 	likes    int64   // that Ovation counted before anything was measured
 	node     side
 	floor    side
@@ -157,7 +157,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 		}
 		b.sayf("  %s", r.result)
 		if n := b.people.bypassed.Load() - bypassed; n > 0 {
-			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, since the queue did not confirm in time: the machine was not up to it.", n))
+			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, because the queue did not confirm in time: the machine was overloaded.", n))
 		}
 		b.done = append(b.done, &r)
 	}
@@ -192,7 +192,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.startAll(ctx); err != nil {
 		return err
 	}
-	if b.had, err = b.site.readTruth(ctx, b.people); err != nil {
+	if b.stored, err = b.site.readTruth(ctx, b.people); err != nil {
 		return err
 	}
 	if b.likes, err = b.counted(ctx, &b.node); err != nil {
@@ -207,7 +207,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	for i := range visits {
 		visits[i] = page{b.people.viewers + i, []int{i % len(b.people.of)}}
 	}
-	return b.warm(ctx, []*side{&b.node}, []*book{b.node.book(b.people, b.had, visits)})
+	return b.warm(ctx, []*side{&b.node}, []*book{b.node.book(b.people, b.stored, visits)})
 }
 
 func (b *bench) startAll(ctx context.Context) error {
@@ -313,7 +313,8 @@ func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
 	return err
 }
 
-// sides returns both sides, with what each must answer now.
+// sides returns both sides, each with the present content of its database, which its
+// replies must match.
 func (b *bench) sides(ctx context.Context) (all []*side, holds []*truth, err error) {
 	t, err := b.site.readTruth(ctx, b.people)
 	return []*side{&b.node, &b.floor}, []*truth{t, b.floorTruth()}, err

@@ -24,14 +24,14 @@ type people struct {
 	viewers  int // number of users of the data, who come first
 	subjects *drawer
 	of       map[string]int // the index of a subject
-	likes    []deeds        // by user
+	likes    []userLikes    // by user
 	sent     []atomic.Int64 // likes of each subject, over all users, in this run
 	acked    atomic.Int64   // likes of all
 	bypassed atomic.Int64   // of these, persisted by the node itself
 }
 
-// deeds are the likes of one user in this run.
-type deeds struct{ sent, acked set }
+// userLikes are the likes of one user in this run.
+type userLikes struct{ sent, acked set }
 
 // set is a set of small numbers, safe for concurrent use.
 type set []atomic.Uint64
@@ -73,7 +73,7 @@ func newPeople(d *dataset, secret string) (*people, error) {
 			return nil, err
 		}
 		p.tokens = append(p.tokens, token)
-		p.likes = append(p.likes, deeds{newSet(len(subjects.names)), newSet(len(subjects.names))})
+		p.likes = append(p.likes, userLikes{newSet(len(subjects.names)), newSet(len(subjects.names))})
 	}
 	return p, nil
 }
@@ -83,7 +83,7 @@ func (p *people) again() *people {
 	other := &people{names: p.names, tokens: p.tokens, viewers: p.viewers, subjects: p.subjects, of: p.of}
 	other.sent = make([]atomic.Int64, len(p.sent))
 	for range p.names {
-		other.likes = append(other.likes, deeds{newSet(len(p.sent)), newSet(len(p.sent))})
+		other.likes = append(other.likes, userLikes{newSet(len(p.sent)), newSet(len(p.sent))})
 	}
 	return other
 }
@@ -132,9 +132,9 @@ func (b *bench) check(ctx context.Context, s *side) error {
 		user, known := index[of.user]
 		subject, there := p.of[of.subject]
 		if !known || !there {
-			return fmt.Errorf("%s likes %s, which nobody has sent", of.user, of.subject)
+			return fmt.Errorf("%s likes %s, although no such like was sent", of.user, of.subject)
 		}
-		if _, before := b.had.liked[of]; !before {
+		if _, before := b.stored.liked[of]; !before {
 			stored[user].add(subject)
 		}
 		return nil
@@ -147,7 +147,7 @@ func (b *bench) check(ctx context.Context, s *side) error {
 			return fmt.Errorf("an acknowledged like is not in Postgres: %s of %s", p.names[i], p.subjects.names[subject])
 		}
 		if subject := stored[i].without(p.likes[i].sent); subject >= 0 {
-			return fmt.Errorf("a like is in Postgres that nobody has sent: %s of %s", p.names[i], p.subjects.names[subject])
+			return fmt.Errorf("a like in Postgres was never sent: %s of %s", p.names[i], p.subjects.names[subject])
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func start(ctx context.Context, name, log string, environment []string, path str
 	case <-ctx.Done():
 	}
 	if p.url == "" {
-		return nil, errors.Join(fmt.Errorf("%s has not begun: %s", name, lastLine(log)), context.Cause(ctx), p.stop())
+		return nil, errors.Join(fmt.Errorf("%s has not started: %s", name, lastLine(log)), context.Cause(ctx), p.stop())
 	}
 	p.address = strings.TrimPrefix(p.url, "http://")
 	return p, nil
@@ -186,7 +186,7 @@ func until(ctx context.Context, within time.Duration, what string, is func() (bo
 		select {
 		case <-tick.C:
 		case <-late.C:
-			return fmt.Errorf("in %v it never came true that %s", within, what)
+			return fmt.Errorf("condition not met within %v: %s", within, what)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

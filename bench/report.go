@@ -17,7 +17,7 @@ import (
 // report returns the report of the run.
 func (b *bench) report(ctx context.Context) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (package bench tells how). %s run of %.0f s on %s, seed %d.\n\n",
+	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (see the documentation of package bench). %s run of %.0f s on %s, seed %d.\n\n",
 		strings.ToUpper(b.plan.name[:1])+b.plan.name[1:], since(b.began), time.Now().UTC().Format(time.DateOnly), b.seed)
 	for _, line := range append(b.machine(ctx, b.noise()), b.dataLine()) {
 		fmt.Fprintf(&out, "- %s\n", line)
@@ -27,14 +27,14 @@ func (b *bench) report(ctx context.Context) string {
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", r.title, r.target, r.result, map[bool]string{true: "yes", false: "**no**"}[r.met])
 	}
 	names := []string{redisName, "rabbitmq", "postgres", generator, elsewhere}
-	out.WriteString("\n## What it took\n\n" +
-		"Medians of the rounds, for each request (action, row). CPU is user and system time, while requests are sent; load is what sends them and judges the replies, " +
-		"others is everything that is not part of the run. Objects and bytes are those that the server allocates. A dash: not known.\n\n")
+	out.WriteString("\n## Cost\n\n" +
+		"Medians of the rounds, per request (action, row). CPU is user and system time while requests are sent; load is the generator, which sends requests and checks the replies; " +
+		"others is everything that is not part of the run. Objects and KB are allocations of the server. A dash means not measured.\n\n")
 	fmt.Fprintf(&out, "| row | of | a second | p50 ms | p99 ms | CPU µs: server | worker | %s | objects | KB |\n|---|---|---|---|---|---|---|%s---|---|\n",
 		strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	for _, r := range b.done {
 		for _, m := range r.of {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.who, spread(m.rate, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.name, spread(m.rate, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
 			for _, name := range names {
 				fmt.Fprintf(&out, " %s |", middle(m.cost(name), 1, 0))
 			}
@@ -47,7 +47,7 @@ func (b *bench) report(ctx context.Context) string {
 			fmt.Fprintf(&out, "- %s: %s\n", r.title, strings.Join(r.notes, " "))
 		}
 	}
-	fmt.Fprintf(&out, "- In the end every acknowledged like was in Postgres, no message was left in a queue of Ovation's, and `ovation verify` said: %s\n", b.checked)
+	fmt.Fprintf(&out, "- At the end every acknowledged like was in Postgres, the queues of Ovation were empty, and `ovation verify` reported: %s\n", b.checked)
 	return out.String()
 }
 
@@ -104,7 +104,7 @@ func (b *bench) machine(ctx context.Context, noise series) []string {
 		fmt.Sprintf("machine: %s, %d processors, %s of memory, %s", processor(), runtime.NumCPU(), memory(), said("uname", "-sr")),
 		fmt.Sprintf("commit: %s, %s", commit, runtime.Version()),
 		"services: " + b.versions,
-		fmt.Sprintf("the others on this machine took %s of its %d processors meanwhile", spread(noise, 2), runtime.NumCPU()),
+		fmt.Sprintf("other processes on this machine used %s of its %d processors during the run", spread(noise, 2), runtime.NumCPU()),
 		fmt.Sprintf("load average before and after (1, 5, 15 minutes): %s; %s", b.idle, loadAverage()),
 	}
 }

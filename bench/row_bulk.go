@@ -28,11 +28,11 @@ const backlogTime = 3 * time.Minute // for the worker to persist the backlog
 // workerRow puts likes into the queue while no worker runs, and applies them to Redis
 // as a node does, then starts a worker.
 func workerRow(ctx context.Context, b *bench, r *row) error {
-	into := &measured{who: "ovation work", shares: map[string]series{}}
+	into := &measured{name: "ovation work", shares: map[string]series{}}
 	r.of = []*measured{into}
 	var before int
 	if err := b.site.database.QueryRow(ctx, `SELECT count(*) FROM user_reaction`).Scan(&before); err != nil {
-		return fmt.Errorf("count what is there: %w", err)
+		return fmt.Errorf("count stored reactions: %w", err)
 	}
 	for round := range b.plan.worker {
 		if err := b.stopWorker(); err != nil {
@@ -54,7 +54,7 @@ func workerRow(ctx context.Context, b *bench, r *row) error {
 	}
 	r.met = into.rate.median() >= workerTarget
 	r.result = perSecond(into.rate, "actions")
-	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. At first the table has %d reactions; bench/GROWTH.md measures larger tables.", b.plan.backlog, messageSize, before))
+	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. Initially the table has %d reactions; bench/GROWTH.md measures larger tables.", b.plan.backlog, messageSize, before))
 	return b.check(ctx, &b.node)
 }
 
@@ -174,7 +174,7 @@ func importRow(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return fmt.Errorf("write the data: %w", err)
 	}
-	into := &measured{who: "ovation import", shares: map[string]series{}}
+	into := &measured{name: "ovation import", shares: map[string]series{}}
 	r.of = []*measured{into}
 	for range b.plan.imports {
 		if err := b.importOnce(ctx, path, n, into); err != nil {
@@ -183,7 +183,7 @@ func importRow(ctx context.Context, b *bench, r *row) error {
 	}
 	r.met = into.rate.median() >= importTarget
 	r.result = perSecond(into.rate, "rows")
-	r.notes = append(r.notes, fmt.Sprintf("%d rows (the data %d times, each time with other users) from a CSV file into empty tables, Redis kept up to date; counts compared, verified.", n, b.plan.copies))
+	r.notes = append(r.notes, fmt.Sprintf("%d rows (the data %d times, each time with other users) from a CSV file into empty tables, with Redis kept up to date; counts are compared and verified.", n, b.plan.copies))
 	return nil
 }
 
@@ -244,7 +244,7 @@ func (d *dataset) check(ctx context.Context, s *site, copies int64) error {
 		(SELECT count(*) FROM comment) FROM interactive`).
 		Scan(&got.reads, &got.likes, &got.dislikes, &got.collections, &added)
 	if err == nil && added != comments*copies {
-		return fmt.Errorf("%d comments are there and %d were imported", added, comments*copies)
+		return fmt.Errorf("%d comments are stored and %d were imported", added, comments*copies)
 	}
 	if err == nil && got != want {
 		err = fmt.Errorf("%+v are counted and %+v were imported", got, want)

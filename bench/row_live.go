@@ -62,7 +62,7 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 		return err
 	}
 	each := after.since(before, n)
-	into := &measured{who: nodeName, shares: map[string]series{}}
+	into := &measured{name: nodeName, shares: map[string]series{}}
 	r.of = []*measured{into}
 	told := hdrhistogram.New(1, crowdPatience.Microseconds(), 3)
 	err = b.metered(ctx, node, into, func() (int64, error) {
@@ -82,10 +82,10 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	}
 	p99 := time.Duration(told.ValueAtQuantile(99)) * time.Microsecond
 	r.met = p99 < toldP99 && each.bytes <= idleBytes && each.goroutines <= idleGoroutines
-	r.result = fmt.Sprintf("%s of them: told p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each at rest %.1f KB, %.2f goroutines",
+	r.result = fmt.Sprintf("%s of them: delivered p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each idle %.1f KB, %.2f goroutines",
 		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
-	r.notes = append(r.notes, fmt.Sprintf("%d likes, one when all knew of the last. The watchers are anonymous, and part of the load, on the same processors. "+
-		"A request is an event that was told. At rest: what was live in the node's heap at its last collection, and its stacks.", b.plan.changes))
+	r.notes = append(r.notes, fmt.Sprintf("%d likes, each sent once all watchers had received the one before. The watchers are anonymous and part of the load, on the same processors. "+
+		"A request is a delivered event. Idle: the node's live heap at its last garbage collection, and its stacks.", b.plan.changes))
 	return nil
 }
 
@@ -109,7 +109,7 @@ func atRest(ctx context.Context, p *process) (rest, error) {
 	}
 	stirring := make([]load.Client, 8)
 	for i := range stirring {
-		stirring[i] = newStirrer(p)
+		stirring[i] = newChangeMaker(p)
 	}
 	for now := first; ; {
 		if now[metricCollections] >= first[metricCollections]+collections {
@@ -128,10 +128,10 @@ func atRest(ctx context.Context, p *process) (rest, error) {
 	}
 }
 
-// stirrer requests as many unknown subjects as allowed.
-type stirrer struct{ request []byte }
+// changeMaker requests as many unknown subjects as allowed.
+type changeMaker struct{ request []byte }
 
-func newStirrer(p *process) *stirrer {
+func newChangeMaker(p *process) *changeMaker {
 	const most = 100
 	subjects := make([]map[string]string, most)
 	for i := range subjects {
@@ -141,14 +141,14 @@ func newStirrer(p *process) *stirrer {
 		"query":     `query Stir($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { id bizId likeCount } }`,
 		"variables": map[string]any{"subjects": subjects},
 	})
-	return &stirrer{load.Post(nil, p.address, "/graphql", "", body)}
+	return &changeMaker{load.Post(nil, p.address, "/graphql", "", body)}
 }
 
 // Next implements load.Client.
-func (s *stirrer) Next(buf []byte) []byte { return append(buf, s.request...) }
+func (s *changeMaker) Next(buf []byte) []byte { return append(buf, s.request...) }
 
 // Done implements load.Client.
-func (s *stirrer) Done(status int, body []byte) error {
+func (s *changeMaker) Done(status int, body []byte) error {
 	if status != http.StatusOK || !bytes.HasPrefix(body, []byte(`{"data":{"interactives":[{"id":`)) {
 		return fmt.Errorf("status %d with %.200s", status, body)
 	}
@@ -157,19 +157,19 @@ func (s *stirrer) Done(status int, body []byte) error {
 
 // crowd is the watchers of the watched subject.
 type crowd struct {
-	of      []*load.Watch
-	heard   chan word
-	over    chan struct{} // closed when nobody listens any more
-	readers sync.WaitGroup
-	likes   []int64 // the latest count that each has received; -1 if none yet
+	of       []*load.Watch
+	receipts chan receipt
+	over     chan struct{} // closed when nobody listens any more
+	readers  sync.WaitGroup
+	likes    []int64 // the latest count that each has received; -1 if none yet
 }
 
-// word is what one watcher received, and when.
-type word struct {
-	who   int
-	likes int64
-	at    time.Time
-	err   error
+// signal is what one watcher received, and when.
+type receipt struct {
+	watcher int
+	likes   int64
+	at      time.Time
+	err     error
 }
 
 // crowdPatience is how long a change may take to reach all watchers.
@@ -177,7 +177,7 @@ const crowdPatience = 30 * time.Second
 
 // gather connects n watchers.
 func gather(ctx context.Context, address string, n int) (*crowd, error) {
-	c := &crowd{heard: make(chan word, n), over: make(chan struct{}), likes: make([]int64, n)}
+	c := &crowd{receipts: make(chan receipt, n), over: make(chan struct{}), likes: make([]int64, n)}
 	for i := range n {
 		one, err := load.Subscribe(ctx, address, []byte("{}"), watchPayload)
 		if err != nil {
@@ -204,12 +204,12 @@ func (c *crowd) close() error {
 func (c *crowd) listen(who int, one *load.Watch) {
 	for {
 		text, err := one.Next()
-		heard := word{who: who, at: time.Now(), err: err}
+		heard := receipt{watcher: who, at: time.Now(), err: err}
 		if err == nil {
 			heard.likes, heard.err = likesIn(text)
 		}
 		select {
-		case c.heard <- heard:
+		case c.receipts <- heard:
 		case <-c.over:
 			return
 		}
@@ -224,7 +224,7 @@ func likesIn(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
 	if !found || err != nil || !bytes.Contains(text, []byte(`"freshness":"LIVE"`)) {
-		return 0, fmt.Errorf("it is told %.200s", text)
+		return 0, fmt.Errorf("it received %.200s", text)
 	}
 	return likes, nil
 }
@@ -237,18 +237,18 @@ func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
 	at := make([]time.Time, 0, len(c.of))
 	for len(at) < len(c.of) {
 		select {
-		case heard := <-c.heard:
-			switch known := c.likes[heard.who]; {
+		case heard := <-c.receipts:
+			switch known := c.likes[heard.watcher]; {
 			case heard.err != nil:
-				return nil, fmt.Errorf("watcher %d: %w", heard.who, heard.err)
+				return nil, fmt.Errorf("watcher %d: %w", heard.watcher, heard.err)
 			case heard.likes > likes || heard.likes < known:
-				return nil, fmt.Errorf("watcher %d is told of %d likes after %d, and there were %d", heard.who, heard.likes, known, likes)
+				return nil, fmt.Errorf("watcher %d received %d likes after %d, and %d were sent", heard.watcher, heard.likes, known, likes)
 			case heard.likes == likes && known < likes:
 				at = append(at, heard.at)
 			}
-			c.likes[heard.who] = heard.likes
+			c.likes[heard.watcher] = heard.likes
 		case <-late.C:
-			return nil, fmt.Errorf("within %v, %d of %d come to know of %d likes", crowdPatience, len(at), len(c.of), likes)
+			return nil, fmt.Errorf("within %v, %d of %d watchers received %d likes", crowdPatience, len(at), len(c.of), likes)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -51,7 +51,7 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 		ms(ours.Quantile(50)), ms(ours.Quantile(99)), ms(ours.Quantile(99.9)), ms(ours.Quantile(100)), ours.Errors,
 		float64(prober.seen.ValueAtQuantile(50))/1e3, ms(seen), float64(prober.seen.Max())/1e3, ms(empty),
 		ms(theirs.Quantile(50)), ms(theirs.Quantile(99)))
-	r.notes = append(r.notes, fmt.Sprintf("%d likes over %d connections in %.0f s, due at random times; each also asks for likeCount and liked. How soon others see them was measured %d times. The floor is asked for bare likes, for %.0f s.",
+	r.notes = append(r.notes, fmt.Sprintf("%d likes over %d connections in %.0f s, due at random times; each also asks for likeCount and liked. The time until others see a like was measured %d times. The floor receives bare likes, for %.0f s.",
 		ours.Requests, openClients, ours.Elapsed.Seconds(), prober.seen.TotalCount(), theirs.Elapsed.Seconds()))
 	for _, fault := range ours.Faults {
 		r.notes = append(r.notes, "An error: "+fault)
@@ -75,7 +75,7 @@ func (b *bench) openLoad(
 	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.plan.warm, warm); err != nil {
 		return nil, 0, err
 	}
-	into := &measured{who: s.name, shares: map[string]series{}, worker: s.worker}
+	into := &measured{name: s.name, shares: map[string]series{}, worker: s.worker}
 	r.of = append(r.of, into)
 	err = b.metered(ctx, s.process, into, func() (int64, error) {
 		probing, enough := context.WithCancel(ctx)

@@ -35,8 +35,8 @@ const (
 // author returns the author of a subject.
 func (p *people) author(subject int) string { return p.names[subject%p.viewers] }
 
-// authorsRow compares pages with authors, and whether the viewer follows them, with pages
-// without.
+// authorsRow compares pages that select each author, and whether the viewer follows the
+// author, to pages that do not.
 func authorsRow(ctx context.Context, b *bench, r *row) error {
 	if err := b.declare(ctx); err != nil {
 		return err
@@ -186,7 +186,7 @@ func commentRow(ctx context.Context, b *bench, r *row) error {
 			}
 			return clients, nil
 		}},
-		{name: "inserts", side: &side{}, instead: func(ctx context.Context, during time.Duration) (n int64, err error) {
+		{name: "inserts", side: &side{}, replacement: func(ctx context.Context, during time.Duration) (n int64, err error) {
 			for end := time.Now().Add(during); err == nil && time.Now().Before(end); n += talkClients {
 				err = b.insertBatch(ctx, inserted)
 				inserted += talkClients
@@ -201,7 +201,7 @@ func commentRow(ctx context.Context, b *bench, r *row) error {
 	r.notes = append(r.notes, "The inserts are those of the same rows into a table with the same indexes, by one connection that commits each batch.")
 	after, err := b.commentsThere(ctx)
 	if err == nil && after != before+acked.Load() {
-		err = fmt.Errorf("%d comments were acknowledged, and there are %d after %d", acked.Load(), after, before)
+		err = fmt.Errorf("%d comments were acknowledged, and %d are stored, %d before", acked.Load(), after, before)
 	}
 	return err
 }

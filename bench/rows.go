@@ -47,7 +47,7 @@ var rows = slices.Concat(
 		{row{key: "hot", title: "page with a subject that 1,000 users a second like", target: "≥ 80 % of pages without it"}, hotRow},
 		{row{key: "worker", title: "worker into Postgres", target: "≥ 50,000 actions/s"}, workerRow},
 		{row{key: "open", title: "like, open loop at 2,800/s", target: "p99 ≤ 1.5 times that of the floor, no error, seen by others < 100 ms p99, queue empty at the end"}, openRow},
-		{row{key: "live", title: "subscribers of one subject on one node", target: "10,000 of them; a change is told p99 < 250 ms; each at rest ≤ 20 KB, ≤ 3 goroutines"}, liveRow},
+		{row{key: "live", title: "subscribers of one subject on one node", target: "10,000 of them; changes delivered p99 < 250 ms; each idle ≤ 20 KB, ≤ 3 goroutines"}, liveRow},
 		{row{key: "import", title: "bulk import", target: "≥ 100,000 rows/s"}, importRow},
 	},
 )
@@ -143,7 +143,7 @@ func (b *bench) judge(ctx context.Context, r *row, two [2]contender) error {
 // median of their ratios is at least least.
 func (r *row) judge(of [2]*measured, least float64) {
 	share := ratios(of[0], of[1])
-	r.of, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", percent(share), of[1].who)
+	r.of, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", percent(share), of[1].name)
 }
 
 // atMost adds to the result of a row how many times as much of something Ovation takes
@@ -187,7 +187,7 @@ func hotRow(ctx context.Context, b *bench, r *row) error {
 			}
 			return all.mixers(asked, s, t, hotPages, b.seed, true), nil
 		}
-		c.beside = func(ctx context.Context, round int, during time.Duration) error {
+		c.concurrent = func(ctx context.Context, round int, during time.Duration) error {
 			clients := s.likers(hotClients, b.seed+uint64(round), func(l *liker) { l.hot = subject(round) })
 			random := rand.New(rand.NewPCG(b.seed, uint64(round))) //nolint:gosec // it is meant to be the same each time
 			result, err := load.Open(ctx, s.process.address, clients, hotRate, during, random)
@@ -198,7 +198,7 @@ func hotRow(ctx context.Context, b *bench, r *row) error {
 		}
 		two[i] = c
 	}
-	r.notes = append(r.notes, fmt.Sprintf("Beside both, %d users a second like one subject. CPU and allocations are those of pages and likes together.", hotRate))
+	r.notes = append(r.notes, fmt.Sprintf("In both cases %d users a second like one subject. CPU and allocations are those of pages and likes together.", hotRate))
 	if err := b.judge(ctx, r, two); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (b *bench) askAgain(ctx context.Context, r *row, sides []*side, books []*bo
 		}
 		rates = append(rates, rate)
 	}
-	r.notes = append(r.notes, fmt.Sprintf("wrk has measured %s pages/s of Ovation and %s of the floor, %.0f %%.", grouped(rates[0], 0), grouped(rates[1], 0), 100*rates[0]/rates[1]))
+	r.notes = append(r.notes, fmt.Sprintf("wrk measured %s pages/s of Ovation and %s of the floor, %.0f %%.", grouped(rates[0], 0), grouped(rates[1], 0), 100*rates[0]/rates[1]))
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (b *bench) wrk(ctx context.Context, path, url string, of *book, clients int
 		"-d"+strconv.Itoa(max(1, int(b.plan.segment.Seconds())))+"s", "-s", script, url).CombinedOutput()
 	found := wrkRate.FindSubmatch(out)
 	if err != nil || found == nil {
-		return 0, fmt.Errorf("%s: %w", out, cmp.Or(err, errors.New("it tells no rate")))
+		return 0, fmt.Errorf("%s: %w", out, cmp.Or(err, errors.New("it prints no rate")))
 	}
 	if faults := wrkFaults.Find(out); faults != nil {
 		return 0, fmt.Errorf("%s", faults)

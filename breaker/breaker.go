@@ -12,10 +12,10 @@
 //   - One stall does not open it: TestOneStallDoesNotOpen.
 //   - Only a trial closes it: TestOnlyATrialCloses.
 //   - No caller waits for a dependency that is known to be unavailable:
-//     TestCallsUnderWayAreCancelled, TestTrialsAreOneAtATime.
+//     TestCallsInProgressAreCancelled, TestTrialsAreOneAtATime.
 //   - A call that its caller cancels says nothing about the dependency:
 //     TestCancelledCallsDoNotCount.
-//   - A dependency that reports a lock is available: TestLockedIsAnAnswer.
+//   - A dependency that reports a lock is available: TestLockedIsNoFailure.
 //
 // This package imports storage for its errors alone.
 package breaker

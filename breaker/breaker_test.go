@@ -38,7 +38,7 @@ func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 	default:
 	}
 	if err := b.Err(); errors.Is(err, breaker.ErrOpen) != want || open != want {
-		t.Errorf("it is open: %v and %v, want %v", open, err, want)
+		t.Errorf("the breaker is open: %v and %v, want %v", open, err, want)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestOneStallDoesNotOpen(t *testing.T) {
 
 // A success restarts the count of failures. A call that began before the success and
 // fails after it counts as failing since the success.
-func TestASuccessBeginsAnew(t *testing.T) {
+func TestSuccessResetsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout})
 		var late sync.WaitGroup
@@ -81,7 +81,7 @@ func TestASuccessBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestLockedIsAnAnswer(t *testing.T) {
+func TestLockedIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout, Pause: pause, Trial: trial})
 		locked := func(context.Context) error {
@@ -102,7 +102,7 @@ func TestLockedIsAnAnswer(t *testing.T) {
 	})
 }
 
-func TestOneCallThatTakesAllItsTimeOpens(t *testing.T) {
+func TestOneTimeoutOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, limit := range []time.Duration{breaker.MinOutage, breaker.MinOutage - 1} {
 			b := breaker.New(breaker.Options{Timeout: limit})
@@ -152,7 +152,7 @@ func TestOnlyATrialCloses(t *testing.T) {
 			t.Error(err)
 		}
 		if len(told) != 2 || told[0] == nil || told[1] != nil || lasted[0] != timeout || lasted[1] < time.Hour {
-			t.Errorf("told %v after %v", told, lasted)
+			t.Errorf("OnChange received %v after %v", told, lasted)
 		}
 	})
 }
@@ -189,7 +189,7 @@ func TestTrialsAreOneAtATime(t *testing.T) {
 	})
 }
 
-func TestCallsUnderWayAreCancelled(t *testing.T) {
+func TestCallsInProgressAreCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, hasty := range []time.Duration{trial, 0} {
 			b := breaker.New(breaker.Options{Timeout: timeout, Hasty: hasty})
@@ -215,7 +215,7 @@ func TestCallsUnderWayAreCancelled(t *testing.T) {
 	})
 }
 
-func TestCallsAreHastyOnceOneHasFailed(t *testing.T) {
+func TestHastyBoundsCallsAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout, Hasty: trial})
 		_ = b.Do(t.Context(), fails)

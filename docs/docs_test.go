@@ -188,7 +188,7 @@ func TestEachInvariantNamesItsTests(t *testing.T) {
 			}
 		}
 		if tests < 3 || !strings.HasPrefix(strings.TrimSpace(body), "**") || !strings.Contains(body, "\nExceptions:") {
-			t.Errorf("%s names %d tests; its promise comes first, then its exceptions", name, tests)
+			t.Errorf("%s names %d tests; state its promise first, then its exceptions", name, tests)
 		}
 	}
 	if want := []string{"I1", "I2", "I3", "I4", "I4a", "I5", "I6", "I7", "I8"}; !slices.Equal(found, want) {

@@ -41,7 +41,7 @@ func (r *sessionReply) begin(s accounts.Session, err error) error {
 
 // favorite likes a video, or removes the like.
 func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
-	user, err := me(ctx)
+	user, err := requireViewer(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,10 +54,10 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 		return err
 	}
 	s := a.newReplyBuilder(ctx, c)
-	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{key}}); outlasts(err) != nil {
+	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{key}}); unlessUnavailable(err) != nil {
 		return err
 	}
-	if v, err := s.Video(ctx, key); outlasts(err) != nil || err == nil && v == nil {
+	if v, err := s.Video(ctx, key); unlessUnavailable(err) != nil || err == nil && v == nil {
 		return orNotFound(err, "video_id")
 	}
 	like := storage.Action{User: user, Subject: key.Subject(), Kind: storage.KindReaction, Reaction: storage.Like}
@@ -71,9 +71,9 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 // undo is the action_type that undoes an action.
 const undo = 2
 
-// outlasts returns the error of a look-up if it must stop the action, and nil if it need
-// not: likes and follows continue while the database is unavailable.
-func outlasts(err error) error {
+// unlessUnavailable returns the error of a look-up, or nil if the database is unavailable:
+// likes and follows continue without it.
+func unlessUnavailable(err error) error {
 	if errors.Is(err, storage.ErrUnavailable) {
 		return nil
 	}
@@ -82,11 +82,11 @@ func outlasts(err error) error {
 
 // relation follows or unfollows a user.
 func (a *api) relation(ctx context.Context, c *call, _ *status) error {
-	user, err := me(ctx)
+	user, err := requireViewer(ctx)
 	if err != nil {
 		return err
 	}
-	number, err := c.needed("to_user_id")
+	number, err := c.requiredID("to_user_id")
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *api) relation(ctx context.Context, c *call, _ *status) error {
 		return err
 	}
 	to := storage.AccountUser(user.Tenant, number)
-	if err := a.registered(ctx, a.newReplyBuilder(ctx, c), "to_user_id", to); outlasts(err) != nil {
+	if err := a.registered(ctx, a.newReplyBuilder(ctx, c), "to_user_id", to); unlessUnavailable(err) != nil {
 		return err
 	}
 	_, err = a.Recorder.Record(ctx, storage.Action{User: user, Subject: to.Subject(), Kind: storage.KindFollow, Following: action != undo}, nil)
@@ -127,7 +127,7 @@ func (a *api) send(ctx context.Context, c *call, _ *status) error {
 
 // comment adds a comment to a video, or deletes one.
 func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
-	user, err := me(ctx)
+	user, err := requireViewer(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
 	if err := s.load(ctx, loaders.Keys{}, nil, []storage.User{user}); err != nil {
 		return err
 	}
-	one, err := s.remark(ctx, added)
+	one, err := s.comment(ctx, added)
 	out.Comment = &one
 	return err
 }
@@ -164,7 +164,7 @@ func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
 // deleteComment deletes a comment on a video. Its author, the video's author and
 // moderators may do so.
 func (a *api) deleteComment(ctx context.Context, c *call, of storage.VideoKey) error {
-	number, err := c.needed("comment_id")
+	number, err := c.requiredID("comment_id")
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (a *api) publish(ctx context.Context, c *call, _ *status) error {
 		u.discard(form.File)
 		return err
 	}
-	user, err := me(u.ctx) //nolint:contextcheck // as above
+	user, err := requireViewer(u.ctx) //nolint:contextcheck // as above
 	if err != nil {
 		u.discard(form.File)
 		return err

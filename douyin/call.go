@@ -153,21 +153,21 @@ func readParts(parts *multipart.Reader) (url.Values, error) {
 	}
 }
 
-// me returns the viewer, who must be signed in.
-func me(ctx context.Context) (storage.User, error) {
+// requireViewer returns the viewer, who must be signed in.
+func requireViewer(ctx context.Context) (storage.User, error) {
 	user := viewer.FromContext(ctx)
 	if user.Anonymous() {
-		return user, errNobody
+		return user, errNotLoggedIn
 	}
 	return user, nil
 }
 
-// given reports whether a parameter is present and not empty or 0.
-func (c *call) given(name string) bool { return c.values[name] != "" && c.values[name] != "0" }
+// has reports whether a parameter is present and not empty or 0.
+func (c *call) has(name string) bool { return c.values[name] != "" && c.values[name] != "0" }
 
 // id returns a parameter that is an id, or 0 if it is absent.
 func (c *call) id(name string) (int64, error) {
-	if !c.given(name) {
+	if !c.has(name) {
 		return 0, nil
 	}
 	n, ok := number(c.values[name])
@@ -177,8 +177,8 @@ func (c *call) id(name string) (int64, error) {
 	return n, nil
 }
 
-// needed returns a required parameter that is an id.
-func (c *call) needed(name string) (int64, error) {
+// requiredID returns a required parameter that is an id.
+func (c *call) requiredID(name string) (int64, error) {
 	n, err := c.id(name)
 	if err == nil && n == 0 {
 		err = &storage.InvalidError{Field: name, Reason: "is missing"}
@@ -218,7 +218,7 @@ const maxSeconds = 100_000_000_000
 func (c *call) time(name string) (begin, end int64, err error) {
 	n, ok := number(c.values[name])
 	switch {
-	case !c.given(name), ok && n == 0:
+	case !c.has(name), ok && n == 0:
 		return 0, 0, nil
 	case !ok:
 		return 0, 0, &storage.InvalidError{Field: name, Reason: "must be a time in seconds or milliseconds since 1970"}

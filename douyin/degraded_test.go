@@ -55,7 +55,7 @@ func (without) Feed(context.Context, []storage.FeedQuery) ([]storage.ListPage[st
 
 // Without the database, likes and follows still work, and everything else is refused as
 // unavailable.
-func TestLikesGoOnWithoutTheDatabase(t *testing.T) {
+func TestLikesContinueWithoutTheDatabase(t *testing.T) {
 	s := start(t, over(func(source loaders.Source) loaders.Source { return without{source} }))
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")
 	ok(t, s.post(t, "favorite/action/", "token", ann.token, "video_id", 5, "action_type", 1))

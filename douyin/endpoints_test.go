@@ -126,7 +126,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	}
 	fields(t, ok(t, send(post, "comment/action", "token", bob.token, "video_id", first, "action_type", 2, "comment_id", remark["id"])), "status_code", "status_msg")
 	if got := entries(t, send(get, "comment/list", "video_id", first), "comment_list"); len(got) != 0 {
-		t.Errorf("after it was deleted there are %v", got)
+		t.Errorf("after the deletion the videos are %v", got)
 	}
 
 	// Follows.
@@ -200,7 +200,7 @@ func TestFeedIsPagedByTime(t *testing.T) {
 		}
 		for _, film := range films {
 			if title := film["title"].(string); !want[title] {
-				t.Errorf("%s is there again", title)
+				t.Errorf("%s is listed twice", title)
 			} else {
 				delete(want, title)
 			}

@@ -36,7 +36,7 @@ func (p *problem) Error() string { return p.message }
 var (
 	errNoEndpoint  = &problem{codeNotFound, "there is no such endpoint"}
 	errNoTokens    = &problem{codeUnauthenticated, "no token is accepted here"}
-	errNobody      = &problem{codeUnauthenticated, "token is missing: log in first"}
+	errNotLoggedIn = &problem{codeUnauthenticated, "token is missing: log in first"}
 	errAccountsOff = &problem{codeNotFound, "this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on"}
 	errVideosOff   = &problem{codeNotFound, "this site has no videos of its own: --videos (OVATION_VIDEOS) turns them on"}
 )

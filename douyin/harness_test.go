@@ -332,7 +332,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			t.Fatalf("it did not come to that: %s", what)
+			t.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }

@@ -246,20 +246,20 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	for i, text := range hostileTexts {
 		other := s.register(t, text)
 		if got := ok(t, s.get(t, "user/", "token", ann.token, "user_id", other.id))["user"].(object)["name"]; got != text {
-			t.Errorf("the name %q comes back as %q", text, got)
+			t.Errorf("the name %q is returned as %q", text, got)
 		}
 		video := s.publish(t, other, text)
 		films := entries(t, s.get(t, "feed/"), "video_list")
 		if films[0]["title"] != text || len(films) != i+1 {
-			t.Errorf("the title %q comes back as %v", text, films[0])
+			t.Errorf("the title %q is returned as %v", text, films[0])
 		}
 		remark := ok(t, s.post(t, "comment/action/", "token", other.token, "video_id", video, "action_type", 1, "comment_text", text))["comment"].(object)
 		if got := entries(t, s.get(t, "comment/list/", "video_id", video), "comment_list"); remark["content"] != text || got[0]["content"] != text {
-			t.Errorf("the comment %q comes back as %v, %v", text, remark, got)
+			t.Errorf("the comment %q is returned as %v, %v", text, remark, got)
 		}
 		ok(t, s.post(t, "message/action/", "token", other.token, "to_user_id", ann.id, "action_type", 1, "content", text))
 		if got := entries(t, s.get(t, "message/chat/", "token", ann.token, "to_user_id", other.id), "message_list"); len(got) != 1 || got[0]["content"] != text {
-			t.Errorf("the message %q comes back as %v", text, got)
+			t.Errorf("the message %q is returned as %v", text, got)
 		}
 		for _, path := range append(gets, posts...) { // as the name and as the value of every other parameter
 			method := http.MethodGet

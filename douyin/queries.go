@@ -42,7 +42,7 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	if n := len(videos); n > 0 {
 		out.NextTime = storage.IDMillis(videos[n-1].Number)
 	}
-	out.VideoList, err = s.films(ctx, pointers(videos))
+	out.VideoList, err = s.videos(ctx, pointers(videos))
 	return err
 }
 
@@ -74,7 +74,7 @@ func pointers[T any](of []T) []*T {
 // of starts a reply about the user of the parameter user_id, or about the viewer if it
 // is absent.
 func (a *api) of(ctx context.Context, c *call) (*replyBuilder, storage.User, error) {
-	user, err := me(ctx)
+	user, err := requireViewer(ctx)
 	if err == nil {
 		user, err = c.user("user_id", user)
 	}
@@ -86,7 +86,7 @@ func (a *api) user(ctx context.Context, c *call, out *userReply) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.people(ctx, []storage.User{user})
+	found, err := s.users(ctx, []storage.User{user})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (a *api) published(ctx context.Context, c *call, out *videosReply) error {
 	if err != nil {
 		return err
 	}
-	out.VideoList, err = s.films(ctx, pointers(page.Entries))
+	out.VideoList, err = s.videos(ctx, pointers(page.Entries))
 	return err
 }
 
@@ -169,7 +169,7 @@ func (a *api) favorites(ctx context.Context, c *call, out *videosReply) error {
 			videos = append(videos, v)
 		}
 	}
-	out.VideoList, err = s.films(ctx, videos)
+	out.VideoList, err = s.videos(ctx, videos)
 	return err
 }
 
@@ -198,7 +198,7 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 	if err := s.load(ctx, loaders.Keys{}, nil, users); err != nil {
 		return err
 	}
-	out.CommentList, err = each(entries, func(one *storage.Comment) (commentJSON, error) { return s.remark(ctx, one) })
+	out.CommentList, err = each(entries, func(one *storage.Comment) (commentJSON, error) { return s.comment(ctx, one) })
 	return err
 }
 
@@ -207,7 +207,7 @@ func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 	if a.Videos == nil {
 		return storage.VideoKey{}, errVideosOff
 	}
-	number, err := c.needed("video_id")
+	number, err := c.requiredID("video_id")
 	return storage.VideoKey{Tenant: me.Tenant, Number: number}, err
 }
 
@@ -237,7 +237,7 @@ func (a *api) following(ctx context.Context, c *call, out *usersReply) error {
 	for i, one := range page.Entries {
 		users[i] = storage.User{Tenant: user.Tenant, UserID: one.Subject.BizID}
 	}
-	out.UserList, err = s.people(ctx, users)
+	out.UserList, err = s.users(ctx, users)
 	return err
 }
 
@@ -258,7 +258,7 @@ func (a *api) followers(ctx context.Context, c *call, out *usersReply) error {
 	for i, one := range page.Entries {
 		users[i] = one.User
 	}
-	out.UserList, err = s.people(ctx, users)
+	out.UserList, err = s.users(ctx, users)
 	return err
 }
 
@@ -293,7 +293,7 @@ func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 // friend shows a loaded user as a friend, with the latest message if it is the viewer's
 // friend.
 func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (out friendJSON, err error) {
-	if out.userJSON, err = b.person(ctx, of); err != nil || !mine {
+	if out.userJSON, err = b.user(ctx, of); err != nil || !mine {
 		return out, err
 	}
 	with, err := b.Conversation(ctx, storage.ConversationKey{Owner: b.me, With: of})
@@ -341,11 +341,11 @@ func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 
 // conversation returns the viewer's conversation with to_user_id.
 func conversation(ctx context.Context, c *call) (storage.ConversationKey, error) {
-	owner, err := me(ctx)
+	owner, err := requireViewer(ctx)
 	if err != nil {
 		return storage.ConversationKey{}, err
 	}
-	number, err := c.needed("to_user_id")
+	number, err := c.requiredID("to_user_id")
 	if err != nil {
 		return storage.ConversationKey{}, err
 	}

@@ -64,8 +64,8 @@ func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*s
 	return b.Fetch(ctx, wants)
 }
 
-// person shows a loaded user.
-func (b *replyBuilder) person(ctx context.Context, of storage.User) (out userJSON, err error) {
+// user shows a loaded user.
+func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON, err error) {
 	out.ID, _ = of.AccountID()
 	out.Name = of.UserID
 	subject, err := b.Interactive(ctx, of.Subject())
@@ -92,24 +92,24 @@ func (b *replyBuilder) person(ctx context.Context, of storage.User) (out userJSO
 	return out, err
 }
 
-// people shows users.
-func (b *replyBuilder) people(ctx context.Context, of []storage.User) (list[userJSON], error) {
+// users shows users.
+func (b *replyBuilder) users(ctx context.Context, of []storage.User) (list[userJSON], error) {
 	if err := b.load(ctx, loaders.Keys{}, nil, of); err != nil {
 		return nil, err
 	}
-	return each(of, func(u storage.User) (userJSON, error) { return b.person(ctx, u) })
+	return each(of, func(u storage.User) (userJSON, error) { return b.user(ctx, u) })
 }
 
-// films returns videos as the API shows them.
-func (b *replyBuilder) films(ctx context.Context, of []*storage.Video) (list[videoJSON], error) {
+// videos returns videos as the API shows them.
+func (b *replyBuilder) videos(ctx context.Context, of []*storage.Video) (list[videoJSON], error) {
 	if err := b.load(ctx, loaders.Keys{}, of, nil); err != nil {
 		return nil, err
 	}
-	return each(of, func(v *storage.Video) (videoJSON, error) { return b.film(ctx, v) })
+	return each(of, func(v *storage.Video) (videoJSON, error) { return b.video(ctx, v) })
 }
 
-// film returns a loaded video as the API shows it.
-func (b *replyBuilder) film(ctx context.Context, v *storage.Video) (out videoJSON, err error) {
+// video returns a loaded video as the API shows it.
+func (b *replyBuilder) video(ctx context.Context, v *storage.Video) (out videoJSON, err error) {
 	out.ID, out.Title, out.PlayURL, out.CoverURL = v.Number, v.Title, b.url(v.PlayURL()), b.url(v.CoverURL())
 	subject, err := b.Interactive(ctx, v.Key().Subject())
 	if err != nil {
@@ -121,13 +121,13 @@ func (b *replyBuilder) film(ctx context.Context, v *storage.Video) (out videoJSO
 		return out, err
 	}
 	out.CommentCount = comments.Comments
-	out.Author, err = b.person(ctx, v.Author)
+	out.Author, err = b.user(ctx, v.Author)
 	return out, err
 }
 
-// remark shows a comment whose user is loaded.
-func (b *replyBuilder) remark(ctx context.Context, of *storage.Comment) (commentJSON, error) {
-	user, err := b.person(ctx, of.User)
+// comment shows a comment whose user is loaded.
+func (b *replyBuilder) comment(ctx context.Context, of *storage.Comment) (commentJSON, error) {
+	user, err := b.user(ctx, of.User)
 	return commentJSON{ID: of.Number, User: user, Content: of.Text, CreateDate: of.At().Format("01-02")}, err
 }
 

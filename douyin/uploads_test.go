@@ -115,7 +115,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		must(t, err)
 		must(t, response.Body.Close())
 		if header := response.Header; header.Get("Content-Type") != "video/mp4" || !strings.Contains(header.Get("Content-Security-Policy"), "sandbox") || header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("it is served as %v", header)
+			t.Errorf("the file is served with %v", header)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 
 func (s set) has(state set) bool { return s&state != 0 }
 
-// belief is what a client knows of its own actions on one subject.
+// belief is what a client knows about its own actions on one subject.
 type belief struct {
 	reaction, collected, followed set
 	reads, maybeReads             int64 // acknowledged; of unknown outcome
@@ -29,14 +29,14 @@ type belief struct {
 // untouched is the belief about a subject to which nothing was done.
 var untouched = belief{reaction: none, collected: none, followed: none}
 
-// deed is something a client does.
-type deed struct {
+// action is a mutation of a client.
+type action struct {
 	mutation string
 	folder   set // the folder that a collect names
 }
 
-// apply returns the belief after the deed was acknowledged.
-func (b belief) apply(d deed) belief {
+// apply returns the belief after the action was acknowledged.
+func (b belief) apply(d action) belief {
 	switch d.mutation {
 	case "like":
 		b.reaction = like
@@ -68,8 +68,8 @@ func cleared(s, taken set) set {
 	return s
 }
 
-// doubt returns the belief after a deed of unknown outcome.
-func (b belief) doubt(d deed) belief {
+// doubt returns the belief after an action of unknown outcome.
+func (b belief) doubt(d action) belief {
 	if d.mutation == "read" {
 		b.maybeReads++
 		return b
@@ -81,7 +81,7 @@ func (b belief) doubt(d deed) belief {
 	return b
 }
 
-// shown is what a reply says of one subject.
+// shown is one subject in a reply.
 type shown struct {
 	Biz, BizID, Freshness string
 	Version               int64
@@ -130,12 +130,12 @@ func (s *shown) own() counts {
 	}
 }
 
-// notOwn begins the result of lie for a reply that lacks the viewer's last action.
+// notOwn begins the result of mismatch for a reply that lacks the viewer's last action.
 const notOwn = "not the viewer's own "
 
-// lie returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
+// mismatch returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
 // nobody else acts on the subject, so that its counts are known, too.
-func (b belief) lie(s *shown, alone bool) string {
+func (b belief) mismatch(s *shown, alone bool) string {
 	own, counted := s.own(), s.counts
 	counted.ReadCount = 0
 	switch {

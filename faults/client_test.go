@@ -30,7 +30,7 @@ type subject struct{ biz, id string }
 
 func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz, s.id) }
 
-// client is one user. It does one thing after the other, on one node or the other, and
+// client is one user. It sends one request after the other, on one node or the other, and
 // remembers what it has done.
 type client struct {
 	site     *site
@@ -148,7 +148,7 @@ const intoBox = "collect into the box"
 
 func (c *client) mutate(node *process) {
 	sub := c.subjects[c.random.IntN(len(c.subjects))]
-	d := deed{mutation: mutations[c.random.IntN(len(mutations))], folder: inDefault}
+	d := action{mutation: mutations[c.random.IntN(len(mutations))], folder: inDefault}
 	what, folder := d.mutation, ""
 	if d.mutation == "collect" && c.random.IntN(2) == 0 {
 		what = intoBox
@@ -183,7 +183,7 @@ func (c *client) mutate(node *process) {
 	last.changed, last.durability, last.shown = changed, got.Did.Durability, &got.Did.Interactive
 	switch {
 	case got.Did.Durability != "QUEUED" && got.Did.Durability != "PERSISTED":
-		c.site.wrongf("durability", c, "%s of %v is %q", d.mutation, sub, got.Did.Durability)
+		c.site.violationf("durability", c, "%s of %v is %q", d.mutation, sub, got.Did.Durability)
 	case got.Did.Durability == "PERSISTED" && d.mutation != "read" && (changed || c.random.IntN(8) == 0):
 		c.site.checkPersisted(c, sub, d)
 	}
@@ -202,7 +202,7 @@ func (c *client) look(node *process) {
 		return
 	}
 	if g := &got[0]; g.counts != (counts{}) || g.Liked != nil || g.Collected != nil || g.Followed != nil || g.Read != nil {
-		c.site.wrongf("invented", c, "%+v of a subject that nobody has touched", got[0])
+		c.site.violationf("invented", c, "%+v of a subject that nobody has touched", got[0])
 	}
 	for i := range got[1:] {
 		c.check(node, page[1+i], &got[1+i])
@@ -220,7 +220,7 @@ func (c *client) page(node *process, subjects []subject) (page []shown, code str
 	var got struct{ Interactives []shown }
 	code = c.ask(node, entry{what: "page"}, query.String(), &got)
 	if code == "" && len(got.Interactives) != len(subjects) {
-		c.site.wrongf("page", c, "%d subjects were asked for and %d came", len(subjects), len(got.Interactives))
+		c.site.violationf("page", c, "%d subjects were asked for and %d came", len(subjects), len(got.Interactives))
 		code = "SHORT"
 	}
 	return got.Interactives, code
@@ -237,32 +237,32 @@ func (c *client) list(node *process) {
 // check compares what a node shows of a subject with what the client knows.
 func (c *client) check(node *process, sub subject, s *shown) {
 	if s.Biz != sub.biz || s.BizID != sub.id {
-		c.site.wrongf("page", c, "%v was asked for, %+v came", sub, *s)
+		c.site.violationf("page", c, "%v was asked for, %+v came", sub, *s)
 		return
 	}
 	c.site.tally(func(p *phase) { p.fresh[s.Freshness]++ })
 	key := versionKey{node, sub}
 	switch s.Freshness {
 	case "LIVE":
-		lie := c.known[sub].lie(s, sub.biz == "own")
-		if strings.HasPrefix(lie, notOwn) && c.mayLack(node, sub) {
+		mismatch := c.known[sub].mismatch(s, sub.biz == "own")
+		if strings.HasPrefix(mismatch, notOwn) && c.mayLack(node, sub) {
 			c.site.tally(func(p *phase) { p.lacking++ })
 			return
 		}
-		if lie != "" {
-			c.site.wrongf(lie, c, "%v on %s: known %+v, shown %s", sub, node.name, c.known[sub], describe(s))
+		if mismatch != "" {
+			c.site.violationf(mismatch, c, "%v on %s: known %+v, shown %s", sub, node.name, c.known[sub], describe(s))
 		}
 	case "STALE":
 	case "UNAVAILABLE":
 		if s.counts != (counts{}) { // the viewer's own states may be known nevertheless
-			c.site.wrongf("invented", c, "unavailable, and yet %s", describe(s))
+			c.site.violationf("invented", c, "unavailable, and yet %s", describe(s))
 		}
 		return
 	default:
-		c.site.wrongf("freshness", c, "%q is none", s.Freshness)
+		c.site.violationf("freshness", c, "%q is none", s.Freshness)
 	}
 	if before := c.versions[key]; s.Version < before {
-		c.site.wrongf("backwards", c, "%v on %s was at %d, now %s", sub, node.name, before, describe(s))
+		c.site.violationf("backwards", c, "%v on %s was at %d, now %s", sub, node.name, before, describe(s))
 	}
 	c.versions[key] = max(c.versions[key], s.Version)
 }

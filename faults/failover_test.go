@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// TestLongFailoverToAStandbyThatWasAway makes commits hang for a while, and then replaces
+// TestLongFailoverToAStandbyThatWasDisconnected makes commits hang for a while, and then replaces
 // the primary by the standby, which has none of these commits: acknowledged actions must
 // still be in the queues, and nobody may have seen what is lost.
-func TestLongFailoverToAStandbyThatWasAway(t *testing.T) {
+func TestLongFailoverToAStandbyThatWasDisconnected(t *testing.T) {
 	underLoad(t, startCluster, func(s *site) {
-		s.inject(t, fault{"a lagging standby takes over", rules{hiccup: true, away: []string{postgres}}, failOverLate})
+		s.inject(t, fault{"a lagging standby takes over", rules{hiccup: true, unavailable: []string{postgres}}, failOverLate})
 	})
 }
 
@@ -68,8 +68,8 @@ func postgresFailsOver(t *testing.T, s *site) {
 	c.awaitStandby(t)
 }
 
-// standbyIsAway kills the standby for a while: commits hang until they are cancelled.
-func standbyIsAway(t *testing.T, s *site) {
+// standbyUnavailable kills the standby for a while: commits hang until they are cancelled.
+func standbyUnavailable(t *testing.T, s *site) {
 	t.Helper()
 	c := s.cluster
 	c.awaitStandby(t)

@@ -36,7 +36,7 @@ const (
 )
 
 // without returns the rules for the time in which these services are unavailable.
-func without(names ...string) rules { return rules{dead: true, away: names} }
+func without(names ...string) rules { return rules{dead: true, unavailable: names} }
 
 var faults = []fault{
 	{"a node is killed", rules{}, killNode},
@@ -64,10 +64,10 @@ var faults = []fault{
 	{"RabbitMQ hangs", without(rabbitmq), stall(rabbitmq)},
 	{"Postgres hangs", without(postgres), stall(postgres)},
 	{"one link hangs", rules{}, stallOne},
-	{"Redis is unavailable", without(redis), away(12*time.Second, redis)},
-	{"RabbitMQ is unavailable", without(rabbitmq), away(12*time.Second, rabbitmq)},
-	{"Postgres is unavailable", without(postgres), away(12*time.Second, postgres)},
-	{"Redis and RabbitMQ are unavailable", without(redis, rabbitmq), away(10*time.Second, redis, rabbitmq)},
+	{"Redis is unavailable", without(redis), unavailable(12*time.Second, redis)},
+	{"RabbitMQ is unavailable", without(rabbitmq), unavailable(12*time.Second, rabbitmq)},
+	{"Postgres is unavailable", without(postgres), unavailable(12*time.Second, postgres)},
+	{"Redis and RabbitMQ are unavailable", without(redis, rabbitmq), unavailable(10*time.Second, redis, rabbitmq)},
 }
 
 // patienceOfAFault is how long a server of a cluster is unavailable.
@@ -81,8 +81,8 @@ var failovers = []fault{
 	}},
 	{"a Redis master is killed", rules{hiccup: true}, redisFailsOver},
 	{"a RabbitMQ node is killed", rules{hiccup: true}, rabbitFailsOver},
-	{"Postgres fails over", rules{hiccup: true, away: []string{postgres}}, postgresFailsOver},
-	{"the standby is unavailable", rules{hiccup: true, away: []string{postgres}}, standbyIsAway},
+	{"Postgres fails over", rules{hiccup: true, unavailable: []string{postgres}}, postgresFailsOver},
+	{"the standby is unavailable", rules{hiccup: true, unavailable: []string{postgres}}, standbyUnavailable},
 }
 
 func TestMain(m *testing.M) {
@@ -168,8 +168,8 @@ func (s *site) inject(t *testing.T, f fault) {
 func (s *site) checkRecord(t *testing.T) {
 	t.Helper()
 	s.enter("the end", rules{})
-	for _, kind := range slices.Sorted(maps.Keys(s.record.wrongs)) {
-		t.Errorf("%d × %s:\n%s", len(s.record.wrongs[kind]), kind, some(s.record.wrongs[kind]))
+	for _, kind := range slices.Sorted(maps.Keys(s.record.violations)) {
+		t.Errorf("%d × %s:\n%s", len(s.record.violations[kind]), kind, some(s.record.violations[kind]))
 	}
 	// If no breaker opened, every request that needs a dead service would take until its
 	// timeout: 10 to 70 % of all requests. A busy machine delays a few: the share that it
@@ -242,8 +242,8 @@ func redisOfBefore(t *testing.T, s *site) {
 	must(t, os.Remove(s.file(redis, "dump.rdb"))) // the next restart begins without data
 }
 
-// away stops services for a while.
-func away(d time.Duration, names ...string) func(*testing.T, *site) {
+// unavailable returns a fault that stops services for a while.
+func unavailable(d time.Duration, names ...string) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
 		t.Helper()
 		s.kill(t, names...)

@@ -19,8 +19,8 @@ type letter struct {
 	id   string // once it is acknowledged
 }
 
-// toldLetter is a message as a reply shows it.
-type toldLetter struct {
+// shownLetter is a message as a reply shows it.
+type shownLetter struct {
 	ID, Text string
 	From, To struct{ UserID string }
 }
@@ -46,7 +46,7 @@ func (c *client) write(node *process) {
 
 // send sends a message, possibly not for the first time.
 func (c *client) send(node *process, l *letter) {
-	var got struct{ Did struct{ Message toldLetter } }
+	var got struct{ Did struct{ Message shownLetter } }
 	code := c.ask(node, entry{what: "message", about: l.text, direct: true, limit: commentTime},
 		fmt.Sprintf(`mutation { did: sendMessage(input: {to: %q, text: %[2]q, requestId: %[2]q}) { message { `+letterFields+` } } }`, l.to, l.text), &got)
 	if code != "" {
@@ -55,10 +55,10 @@ func (c *client) send(node *process, l *letter) {
 	}
 	m := &got.Did.Message
 	if l.id != "" && l.id != m.ID {
-		c.site.wrongf("a request was done twice", c, "%q is %s and %s", l.text, l.id, m.ID)
+		c.site.violationf("a request was done twice", c, "%q is %s and %s", l.text, l.id, m.ID)
 	}
 	if l.fate, l.id = written, m.ID; m.Text != l.text || m.From.UserID != c.name || m.To.UserID != l.to {
-		c.site.wrongf("not the message that was sent", c, "%+v on %s: %+v", *l, node.name, *m)
+		c.site.violationf("not the message that was sent", c, "%+v on %s: %+v", *l, node.name, *m)
 	}
 }
 
@@ -72,7 +72,7 @@ func (c *client) reread(node *process) {
 	last := known[len(known)-1]
 	var got struct {
 		Conversation *struct {
-			Messages struct{ Edges []struct{ Node toldLetter } }
+			Messages struct{ Edges []struct{ Node shownLetter } }
 		}
 	}
 	query := fmt.Sprintf(`{ conversation(with: %q) { messages(first: %d) { edges { node { %s } } } } }`, last.to, letterPage, letterFields)
@@ -87,11 +87,11 @@ func (c *client) reread(node *process) {
 	}
 	for text, n := range seen {
 		if n > 1 {
-			c.site.wrongf("a message is listed twice", c, "%q on %s: %d times", text, node.name, n)
+			c.site.violationf("a message is listed twice", c, "%q on %s: %d times", text, node.name, n)
 		}
 	}
 	if seen[last.text] == 0 {
-		c.site.wrongf("a message is lost", c, "%+v on %s: %v", *last, node.name, seen)
+		c.site.violationf("a message is lost", c, "%+v on %s: %v", *last, node.name, seen)
 	}
 }
 
@@ -140,6 +140,6 @@ func (s *site) checkLetters(t *testing.T) {
 		wrong = append(wrong, fmt.Sprintf("nobody sent %+v", k))
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d of %d messages are not what was acknowledged:\n%s", len(wrong), sent, some(wrong))
+		t.Errorf("%d of %d messages differ from what was acknowledged:\n%s", len(wrong), sent, some(wrong))
 	}
 }

@@ -86,7 +86,7 @@ func (s *site) checkRemarks(t *testing.T) {
 		wrong = append(wrong, fmt.Sprintf("%+v of %s is lost", *r, authors[number]))
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d comments are not what was acknowledged:\n%s", len(wrong), some(wrong))
+		t.Errorf("%d comments differ from what was acknowledged:\n%s", len(wrong), some(wrong))
 	}
 }
 
@@ -195,7 +195,7 @@ func (s *site) checkLists(t *testing.T, node *process) {
 		check(list{object, "followers", "", ofUsers}, s.clients[0].name, followers[sub.biz+" "+sub.id])
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d lists on %s are not what is stored:\n%s", len(wrong), node.name, some(wrong))
+		t.Errorf("%d lists on %s differ from the database:\n%s", len(wrong), node.name, some(wrong))
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *site) checkTalk(t *testing.T, node *process) {
 		check(list{fmt.Sprintf("node(id: %q)", ids[parent]), "replies", "", ofComments}, want)
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d lists and numbers of comments on %s are not what is stored:\n%s", len(wrong), node.name, some(wrong))
+		t.Errorf("%d lists and numbers of comments on %s differ from the database:\n%s", len(wrong), node.name, some(wrong))
 	}
 }
 

@@ -21,13 +21,13 @@ const (
 // rules are the errors and delays that are allowed during a phase. The zero value is for
 // a phase without faults: no errors, but any delay.
 type rules struct {
-	dead   bool     // a service is dead: no request takes longer than bound, once breakers are open
-	away   []string // the services that are unavailable; if there are two, mutations may be UNAVAILABLE
-	hiccup bool     // requests may be UNAVAILABLE at any time, as all processes reconnect
+	dead        bool     // a service is dead: no request takes longer than bound, once breakers are open
+	unavailable []string // the services that are unavailable; if there are two, mutations may be UNAVAILABLE
+	hiccup      bool     // requests may be UNAVAILABLE at any time, as all processes reconnect
 }
 
 // noDatabase reports whether Postgres is unavailable.
-func (r rules) noDatabase() bool { return slices.Contains(r.away, postgres) }
+func (r rules) noDatabase() bool { return slices.Contains(r.unavailable, postgres) }
 
 // phase is a period of the run, with what the clients saw in it.
 type phase struct {
@@ -52,9 +52,9 @@ func (p *phase) opened(at time.Time) bool { return at.Sub(p.began) >= opening }
 
 // record is everything that the clients saw.
 type record struct {
-	mu     sync.Mutex
-	phases []*phase
-	wrongs map[string][]string // by kind
+	mu         sync.Mutex
+	phases     []*phase
+	violations map[string][]string // by kind
 }
 
 // enter begins a phase.
@@ -81,8 +81,8 @@ func (s *site) tally(add func(*phase)) {
 	add(s.record.phases[len(s.record.phases)-1])
 }
 
-// wrongf records a violation.
-func (s *site) wrongf(kind string, c *client, format string, args ...any) {
+// violationf records a violation.
+func (s *site) violationf(kind string, c *client, format string, args ...any) {
 	who := ""
 	if c != nil {
 		who = c.name + ": "
@@ -91,7 +91,7 @@ func (s *site) wrongf(kind string, c *client, format string, args ...any) {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	p := s.record.phases[len(s.record.phases)-1]
-	s.record.wrongs[kind] = append(s.record.wrongs[kind],
+	s.record.violations[kind] = append(s.record.violations[kind],
 		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
 }
 
@@ -135,7 +135,7 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 		verdict = e.what + ": it took longer than " + e.limit.String()
 	}
 	if verdict != "" {
-		s.wrongf(verdict, c, "%s of %v %s on %s after %v: %s", e.what, e.subject, e.about, e.node, e.took, e.code)
+		s.violationf(verdict, c, "%s of %v %s on %s after %v: %s", e.what, e.subject, e.about, e.node, e.took, e.code)
 	}
 	s.tally(func(p *phase) {
 		p.requests++
@@ -172,9 +172,9 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 	})
 	folder := e.what == intoBox && (from.rules.noDatabase() || to.rules.noDatabase())
 	switch {
-	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.away) > 1, len(to.rules.away) > 1:
+	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.unavailable) > 1, len(to.rules.unavailable) > 1:
 		return ""
-	case len(from.rules.away)+len(to.rules.away) == 0:
+	case len(from.rules.unavailable)+len(to.rules.unavailable) == 0:
 		return "a mutation failed, and nothing is unavailable"
 	case late:
 		return "a mutation failed, and only one part is unavailable"

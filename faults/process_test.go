@@ -89,7 +89,7 @@ func (p *process) kill() {
 	}
 }
 
-// stop tells the process to stop and checks how it ends.
+// stop asks the process to stop and checks how it ends.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.killed.Store(true)
@@ -107,7 +107,7 @@ func (p *process) stop(t *testing.T) {
 		return
 	}
 	if code := p.c.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("%s was told to stop and ended with code %d", p.name, code)
+		t.Errorf("%s was asked to stop and ended with code %d", p.name, code)
 	}
 }
 

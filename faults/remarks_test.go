@@ -44,7 +44,7 @@ type remark struct {
 // doubted reports whether the state of the comment is unknown.
 func (r *remark) doubted() bool { return r.fate&(r.fate-1) != 0 }
 
-// told is a comment as a reply shows it.
+// told is a comment in a reply.
 type told struct {
 	ID, CommentID, Text string
 	Deleted             bool
@@ -67,8 +67,8 @@ type discussed struct {
 	CommentCount int64
 }
 
-// lie returns what is wrong with the comment as it is shown, or "" if it is right.
-func (r *remark) lie(author string, n *told) string {
+// mismatch returns what is wrong with the comment as it is shown, or "" if it is right.
+func (r *remark) mismatch(author string, n *told) string {
 	switch {
 	case n.Deleted && (!r.fate.has(removed) || n.Text != "" || n.Author != nil):
 		return "a comment is shown as deleted"
@@ -158,7 +158,7 @@ func (c *client) add(node *process, r *remark) {
 		r.fate |= written
 	default:
 		if r.id != "" && r.id != got.Comment.ID {
-			c.site.wrongf("a request was done twice", c, "%q on %v is %s and %s", r.request, r.subject, r.id, got.Comment.ID)
+			c.site.violationf("a request was done twice", c, "%q on %v is %s and %s", r.request, r.subject, r.id, got.Comment.ID)
 		}
 		r.fate, r.id, r.number = written, got.Comment.ID, got.Comment.number()
 		c.checkRemark(node, r, got)
@@ -192,7 +192,7 @@ func (c *client) remove(node *process, r *remark) {
 	default:
 		r.fate = removed
 		if got.DeletedID != r.id {
-			c.site.wrongf("page", c, "%s was to be deleted, and %s is", r.id, got.DeletedID)
+			c.site.violationf("page", c, "%s was to be deleted, and %s is", r.id, got.DeletedID)
 		}
 		c.checkSubject(node, r.subject, &got.Interactive)
 	}
@@ -215,8 +215,8 @@ type changedComment struct {
 }
 
 func (c *client) checkRemark(node *process, r *remark, got *changedComment) {
-	if lie := r.lie(c.name, &got.Comment); lie != "" || got.Comment.ID != r.id {
-		c.site.wrongf("the reply: "+lie, c, "%+v on %s: %+v", *r, node.name, got.Comment)
+	if mismatch := r.mismatch(c.name, &got.Comment); mismatch != "" || got.Comment.ID != r.id {
+		c.site.violationf("the reply: "+mismatch, c, "%+v on %s: %+v", *r, node.name, got.Comment)
 	}
 	c.checkSubject(node, r.subject, &got.Interactive)
 }
@@ -233,7 +233,7 @@ func (c *client) checkSubject(node *process, sub subject, got *discussed) {
 		}
 	}
 	if got.CommentCount < least || sub.biz == "own" && got.CommentCount > most {
-		c.site.wrongf("comments are counted wrong", c, "%v on %s: %d, the client's own are %d to %d", sub, node.name, got.CommentCount, least, most)
+		c.site.violationf("comments are counted wrong", c, "%v on %s: %d, the client's own are %d to %d", sub, node.name, got.CommentCount, least, most)
 	}
 }
 
@@ -299,7 +299,7 @@ func (c *client) replies(node *process, r *remark) {
 		return
 	}
 	if got.Of == nil {
-		c.site.wrongf("a comment is lost", c, "%+v on %s: there is no comment that it replies to", *r, node.name)
+		c.site.violationf("a comment is lost", c, "%+v on %s: there is no comment that it replies to", *r, node.name)
 		return
 	}
 	c.hear(node, r.subject, r.parent, "OLDEST", &got.Of.Replies)
@@ -309,7 +309,7 @@ func (c *client) replies(node *process, r *remark) {
 // comment once, except those beyond the end of the page.
 func (c *client) hear(node *process, sub subject, parent, order string, page *listing) {
 	wrong := func(what string, about any) {
-		c.site.wrongf(what, c, "%v, replies to %q, %s, on %s: %+v; the page is %+v", sub, parent, order, node.name, about, page.Edges)
+		c.site.violationf(what, c, "%v, replies to %q, %s, on %s: %+v; the page is %+v", sub, parent, order, node.name, about, page.Edges)
 	}
 	seen, last := map[string]bool{}, int64(0)
 	for i, edge := range page.Edges {
@@ -321,8 +321,8 @@ func (c *client) hear(node *process, sub subject, parent, order string, page *li
 		last = number
 		name := n.ID
 		if r := c.remarkOf(n.ID); r != nil {
-			if lie := r.lie(c.name, n); lie != "" {
-				wrong(lie, *r)
+			if mismatch := r.mismatch(c.name, n); mismatch != "" {
+				wrong(mismatch, *r)
 			}
 		} else if n.Author != nil && n.Author.UserID == c.name {
 			name = n.Text // so that a second comment of the same request is found

@@ -57,7 +57,7 @@ func rowOf(stored map[rowKey]row, c *client, sub subject) row {
 }
 
 // missing returns the acknowledged deeds that the database lacks, and the states in it
-// that no deed explains.
+// that no action explains.
 func (s *site) missing(t *testing.T) (missing []string) {
 	t.Helper()
 	stored := s.stored(t)
@@ -84,10 +84,10 @@ func (s *site) settle(t *testing.T) {
 	eventually(t, "the queues are empty", patience, empty)
 	var missing []string
 	if !holds(10*time.Second, func() bool { missing = s.missing(t); return len(missing) == 0 }) {
-		t.Errorf("%d states are not what was acknowledged:\n%s", len(missing), some(missing))
+		t.Errorf("%d states differ from what was acknowledged:\n%s", len(missing), some(missing))
 	}
 	if n := s.waiting(t, "dead"); n > 0 {
-		t.Errorf("%d messages were put aside", n)
+		t.Errorf("%d messages were dead-lettered", n)
 	}
 	s.checkCounts(t)
 	s.checkRemarks(t)
@@ -212,7 +212,7 @@ func (s *site) checkShown(t *testing.T, node *process) {
 			return len(wrong) == 0
 		}
 		if !holds(10*time.Second, shows) {
-			t.Errorf("%s does not show to %s what is stored:\n%s", node.name, c.name, some(wrong))
+			t.Errorf("%s shows %s states that differ from the database:\n%s", node.name, c.name, some(wrong))
 			return
 		}
 	}

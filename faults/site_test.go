@@ -52,7 +52,7 @@ func (s *site) all() []*process  { return append(s.both(), s.workers[:]...) }
 // newSite starts everything but the load.
 func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *servers) *site {
 	t.Helper()
-	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{wrongs: map[string][]string{}}}
+	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{violations: map[string][]string{}}}
 	var err error
 	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept if the test fails
 	must(t, err)
@@ -192,7 +192,7 @@ func (s *site) recover(t *testing.T) {
 // checkPersisted compares a reply with the database, if that answers. A clear that
 // bypassed the queue may be persisted before actions that are still queued: it only
 // proves that the cleared reaction is not stored.
-func (s *site) checkPersisted(c *client, sub subject, d deed) {
+func (s *site) checkPersisted(c *client, sub subject, d action) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	reaction, folder, follow := int16(0), "", int16(0)
@@ -217,7 +217,7 @@ func (s *site) checkPersisted(c *client, sub subject, d deed) {
 		is = known.followed.has(followOf(follow))
 	}
 	if !is {
-		s.wrongf("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q, follow %d", d.mutation, sub, reaction, folder, follow)
+		s.violationf("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q, follow %d", d.mutation, sub, reaction, folder, follow)
 	}
 }
 

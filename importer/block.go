@@ -33,7 +33,7 @@ type stream struct {
 // block is a sequence of consecutive actions of a stream. Actions refer to users and
 // subjects by index, so each of these is stored once. A comment is an action here, too.
 type block struct {
-	of       *stream
+	stream   *stream
 	actions  []compactAction
 	texts    []string // in a block of comments: the text of each one, empty if it has none
 	prefixes []prefix // for each action, the id of all actions up to it
@@ -49,7 +49,7 @@ type block struct {
 type compactAction struct {
 	version       int64
 	user, subject int32 // indexes into users and subjects
-	does          action
+	action        action
 }
 
 type subject struct{ biz, bizID string }
@@ -77,7 +77,7 @@ type blockBuilder struct {
 // newBlockBuilder begins the block after the actions that the chain covers.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
-	b.tenant, b.of = tenant, of
+	b.tenant, b.stream = tenant, of
 	b.actions, b.prefixes = make([]compactAction, 0, of.size), make([]prefix, 0, of.size)
 	return b
 }
@@ -99,7 +99,7 @@ func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 	}
 	b.actions = append(b.actions, compactAction{a.Version, user, place, does})
 	b.prefixes = append(b.prefixes, b.extend(a, does, text))
-	if b.of.comments {
+	if b.stream.comments {
 		b.texts = append(b.texts, strings.Clone(text))
 	}
 }
@@ -114,7 +114,7 @@ func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefi
 	}
 	s = append(s, byte(does))
 	s = binary.AppendUvarint(s, uint64(a.Version))
-	if b.of.comments {
+	if b.stream.comments {
 		s = appendWord(s, text)
 	}
 	b.scratch, b.chain = s, sha256.Sum256(s)
@@ -136,7 +136,7 @@ func (b *blockBuilder) finish() block {
 // order of their keys lie on few pages. Comments stay in the order of the file.
 func (b *block) sorted(from, to int) []int32 {
 	order := make([]int32, to-from)
-	if b.of.comments {
+	if b.stream.comments {
 		for i := range order {
 			order[i] = int32(from + i)
 		}
@@ -155,10 +155,10 @@ func (b *block) sorted(from, to int) []int32 {
 		a := &b.actions[from+i]
 		const bits = 30 // a block has fewer users, and fewer subjects
 		user := uint64(users[a.user])
-		if a.does == actionAuthor { // its state belongs to the subject alone
+		if a.action == actionAuthor { // its state belongs to the subject alone
 			user = 0
 		}
-		keys[i] = key{uint64(a.does.kind())<<(2*bits) | user<<bits | uint64(subjects[a.subject]), int32(from + i)}
+		keys[i] = key{uint64(a.action.kind())<<(2*bits) | user<<bits | uint64(subjects[a.subject]), int32(from + i)}
 	}
 	slices.SortFunc(keys, func(x, y key) int {
 		if x.state != y.state {
@@ -194,18 +194,18 @@ func (b *block) action(place int32) storage.Action {
 		User:    storage.User{Tenant: b.tenant, UserID: b.users[c.user]},
 		Subject: storage.Subject{Tenant: b.tenant, Biz: s.biz, BizID: s.bizID},
 	}
-	c.does.apply(&a, c.version)
+	c.action.apply(&a, c.version)
 	return a
 }
 
 // comment converts a comment for storage.
 func (b *block) comment(place int32) storage.PastComment {
 	a := b.action(place)
-	return storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(b.texts[place], b.of.placeholder), At: a.Version}
+	return storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(b.texts[place], b.stream.placeholder), At: a.Version}
 }
 
 // sameState reports whether two actions concern the same state.
 func (b *block) sameState(i, j int32) bool {
 	x, y := &b.actions[i], &b.actions[j]
-	return !b.of.comments && (x.user == y.user || x.does == actionAuthor) && x.subject == y.subject && x.does.kind() == y.does.kind()
+	return !b.stream.comments && (x.user == y.user || x.action == actionAuthor) && x.subject == y.subject && x.action.kind() == y.action.kind()
 }

@@ -44,7 +44,7 @@ func TestDelimiterIsRecognised(t *testing.T) {
 	}
 }
 
-func TestWrongColumnsAreToldWithTheDelimiter(t *testing.T) {
+func TestUnknownColumnsAreReportedWithTheDelimiter(t *testing.T) {
 	_, err := importText(t, openStore(t), Options{Mapping: clickMapping()}, "time\tuserId\titemId\n1\t2\t3\n")
 	if err == nil || !strings.Contains(err.Error(), `the header, split at each tab, has no column "user" or "subject"; it has "time", "userId", "itemId"`) {
 		t.Errorf("got %v", err)

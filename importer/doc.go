@@ -8,14 +8,14 @@
 //
 //   - I3 Once. Importing the same file again changes nothing, an import that
 //     was killed resumes where it stopped, and a file that has grown adds only
-//     its new rows: TestImportsOnceWhateverHappens,
+//     its new rows: TestImportsOnceDespiteInterruptions,
 //     TestBlockThatWasBegunIsCompleted,
-//     TestGrownFileImportsOnlyItsNewRows, TestWhatLiesBehindAGapIsNotAskedFor.
+//     TestGrownFileImportsOnlyItsNewRows, TestIDsAfterAGapAreNotLookedUp.
 //   - Of two actions on one state with the same time, the later one in
 //     the file wins: TestLaterRowWinsATie.
 //   - Nothing is imported of a packed file that is truncated or damaged:
 //     TestUnreadableFilesSayWhereAndWhy. Of a stream, the rows before the damage
-//     are imported, and the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
+//     are imported, and the error says so: TestDamagedStreamIsReportedWithItsPosition.
 //   - Random keys are written in order, a block at a time:
 //     TestABlockIsWrittenInTheOrderOfItsKeys.
 //   - Memory is bounded for any file: TestEndlessRowsAreRefused.

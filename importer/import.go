@@ -90,7 +90,7 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 	w := &writer{to: to, group: groupActions, progress: o.Progress}
 	err = pipe(ctx, parser, w)
 
-	skipped := parser.skips()
+	skipped := parser.skippedEvents()
 	result := Result{
 		Rows: parser.read, Textless: w.textless, Already: w.already, Skipped: skipped,
 		Bad: parser.bad, BadRows: parser.badRows, Remedies: parser.suggestions(skipped), Elapsed: time.Since(start),

@@ -294,7 +294,7 @@ func TestSkippedNamesAreBounded(t *testing.T) {
 		}
 	}
 	if len(result.Skipped) != maxSkipped+1 || sum != 10*maxSkipped {
-		t.Errorf("%d names and %d rows are told of", len(result.Skipped), sum)
+		t.Errorf("%d names and %d rows are reported", len(result.Skipped), sum)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestTiesAreForgottenInBoundedMemory(t *testing.T) {
 		a.Subject.BizID = strconv.Itoa(i)
 		seen.versionOf(&a)
 	}
-	if n := len(seen.young) + len(seen.old); n > 2*(rememberedTies+2) {
-		t.Errorf("%d ties are remembered", n)
+	if n := len(seen.recent) + len(seen.older); n > 2*(rememberedTies+2) {
+		t.Errorf("%d ties are kept in memory", n)
 	}
 }

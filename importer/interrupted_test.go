@@ -38,9 +38,9 @@ func (k *killed) Persist(ctx context.Context, messages []storage.Message, mark s
 	return storage.Outcome{}, errKilled
 }
 
-// TestImportsOnceWhateverHappens imports a growing file, with groups of changing sizes
+// TestImportsOnceDespiteInterruptions imports a growing file, with groups of changing sizes
 // and a killed process now and then, and compares the result with a map.
-func TestImportsOnceWhateverHappens(t *testing.T) {
+func TestImportsOnceDespiteInterruptions(t *testing.T) {
 	store := openStore(t)
 	tenants := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -95,7 +95,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 				}
 				must(t, importLines(t, store, tenant, lines, 40, 5))
 				if got := readsOf(t, store, tenant); got != int64(len(lines)) {
-					t.Errorf("of %d rows at first, died at transaction %d, after it %v: there are %d reads, want %d", first, lives, after, got, len(lines))
+					t.Errorf("started with %d rows, killed at transaction %d, after its commit: %v; %d reads, want %d", first, lives, after, got, len(lines))
 				}
 			}
 		}
@@ -116,7 +116,7 @@ func (a *asked) Seen(ctx context.Context, ids []string) ([]bool, error) {
 // An import of a file of four blocks, of which two and a half were imported, asks the
 // store three times, and once more about a part that was begun: nothing can be stored
 // after what is missing.
-func TestWhatLiesBehindAGapIsNotAskedFor(t *testing.T) {
+func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 	store := openStore(t)
 	lines := make([]line, 40)
 	for i := range lines {

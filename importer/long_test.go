@@ -6,4 +6,4 @@ import "testing"
 
 // Fresh seeds and more cases of what every run checks.
 
-func TestLongImportsOnceWhateverHappens(t *testing.T) { TestImportsOnceWhateverHappens(t) }
+func TestLongImportsOnceDespiteInterruptions(t *testing.T) { TestImportsOnceDespiteInterruptions(t) }

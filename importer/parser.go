@@ -15,14 +15,14 @@ import (
 
 // parser turns rows into blocks.
 type parser struct {
-	rows    rowReader
-	mapping Mapping
-	does    map[string]action // by event
-	all     action            // the action of every row; 0 if the event decides
-	tenant  string
-	strict  bool
-	where   func() int64
-	stop    func() // interrupts a blocked read
+	rows      rowReader
+	mapping   Mapping
+	byEvent   map[string]action // by event
+	fixed     action            // the action of every row; 0 if the event decides
+	tenant    string
+	strict    bool
+	bytesRead func() int64
+	stop      func() // interrupts a blocked read
 
 	blocks [seriesCount]*blockBuilder // under construction
 	ties   tieBreaker
@@ -37,8 +37,8 @@ type parser struct {
 
 // The streams of a file.
 const (
-	ofActions = iota
-	ofComments
+	actionStream = iota
+	commentStream
 	seriesCount
 )
 
@@ -48,15 +48,15 @@ func newParser(src *Source, o Options) (*parser, error) {
 		return nil, err
 	}
 	p := &parser{
-		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, where: src.read.Load, stop: src.stop,
-		does: make(map[string]action, len(o.Mapping.Events)), all: actionNames[o.Mapping.All],
+		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, bytesRead: src.read.Load, stop: src.stop,
+		byEvent: make(map[string]action, len(o.Mapping.Events)), fixed: actionNames[o.Mapping.All],
 		skipped: make(map[Skipped]int64), remedies: make(map[Suggestion]int64),
 	}
-	p.blocks[ofActions] = newBlockBuilder(o.Tenant, &stream{size: cmp.Or(o.block, blockActions)}, sha256.Sum256([]byte("ovation import 1")))
-	p.blocks[ofComments] = newBlockBuilder(o.Tenant,
+	p.blocks[actionStream] = newBlockBuilder(o.Tenant, &stream{size: cmp.Or(o.block, blockActions)}, sha256.Sum256([]byte("ovation import 1")))
+	p.blocks[commentStream] = newBlockBuilder(o.Tenant,
 		&stream{comments: true, size: cmp.Or(o.block, blockComments), placeholder: o.Mapping.Placeholder}, sha256.Sum256([]byte("ovation import comments 1")))
 	for event, name := range o.Mapping.Events {
-		p.does[event] = actionNames[name] // 0 to skip
+		p.byEvent[event] = actionNames[name] // 0 to skip
 	}
 	return p, nil
 }
@@ -68,10 +68,10 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 		full, readErr := p.fill()
 		ready := []int{full}
 		if readErr != nil {
-			ready = []int{ofActions, ofComments} // both streams, with their incomplete blocks
+			ready = []int{actionStream, commentStream} // both streams, with their incomplete blocks
 		}
 		for _, i := range ready {
-			if i == ofComments && len(p.blocks[i].actions) == 0 {
+			if i == commentStream && len(p.blocks[i].actions) == 0 {
 				continue
 			}
 			select {
@@ -96,7 +96,7 @@ func (p *parser) fill() (full int, err error) {
 			return 0, err
 		}
 		for i, b := range p.blocks {
-			if len(b.actions) == b.of.size {
+			if len(b.actions) == b.stream.size {
 				return i, nil
 			}
 		}
@@ -106,8 +106,8 @@ func (p *parser) fill() (full int, err error) {
 // take returns a block and starts the next one of its stream.
 func (p *parser) take(i int) block {
 	built := p.blocks[i]
-	p.blocks[i] = newBlockBuilder(p.tenant, built.of, built.chain)
-	built.rows, built.bytes = p.read, p.where()
+	p.blocks[i] = newBlockBuilder(p.tenant, built.stream, built.chain)
+	built.rows, built.bytes = p.read, p.bytesRead()
 	for _, b := range p.blocks {
 		built.rows -= int64(len(b.actions)) // rows in incomplete blocks count with those
 	}
@@ -122,8 +122,8 @@ func (p *parser) next() error {
 		p.read++
 		if err = p.parse(&r); err != nil {
 			bad := RowError{Line: p.rows.line(), Reason: err.Error()}
-			if wrong, is := errors.AsType[*timeError](err); is && wrong.fits != "" {
-				bad.Remedies = []Suggestion{{"timeUnit", wrong.fits}}
+			if wrong, is := errors.AsType[*timeError](err); is && wrong.unit != "" {
+				bad.Remedies = []Suggestion{{"timeUnit", wrong.unit}}
 			}
 			if errors.Is(err, errNoText) {
 				bad.Remedies = []Suggestion{{"text", ""}}
@@ -153,10 +153,10 @@ func (p *parser) reject(bad RowError) error {
 }
 
 func (p *parser) parse(r *row) error {
-	does := p.all
+	does := p.fixed
 	if does == 0 {
 		var mapped bool
-		if does, mapped = p.does[r[colEvent]]; does == 0 {
+		if does, mapped = p.byEvent[r[colEvent]]; does == 0 {
 			p.skip(r[colEvent], mapped)
 			return nil
 		}
@@ -185,7 +185,7 @@ func (p *parser) parse(r *row) error {
 	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations with the same time the last one wins
 		a.Version = p.ties.versionOf(&a)
 	}
-	p.blocks[ofActions].add(&a, does, "")
+	p.blocks[actionStream].add(&a, does, "")
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (p *parser) comment(a *storage.Action, text string) error {
 	if text != "" {
 		text = c.Text
 	}
-	p.blocks[ofComments].add(a, actionComment, text)
+	p.blocks[commentStream].add(a, actionComment, text)
 	return nil
 }
 
@@ -239,7 +239,7 @@ func (p *parser) skip(event string, mapped bool) {
 // order of the file. It remembers at least the latest rememberedTies actions; of ties
 // further apart than that, the earlier row wins.
 type tieBreaker struct {
-	young, old map[tieKey]int64 // the next free version
+	recent, older map[tieKey]int64 // the next free version
 }
 
 const rememberedTies = 100_000
@@ -255,21 +255,21 @@ func (t *tieBreaker) versionOf(a *storage.Action) int64 {
 	for next, taken := t.next(a, version); taken; next, taken = t.next(a, version) {
 		version = next
 	}
-	if len(t.young) >= rememberedTies || t.young == nil {
-		t.old, t.young = t.young, make(map[tieKey]int64)
+	if len(t.recent) >= rememberedTies || t.recent == nil {
+		t.older, t.recent = t.recent, make(map[tieKey]int64)
 	}
 	kept := *a // a copy that does not keep the memory of the row
 	kept.User.UserID, kept.Subject.Biz, kept.Subject.BizID = strings.Clone(a.User.UserID), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
 	for _, at := range []int64{a.Version, version} {
-		t.young[tieKeyOf(&kept, at)] = version + 1
+		t.recent[tieKeyOf(&kept, at)] = version + 1
 	}
 	return version
 }
 
 func (t *tieBreaker) next(a *storage.Action, at int64) (next int64, taken bool) {
 	key := tieKeyOf(a, at)
-	if next, taken = t.young[key]; !taken {
-		next, taken = t.old[key]
+	if next, taken = t.recent[key]; !taken {
+		next, taken = t.older[key]
 	}
 	return next, taken
 }
@@ -278,8 +278,8 @@ func tieKeyOf(a *storage.Action, at int64) tieKey {
 	return tieKey{storage.StateKey{User: a.User, Subject: a.Subject}, a.Kind, at}
 }
 
-// skips returns the skipped rows, the most frequent first.
-func (p *parser) skips() []Skipped {
+// skippedEvents returns the skipped rows, the most frequent first.
+func (p *parser) skippedEvents() []Skipped {
 	out := make([]Skipped, 0, len(p.skipped))
 	for s, rows := range p.skipped {
 		s.Rows = rows

@@ -60,7 +60,7 @@ func (p *part) next(size int) *group {
 	if start > 0 || !whole {
 		m.ID = p.reached(n)
 	}
-	if p.block.of.comments {
+	if p.block.stream.comments {
 		m.Comments = p.comments(g, p.order[start:n])
 	} else {
 		m.Actions = p.actions(g, p.order[start:n])
@@ -93,7 +93,7 @@ func (p *part) comments(g *group, places []int32) []storage.PastComment {
 func (p *part) actions(g *group, places []int32) []storage.Action {
 	actions := make([]storage.Action, 0, len(places))
 	for i, place := range places {
-		does := p.block.actions[place].does
+		does := p.block.actions[place].action
 		g.done[does]++
 		a := p.block.action(place)
 		if i > 0 && a.Kind.AddsUp() && p.block.sameState(places[i-1], place) {
@@ -114,15 +114,15 @@ func (g *group) addIDs(ids ...string) {
 	}
 }
 
-// askAtOnce is how many ids a store is asked for in one call.
-const askAtOnce = 40_000
+// maxSeenIDs is how many ids a store is asked for in one call.
+const maxSeenIDs = 40_000
 
 // lastSeen returns the index of the last of n ids that the store has seen, -1 if it has
 // seen none.
 func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) string) (int, error) {
 	last := -1
-	for start := 0; start < n; start += askAtOnce {
-		ids := make([]string, min(askAtOnce, n-start))
+	for start := 0; start < n; start += maxSeenIDs {
+		ids := make([]string, min(maxSeenIDs, n-start))
 		for i := range ids {
 			ids[i] = id(start + i)
 		}

@@ -91,7 +91,7 @@ func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 		return nil, errors.New("the file is empty: a header with the names of the columns is expected")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the header: %w", explainPacked(err))
+		return nil, fmt.Errorf("read the header: %w", explainDamage(err))
 	}
 	c.width = len(header)
 	at, unfit := find(columns, header)
@@ -174,7 +174,7 @@ func (c *csvReader) explain(err error) error {
 	case errors.Is(err, errRowTooLong):
 		return &FileError{Err: fmt.Errorf("after line %d: %w: is a closing quote missing?", c.start, err)}
 	case !errors.As(err, &bad):
-		return fmt.Errorf("after line %d: %w", c.start, explainPacked(err))
+		return fmt.Errorf("after line %d: %w", c.start, explainDamage(err))
 	}
 	c.start = bad.StartLine
 	if errors.Is(err, csv.ErrQuote) && c.atEnd() {
@@ -185,7 +185,7 @@ func (c *csvReader) explain(err error) error {
 
 // atEnd reports whether the latest row extends to the very end of the file, with no line
 // break after it.
-func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >= c.bound.given }
+func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >= c.bound.total }
 
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 
@@ -193,7 +193,7 @@ var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 type boundedReader struct {
 	r     io.Reader
 	left  int
-	given int64 // bytes in total
+	total int64 // bytes in total
 	ended bool
 }
 
@@ -203,7 +203,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p[:min(len(p), b.left)])
 	b.left -= n
-	b.given += int64(n)
+	b.total += int64(n)
 	b.ended = errors.Is(err, io.EOF)
 	return n, err
 }
@@ -225,7 +225,7 @@ func (j *ndjsonReader) next(out *row) error {
 		case errors.Is(err, bufio.ErrBufferFull):
 			long = true
 		case err != nil && !errors.Is(err, io.EOF):
-			return fmt.Errorf("line %d: %w", j.start, explainPacked(err))
+			return fmt.Errorf("line %d: %w", j.start, explainDamage(err))
 		case long:
 			return &RowError{Line: j.start, Reason: errRowTooLong.Error()}
 		case len(bytes.TrimSpace(text)) > 0:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestBadRowsAreToldByLineAndReason(t *testing.T) {
+func TestBadRowsAreReportedByLineAndReason(t *testing.T) {
 	const good = "ann,1,read,1500000000\n"
 	nd := func(line string) string {
 		return `{"user":"ann","subject":"1","event":"read","time":1500000000}` + "\n" + line
@@ -165,7 +165,7 @@ func FuzzRows(f *testing.F) {
 			} else {
 				line = now
 			}
-			b, c := p.blocks[ofActions], p.blocks[ofComments]
+			b, c := p.blocks[actionStream], p.blocks[commentStream]
 			if n := len(b.actions); n > 0 {
 				a := b.action(int32(n - 1))
 				must(t, a.Validate())

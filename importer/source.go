@@ -106,7 +106,7 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 			s.read.Store(0)
 		}
 		if text, err = gzip.NewReader(packed); err != nil {
-			return fmt.Errorf("unpack gzip: %w", explainPacked(err))
+			return fmt.Errorf("unpack gzip: %w", explainDamage(err))
 		}
 		name = strings.TrimSuffix(strings.ToLower(name), ".gz")
 	case bytes.HasPrefix(magic, []byte("PK\x03\x04")), bytes.HasPrefix(magic, []byte("PK\x05\x06")):
@@ -128,7 +128,7 @@ func tryGzip(packed io.Reader) error {
 		_, err = io.Copy(io.Discard, text) //nolint:gosec // the output is discarded, however large it is
 	}
 	if err != nil {
-		return fmt.Errorf("unpack gzip: %w", explainPacked(err))
+		return fmt.Errorf("unpack gzip: %w", explainDamage(err))
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func tryGzip(packed io.Reader) error {
 func (s *Source) sniff(name string) error {
 	head, err := s.text.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read: %w", explainPacked(err))
+		return fmt.Errorf("read: %w", explainDamage(err))
 	}
 	if bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff}) {
 		return errors.New("the file is written in UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
@@ -188,7 +188,7 @@ func (s *Source) first() byte {
 func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
-		return "", nil, fmt.Errorf("unpack zip: its directory cannot be read: %w", explainPacked(err))
+		return "", nil, fmt.Errorf("unpack zip: its directory cannot be read: %w", explainDamage(err))
 	}
 	var found []*zip.File
 	for _, f := range archive.File {
@@ -213,7 +213,7 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 		text, err = found[0].Open()
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("unpack zip: %w", explainPacked(err))
+		return "", nil, fmt.Errorf("unpack zip: %w", explainDamage(err))
 	}
 	return found[0].Name, text, nil
 }
@@ -231,9 +231,9 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// explainPacked describes the defects of packed files, as opposed to errors of reading
+// explainDamage describes the defects of packed files, as opposed to errors of reading
 // them.
-func explainPacked(err error) error {
+func explainDamage(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, zip.ErrFormat):

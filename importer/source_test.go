@@ -80,7 +80,7 @@ func TestFormsOfOneFileAreOne(t *testing.T) {
 			result, err := importFile(t, store, Options{Mapping: testMapping()}, writeFile(t, form.file, form.text))
 			must(t, err)
 			if i > 0 && (result.Already != 2 || len(result.Imported) > 0) {
-				t.Errorf("it is taken for another file: %+v", result)
+				t.Errorf("the file is treated as a different one: %+v", result)
 			}
 		})
 	}
@@ -146,8 +146,8 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	}
 }
 
-// TestDamageOfAStreamIsToldWhereItIsMet imports from a source that can be read only once.
-func TestDamageOfAStreamIsToldWhereItIsMet(t *testing.T) {
+// TestDamagedStreamIsReportedWithItsPosition imports from a source that can be read only once.
+func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
 	damaged := []byte(gzipped(t, plain))
 	damaged[len(damaged)-8] ^= 1 // of the checksum
@@ -236,7 +236,7 @@ func TestJSONThatIsNotOneObjectALineIsKnown(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeOpened(t *testing.T) {
+func TestInvalidSourcesAreErrors(t *testing.T) {
 	folder := t.TempDir()
 	for _, c := range []struct{ name, path, want string }{
 		{"missing", filepath.Join(folder, "missing.csv"), "no such file"},

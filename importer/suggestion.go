@@ -27,9 +27,9 @@ func (e *MappingError) Error() string { return e.Reason }
 // members are the names of columns in a mapping.
 var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
 
-// usualColumns are common names of columns in other systems, the most common first, in
+// commonColumns are common names of columns in other systems, the most common first, in
 // the form of plainName.
-var usualColumns = map[string][]string{
+var commonColumns = map[string][]string{
 	"user": {
 		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",
 		"accountid", "account", "memberid", "member", "author", "authorid", "ownerid", "owner", "creatorid", "creator",
@@ -44,8 +44,8 @@ var usualColumns = map[string][]string{
 	"text":      {"text", "commenttext", "comment", "body", "message", "content"},
 }
 
-// usualEvents are the usual meanings of event names, in the form of plainName.
-var usualEvents = map[string]string{
+// commonEvents are the usual meanings of event names, in the form of plainName.
+var commonEvents = map[string]string{
 	"read": "read", "view": "read", "pageview": "read", "click": "read", "open": "read", "play": "read", "watch": "read", "visit": "read",
 	"like": "like", "heart": "like", "love": "like", "upvote": "like", "star": "like", "favorite": "like", "favourite": "like",
 	"dislike": "dislike", "downvote": "dislike", "unlike": "unlike", "undislike": "undislike",
@@ -72,7 +72,7 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 	for i, column := range missing {
 		member := members[column]
 		remedies[i].Member = member
-		for _, usual := range usualColumns[member] {
+		for _, usual := range commonColumns[member] {
 			at := slices.IndexFunc(names, func(name string) bool { return plainName(name) == usual && !slices.Contains(taken, name) })
 			if at >= 0 {
 				remedies[i].Value = names[at]
@@ -131,7 +131,7 @@ func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	for _, s := range skipped {
 		if s.Reason == notMapped && s.Event != "" && events < most {
 			events++
-			out = append(out, Suggestion{"events", s.Event + "=" + usualEvents[plainName(s.Event)]})
+			out = append(out, Suggestion{"events", s.Event + "=" + commonEvents[plainName(s.Event)]})
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
 
 // timeError is the reason why a time is invalid, and the unit in which it would be
 // valid, or "".
-type timeError struct{ reason, fits string }
+type timeError struct{ reason, unit string }
 
 func (e *timeError) Error() string { return e.reason }
 

@@ -25,11 +25,11 @@ type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
 	progress func(Progress)
-	beyond   map[*stream]bool // for each stream, whether what earlier imports have written is passed
+	resumed  map[*stream]bool // for each stream, whether what earlier imports have written is passed
 	already  int64
 	done     [actionEnd]int64
 	textless int64    // comments with the placeholder as text
-	told     Progress // progress up to the groups that are accounted for
+	reported Progress // progress up to the groups that are accounted for
 	latest   *group   // the group that is being written
 }
 
@@ -38,7 +38,7 @@ type group struct {
 	messages []storage.Message
 	done     [actionEnd]int64 // number of rows
 	textless int64
-	told     Progress // progress once the group is written
+	progress Progress // progress once the group is written
 
 	written chan struct{} // closed when its rows are written and the group before it is committed
 	ended   chan struct{}
@@ -72,7 +72,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 	switch {
 	case len(b.actions) == 0: // at the end of the file
 		parts = nil
-	case !w.beyond[b.of]:
+	case !w.resumed[b.stream]:
 		var err error
 		if parts, there, err = pendingParts(ctx, w.to, b); err != nil {
 			return err
@@ -86,18 +86,18 @@ func (w *writer) write(ctx context.Context, b *block) error {
 	}
 	// Groups are written in the order of the blocks: if a group is missing, so are all
 	// blocks of the stream after it.
-	if w.beyond == nil {
-		w.beyond = map[*stream]bool{}
+	if w.resumed == nil {
+		w.resumed = map[*stream]bool{}
 	}
-	w.beyond[b.of] = true
-	before, left := w.told, len(b.actions)-there
+	w.resumed[b.stream] = true
+	before, left := w.reported, len(b.actions)-there
 	if w.latest != nil {
-		before = w.latest.told
+		before = w.latest.progress
 	}
 	for _, p := range parts {
 		for p.written < len(p.order) {
 			size := w.group
-			if b.of.comments {
+			if b.stream.comments {
 				size = min(size, groupComments)
 				if err := w.finish(); err != nil { // comments do not overlap: commit the previous group now
 					return err
@@ -105,7 +105,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 			}
 			g := p.next(size)
 			left -= g.rows()
-			g.told = before.towards(b, left)
+			g.progress = before.towards(b, left)
 			if err := w.begin(ctx, g); err != nil {
 				return err
 			}
@@ -163,12 +163,12 @@ func (w *writer) account(g *group) error {
 		w.done[does] += rows
 	}
 	w.textless += g.textless
-	w.reportProgress(g.told)
+	w.reportProgress(g.progress)
 	return nil
 }
 
 func (w *writer) reportProgress(p Progress) {
-	w.told = p
+	w.reported = p
 	if w.progress != nil {
 		w.progress(p)
 	}

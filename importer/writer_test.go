@@ -99,7 +99,7 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 			}
 			must(t, importLines(t, o.Persister, storage.DefaultTenant, lines, 2, 2))
 			if got := readsOf(t, o.Persister.(storage.Store), storage.DefaultTenant); got != 6 {
-				t.Errorf("there are %d reads in the end, want 6", got)
+				t.Errorf("%d reads are stored, want 6", got)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func (o *ordered) Persist(ctx context.Context, messages []storage.Message, mark 
 	for _, m := range messages {
 		for _, a := range m.Actions {
 			if o.rows > 0 && cmp.Or(strings.Compare(o.last.User.UserID, a.User.UserID), strings.Compare(o.last.Subject.BizID, a.Subject.BizID)) >= 0 {
-				o.t.Errorf("%s, %s comes after %s, %s", a.User.UserID, a.Subject.BizID, o.last.User.UserID, o.last.Subject.BizID)
+				o.t.Errorf("%s, %s is written after %s, %s", a.User.UserID, a.Subject.BizID, o.last.User.UserID, o.last.Subject.BizID)
 			}
 			o.last = a
 			o.rows++
@@ -147,7 +147,7 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 }
 
 // Progress is also reported for rows that are already stored.
-func TestProgressIsToldOfWhatIsThere(t *testing.T) {
+func TestProgressIncludesStoredRows(t *testing.T) {
 	store := openStore(t)
 	for range 2 {
 		var told []Progress
@@ -155,7 +155,7 @@ func TestProgressIsToldOfWhatIsThere(t *testing.T) {
 			header+strings.Repeat("ann,1,read,1500000000\n", 10)+"ann,1,stare,1500000000\n")
 		must(t, err)
 		if len(told) == 0 || told[len(told)-1].Rows != 11 {
-			t.Errorf("what is told is %v", told)
+			t.Errorf("the reported progress is %v, want 11 rows at the end", told)
 		}
 	}
 }
@@ -178,10 +178,10 @@ func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 	select {
 	case p := <-told:
 		if p.Rows != block {
-			t.Errorf("%d rows are told of, want %d", p.Rows, block)
+			t.Errorf("progress reports %d rows, want %d", p.Rows, block)
 		}
 	case <-time.After(time.Minute):
-		t.Error("nothing is told")
+		t.Error("no progress is reported")
 	}
 	must(t, end.Close())
 	must(t, <-result)

@@ -65,7 +65,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, answer func(*htt
 	if distrust := h.Auth.Distrust(r); err == nil && distrust != nil {
 		err = errors.New("the data of all users is shown where X-Ovation-User is accepted: " + distrust.Reason)
 	}
-	if err == nil && fromElsewhere(r) {
+	if err == nil && isCrossOrigin(r) {
 		err = errors.New("the data of all users is shown to the server's own pages alone")
 	}
 	if err != nil {
@@ -87,9 +87,9 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, answer func(*htt
 	}
 }
 
-// fromElsewhere reports whether, according to the browser, the request comes from a
+// isCrossOrigin reports whether, according to the browser, the request comes from a
 // page of another origin.
-func fromElsewhere(r *http.Request) bool {
+func isCrossOrigin(r *http.Request) bool {
 	site := cmp.Or(r.Header.Get("Sec-Fetch-Site"), "none")
 	return site != "same-origin" && site != "none"
 }

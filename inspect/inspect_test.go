@@ -133,7 +133,7 @@ func TestHottestComeFirst(t *testing.T) {
 			ids = append(ids, s.BizID)
 		}
 		if strings.Join(ids, " ") != want {
-			t.Errorf("by %q come %v", by, got)
+			t.Errorf("in the order %q: %v", by, got)
 		}
 	}
 }

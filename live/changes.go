@@ -14,10 +14,10 @@ const maxChanges = 10_000
 // changes collects the signals since the hub's last read. Adding one only takes a
 // mutex.
 type changes struct {
-	mu      sync.Mutex
-	of      map[storage.Subject]time.Time // time of the first signal
-	all     bool
-	rewinds int // since the hub was created
+	mu       sync.Mutex
+	subjects map[storage.Subject]time.Time // time of the first signal
+	all      bool
+	rewinds  int // since the hub was created
 }
 
 func (c *changes) add(subjects []storage.Subject) {
@@ -28,15 +28,15 @@ func (c *changes) add(subjects []storage.Subject) {
 		return
 	}
 	for _, subject := range subjects {
-		if len(c.of) >= maxChanges {
-			c.all, c.of = true, nil
+		if len(c.subjects) >= maxChanges {
+			c.all, c.subjects = true, nil
 			return
 		}
-		if _, known := c.of[subject]; !known {
-			if c.of == nil {
-				c.of = make(map[storage.Subject]time.Time)
+		if _, known := c.subjects[subject]; !known {
+			if c.subjects == nil {
+				c.subjects = make(map[storage.Subject]time.Time)
 			}
-			c.of[subject] = now
+			c.subjects[subject] = now
 		}
 	}
 }
@@ -44,14 +44,14 @@ func (c *changes) add(subjects []storage.Subject) {
 func (c *changes) addAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all, c.of = true, nil
+	c.all, c.subjects = true, nil
 }
 
 func (c *changes) rewind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rewinds++
-	c.all, c.of = true, nil
+	c.all, c.subjects = true, nil
 }
 
 // rewound reports whether there was another rewind since take returned this number.
@@ -61,10 +61,10 @@ func (c *changes) rewound(rewinds int) bool {
 	return c.rewinds != rewinds
 }
 
-func (c *changes) take() (of map[storage.Subject]time.Time, all bool, rewinds int) {
+func (c *changes) take() (subjects map[storage.Subject]time.Time, all bool, rewinds int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of, all = c.of, c.all
-	c.of, c.all = nil, false
-	return of, all, c.rewinds
+	subjects, all = c.subjects, c.all
+	c.subjects, c.all = nil, false
+	return subjects, all, c.rewinds
 }

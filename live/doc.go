@@ -13,7 +13,7 @@
 //
 // # How a change is delivered
 //
-//	Changed ─▶ changes ─▶ one loop: gather ─▶ one read ─▶ settle ─▶ watchers
+//	Changed ─▶ changes ─▶ one loop: gather ─▶ one read ─▶ publish ─▶ watchers
 //	           a set,               dirty, new and        an Event, the same
 //	           never blocks         swept subjects        for all of them
 //
@@ -34,26 +34,26 @@
 //     SnapshotIsEverySubjectOnce, SnapshotIsNotOlderThanAQuery,
 //     TestSnapshotIsReadAfterWatch.
 //   - No change is lost: a signal during a read causes another read, and the last value
-//     is always delivered: NoChangeIsLostAndNoneGoesBack,
+//     is always delivered: NoChangeIsLostAndVersionsNeverDecrease,
 //     TestChangeDuringAReadIsReadAgain. This includes changes while Redis was
-//     unavailable: TestWatchersOutliveRedis and TestNothingIsLostWithAConnection of
-//     storage/redis, TestSweepTellsWhatNobodyTold.
+//     unavailable: TestWatchersContinueWithoutRedis and TestNothingIsLostWithAConnection of
+//     storage/redis, TestSweepDeliversChangesWithoutASignal.
 //   - I5 Never backwards. The version of a subject's events never decreases, and
-//     unknown counts do not replace known ones: NoChangeIsLostAndNoneGoesBack,
-//     TestWhatFollowsAnEvent. After a failover that lost commits, watchers receive
-//     what is left: TestWatchersReceiveWhatIsLeftAfterARewind.
+//     unknown counts do not replace known ones: NoChangeIsLostAndVersionsNeverDecrease,
+//     TestEventAfter. After a failover that lost commits, watchers receive
+//     what is left: TestWatchersReceiveLowerVersionsAfterARewind.
 //   - I6 Say so. An event is as fresh as the reply of a query; known counts that
-//     cannot be read again are STALE: TestFailedReadsAreToldAndTriedAgain,
-//     TestWatchersOutliveRedis.
+//     cannot be read again are STALE: TestFailedReadsAreReportedAndRetried,
+//     TestWatchersContinueWithoutRedis.
 //   - I7 Bounded. Simultaneous changes are read by one call, of at most 1,000 subjects,
-//     whatever the number of watchers: TestWhatChangesTogetherIsReadOnceForAll,
+//     whatever the number of watchers: TestSimultaneousChangesAreReadOnce,
 //     TestReadsAreBounded, TestTooManyChangesAreAll. A subject has at most 20 events a
 //     second, the first without delay: AtMostTwentyASecond,
-//     TestFirstChangeIsToldAtOnceAndTheOthersSpaced.
+//     TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled.
 //   - An event is encoded once for all watchers, and keeps at most 2 KiB of encoded
 //     payloads: TestPayloadIsEncodedOnceForEachKey, TestLargePayloadsAreNotKept.
 //   - A slow watcher receives the latest event only and delays no other: LatestWins,
-//     SlowWatcherHarmsNobody. A closed watcher leaves nothing behind:
+//     SlowWatcherDelaysNoOther. A closed watcher leaves nothing behind:
 //     ClosedWatchersLeaveNothing.
 //   - I8 Walls. Subjects of two tenants are separate: TenantsAreWalledOff.
 //

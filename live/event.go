@@ -21,9 +21,9 @@ type Event struct {
 	// if there was none.
 	changed time.Time
 
-	mu       sync.Mutex
-	payloads []payload
-	held     int // bytes of all payloads
+	mu           sync.Mutex
+	payloads     []payload
+	payloadBytes int // bytes of all payloads
 }
 
 type payload struct {
@@ -48,9 +48,9 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 		return e.payloads[i].text
 	}
 	text := encode()
-	if text != nil && len(e.payloads) < maxPayloads && e.held+len(text) <= maxPayloadBytes {
+	if text != nil && len(e.payloads) < maxPayloads && e.payloadBytes+len(text) <= maxPayloadBytes {
 		e.payloads = append(e.payloads, payload{key, text})
-		e.held += len(text)
+		e.payloadBytes += len(text)
 	}
 	return text
 }

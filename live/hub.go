@@ -42,7 +42,7 @@ func (o Options) withDefaults() Options {
 	o.MaxSweep = cmp.Or(o.MaxSweep, 5000)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	o.Metrics = cmp.Or(o.Metrics, unmeasured)
+	o.Metrics = cmp.Or(o.Metrics, noMetrics)
 	return o
 }
 
@@ -52,20 +52,20 @@ type Hub struct {
 	opts    Options
 	changes changes
 	watched atomic.Int64  // subjects
-	wake    chan struct{} // makes the loop look for changes at once
-	unread  *outage.Log
+	wake    chan struct{} // makes the loop check for changes at once
+	outage  *outage.Log
 	stop    context.CancelFunc
 	loop    sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	topics  map[storage.Subject]*topic
-	order   []*topic  // all of them, for sweeps
-	next    int       // in order: where the next sweep begins
-	swept   time.Time // when the last sweep began
-	ready   []*topic  // to be read
-	cooling []*topic  // delivered recently, the oldest first
-	rewinds int       // as of the latest gather
+	mu        sync.Mutex
+	closed    bool
+	topics    map[storage.Subject]*topic
+	order     []*topic  // all of them, for sweeps
+	next      int       // in order: where the next sweep begins
+	swept     time.Time // when the last sweep began
+	ready     []*topic  // to be read
+	throttled []*topic  // delivered less than Options.Gap ago, the oldest first
+	rewinds   int       // as of the latest gather
 }
 
 // New returns a hub that reads from reader. Close it when done.
@@ -74,7 +74,7 @@ func New(reader Reader, options Options) *Hub {
 		reader: reader, opts: options.withDefaults(),
 		wake: make(chan struct{}, 1), topics: make(map[storage.Subject]*topic),
 	}
-	h.unread = outage.New(h.opts.Logger, "live counts cannot be read; tried again", "live counts are read again")
+	h.outage = outage.New(h.opts.Logger, "live counts cannot be read; tried again", "live counts are read again")
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop = stop
 	h.loop.Go(func() { h.run(ctx) })
@@ -100,7 +100,7 @@ func (h *Hub) Close() {
 func (h *Hub) Changed(subjects []storage.Subject) {
 	if h.watched.Load() > 0 && len(subjects) > 0 {
 		h.changes.add(subjects)
-		h.look()
+		h.wakeLoop()
 	}
 }
 
@@ -108,7 +108,7 @@ func (h *Hub) Changed(subjects []storage.Subject) {
 func (h *Hub) ChangedAll() {
 	if h.watched.Load() > 0 {
 		h.changes.addAll()
-		h.look()
+		h.wakeLoop()
 	}
 }
 
@@ -118,10 +118,10 @@ func (h *Hub) ChangedAll() {
 // blocks.
 func (h *Hub) Rewound() {
 	h.changes.rewind()
-	h.look()
+	h.wakeLoop()
 }
 
-func (h *Hub) look() {
+func (h *Hub) wakeLoop() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
@@ -133,7 +133,7 @@ func (h *Hub) look() {
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
 		hub:     h,
-		entries: make([]entry, len(subjects)), unknown: len(subjects),
+		entries: make([]entry, len(subjects)), awaitingFirst: len(subjects),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,17 +145,17 @@ func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 		h.topicOf(subject).join(h, w, i)
 	}
 	h.opts.Metrics.watchers.Inc()
-	h.look()
+	h.wakeLoop()
 	return w
 }
 
 func (h *Hub) topicOf(subject storage.Subject) *topic {
 	t := h.topics[subject]
 	if t == nil {
-		t = &topic{subject: subject, place: len(h.order)}
+		t = &topic{subject: subject, index: len(h.order)}
 		h.topics[subject] = t
 		h.order = append(h.order, t)
-		h.count()
+		h.updateCount()
 	}
 	return t
 }
@@ -169,18 +169,18 @@ func (h *Hub) leave(w *Watcher) {
 		if t.leave(w, i); len(t.watchers) > 0 {
 			continue
 		}
-		t.gone = true
+		t.removed = true
 		delete(h.topics, t.subject)
 		last := h.order[len(h.order)-1]
-		h.order[t.place], last.place = last, t.place
+		h.order[t.index], last.index = last, t.index
 		h.order[len(h.order)-1] = nil
 		h.order = h.order[:len(h.order)-1]
 	}
 	h.opts.Metrics.watchers.Dec()
-	h.count()
+	h.updateCount()
 }
 
-func (h *Hub) count() {
+func (h *Hub) updateCount() {
 	h.watched.Store(int64(len(h.order)))
 	h.opts.Metrics.subjects.Set(float64(len(h.order)))
 }

@@ -14,12 +14,12 @@ import (
 	"ovation/storage"
 )
 
-func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
+func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(1))
 		if n := len(w.now(t)); n != 1 {
-			t.Fatalf("the snapshot has %d subjects", n)
+			t.Fatalf("the snapshot has %d subjects, want 1", n)
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -29,31 +29,31 @@ func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
 			h.Changed(videos(1))
 			for _, event := range w.now(t) {
 				if event.ReadCount != i+1 && event.ReadCount != i { // read just before the latest change
-					t.Fatalf("after %d changes %d are told", i+1, event.ReadCount)
+					t.Fatalf("after %d changes the event has %d reads", i+1, event.ReadCount)
 				}
 				told = append(told, time.Since(began))
 			}
 			time.Sleep(time.Millisecond)
 		}
 		if told[0] != 0 {
-			t.Errorf("the first is told after %v", told[0])
+			t.Errorf("the first change is delivered after %v, want no delay", told[0])
 		}
 		for i := 20; i < len(told); i++ {
 			if told[i]-told[i-20] < time.Second {
-				t.Fatalf("21 are told within %v", told[i]-told[i-20])
+				t.Fatalf("21 events within %v, want at most 20 a second", told[i]-told[i-20])
 			}
 		}
 		if len(told) < 50 {
-			t.Errorf("only %d are told in 3 s", len(told))
+			t.Errorf("only %d events in 3 s, want at least 50", len(told))
 		}
 		time.Sleep(time.Second / 18)
 		if last := w.now(t); len(last) != 1 || last[0].ReadCount != 3000 {
-			t.Errorf("in the end there is %+v", last)
+			t.Errorf("the final events are %+v, want one with 3000 reads", last)
 		}
 	})
 }
 
-func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
+func TestSimultaneousChangesAreReadOnce(t *testing.T) {
 	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		watchers := make([]*Watcher, 1000)
@@ -67,10 +67,10 @@ func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
 		for i := range 50 {
 			h.Changed([]storage.Subject{video(i), video(i)})
 		}
-		h.Changed(append(videos(100)[90:], storage.Subject{Tenant: "other", Biz: "video", BizID: "1"})) // no watcher has these
+		h.Changed(append(videos(100)[90:], storage.Subject{Tenant: "other", Biz: "video", BizID: "1"})) // not watched
 		for i, w := range watchers {
 			if n := len(w.now(t)); n != 50 {
-				t.Fatalf("watcher %d is told of %d", i, n)
+				t.Fatalf("watcher %d received %d events, want 50", i, n)
 			}
 		}
 		n := 0
@@ -79,7 +79,7 @@ func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
 			n += len(subjects)
 		}
 		if n != 50 || len(calls) > 2 { // the loop may have begun after only some of the signals
-			t.Errorf("%d subjects were read by %d calls", n, len(calls))
+			t.Errorf("%d subjects were read by %d calls, want 50 by one or two", n, len(calls))
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestChangeDuringAReadIsReadAgain(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Second / 18)
 		if got := w.now(t); len(got) != 1 || got[0].ReadCount != 2 {
-			t.Errorf("there is %+v", got)
+			t.Errorf("got %+v, want one event with 2 reads", got)
 		}
 	})
 }
@@ -132,14 +132,14 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 			t.Errorf("the snapshot is %+v", got)
 		}
 		if got := early.now(t); len(got) != 1 || got[0].ReadCount != 1 {
-			t.Errorf("who was there before is told %+v", got)
+			t.Errorf("the earlier watcher received %+v, want one event with 1 read", got)
 		}
 		time.Sleep(time.Second / 18)
 		if got := early.now(t); len(got) != 1 || got[0].ReadCount != 2 {
-			t.Errorf("and then %+v", got)
+			t.Errorf("the earlier watcher then received %+v, want one event with 2 reads", got)
 		}
 		if got := late.now(t); len(got) != 0 {
-			t.Errorf("the snapshot is told twice: %+v", got)
+			t.Errorf("the snapshot is delivered twice: %+v", got)
 		}
 	})
 }
@@ -162,20 +162,20 @@ func TestReadsAreBounded(t *testing.T) {
 			n = len(w.now(t))
 		}
 		if told != 2600 {
-			t.Errorf("%d of %d are told", told, 2600)
+			t.Errorf("%d of %d subjects are delivered", told, 2600)
 		}
 		for _, call := range c.called() {
-			if len(call) > maxRead {
-				t.Errorf("one read is of %d", len(call))
+			if len(call) > maxReadSubjects {
+				t.Errorf("a read has %d subjects, more than the limit", len(call))
 			}
 		}
-		if c.most > readsOnce {
-			t.Errorf("there are %d reads at once", c.most)
+		if c.most > maxConcurrentReads {
+			t.Errorf("%d concurrent reads, more than the limit", c.most)
 		}
 	})
 }
 
-func TestSweepTellsWhatNobodyTold(t *testing.T) {
+func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 	inBubble(t, Options{MaxSweep: 10}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(25))
@@ -188,17 +188,17 @@ func TestSweepTellsWhatNobodyTold(t *testing.T) {
 			told += len(w.now(t))
 			for _, call := range c.called() {
 				if len(call) > 10 {
-					t.Errorf("a sweep reads %d", len(call))
+					t.Errorf("a sweep reads %d subjects, want at most 10", len(call))
 				}
 			}
 		}
 		if told != 25 {
-			t.Errorf("%d of 25 are told", told)
+			t.Errorf("%d of 25 changes are delivered", told)
 		}
 		w.Close()
 		time.Sleep(time.Minute)
 		if calls := c.called(); len(calls) > 0 {
-			t.Errorf("nobody watches, and there are %d reads", len(calls))
+			t.Errorf("%d reads without a watcher", len(calls))
 		}
 	})
 }
@@ -216,18 +216,18 @@ func TestTooManyChangesAreAll(t *testing.T) {
 		}
 		h.Changed(many)
 		if got := w.now(t); len(got) != 3 {
-			t.Errorf("%d of 3 are told", len(got))
+			t.Errorf("%d of 3 changes are delivered", len(got))
 		}
 		c.add(videos(3)...)
 		time.Sleep(time.Minute)
 		h.ChangedAll()
 		if got := w.now(t); len(got) != 3 {
-			t.Errorf("%d of 3 are told", len(got))
+			t.Errorf("%d of 3 changes are delivered", len(got))
 		}
 	})
 }
 
-func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
+func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
@@ -236,27 +236,27 @@ func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
 		c.failing(storage.ErrUnavailable)
 		unknown := h.Watch([]storage.Subject{video(1)})
 		if got := unknown.now(t); len(got) != 1 || got[0].Freshness != storage.Unavailable {
-			t.Errorf("what is not known is told as %+v", got)
+			t.Errorf("the unknown subject is delivered as %+v, want UNAVAILABLE", got)
 		}
 		c.add(videos(2)...)
 		time.Sleep(3 * time.Second)
 		if got := known.now(t); len(got) != 1 || got[0].Freshness != storage.Stale || got[0].ReadCount != 0 {
-			t.Errorf("the known subject is sent as %+v", got)
+			t.Errorf("the known subject is delivered as %+v, want 0 reads, STALE", got)
 		}
 		c.failing(nil)
 		time.Sleep(6 * time.Second)
 		for _, w := range []*Watcher{known, unknown} {
 			if got := w.now(t); len(got) != 1 || got[0].Freshness != storage.Live || got[0].ReadCount != 1 {
-				t.Errorf("after the outage the watcher receives %+v", got)
+				t.Errorf("after the outage the watcher receives %+v, want 1 read, LIVE", got)
 			}
 		}
 	})
 	if lines := strings.Count(log.String(), "\n"); lines != 2 {
-		t.Errorf("an outage is logged in %d lines:\n%s", lines, log.String())
+		t.Errorf("an outage is logged in %d lines, want 2:\n%s", lines, log.String())
 	}
 }
 
-func TestWhatFollowsAnEvent(t *testing.T) {
+func TestEventAfter(t *testing.T) {
 	is := func(version int64, freshness storage.Freshness) *storage.Interactive {
 		return &storage.Interactive{Counts: storage.Counts{ReadCount: version, Version: version}, Freshness: freshness}
 	}
@@ -301,16 +301,16 @@ func TestWhatFollowsAnEvent(t *testing.T) {
 		}
 		switch next := before.after(test.got, time.Time{}, rewinds); {
 		case (next == nil) != (test.want == nil), next != nil && next.Interactive != *test.want:
-			t.Errorf("after %+v, %+v is told as %+v", test.before, *test.got, next)
+			t.Errorf("after %+v, reading %+v gives %+v, want %+v", test.before, *test.got, next, test.want)
 		case next != nil && next.Rewinds != rewinds && test.got.Freshness != unknown:
-			t.Errorf("%+v belongs to rewind %d", next, next.Rewinds)
+			t.Errorf("%+v has %d rewinds, want %d", next, next.Rewinds, rewinds)
 		}
 	}
 }
 
 // A failover loses commits. Versions restart lower, and what was read before must not
 // keep watchers from receiving what is left.
-func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
+func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		one := videos(1)
@@ -320,27 +320,27 @@ func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
 		c.failing(storage.ErrUnavailable)
 		time.Sleep(2 * time.Second)
 		if got := early.now(t); len(got) != 1 || got[0].Freshness != storage.Stale {
-			t.Fatalf("while nothing can be read the watcher receives %+v", got)
+			t.Fatalf("during the outage the watcher receives %+v, want it STALE", got)
 		}
 		c.failing(nil)
 		c.set(3)
 		h.Rewound()
 		if got := early.now(t); len(got) != 1 || got[0].Version != 3 || got[0].Freshness != storage.Live {
-			t.Errorf("a watcher from before receives %+v", got)
+			t.Errorf("the earlier watcher receives %+v, want version 3, LIVE", got)
 		}
 		late := h.Watch(one)
 		defer late.Close()
 		if got := late.now(t); len(got) != 1 || got[0].Version != 3 {
-			t.Errorf("a new watcher receives %+v", got)
+			t.Errorf("the new watcher receives %+v, want version 3", got)
 		}
 		time.Sleep(time.Minute)
 		if got := append(early.now(t), late.now(t)...); len(got) != 0 {
-			t.Errorf("it is sent twice: %+v", got)
+			t.Errorf("it is delivered twice: %+v", got)
 		}
 		c.add(video(0))
 		h.Changed(one)
 		if got := early.now(t); len(got) != 1 || got[0].Version != 4 {
-			t.Errorf("the next change is told as %+v", got)
+			t.Errorf("the next change is delivered as %+v, want version 4", got)
 		}
 	})
 }
@@ -379,16 +379,16 @@ func TestPayloadIsEncodedOnceForEachKey(t *testing.T) {
 		}
 	}
 	if got := event.Payload("a", encode); string(got) != "1" || n != 2 {
-		t.Errorf("%q, encoded %d times", got, n)
+		t.Errorf("got %q, encoded %d times, want \"1\", encoded twice", got, n)
 	}
 	if event.Payload("none", func() []byte { return nil }) != nil || string(event.Payload("none", encode)) != "3" {
-		t.Error("nothing is remembered as something")
+		t.Error("a nil payload is cached")
 	}
 	for i := range 100 {
 		event.Payload(i, encode)
 	}
 	if len(event.payloads) > maxPayloads {
-		t.Errorf("%d payloads are kept", len(event.payloads))
+		t.Errorf("%d payloads are cached, more than the limit", len(event.payloads))
 	}
 }
 
@@ -401,12 +401,12 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 				return make([]byte, size)
 			})
 			if len(got) != size {
-				t.Errorf("%d bytes of %d", len(got), size)
+				t.Errorf("got %d bytes, want %d", len(got), size)
 			}
 		}
 	}
-	if n != 6 || event.held != maxPayloadBytes {
-		t.Errorf("4 payloads were encoded %d times, and %d bytes are kept", n, event.held)
+	if n != 6 || event.payloadBytes != maxPayloadBytes {
+		t.Errorf("4 payloads were encoded %d times, want 6, and %d bytes are cached", n, event.payloadBytes)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxRead   = 1000 // subjects in one read
-	readsOnce = 8    // tenants that are read at the same time
+	maxReadSubjects    = 1000 // subjects in one read
+	maxConcurrentReads = 8    // tenants that are read at the same time
 )
 
 // run reads the subjects that are due, until the context ends.
@@ -32,51 +32,51 @@ func (h *Hub) run(ctx context.Context) {
 			}
 			h.read(ctx, batch)
 		}
-		timer.Reset(h.pause())
+		timer.Reset(h.untilDue())
 	}
 }
 
 // reading is a topic that is being read.
 type reading struct {
-	topic   *topic
-	fresh   []seat
-	changed time.Time
+	topic       *topic
+	newWatchers []watcherEntry
+	changed     time.Time
 }
 
 // gather returns the topics to read now, at most maxRead. A change signalled from now
 // on causes another read.
 func (h *Hub) gather() []reading {
-	told, all, rewinds := h.changes.take()
+	changed, all, rewinds := h.changes.take()
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rewinds = rewinds
-	for subject, at := range told {
+	for subject, at := range changed {
 		if t := h.topics[subject]; t != nil {
 			h.opts.Metrics.changes.Inc()
-			h.note(t, at)
+			h.markDirty(t, at)
 		}
 	}
 	if all {
 		for _, t := range h.order {
-			h.note(t, now)
+			h.markDirty(t, now)
 		}
 	}
-	h.cool(now)
+	h.unthrottle(now)
 	h.sweep(now)
 	var batch []reading
 	taken := 0
 	for _, t := range h.ready {
-		if len(batch) == maxRead {
+		if len(batch) == maxReadSubjects {
 			break
 		}
 		taken++
 		t.queued = false
-		if t.gone {
+		if t.removed {
 			continue
 		}
-		batch = append(batch, reading{t, t.fresh, t.changed})
-		t.fresh, t.dirty, t.changed = nil, false, time.Time{}
+		batch = append(batch, reading{t, t.newWatchers, t.changed})
+		t.newWatchers, t.dirty, t.changed = nil, false, time.Time{}
 	}
 	if h.ready = h.ready[taken:]; len(h.ready) == 0 {
 		h.ready = nil
@@ -84,18 +84,19 @@ func (h *Hub) gather() []reading {
 	return batch
 }
 
-// cool ends the pause of topics that have paused long enough.
-func (h *Hub) cool(now time.Time) {
+// unthrottle ends the throttling of topics whose gap has passed, and queues those that
+// have changed meanwhile.
+func (h *Hub) unthrottle(now time.Time) {
 	n := 0
-	for ; n < len(h.cooling) && !h.cooling[n].until.After(now); n++ {
-		t := h.cooling[n]
-		t.cooling = false
+	for ; n < len(h.throttled) && !h.throttled[n].throttledUntil.After(now); n++ {
+		t := h.throttled[n]
+		t.throttled = false
 		if t.dirty {
 			h.queue(t)
 		}
 	}
-	if h.cooling = h.cooling[n:]; len(h.cooling) == 0 {
-		h.cooling = nil
+	if h.throttled = h.throttled[n:]; len(h.throttled) == 0 {
+		h.throttled = nil
 	}
 }
 
@@ -107,23 +108,23 @@ func (h *Hub) sweep(now time.Time) {
 	h.swept = now
 	for range min(len(h.order), h.opts.MaxSweep) {
 		h.next %= len(h.order)
-		if t := h.order[h.next]; !t.cooling {
+		if t := h.order[h.next]; !t.throttled {
 			h.queue(t)
 		}
 		h.next++
 	}
 }
 
-// pause returns how long the loop has nothing to do unless it receives a signal.
-func (h *Hub) pause() time.Duration {
+// untilDue returns how long the loop can wait unless it receives a signal.
+func (h *Hub) untilDue() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	wait := h.opts.Sweep
 	if len(h.order) > 0 {
 		wait = time.Until(h.swept.Add(h.opts.Sweep))
 	}
-	if len(h.cooling) > 0 {
-		wait = min(wait, time.Until(h.cooling[0].until))
+	if len(h.throttled) > 0 {
+		wait = min(wait, time.Until(h.throttled[0].throttledUntil))
 	}
 	return max(wait, 0)
 }
@@ -137,7 +138,7 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	}
 	found := make([]storage.Interactive, len(batch))
 	var readers errgroup.Group // a tenant that fails does not cancel the others
-	readers.SetLimit(readsOnce)
+	readers.SetLimit(maxConcurrentReads)
 	for tenant, at := range of {
 		readers.Go(func() error { return h.readTenant(ctx, tenant, at, batch, found) })
 	}
@@ -146,30 +147,30 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 		return
 	}
 	if failed != nil {
-		h.unread.Failed("error", failed)
+		h.outage.Failed("error", failed)
 	} else {
-		h.unread.Worked()
+		h.outage.Worked()
 	}
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var given []*Watcher
+	var toRelease []*Watcher
 	if h.changes.rewound(h.rewinds) { // the batch may contain lost commits
-		h.putBack(batch)
+		h.requeue(batch)
 		return
 	}
 	for i := range batch {
-		given = h.settle(batch[i].topic, &found[i], batch[i].fresh, batch[i].changed, now, given)
+		toRelease = h.publish(batch[i].topic, &found[i], batch[i].newWatchers, batch[i].changed, now, toRelease)
 	}
-	for _, w := range given {
+	for _, w := range toRelease {
 		w.release()
 	}
 }
 
-// putBack queues a batch to be read again. The lock is held.
-func (h *Hub) putBack(batch []reading) {
+// requeue queues a batch to be read again. The lock is held.
+func (h *Hub) requeue(batch []reading) {
 	for _, one := range batch {
-		one.topic.fresh = append(one.topic.fresh, one.fresh...)
+		one.topic.newWatchers = append(one.topic.newWatchers, one.newWatchers...)
 		h.queue(one.topic)
 	}
 }

@@ -20,8 +20,8 @@ type Metrics struct {
 	delay    prometheus.Histogram
 }
 
-// unmeasured is used if no Metrics are given; its collectors are not registered.
-var unmeasured = NewMetrics(nil)
+// noMetrics is used if no Metrics are given; its collectors are not registered.
+var noMetrics = NewMetrics(nil)
 
 // NewMetrics registers the collectors of a hub. It panics if they are registered
 // already.

@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-func TestTellingTellsOfEveryChangeOfCounts(t *testing.T) {
+func TestNotifyingReportsEveryChangeOfCounts(t *testing.T) {
 	database := sqlitetest.Open(t)
 	var told []storage.Subject
 	all := 0
@@ -26,24 +26,24 @@ func TestTellingTellsOfEveryChangeOfCounts(t *testing.T) {
 	_, err := store.Persist(t.Context(), message, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
-		t.Errorf("persisting told of %v", told)
+		t.Errorf("Persist reported %v", told)
 	}
 	told = nil
 	_, _, err = store.EmptyFolder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, "", storage.Time(5), 10, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
-		t.Errorf("emptying a folder told of %v", told)
+		t.Errorf("EmptyFolder reported %v", told)
 	}
 	ignore := func(storage.Difference) error { return nil }
 	_, err = store.Verify(t.Context(), false, ignore)
 	must(t, err)
 	if all != 0 {
-		t.Error("verifying told of a change")
+		t.Error("Verify reported a change")
 	}
 	_, err = store.Verify(t.Context(), true, ignore)
 	must(t, err)
 	if all != 1 {
-		t.Error("repairing told of nothing")
+		t.Error("Verify with repair reported no change")
 	}
 }
 
@@ -88,11 +88,11 @@ func TestMetrics(t *testing.T) {
 	} {
 		value, known := got[name]
 		if !known || value < least {
-			t.Errorf("%s is %v, known: %v", name, value, known)
+			t.Errorf("%s is %v, want at least %v; exported: %v", name, value, least, known)
 		}
 	}
 	if got["ovation_live_watchers"] != 1 || got["ovation_live_read_failures_total"] != 0 {
-		t.Errorf("%v", got)
+		t.Errorf("the metrics are %v, want 1 watcher and no failed read", got)
 	}
 	one.Close()
 }

@@ -9,45 +9,45 @@ import (
 // topic is a subject that is watched. The hub's lock guards it.
 //
 // A topic is read when it is dirty or has a new watcher. A new result is delivered to all
-// watchers; the topic then cools for Options.Gap, and is read again only afterwards or
-// for a new watcher.
+// watchers; the topic is then throttled for Options.Gap, during which it is read again
+// only for a new watcher.
 type topic struct {
-	subject  storage.Subject
-	place    int // in the hub's order
-	watchers []seat
-	fresh    []seat // those that wait for a read that has not begun yet
-	gone     bool   // it has no watchers any more
+	subject     storage.Subject
+	index       int // in the hub's order
+	watchers    []watcherEntry
+	newWatchers []watcherEntry // those whose first read has not begun
+	removed     bool           // its last watcher has left
 
-	latest *Event // the newest that was read
-	told   *Event // the newest that all watchers have received
+	latest    *Event // the newest that was read
+	delivered *Event // the newest that all watchers have received
 
-	dirty   bool      // it may have changed since it was read
-	changed time.Time // when the first signal arrived
-	queued  bool      // it is in Hub.ready
-	cooling bool
-	until   time.Time // when it has cooled
+	dirty          bool      // it may have changed since it was read
+	changed        time.Time // when the first signal arrived
+	queued         bool      // it is in Hub.ready
+	throttled      bool
+	throttledUntil time.Time // when it may be read again
 }
 
-// seat is an entry of a watcher.
-type seat struct {
+// watcherEntry refers to an entry of a watcher.
+type watcherEntry struct {
 	watcher *Watcher
-	entry   int
+	index   int
 }
 
 // join adds a watcher. Its first event comes from a read that begins later.
 func (t *topic) join(h *Hub, w *Watcher, i int) {
-	w.entries[i].topic, w.entries[i].place = t, len(t.watchers)
-	one := seat{w, i}
-	t.watchers, t.fresh = append(t.watchers, one), append(t.fresh, one)
+	w.entries[i].topic, w.entries[i].index = t, len(t.watchers)
+	one := watcherEntry{w, i}
+	t.watchers, t.newWatchers = append(t.watchers, one), append(t.newWatchers, one)
 	h.queue(t)
 }
 
 func (t *topic) leave(w *Watcher, i int) {
-	at, end := w.entries[i].place, len(t.watchers)-1
+	at, end := w.entries[i].index, len(t.watchers)-1
 	last := t.watchers[end]
 	t.watchers[at] = last
-	last.watcher.entries[last.entry].place = at
-	t.watchers[end] = seat{}
+	last.watcher.entries[last.index].index = at
+	t.watchers[end] = watcherEntry{}
 	t.watchers = t.watchers[:end]
 }
 
@@ -59,46 +59,46 @@ func (h *Hub) queue(t *topic) {
 	}
 }
 
-// note records that a topic may have changed. A cooling topic is read once it has
-// cooled.
-func (h *Hub) note(t *topic, at time.Time) {
+// markDirty records that a topic may have changed. A throttled topic is read when its
+// gap ends.
+func (h *Hub) markDirty(t *topic, at time.Time) {
 	if !t.dirty {
 		t.dirty, t.changed = true, at
 	}
-	if !t.cooling {
+	if !t.throttled {
 		h.queue(t)
 	}
 }
 
-// settle processes the result of reading a topic: the watchers in fresh receive it in
-// any case, all others only if it is new. It appends to given the watchers that must be
-// released.
-func (h *Hub) settle(t *topic, got *storage.Interactive, fresh []seat, changed, now time.Time, given []*Watcher) []*Watcher {
-	if t.gone {
-		return given
+// publish delivers the result of reading a topic: new watchers receive it in any case,
+// all others only if it is new. It appends the watchers that must be released to
+// toRelease.
+func (h *Hub) publish(t *topic, got *storage.Interactive, newWatchers []watcherEntry, changed, now time.Time, toRelease []*Watcher) []*Watcher {
+	if t.removed {
+		return toRelease
 	}
 	if next := t.latest.after(got, changed, h.rewinds); next != nil {
 		t.latest = next
 	}
-	for _, one := range fresh {
-		if one.watcher.give(one.entry, t.latest, true) {
-			given = append(given, one.watcher)
+	for _, one := range newWatchers {
+		if one.watcher.deliver(one.index, t.latest, true) {
+			toRelease = append(toRelease, one.watcher)
 		}
 	}
 	switch {
-	case t.told == t.latest:
-		return given
-	case t.cooling:
-		h.note(t, now)
-		return given
+	case t.delivered == t.latest:
+		return toRelease
+	case t.throttled:
+		h.markDirty(t, now)
+		return toRelease
 	}
-	t.told = t.latest
-	t.cooling, t.until = true, now.Add(h.opts.Gap)
-	h.cooling = append(h.cooling, t)
+	t.delivered = t.latest
+	t.throttled, t.throttledUntil = true, now.Add(h.opts.Gap)
+	h.throttled = append(h.throttled, t)
 	for _, one := range t.watchers {
-		if one.watcher.give(one.entry, t.told, false) {
-			given = append(given, one.watcher)
+		if one.watcher.deliver(one.index, t.delivered, false) {
+			toRelease = append(toRelease, one.watcher)
 		}
 	}
-	return given
+	return toRelease
 }

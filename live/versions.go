@@ -9,7 +9,7 @@ import (
 // CommentVersions returns a Reader of the versions of subjects' comments, for a Hub that
 // signals changes of comments. All counts but the version are zero.
 func CommentVersions(of storage.CommentReader) Reader {
-	return versions(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
+	return versionReader(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		counts, err := of.CommentCounts(ctx, subjects)
 		if err != nil {
 			return nil, err
@@ -25,7 +25,7 @@ func CommentVersions(of storage.CommentReader) Reader {
 // MessageVersions returns a Reader whose version is the number of the latest message that
 // a user, given as a subject (storage.User.Subject), has sent or received.
 func MessageVersions(of storage.MessageReader) Reader {
-	return versions(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
+	return versionReader(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		users := make([]storage.User, len(subjects))
 		for i, s := range subjects {
 			users[i] = storage.User{Tenant: s.Tenant, UserID: s.BizID}
@@ -34,10 +34,10 @@ func MessageVersions(of storage.MessageReader) Reader {
 	})
 }
 
-// versions is a Reader of something that has a version for each subject.
-type versions func(ctx context.Context, subjects []storage.Subject) ([]int64, error)
+// versionReader is a Reader that returns versions as the only counts.
+type versionReader func(ctx context.Context, subjects []storage.Subject) ([]int64, error)
 
-func (v versions) Interactives(
+func (v versionReader) Interactives(
 	ctx context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds,
 ) ([]storage.Interactive, error) {
 	found, err := v(ctx, subjects)

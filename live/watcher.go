@@ -15,22 +15,22 @@ var ErrClosed = errors.New("the watch is closed")
 type Watcher struct {
 	hub *Hub
 
-	mu      sync.Mutex
-	closed  bool
-	ready   func()  // called once there is something to take; may be nil
-	entries []entry // one for each subject, in the order asked
-	unknown int     // entries whose first event was not released
-	pending int     // entries whose event was released and not taken
-	from    int     // where to look first, so that each subject has its turn
-	// Numbers of events, and of first events among them, given since the last release.
-	given, first int
+	mu            sync.Mutex
+	closed        bool
+	ready         func()  // called once there is something to take; may be nil
+	entries       []entry // one for each subject, in the order asked
+	awaitingFirst int     // entries whose first event has not been released
+	pending       int     // entries whose event was released and has not been taken
+	next          int     // where the next Take begins, so that each subject has its turn
+	// Numbers of events, and of first events among them, delivered since the last release.
+	unreleased, unreleasedFirst int
 }
 
 // entry is one subject of one watcher.
 type entry struct {
 	topic   *topic // the hub's lock guards it
-	place   int    // in the topic's watchers; the hub's lock guards it
-	event   *Event // the newest that was given
+	index   int    // in the topic's watchers; the hub's lock guards it
+	event   *Event // the newest that was delivered
 	pending bool   // and has not been taken
 }
 
@@ -59,7 +59,7 @@ func (w *Watcher) Await(ready func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ready = ready
-	if w.closed || w.unknown == 0 && w.pending > 0 {
+	if w.closed || w.awaitingFirst == 0 && w.pending > 0 {
 		w.signal()
 	}
 }
@@ -74,31 +74,31 @@ func (w *Watcher) Take(events []*Event) (n int, err error) {
 	if w.closed {
 		return 0, ErrClosed
 	}
-	if w.unknown > 0 {
+	if w.awaitingFirst > 0 {
 		return 0, nil
 	}
 	for range w.entries {
 		if w.pending == 0 || n == len(events) {
 			break
 		}
-		if e := &w.entries[w.from]; e.pending {
+		if e := &w.entries[w.next]; e.pending {
 			e.pending = false
 			w.pending--
 			events[n] = e.event
 			n++
 			w.hub.opts.Metrics.pushed(e.event)
 		}
-		w.from = (w.from + 1) % len(w.entries)
+		w.next = (w.next + 1) % len(w.entries)
 	}
 	return n, nil
 }
 
-// give passes an event of one of its subjects to the watcher. Events become available
-// on release, so that those of one read become available together; give returns true if
+// deliver passes an event of one of its subjects to the watcher. Events become available
+// on release, so that those of one read become available together; it returns true if
 // the caller must call release. It never blocks. The first event of a subject must be
 // from a read that began after Watch was called (first); any other is ignored until
 // then.
-func (w *Watcher) give(i int, event *Event, first bool) bool {
+func (w *Watcher) deliver(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := &w.entries[i]
@@ -106,7 +106,7 @@ func (w *Watcher) give(i int, event *Event, first bool) bool {
 	case w.closed, e.event == event, e.event == nil && !first:
 		return false
 	case e.event == nil:
-		w.first++
+		w.unreleasedFirst++
 	}
 	e.event = event
 	if e.pending {
@@ -114,17 +114,17 @@ func (w *Watcher) give(i int, event *Event, first bool) bool {
 		return false
 	}
 	e.pending = true
-	w.given++
-	return w.given == 1
+	w.unreleased++
+	return w.unreleased == 1
 }
 
-// release makes the events that the watcher was given available.
+// release makes the delivered events available.
 func (w *Watcher) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pending, w.unknown = w.pending+w.given, w.unknown-w.first
-	w.given, w.first = 0, 0
-	if w.unknown == 0 {
+	w.pending, w.awaitingFirst = w.pending+w.unreleased, w.awaitingFirst-w.unreleasedFirst
+	w.unreleased, w.unreleasedFirst = 0, 0
+	if w.awaitingFirst == 0 {
 		w.signal()
 	}
 }

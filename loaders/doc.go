@@ -24,10 +24,10 @@
 // # Invariants
 //
 //   - I7 Bounded: look-ups of one kind that are made together are one call:
-//     TestFetchIsOneCallAKind, TestWhatIsAskedTogetherIsOneCall. No key is loaded
+//     TestFetchIsOneCallAKind, TestConcurrentLoadsAreOneCall. No key is loaded
 //     twice: TestAKeyIsLoadedOnce.
 //   - I6 Degrade: an outage costs a response one failed call of each kind:
-//     TestAFailedKindIsAskedOnce, TestAPanicIsAFailure. The other kinds are still
+//     TestFailedKindIsLoadedOnce, TestAPanicIsAFailure. The other kinds are still
 //     loaded: TestAFailedKindLeavesTheOthersAlone.
 //   - I8 Walls: loaders read on behalf of the viewer they were created for:
 //     TestLoadersReadForTheirViewer.

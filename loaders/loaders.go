@@ -27,7 +27,7 @@ type Source interface {
 type Loaders struct {
 	*batches
 
-	memory bool // look-ups use the cache only
+	cachedOnly bool // look-ups use the cache only
 }
 
 type batches struct {
@@ -225,119 +225,119 @@ func (l *Loaders) ClearAll() {
 
 // Interactive returns a subject as the viewer sees it.
 func (l *Loaders) Interactive(ctx context.Context, subject storage.Subject) (*storage.Interactive, error) {
-	return l.interactives.load(ctx, subject, l.memory)
+	return l.interactives.load(ctx, subject, l.cachedOnly)
 }
 
 // Interactives returns many subjects, in the order of the argument.
 func (l *Loaders) Interactives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
-	return l.interactives.loadMany(ctx, subjects, l.memory)
+	return l.interactives.loadMany(ctx, subjects, l.cachedOnly)
 }
 
 // States returns the states of any user on one subject.
 func (l *Loaders) States(ctx context.Context, key storage.StateKey) (storage.States, error) {
-	return l.states.load(ctx, key, l.memory)
+	return l.states.load(ctx, key, l.cachedOnly)
 }
 
 // Folder returns a folder, or nil if it does not exist. The caller checks whether the
 // viewer may see it.
 func (l *Loaders) Folder(ctx context.Context, key storage.FolderKey) (*storage.Folder, error) {
-	return l.folders.load(ctx, key, l.memory)
+	return l.folders.load(ctx, key, l.cachedOnly)
 }
 
 // Likers returns a page of the users who like a subject.
 func (l *Loaders) Likers(ctx context.Context, query storage.LikersQuery) (storage.ListPage[storage.Liked], error) {
-	return l.likers.load(ctx, query, l.memory)
+	return l.likers.load(ctx, query, l.cachedOnly)
 }
 
 // Likes returns a page of the subjects that a user likes.
 func (l *Loaders) Likes(ctx context.Context, query storage.LikesQuery) (storage.ListPage[storage.Liked], error) {
-	return l.likes.load(ctx, query, l.memory)
+	return l.likes.load(ctx, query, l.cachedOnly)
 }
 
 // Items returns a page of a folder.
 func (l *Loaders) Items(ctx context.Context, query storage.ItemsQuery) (storage.ListPage[storage.Collected], error) {
-	return l.items.load(ctx, query, l.memory)
+	return l.items.load(ctx, query, l.cachedOnly)
 }
 
 // Folders returns a page of a user's folders.
 func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) (storage.ListPage[storage.Folder], error) {
-	return l.folderLists.load(ctx, query, l.memory)
+	return l.folderLists.load(ctx, query, l.cachedOnly)
 }
 
 // Reads returns a page of the subjects that a user has read.
 func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) (storage.ListPage[storage.Read], error) {
-	return l.reads.load(ctx, query, l.memory)
+	return l.reads.load(ctx, query, l.cachedOnly)
 }
 
 // Comment returns a listed comment, or nil if it does not exist.
 func (l *Loaders) Comment(ctx context.Context, key storage.CommentKey) (*storage.Comment, error) {
-	return l.comments.load(ctx, key, l.memory)
+	return l.comments.load(ctx, key, l.cachedOnly)
 }
 
 // CommentCount returns the number of comments of a subject.
 func (l *Loaders) CommentCount(ctx context.Context, subject storage.Subject) (storage.CommentCount, error) {
-	return l.commentCounts.load(ctx, subject, l.memory)
+	return l.commentCounts.load(ctx, subject, l.cachedOnly)
 }
 
 // CommentList returns a page of comments.
 func (l *Loaders) CommentList(ctx context.Context, query storage.CommentsQuery) (storage.ListPage[storage.Comment], error) {
-	return l.commentLists.load(ctx, query, l.memory)
+	return l.commentLists.load(ctx, query, l.cachedOnly)
 }
 
 // Profile returns the profile of a user, or nil if there is no account.
 func (l *Loaders) Profile(ctx context.Context, user storage.User) (*storage.Profile, error) {
-	return l.profiles.load(ctx, user, l.memory)
+	return l.profiles.load(ctx, user, l.cachedOnly)
 }
 
 // Message returns a message, or nil if it does not exist. The caller checks whether the
 // viewer may see it.
 func (l *Loaders) Message(ctx context.Context, key storage.MessageKey) (*storage.DirectMessage, error) {
-	return l.messages.load(ctx, key, l.memory)
+	return l.messages.load(ctx, key, l.cachedOnly)
 }
 
 // MessageList returns a page of a conversation.
 func (l *Loaders) MessageList(ctx context.Context, query storage.MessagesQuery) (storage.ListPage[storage.DirectMessage], error) {
-	return l.messageLists.load(ctx, query, l.memory)
+	return l.messageLists.load(ctx, query, l.cachedOnly)
 }
 
 // Conversation returns a conversation, or nil if it has no message.
 func (l *Loaders) Conversation(ctx context.Context, key storage.ConversationKey) (*storage.Conversation, error) {
-	return l.conversations.load(ctx, key, l.memory)
+	return l.conversations.load(ctx, key, l.cachedOnly)
 }
 
 // ConversationList returns a page of a user's conversations.
 func (l *Loaders) ConversationList(ctx context.Context, query storage.ConversationsQuery) (storage.ListPage[storage.Conversation], error) {
-	return l.conversationLists.load(ctx, query, l.memory)
+	return l.conversationLists.load(ctx, query, l.cachedOnly)
 }
 
 // Video returns a video, or nil if it does not exist.
 func (l *Loaders) Video(ctx context.Context, key storage.VideoKey) (*storage.Video, error) {
-	return l.videos.load(ctx, key, l.memory)
+	return l.videos.load(ctx, key, l.cachedOnly)
 }
 
 // Feed returns a page of all videos.
 func (l *Loaders) Feed(ctx context.Context, query storage.FeedQuery) (storage.ListPage[storage.Video], error) {
-	return l.feeds.load(ctx, query, l.memory)
+	return l.feeds.load(ctx, query, l.cachedOnly)
 }
 
 // UserVideos returns a page of a user's videos.
 func (l *Loaders) UserVideos(ctx context.Context, query storage.UserVideosQuery) (storage.ListPage[storage.Video], error) {
-	return l.userVideos.load(ctx, query, l.memory)
+	return l.userVideos.load(ctx, query, l.cachedOnly)
 }
 
 // Followers returns a page of the followers of a subject.
 func (l *Loaders) Followers(ctx context.Context, query storage.FollowersQuery) (storage.ListPage[storage.Followed], error) {
-	return l.followers.load(ctx, query, l.memory)
+	return l.followers.load(ctx, query, l.cachedOnly)
 }
 
 // Following returns a page of the subjects that a user follows.
 func (l *Loaders) Following(ctx context.Context, query storage.FollowingQuery) (storage.ListPage[storage.Followed], error) {
-	return l.following.load(ctx, query, l.memory)
+	return l.following.load(ctx, query, l.cachedOnly)
 }
 
 // Friends returns a page of a user's friends.
 func (l *Loaders) Friends(ctx context.Context, query storage.FriendsQuery) (storage.ListPage[storage.Friend], error) {
-	return l.friends.load(ctx, query, l.memory)
+	return l.friends.load(ctx, query, l.cachedOnly)
 }
 
 type contextKey struct{}
@@ -355,10 +355,10 @@ func FromContext(ctx context.Context) *Loaders {
 
 // Works returns a page of a user's works.
 func (l *Loaders) Works(ctx context.Context, query storage.WorksQuery) (storage.ListPage[storage.Work], error) {
-	return l.works.load(ctx, query, l.memory)
+	return l.works.load(ctx, query, l.cachedOnly)
 }
 
 // Totals returns the totals of a user.
 func (l *Loaders) Totals(ctx context.Context, user storage.User) (storage.UserTotals, error) {
-	return l.totals.load(ctx, user, l.memory)
+	return l.totals.load(ctx, user, l.cachedOnly)
 }

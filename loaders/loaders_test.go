@@ -96,11 +96,11 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 		}
 	}
 	if s.calls != 1 {
-		t.Errorf("%d calls for what is in memory", s.calls-1)
+		t.Errorf("%d calls for cached values", s.calls-1)
 	}
 }
 
-func TestWhatIsAskedTogetherIsOneCall(t *testing.T) {
+func TestConcurrentLoadsAreOneCall(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
 	keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
@@ -128,7 +128,7 @@ func TestLoadersReadForTheirViewer(t *testing.T) {
 	}
 }
 
-func TestClearAllShowsWhatIsNew(t *testing.T) {
+func TestClearAllReloads(t *testing.T) {
 	s := liked(t, 1)
 	l := loaders.New(s, alice, storage.AllKinds)
 	count := func() int64 {
@@ -147,7 +147,7 @@ func TestClearAllShowsWhatIsNew(t *testing.T) {
 	}
 	l.ClearAll()
 	if count() != 0 {
-		t.Error("after ClearAll the response shows what was before")
+		t.Error("after ClearAll the response shows old values")
 	}
 }
 
@@ -219,7 +219,7 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 	}
 }
 
-func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
+func TestFailedCallFailsAllCallers(t *testing.T) {
 	s := liked(t, 1)
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)
@@ -233,7 +233,7 @@ func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
 
 // Prefetched keys are found one by one and all together, whatever was loaded before and
 // after them.
-func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
+func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
 	var all []storage.Subject
@@ -263,20 +263,20 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 		t.Errorf("%d calls with %d keys, want 3 with 10", s.calls, s.keys)
 	}
 	if _, err := l.CachedOnly().Interactive(t.Context(), subject(99)); err == nil {
-		t.Error("memory alone has what was never loaded")
+		t.Error("the cache contains a value that was never loaded")
 	}
 	if _, err := l.CachedOnly().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
-		t.Error("memory alone has what was never loaded")
+		t.Error("the cache contains a value that was never loaded")
 	}
 	l.ClearAll()
 	if _, err := l.CachedOnly().Interactives(t.Context(), all); err == nil {
-		t.Error("memory has what was cleared")
+		t.Error("the cache contains a cleared value")
 	}
 }
 
 // After a failed call, a response does not call the store for the same kind again, however
 // it looks keys up; after a mutation it does, unless the store was unavailable.
-func TestAFailedKindIsAskedOnce(t *testing.T) {
+func TestFailedKindIsLoadedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail  error
 		calls int // including those after ClearAll

@@ -20,8 +20,8 @@ const (
 	// maxConcurrentCovers is the number of covers that are made at the same time.
 	maxConcurrentCovers = 2
 	// retryTime is the delay before a failed cover is tried again, if the video is not
-	// the cause; withoutTool is the delay if ffmpeg is not installed.
-	retryTime, withoutTool = 5 * time.Minute, time.Hour
+	// the cause; retryTimeWithoutFFmpeg is the delay if ffmpeg is not installed.
+	retryTime, retryTimeWithoutFFmpeg = 5 * time.Minute, time.Hour
 	// retryPause is the wait while the database is unavailable.
 	retryPause = 2 * time.Second
 )
@@ -41,8 +41,8 @@ type CoverOptions struct {
 type CoverMaker struct {
 	CoverOptions
 
-	results *prometheus.CounterVec
-	missing sync.Once // logs once that ffmpeg is missing
+	results    *prometheus.CounterVec
+	logMissing sync.Once // logs once that ffmpeg is missing
 }
 
 // NewCoverMaker returns a CoverMaker.
@@ -133,8 +133,8 @@ func (m *CoverMaker) failure(err error) storage.CoverFailure {
 	var fault *toolError
 	switch {
 	case errors.Is(err, ErrNoFFmpeg):
-		after = withoutTool
-		m.missing.Do(func() {
+		after = retryTimeWithoutFFmpeg
+		m.logMissing.Do(func() {
 			m.Logger.Warn("ffmpeg is not installed: videos show generated covers", "looked_for", m.Tool.name())
 		})
 	case errors.As(err, &fault):

@@ -77,12 +77,12 @@ func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Vide
 			return got[0], reason
 		}
 	}
-	t.Fatal("it never came true")
+	t.Fatal("condition not met in time")
 	return nil, ""
 }
 
-func isCovered(now *storage.Video, _ string, _ bool) bool { return now.Covered }
-func isAside(_ *storage.Video, _ string, aside bool) bool { return aside }
+func isCovered(now *storage.Video, _ string, _ bool) bool     { return now.Covered }
+func isAbandoned(_ *storage.Video, _ string, aside bool) bool { return aside }
 
 func TestPublishedVideoGetsItsCover(t *testing.T) {
 	tool, picture := picturing(t)
@@ -94,7 +94,7 @@ func TestPublishedVideoGetsItsCover(t *testing.T) {
 	}
 }
 
-func TestCoverThatFailsIsSetAside(t *testing.T) {
+func TestFailingCoverIsAbandoned(t *testing.T) {
 	crash := `/bin/sleep 0.3; echo tried >>"$0".tries; kill -SEGV $$`
 	for name, c := range map[string]struct{ text, reason string }{
 		"crash":           {"kill -SEGV $$", "ffmpeg failed: signal: segmentation fault"},
@@ -107,7 +107,7 @@ func TestCoverThatFailsIsSetAside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tool := script(t, c.text)
 			s := covering(t, tool)
-			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAside)
+			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAbandoned)
 			if !strings.HasPrefix(reason, c.reason) {
 				t.Errorf("the reason is %q", reason)
 			}
@@ -132,7 +132,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
 	tool.Timeout = 200 * time.Millisecond
 	s := covering(t, tool)
-	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAside)
+	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAbandoned)
 	found := regexp.MustCompile(`^ffmpeg was killed: it took longer than 200ms: child (\d+)$`).FindStringSubmatch(reason)
 	if found == nil {
 		t.Fatalf("the reason is %q", reason)
@@ -153,7 +153,7 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	s := covering(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
 	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
 	if _, aside, err := s.store.CoverReason(t.Context(), v.Key()); aside || err != nil {
-		t.Errorf("set aside, for ffmpeg may be installed later: %v", err)
+		t.Errorf("the cover is abandoned, although ffmpeg may be installed later: %v", err)
 	}
 	if !strings.HasPrefix(reason, "ffmpeg is not installed") || v.Covered {
 		t.Errorf("the reason is %q", reason)
@@ -231,7 +231,7 @@ func TestTwoCoversAtOnce(t *testing.T) {
 }
 
 // A worker that stops returns its unfinished job: the next worker makes the cover.
-func TestCoverInHandIsMadeByTheNextWorker(t *testing.T) {
+func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)
 	g := &gate{s.store, make(chan struct{}, 10), make(chan struct{})}

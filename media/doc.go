@@ -16,13 +16,13 @@
 //     store, and an upload that ends early, is too large or too slow, or is not a video
 //     leaves nothing: TestUploadIsStoredWholeOrNotAtAll, TestSlowUploadIsCutOff,
 //     TestHostileUploadsAreRefused. Files left by a killed process are swept:
-//     TestSweepRemovesWhatNoVideoNames, TestKilledUploadLeavesNothing. A file of a video
-//     is never swept: TestSweepKeepsWhatVideosName.
+//     TestSweepRemovesUnreferencedFiles, TestKilledUploadLeavesNothing. A file of a video
+//     is never swept: TestSweepKeepsReferencedFiles.
 //   - No served file runs as a script, whatever it contains:
-//     TestFilesAreServedAsWhatTheyAre. Other blobs of the store cannot be read:
+//     TestFilesAreServedWithTheirTypes. Other blobs of the store cannot be read:
 //     TestOnlyFilesAreServed.
 //   - A cover is tried three times and then set aside with the reason:
-//     TestCoverThatFailsIsSetAside. If ffmpeg hangs, it is killed with all processes
+//     TestFailingCoverIsAbandoned. If ffmpeg hangs, it is killed with all processes
 //     that it has started: TestFFmpegThatHangsIsKilled. At most two run at once:
 //     TestTwoCoversAtOnce. A lost job is requested again:
 //     TestDueCoversAreAskedForAgain.

@@ -84,7 +84,7 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	command := exec.CommandContext(within, program, arguments(path, format)...) //nolint:gosec // no shell, and fixed arguments
 	command.Env = []string{}                                                    // nothing of this process's environment
 	command.Dir = os.TempDir()
-	picture, report := &bounded{most: maxPictureBytes}, &bounded{most: maxReportBytes, drop: true}
+	picture, report := &boundedBuffer{maxBytes: maxPictureBytes}, &boundedBuffer{maxBytes: maxReportBytes, truncate: true}
 	command.Stdout, command.Stderr = picture, report
 	command.WaitDelay = time.Second // for child processes that it leaves behind
 	err = run(command, cmp.Or(f.Memory, 2<<30), timeout)
@@ -121,7 +121,7 @@ func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 }
 
 // stderrTail returns the end of the program's stderr, without the path of the file.
-func stderrTail(report *bounded, path string) string {
+func stderrTail(report *boundedBuffer, path string) string {
 	text := strings.TrimSpace(strings.ReplaceAll(string(report.text), path, "the file"))
 	if text == "" {
 		return ""
@@ -131,16 +131,16 @@ func stderrTail(report *bounded, path string) string {
 
 var errTooMuch = errors.New("too much is written")
 
-// bounded is a buffer of limited size. It discards what exceeds it, or fails.
-type bounded struct {
-	text []byte
-	most int
-	drop bool
+// boundedBuffer is a buffer of limited size. It discards what exceeds it, or fails.
+type boundedBuffer struct {
+	text     []byte
+	maxBytes int
+	truncate bool
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - len(b.text)
-	if len(p) > room && !b.drop {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	room := b.maxBytes - len(b.text)
+	if len(p) > room && !b.truncate {
 		return 0, errTooMuch
 	}
 	b.text = append(b.text, p[:min(len(p), room)]...)

@@ -32,8 +32,8 @@ func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 }
 
 type files struct {
-	blobs *Blobs
-	away  *outage.Log
+	blobs  *Blobs
+	outage *outage.Log
 }
 
 func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -64,14 +64,14 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound)
 		return
 	case err != nil && r.Context().Err() == nil:
-		f.away.Failed("error", err)
+		f.outage.Failed("error", err)
 		fallthrough
 	case err != nil:
 		refuse(w, http.StatusServiceUnavailable)
 		return
 	}
 	defer of.close()
-	f.away.Worked()
+	f.outage.Worked()
 	serve(w, r, contentType, strconv.Quote(stem), of.change, of)
 }
 

@@ -35,7 +35,7 @@ func body(t *testing.T, r *http.Response) []byte {
 	return out
 }
 
-func TestFilesAreServedAsWhatTheyAre(t *testing.T) {
+func TestFilesAreServedWithTheirTypes(t *testing.T) {
 	s := newSite(t, nil)
 	h := Files(s.blobs, quietly)
 	for _, c := range []struct {

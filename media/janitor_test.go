@@ -22,7 +22,7 @@ func newJanitor(s *site, age time.Duration) *Janitor {
 
 // Files of uploads whose row was never written, of deleted videos and of unfinished uploads
 // are removed once they are old.
-func TestSweepRemovesWhatNoVideoNames(t *testing.T) {
+func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	for i := range sweepBatch + 20 {
 		must(t, s.blobs.write(t.Context(), fmt.Sprintf("videos/%026d.mp4", i), "video/mp4", strings.NewReader("x")))
@@ -44,7 +44,7 @@ func TestSweepRemovesWhatNoVideoNames(t *testing.T) {
 	}
 }
 
-func TestSweepKeepsWhatVideosName(t *testing.T) {
+func TestSweepKeepsReferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	v, gone := s.publish(t, "film", mp4(100)), s.publish(t, "gone", mp4(100))
 	must(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("x")))
@@ -61,7 +61,7 @@ func TestSweepKeepsWhatVideosName(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newJanitor(s, time.Nanosecond).Sweep(ended); err == nil {
-		t.Error("a sweep that has ended says that it is done")
+		t.Error("a cancelled sweep reports that it is complete")
 	}
 }
 

@@ -23,11 +23,11 @@ func WithMinRate(next http.Handler) http.Handler {
 	return withMinRate(next, patience, minBytesPerSecond)
 }
 
-func withMinRate(next http.Handler, patience time.Duration, slowest int64) http.Handler {
+func withMinRate(next http.Handler, patience time.Duration, bytesPerSecond int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
-			r.Body = &minRateBody{ReadCloser: r.Body, control: control, begin: time.Now(), patience: patience, slowest: slowest}
+			r.Body = &minRateBody{ReadCloser: r.Body, control: control, begin: time.Now(), patience: patience, bytesPerSecond: bytesPerSecond}
 		}
 		next.ServeHTTP(&minRateWriter{ResponseWriter: w, control: control}, r)
 	})
@@ -41,18 +41,18 @@ var ErrSlow = errors.New("the upload is too slow")
 type minRateBody struct {
 	io.ReadCloser
 
-	control  *http.ResponseController
-	begin    time.Time
-	patience time.Duration
-	slowest  int64
-	taken    int64
+	control        *http.ResponseController
+	begin          time.Time
+	patience       time.Duration
+	bytesPerSecond int64
+	bytesRead      int64
 }
 
 func (b *minRateBody) Read(p []byte) (int, error) {
-	enough := time.Duration(b.taken) * time.Second / time.Duration(b.slowest)
+	enough := time.Duration(b.bytesRead) * time.Second / time.Duration(b.bytesPerSecond)
 	_ = b.control.SetReadDeadline(b.begin.Add(b.patience + enough)) // fails on connections without deadlines
 	n, err := b.ReadCloser.Read(p)
-	b.taken += int64(n)
+	b.bytesRead += int64(n)
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrSlow
 	}

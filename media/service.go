@@ -65,22 +65,22 @@ type Config struct {
 type Service struct {
 	Config
 
-	uploads    *prometheus.CounterVec
-	requesting sync.WaitGroup
-	stop       context.CancelFunc
-	running    context.Context //nolint:containedctx // ended by Close
-	asked      chan struct{}
+	uploads       *prometheus.CounterVec
+	coverRequests sync.WaitGroup
+	stop          context.CancelFunc
+	running       context.Context //nolint:containedctx // ended by Close
+	coverSlots    chan struct{}
 
-	mu      sync.Mutex
-	users   map[Uploader]int // running uploads of each
-	count   int              // running uploads
-	unknown int              // running uploads without a known user
+	mu        sync.Mutex
+	users     map[Uploader]int // running uploads of each
+	count     int              // running uploads
+	anonymous int              // running uploads without a known user
 }
 
 // New returns a Service. Close it at the end.
 func New(cfg Config) *Service {
 	cfg.Logger, cfg.MaxBytes = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
-	s := &Service{Config: cfg, asked: make(chan struct{}, maxCoverRequests), users: map[Uploader]int{}, uploads: newUploads(cfg.Registry)}
+	s := &Service{Config: cfg, coverSlots: make(chan struct{}, maxCoverRequests), users: map[Uploader]int{}, uploads: newUploads(cfg.Registry)}
 	s.running, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -89,12 +89,12 @@ func New(cfg Config) *Service {
 // It may be called twice.
 func (s *Service) Close() {
 	s.stop()
-	s.requesting.Wait()
+	s.coverRequests.Wait()
 }
 
 // Flush waits until all cover jobs are published. With a local queue they are then
 // done.
-func (s *Service) Flush() { s.requesting.Wait() }
+func (s *Service) Flush() { s.coverRequests.Wait() }
 
 // File is a file in the blob store that belongs to no video yet.
 type File struct {
@@ -121,7 +121,7 @@ func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) 
 	if f.format == 0 {
 		return nil, errNoVideo
 	}
-	m := &measured{Reader: bytes.NewReader(head[:n]), most: s.MaxBytes, hash: sha256.New()}
+	m := &hashingReader{Reader: bytes.NewReader(head[:n]), maxBytes: s.MaxBytes, hash: sha256.New()}
 	if err == nil { // the head is complete: more may follow
 		m.Reader = io.MultiReader(m.Reader, from)
 	}
@@ -132,19 +132,19 @@ func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) 
 	return f, nil
 }
 
-// measured limits the bytes that are read, and counts and hashes them.
-type measured struct {
+// hashingReader limits the bytes that are read, and counts and hashes them.
+type hashingReader struct {
 	io.Reader
 
-	most, bytes int64
-	hash        hash.Hash
+	maxBytes, bytes int64
+	hash            hash.Hash
 }
 
-func (m *measured) Read(p []byte) (int, error) {
+func (m *hashingReader) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	m.bytes += int64(n)
 	_, _ = m.hash.Write(p[:n]) // never fails
-	if m.bytes > m.most {
+	if m.bytes > m.maxBytes {
 		return n, ErrTooLarge
 	}
 	return n, err
@@ -205,12 +205,12 @@ func (s *Service) requestCover(key storage.VideoKey) {
 		return
 	}
 	select {
-	case s.asked <- struct{}{}:
+	case s.coverSlots <- struct{}{}:
 	default:
 		return
 	}
-	s.requesting.Go(func() {
-		defer func() { <-s.asked }()
+	s.coverRequests.Go(func() {
+		defer func() { <-s.coverSlots }()
 		if err := publishCoverRequest(s.running, s.Covers, key); err != nil && s.running.Err() == nil {
 			s.Logger.Debug("cover not asked for; it is due later", "video", key.Number, "error", err)
 		}
@@ -242,7 +242,7 @@ func (s *Service) Reserve(by Uploader) (end func(), err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count >= maxUploads || s.users[by] >= maxUploadsOfUser || by.anonymous() && s.unknown >= maxAnonymousUploads {
+	if s.count >= maxUploads || s.users[by] >= maxUploadsOfUser || by.anonymous() && s.anonymous >= maxAnonymousUploads {
 		return nil, ErrBusy
 	}
 	s.countUploads(by, 1)
@@ -257,7 +257,7 @@ func (s *Service) Reserve(by Uploader) (end func(), err error) {
 func (s *Service) countUploads(by Uploader, n int) {
 	s.count += n
 	if by.anonymous() {
-		s.unknown += n
+		s.anonymous += n
 	}
 	if s.users[by] += n; s.users[by] == 0 {
 		delete(s.users, by)

@@ -144,7 +144,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	w = httptest.NewRecorder()
 	s.service.Uploads().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", nil))
 	if w.Code != http.StatusUnauthorized {
-		t.Errorf("nobody's upload: %d", w.Code)
+		t.Errorf("an anonymous upload: status %d", w.Code)
 	}
 	s.wantNothing(t, "all of these")
 }
@@ -262,8 +262,8 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	for _, end := range append(ends, end, end) {
 		end()
 	}
-	if len(s.service.users) != 0 || s.service.count != 0 || s.service.unknown != 0 {
-		t.Errorf("left: %v %d %d", s.service.users, s.service.count, s.service.unknown)
+	if len(s.service.users) != 0 || s.service.count != 0 || s.service.anonymous != 0 {
+		t.Errorf("left: %v %d %d", s.service.users, s.service.count, s.service.anonymous)
 	}
 }
 

@@ -5,10 +5,10 @@
 //
 //   - The first failure is logged at once, later ones at most every ten seconds, with
 //     their number since the previous line and the latest error:
-//     TestFirstFailureIsToldAndThenCounts.
+//     TestFirstFailureIsLoggedAndThenCounts.
 //   - The end is logged once, with the number of all failures, when a call succeeds and
 //     none has failed for five seconds. Alternating failures and successes are one
-//     outage: TestEndIsToldOnce, TestFlappingIsOneOutage.
+//     outage: TestEndIsLoggedOnce, TestFlappingIsOneOutage.
 //
 // This package imports the standard library only.
 package outage

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	every = 10 * time.Second // between two lines of one outage
-	quiet = 5 * time.Second  // without a failure, after which a success ends the outage
+	lineInterval = 10 * time.Second // between two lines of one outage
+	minQuiet     = 5 * time.Second  // without a failure, after which a success ends the outage
 )
 
 // Log logs the outages of one thing that may fail. It is safe for concurrent use. Its
 // cost is negligible while nothing fails.
 type Log struct {
-	logger      *slog.Logger
-	fails, over string
-	out         atomic.Bool
+	logger                  *slog.Logger
+	failMessage, endMessage string
+	ongoing                 atomic.Bool
 
-	mu     sync.Mutex
-	total  int // failures of this outage
-	untold int // of these, since the last line
-	first  time.Time
-	latest time.Time
-	told   time.Time // time of the last line
+	mu       sync.Mutex
+	total    int // failures of this outage
+	unlogged int // of these, since the last line
+	first    time.Time
+	latest   time.Time
+	lastLine time.Time // time of the last line
 }
 
-// New returns a Log that logs failures as warnings with the message fails, and the end of
-// an outage, as information, with the message over.
-func New(logger *slog.Logger, fails, over string) *Log {
-	return &Log{logger: logger, fails: fails, over: over}
+// New returns a Log that logs failures as warnings with failMessage, and the end of an outage,
+// as information, with endMessage.
+func New(logger *slog.Logger, failMessage, endMessage string) *Log {
+	return &Log{logger: logger, failMessage: failMessage, endMessage: endMessage}
 }
 
 // Failed records a failure. The attributes are those of slog.Logger.Warn.
@@ -39,32 +39,32 @@ func (l *Log) Failed(attributes ...any) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.total++
-	l.untold++
+	l.unlogged++
 	l.latest = now
 	switch {
 	case l.total == 1:
 		l.first = now
-		l.out.Store(true)
-	case now.Sub(l.told) < every:
+		l.ongoing.Store(true)
+	case now.Sub(l.lastLine) < lineInterval:
 		return
 	default:
-		attributes = append(attributes, "times", l.untold)
+		attributes = append(attributes, "times", l.unlogged)
 	}
-	l.told, l.untold = now, 0
-	l.logger.Warn(l.fails, attributes...)
+	l.lastLine, l.unlogged = now, 0
+	l.logger.Warn(l.failMessage, attributes...)
 }
 
 // Worked records a success.
 func (l *Log) Worked() {
-	if !l.out.Load() {
+	if !l.ongoing.Load() {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.total == 0 || time.Since(l.latest) < quiet {
+	if l.total == 0 || time.Since(l.latest) < minQuiet {
 		return
 	}
-	l.out.Store(false)
-	l.logger.Info(l.over, "times", l.total, "lasted_ms", l.latest.Sub(l.first).Milliseconds())
-	l.total, l.untold = 0, 0
+	l.ongoing.Store(false)
+	l.logger.Info(l.endMessage, "times", l.total, "lasted_ms", l.latest.Sub(l.first).Milliseconds())
+	l.total, l.unlogged = 0, 0
 }

@@ -36,7 +36,7 @@ func want(t *testing.T, got []string, lines ...string) {
 	}
 }
 
-func TestFirstFailureIsToldAndThenCounts(t *testing.T) {
+func TestFirstFailureIsLoggedAndThenCounts(t *testing.T) {
 	got := logged(t, func(l *outage.Log) {
 		for range 2_500 { // 25 seconds
 			l.Failed("error", errors.New("sold out"))
@@ -49,7 +49,7 @@ func TestFirstFailureIsToldAndThenCounts(t *testing.T) {
 		`level=WARN msg="no shoes" error="sold out" times=1000`)
 }
 
-func TestEndIsToldOnce(t *testing.T) {
+func TestEndIsLoggedOnce(t *testing.T) {
 	got := logged(t, func(l *outage.Log) {
 		l.Worked()
 		for range 3 {

@@ -39,7 +39,7 @@ func TestScalarsAreThoseOfTheExecutor(t *testing.T) {
 	})
 }
 
-func TestWhatMustNotBeNullIsNoAnswer(t *testing.T) {
+func TestNullOfANonNullFieldIsNoResponse(t *testing.T) {
 	for name, test := range map[string]struct {
 		write func(*Writer)
 		ok    bool

@@ -217,7 +217,7 @@ func TestTheKeySetVerifiesTokens(t *testing.T) {
 	defer func() { must(t, elsewhere.Close()) }()
 	is, err := elsewhere.Token(t.Context(), token)
 	if err != nil || is.User.UserID != id {
-		t.Errorf("it is of %+v: %v", is, err)
+		t.Errorf("the token is of %+v: %v", is, err)
 	}
 }
 

@@ -161,7 +161,7 @@ func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects 
 }
 
 // While counts are unavailable, it is unknown who the author of a subject is.
-func TestAuthorsOfSubjectsAreNotRefusedForWhatIsUnavailable(t *testing.T) {
+func TestAuthorsOfSubjectsAreNotRefusedWhileCountsAreUnavailable(t *testing.T) {
 	b := &blind{}
 	s := start(t, over(func(next storage.Store) storage.Store {
 		b.Store = next
@@ -280,13 +280,13 @@ func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 }
 
 // A change of the author is an event like a change of the counts.
-func TestSubscriptionTellsOfAuthors(t *testing.T) {
+func TestSubscriptionReportsAuthors(t *testing.T) {
 	s := start(t)
 	for _, user := range []string{"", "bob"} {
 		s.declare(t, of("1", nil))
 		watch := s.subscribe(t, user, `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { version author { userId } } }`, nil)
 		if got := dig(t, watch.data(t), "author"); got != nil {
-			t.Errorf("at first the author is %v", got)
+			t.Errorf("the initial author is %v", got)
 		}
 		s.declare(t, of("1", "alice"))
 		same(t, dig(t, watch.data(t), "author"), `{"userId": "alice"}`)

@@ -30,7 +30,7 @@ func (sentState) Record(_ context.Context, a storage.Action, seen *storage.Inter
 
 // A subject that the recorder returns is not read again, except for the viewer's reads,
 // which the recorder does not know.
-func TestPayloadReadsNothingThatTheRecorderTells(t *testing.T) {
+func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 	store := &counting{Store: sqlitetest.Open(t), n: map[string]int{}}
 	t.Cleanup(func() { must(t, store.Close()) })
 	plainly, ordinary := compared(t, store, sentState{}, sentState{})

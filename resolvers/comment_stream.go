@@ -18,7 +18,7 @@ func (r subscriptionResolver) CommentsChanged(ctx context.Context, biz, bizID st
 	if err != nil {
 		return nil, err
 	}
-	return r.commentChanges(subject, version).stream(ctx, r.Root, r.news)
+	return r.commentChanges(subject, version).stream(ctx, r.Root, r.commentHub)
 }
 
 // commentChanges streams the changes of a subject's comments after a version.

@@ -39,7 +39,7 @@ func (t *talk) Interactives(ctx context.Context, viewer storage.User, subjects [
 
 // A subscription buffers few comments at a time. It loads what is selected of each comment
 // once for a fast client, and at most twice for a slow one.
-func TestCommentStreamsLoadWhatTheyAreChargedFor(t *testing.T) {
+func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 	const comments = 3 * maxChanges
 	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
 	document, errs := gqlparser.LoadQueryWithRules(schema, `subscription { commentsChanged(biz: "video", bizId: "1") { comment { interactive { likeCount } } } }`, rules.NewDefaultRules())
@@ -59,7 +59,7 @@ func TestCommentStreamsLoadWhatTheyAreChargedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &talk{comments: comments, text: test.text}
-			r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), worked: func() {}}
+			r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), logSuccess: func() {}}
 			c := r.commentChanges(storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, 0)
 			c.more, c.out = true, make(chan *graph.CommentEvent, 1)
 			s := &subscription{Root: r, plan: plan.NewPlanner(schema, planTable(fieldTable), nil).Plan(operation)}
@@ -74,7 +74,7 @@ func TestCommentStreamsLoadWhatTheyAreChargedFor(t *testing.T) {
 					t.Fatalf("event %d is %+v", want, got)
 				}
 				if len(c.waiting) >= test.perRead {
-					t.Errorf("%d comments are kept", len(c.waiting)+1)
+					t.Errorf("%d comments are buffered", len(c.waiting)+1)
 				}
 				if test.slow {
 					s.at = time.Time{}

@@ -232,7 +232,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	later := alice.watching()
 	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", top)
 	if got := later(); !strings.Contains(string(got.Data), `"kind":"DELETED","cursor"`) || !strings.Contains(string(got.Data), `"author":null`) {
-		t.Errorf("the deletion is told as %s", got.Data)
+		t.Errorf("the event of the deletion is %s", got.Data)
 	}
 	// A stream that was interrupted continues at its cursor.
 	alice.end()
@@ -275,7 +275,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 }
 
 // The cost of a subscription is that of all comments that it loads at once.
-func TestCommentsChangedCostsWhatItLoadsAtOnce(t *testing.T) {
+func TestCommentsChangedCostsOneBatch(t *testing.T) {
 	s := start(t)
 	const each = 1 + 1 + (1 + 100) + 1 + 100*2 // comment, interactive, likers, edges
 	_, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(viewer.NewContext(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "alice"})), &graphql.RawParams{

@@ -14,23 +14,23 @@
 // # Invariants
 //
 //   - I4 Read your writes: a mutation's payload includes its effect:
-//     TestMutationsAnswerWithWhatTheyDid. An event of a subscription is what a query
+//     TestMutationsReturnTheNewState. An event of a subscription is what a query
 //     would return to the viewer at that moment:
-//     TestSubscriptionBeginsWithTheSnapshotAndTellsOfChanges, and
+//     TestSubscriptionStartsWithTheSnapshotAndReportsChanges, and
 //     TestOwnLikeIsInTheCountWhileItIsQueued of cmd/ovation.
 //   - I5 Never backwards: every event for a viewer is newer than the previous one:
-//     TestWhatAViewerIsToldIsNewer.
+//     TestEventsOfAViewerNeverGoBack.
 //   - I6 Degrade, and say so: a mutation that cannot be made durable is UNAVAILABLE:
 //     TestErrorsBecomeCodes. A subscription delivers subjects that could not be read
-//     as soon as they can be: TestSubscriptionTellsWhatCouldNotBeReadOnceItCan,
-//     TestViewerIsToldWhenNothingIsDoubtedAnyMore.
+//     as soon as they can be: TestSubscriptionReportsUnreadSubjectsAfterAnOutage,
+//     TestViewerReceivesAnEventWhenCountsAreCertainAgain.
 //   - I7 Bounded: a request costs a constant number of calls of storage, whatever its
 //     number of subjects: TestConstantNumberOfStorageCalls. Simultaneous events of a
 //     subscription cost one call, and none for anonymous viewers, for whom they are
-//     encoded once: TestSubscriptionReadsWhatChangedTogetherByOneCall,
+//     encoded once: TestSubscriptionReadsSimultaneousChangesByOneCall,
 //     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce,
-//     TestSlowConnectionIsToldWhatIsTrueByThen. The memory of all subscriptions is
-//     bounded: TestSubjectsThatAreWatchedAreBounded,
+//     TestSlowConnectionReceivesTheLatestState. The memory of all subscriptions is
+//     bounded: TestWatchedSubjectsAreBounded,
 //     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. A subscription that
 //     has ended leaves nothing behind: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: no user sees another tenant's data or another user's private

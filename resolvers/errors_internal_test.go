@@ -50,12 +50,12 @@ func TestErrorsBecomeCodes(t *testing.T) {
 			t.Errorf("%v: got %v %q, want %s", tt.err, got.Extensions, got.Message, tt.code)
 		}
 		if strings.Contains(got.Message, "do something") || strings.Contains(got.Message, "sql") || strings.Contains(got.Message, "goroutine") {
-			t.Errorf("%v: the client is told %q", tt.err, got.Message)
+			t.Errorf("%v: the client receives %q", tt.err, got.Message)
 		}
 		if tt.code == "INTERNAL" {
 			id := got.Message[strings.LastIndex(got.Message, " ")+1:]
 			if !strings.Contains(log.String(), id) || !strings.Contains(log.String(), tt.err.Error()[:5]) {
-				t.Errorf("%v: the log does not tell of %s: %s", tt.err, id, log.String())
+				t.Errorf("%v: the log does not contain %s: %s", tt.err, id, log.String())
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestUnavailableIsLoggedAsAnOutageAndEachInternalErrorByItself(t *testing.T)
 			t.Errorf("%d lines are logged about one outage", n)
 		}
 		if n := strings.Count(log.String(), "internal error"); n != 100 {
-			t.Errorf("%d lines tell of 100 internal errors", n)
+			t.Errorf("%d log lines for 100 internal errors", n)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 		values = q.tryFast(ctx)
 	}
 	if data, ok := r.writeData(q.cachedOnly, p, q.roots, values); ok { //nolint:contextcheck // does not block
-		r.worked()
+		r.logSuccess()
 		return graphql.OneShot(&graphql.Response{Data: data})
 	}
 	rows.Unfold(op.Variables)

@@ -10,9 +10,9 @@ import (
 	"ovation/storage"
 )
 
-// TestFollowsAnswerWithWhatTheyDid is I4 for follows: the payload and the next
+// TestFollowsReturnTheNewState is I4 for follows: the payload and the next
 // query show the new state and a count that includes it once.
-func TestFollowsAnswerWithWhatTheyDid(t *testing.T) {
+func TestFollowsReturnTheNewState(t *testing.T) {
 	s := start(t)
 	const seen = `{ followerCount followed { user { userId } interactive { bizId } } }`
 	for i, step := range []struct {
@@ -183,7 +183,7 @@ func TestConstantNumberOfStorageCallsForFollows(t *testing.T) {
 	}
 }
 
-func TestSubscriptionTellsOfFollows(t *testing.T) {
+func TestSubscriptionReportsFollows(t *testing.T) {
 	s := start(t)
 	const watch = `subscription { interactiveChanged(subjects: [{biz: "user", bizId: "bob"}]) { followerCount followed { user { userId } } } }`
 	alice, carol := s.subscribe(t, "alice", watch, nil), s.subscribe(t, "carol", watch, nil)

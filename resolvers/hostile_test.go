@@ -55,7 +55,7 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	}
 	socket := s.connect(t, "carol")
 	socket.say(`{"type":"subscribe","id":"1","payload":` + smuggle(who) + `}`)
-	socket.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":{"userId":"carol"}}}}`)
+	socket.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":{"userId":"carol"}}}}`)
 
 	// Nothing is stored, and the response contains nothing of bob.
 	for _, mutation := range []string{
@@ -94,7 +94,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 		of := func(data any, path ...any) {
 			t.Helper()
 			if got := dig(t, data, path...); got != text {
-				t.Errorf("%q comes back as %q", text, got)
+				t.Errorf("%q is returned as %q", text, got)
 			}
 		}
 		by := func(token, query string, variables ...any) map[string]any {
@@ -104,7 +104,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 				t.Fatalf("%q: %s: %+v", text, query, got.Errors)
 			}
 			if got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
-				t.Errorf("it comes as %v", got.header)
+				t.Errorf("its headers are %v", got.header)
 			}
 			return got.Data
 		}

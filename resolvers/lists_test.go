@@ -168,7 +168,7 @@ func TestPagesAreTwentyUnlessAskedOtherwise(t *testing.T) {
 	}
 }
 
-func TestCursorsAreGoodForTheirListOnly(t *testing.T) {
+func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 	s := start(t)
 	for _, user := range []string{"alice", "bob"} {
 		for _, id := range []string{"1", "2"} {

@@ -123,7 +123,7 @@ func (r subscriptionResolver) Messages(ctx context.Context, after *string) (<-ch
 		at:   func(m *storage.DirectMessage) int64 { return m.Number },
 		size: func(m *storage.DirectMessage) int { return len(m.Text) },
 	}
-	return stream.stream(ctx, r.Root, r.mail)
+	return stream.stream(ctx, r.Root, r.messageHub)
 }
 
 // messagesBegin returns the number after which a stream begins.

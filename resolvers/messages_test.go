@@ -145,7 +145,7 @@ func TestFriendsShowTheLatestMessage(t *testing.T) {
 	}
 }
 
-func TestMessagesAMinuteAreLimited(t *testing.T) {
+func TestMessagesPerMinuteAreLimited(t *testing.T) {
 	const most = 5
 	s := start(t, limited(rate.Config{MessagesPerUser: most}))
 	for i := range most {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestMutationsAnswerWithWhatTheyDid is I4: the payload and the next query
+// TestMutationsReturnTheNewState is I4: the payload and the next query
 // show the new state and counts that include it.
-func TestMutationsAnswerWithWhatTheyDid(t *testing.T) {
+func TestMutationsReturnTheNewState(t *testing.T) {
 	s := start(t)
 	const seen = `{ readCount likeCount dislikeCount collectCount liked { reaction } collected { folder { default } } read { times } }`
 	// Each step builds on the one before.

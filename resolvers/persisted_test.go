@@ -100,11 +100,11 @@ func TestSubscriptionsByHash(t *testing.T) {
 		c.say(fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":{%s"extensions":%s}}`, id, query, byHash(watchLikes)))
 	}
 	by("1", "")
-	c.hears(`{"type":"error","id":"1","payload":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`)
+	c.receives(`{"type":"error","id":"1","payload":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`)
 	text, err := json.Marshal(watchLikes)
 	must(t, err)
 	by("2", `"query":`+string(text)+",")
-	c.hears(fmt.Sprintf(heardLikes, "2", 0))
+	c.receives(fmt.Sprintf(heardLikes, "2", 0))
 	by("3", "")
-	c.hears(fmt.Sprintf(heardLikes, "3", 0))
+	c.receives(fmt.Sprintf(heardLikes, "3", 0))
 }

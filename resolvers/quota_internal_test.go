@@ -43,7 +43,7 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r.release(b, 1)
 	r.release(c, 1)
 	if r.text != 0 || r.subjects != 0 || len(r.documents) != 0 {
-		t.Errorf("in the end %d bytes, %d subjects and %d documents are left", r.text, r.subjects, len(r.documents))
+		t.Errorf("%d bytes, %d subjects and %d documents are left, want none", r.text, r.subjects, len(r.documents))
 	}
 }
 
@@ -74,7 +74,7 @@ func TestTextInVariables(t *testing.T) {
 	}
 }
 
-func TestSubjectsThatAreWatchedAreBounded(t *testing.T) {
+func TestWatchedSubjectsAreBounded(t *testing.T) {
 	store := sqlitetest.Open(t)
 	hub := live.New(store, live.Options{})
 	defer hub.Close()
@@ -100,7 +100,7 @@ func TestSubjectsThatAreWatchedAreBounded(t *testing.T) {
 	end()
 	for deadline := time.Now().Add(2 * time.Minute); r.quota.watched() > 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d are watched in the end", r.quota.watched())
+			t.Fatalf("%d subjects are still counted, want none", r.quota.watched())
 		}
 	}
 	cancel, err = watch(3)

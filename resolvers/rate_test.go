@@ -18,7 +18,7 @@ import (
 func isRateLimited(t *testing.T, got answer) {
 	t.Helper()
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" {
-		t.Fatalf("it is not rate limited: %+v", got)
+		t.Fatalf("the request is not rate limited: %+v", got)
 	}
 	seconds, _ := got.Errors[0].Extensions["retryAfter"].(float64)
 	if seconds < 1 || got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != strconv.Itoa(int(seconds)) {
@@ -88,9 +88,9 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	}
 }
 
-// TestWhatIsInVainIsPaidFor floods the service with requests that are rejected before
+// TestRejectedRequestsAreCharged floods the service with requests that are rejected before
 // execution.
-func TestWhatIsInVainIsPaidFor(t *testing.T) {
+func TestRejectedRequestsAreCharged(t *testing.T) {
 	const perSecond = 1000
 	padding := strings.Repeat("#", 1000)
 	for name, query := range map[string]string{
@@ -161,7 +161,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		got := c.next()
 		if !strings.Contains(got, `"type":"error"`) ||
 			!strings.Contains(got, "has 100 root fields") && !strings.Contains(got, "RATE_LIMITED") {
-			t.Fatalf("it heard %s", got)
+			t.Fatalf("the socket received %s", got)
 		}
 		if strings.Contains(got, "root fields") {
 			tooMany++
@@ -177,23 +177,23 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		c.asks(strconv.Itoa(id), aliased(10), nil)
 		got := c.next()
 		if strings.Contains(got, `"type":"next"`) {
-			c.hears(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
+			c.receives(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
 			return false
 		}
 		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"rate limit exceeded; try again in `, id)) ||
 			!strings.Contains(got, `"extensions":{"code":"RATE_LIMITED","retryAfter":`) {
-			t.Fatalf("it heard %s", got)
+			t.Fatalf("the socket received %s", got)
 		}
 		return true
 	})
 	c.say(`{"type":"ping"}`) // the socket stays open
-	c.hears(`{"type":"pong"}`)
+	c.receives(`{"type":"pong"}`)
 	s.connect(t, "bob").asks("1", aliased(10), nil)
 	s.ok(t, "alice", aliased(10)) // not over the socket
 }
 
-// TestAStreamThatIsNotPaidForDoesNotBegin requests event streams.
-func TestAStreamThatIsNotPaidForDoesNotBegin(t *testing.T) {
+// TestUnpaidStreamDoesNotStart requests event streams.
+func TestUnpaidStreamDoesNotStart(t *testing.T) {
 	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
 	s := start(t, limited(rate.Config{PerUser: perSecond}))
 	floods(t, perSecond, rate.PerRequest+2, func() bool {

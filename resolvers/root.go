@@ -54,8 +54,8 @@ type Root struct {
 	messages   Messages
 	videos     Videos // nil if disabled
 	live       Watcher
-	news       Watcher // of changed comments
-	mail       Watcher // of new messages
+	commentHub Watcher // of changed comments
+	messageHub Watcher // of new messages
 	limiter    *rate.Limiter
 	flights    singleflight.Group
 	cursors    *cursors
@@ -63,7 +63,7 @@ type Root struct {
 	plain      plain.Schema         // fields that can be encoded directly
 	fieldTable map[string]fieldSpec // by "Type.field"
 	limits     *limits.Limits
-	worked     func() // called after each request that succeeded without an outage
+	logSuccess func() // called after each request that succeeded without an outage
 
 	quota quota // of subscriptions
 

@@ -55,7 +55,7 @@ func TestShortPagesHaveACursor(t *testing.T) {
 
 // The rows that a list restricted to one biz may examine are part of its cost: only a few
 // such lists are allowed in a request, and those are answered.
-func TestListsOfOneBizCostWhatTheyExamine(t *testing.T) {
+func TestListsOfOneBizCostTheRowsTheyExamine(t *testing.T) {
 	s := start(t)
 	aliased := func(n int) string {
 		var out strings.Builder

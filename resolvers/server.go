@@ -180,7 +180,7 @@ func service(root *Root, cfg Config) http.Handler {
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
-		live: cfg.Live, news: cfg.CommentNews, mail: cfg.MessageNews, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
+		live: cfg.Live, commentHub: cfg.CommentNews, messageHub: cfg.MessageNews, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		quota:      quota{maxSubjects: maxWatchedSubjects, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
 		plain:      graph.PlainSchema,
 		fieldTable: fieldTable,
@@ -201,7 +201,7 @@ type engine interface {
 // install adds the error presenter, the middleware and the limits to the engine.
 func (r *Root) install(to engine, cfg Config) {
 	unavailable := outage.New(cfg.Logger, "requests cannot be answered in full", "requests are answered in full again")
-	r.worked = unavailable.Worked
+	r.logSuccess = unavailable.Worked
 	to.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // suggestions would reveal the schema, too
@@ -218,7 +218,7 @@ func (r *Root) install(to engine, cfg Config) {
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		response := next(ctx)
 		if response != nil && len(response.Errors) == 0 {
-			r.worked()
+			r.logSuccess()
 		}
 		return response
 	})

@@ -56,7 +56,7 @@ func TestFaultsShowTheClientNothingButAnID(t *testing.T) {
 			s := start(t, failing(fail))
 			message := s.refused(t, "INTERNAL", "", page)
 			if strings.Contains(message, "secret") || strings.Contains(message, "SELECT") || strings.Contains(message, ".go") {
-				t.Errorf("the client is told %q", message)
+				t.Errorf("the client receives %q", message)
 			}
 			id := message[strings.LastIndex(message, " ")+1:]
 			if log := s.logged(); !strings.Contains(log, id) || !strings.Contains(log, "the secret") {
@@ -111,7 +111,7 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 }
 
 // Each custom scalar has a URL of its specification, for code generators and readers.
-func TestEveryScalarOfItsOwnIsSpecified(t *testing.T) {
+func TestCustomScalarsAreSpecified(t *testing.T) {
 	s := start(t)
 	builtIn := []string{"Boolean", "Float", "ID", "Int", "String"}
 	var specified []string

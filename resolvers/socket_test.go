@@ -29,7 +29,7 @@ func (s *service) connect(t *testing.T, user string) *socket {
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	c := &socket{conn, t}
 	c.say(fmt.Sprintf(`{"type":"connection_init","payload":{"X-Ovation-User":%q}}`, user))
-	c.hears(`{"type":"connection_ack"}`)
+	c.receives(`{"type":"connection_ack"}`)
 	return c
 }
 
@@ -57,10 +57,10 @@ func (c *socket) next() string {
 	return string(text)
 }
 
-func (c *socket) hears(want string) {
+func (c *socket) receives(want string) {
 	c.t.Helper()
 	if got := c.next(); got != want {
-		c.t.Fatalf("it heard %s, want %s", got, want)
+		c.t.Fatalf("the socket received %s, want %s", got, want)
 	}
 }
 
@@ -79,30 +79,30 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 		alice.asks("1", watchLikes, nil)
 		nobody.asks("1", watchLikes, nil)
 		for _, c := range []*socket{alice, nobody} {
-			c.hears(fmt.Sprintf(heardLikes, "1", round))
+			c.receives(fmt.Sprintf(heardLikes, "1", round))
 		}
 		s.ok(t, fmt.Sprint("user-", round), likeOne)
 		for _, c := range []*socket{alice, nobody} {
-			c.hears(fmt.Sprintf(heardLikes, "1", round+1))
+			c.receives(fmt.Sprintf(heardLikes, "1", round+1))
 			c.say(`{"type":"complete","id":"1"}`)
 		}
 	}
 	// A socket that disconnects leaves nothing behind: goleak checks that.
 	alice.asks("1", watchLikes, nil)
-	alice.hears(fmt.Sprintf(heardLikes, "1", 20))
+	alice.receives(fmt.Sprintf(heardLikes, "1", 20))
 	must(t, alice.CloseNow())
 	// A hub that is closed completes its subscriptions.
 	nobody.asks("2", watchLikes, nil)
-	nobody.hears(fmt.Sprintf(heardLikes, "2", 20))
+	nobody.receives(fmt.Sprintf(heardLikes, "2", 20))
 	s.hub.Close()
-	nobody.hears(`{"type":"complete","id":"2"}`)
+	nobody.receives(`{"type":"complete","id":"2"}`)
 }
 
 func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	s := start(t)
 	alice := s.connect(t, "alice")
 	alice.asks("1", watchOne, nil)
-	alice.hears(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"1","likeCount":0,"freshness":"LIVE","liked":null}}}}`)
+	alice.receives(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"1","likeCount":0,"freshness":"LIVE","liked":null}}}}`)
 	alice.asks("2", likeOne, nil)
 	var heard []string
 	for range 3 { // the event may come before or after the response
@@ -114,17 +114,17 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 		`{"type":"complete","id":"2"}`,
 	} {
 		if !strings.Contains(strings.Join(heard, "\n"), want) {
-			t.Errorf("it heard %q without %s", heard, want)
+			t.Errorf("the socket received %q, want %s in it", heard, want)
 		}
 	}
 }
 
-// TestWhatASocketMayNotWatch sends invalid subscriptions over one socket, which stays open.
-func TestWhatASocketMayNotWatch(t *testing.T) {
+// TestInvalidSubscriptionsOfASocketAreRejected sends invalid subscriptions over one socket, which stays open.
+func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "")
 	c.asks("good", watchLikes, nil)
-	c.hears(fmt.Sprintf(heardLikes, "good", 0))
+	c.receives(fmt.Sprintf(heardLikes, "good", 0))
 	const query = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likeCount } }`
 	many := make([]any, 101)
 	for i := range many {
@@ -157,9 +157,9 @@ func TestWhatASocketMayNotWatch(t *testing.T) {
 		})
 	}
 	c.asks("unknown", query, map[string]any{"s": []any{map[string]any{"biz": "nothing", "bizId": "of the kind"}}})
-	c.hears(fmt.Sprintf(heardLikes, "unknown", 0)) // a subject needs no registration
+	c.receives(fmt.Sprintf(heardLikes, "unknown", 0)) // a subject needs no registration
 	s.ok(t, "alice", likeOne)
-	c.hears(fmt.Sprintf(heardLikes, "good", 1))
+	c.receives(fmt.Sprintf(heardLikes, "good", 1))
 }
 
 // TestSubscriptionsAtRestHaveNoGoroutine counts them.
@@ -167,12 +167,12 @@ func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "alice")
 	c.asks("first", watchLikes, nil)
-	c.hears(fmt.Sprintf(heardLikes, "first", 0))
+	c.receives(fmt.Sprintf(heardLikes, "first", 0))
 	before := runtime.NumGoroutine()
 	for i := range 50 {
 		id := fmt.Sprint(i)
 		c.asks(id, watchLikes, nil)
-		c.hears(fmt.Sprintf(heardLikes, id, 0))
+		c.receives(fmt.Sprintf(heardLikes, id, 0))
 	}
 	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {

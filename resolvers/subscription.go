@@ -236,7 +236,7 @@ func respondTo[T any](ctx context.Context, s *subscription, next graphql.Respons
 	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
 	memory := loaders.NewContext(ctx, loaders.FromContext(ctx).CachedOnly())
 	if data, ok := s.writeData(memory, s.plan, roots, []any{one}); ok {
-		s.worked()
+		s.logSuccess()
 		return &graphql.Response{Data: data}
 	}
 	out <- one // does not block: the executor has received the previous one

@@ -18,7 +18,7 @@ import (
 	"ovation/storage"
 )
 
-func TestWhatAViewerIsToldIsNewer(t *testing.T) {
+func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 	subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
 	is := func(version int64, freshness storage.Freshness, liked *storage.Liked) storage.Interactive {
 		return storage.Interactive{Subject: subject, Counts: storage.Counts{LikeCount: version, Version: version}, Freshness: freshness, Liked: liked}
@@ -48,14 +48,14 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 			case news != (test.want != nil):
 				t.Errorf("sent: %v", news)
 			case news && got != *test.want:
-				t.Errorf("it is sent as %+v", got)
+				t.Errorf("the event is %+v", got)
 			}
 		})
 	}
 }
 
 // A slow connection receives the state at the time when it can write again.
-func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
+func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	store := sqlitetest.Open(t)
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
@@ -81,7 +81,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	context.AfterFunc(ctx, s.watcher.Close)
 	cancel()
 	if got, _ := s.nextOfViewer(ctx); got != nil {
-		t.Errorf("in the end there is %+v", got)
+		t.Errorf("the final event is %+v", got)
 	}
 }
 
@@ -113,7 +113,7 @@ func (table) Interactives(_ context.Context, _ storage.User, subjects []storage.
 	return out, nil
 }
 
-func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
+func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &doubting{Store: table{}}
 		store.doubts.Store(true)
@@ -126,13 +126,13 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
-			t.Errorf("at first it is %+v", got)
+			t.Errorf("the first event is %+v", got)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
-			t.Errorf("after %v it is %+v", time.Since(began), got)
+			t.Errorf("after %v the event is %+v", time.Since(began), got)
 		}
 	})
 }
@@ -158,7 +158,7 @@ func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects
 
 // A like and an unlike that are persisted together change no count, so there is no
 // notification. A viewer who was sent the like nevertheless receives the subject without it.
-func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
+func TestViewerReceivesTheRevertOfAPendingAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &undone{}
 		hub := live.New(store, live.Options{})
@@ -170,13 +170,13 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
-			t.Errorf("at first it is %+v", got)
+			t.Errorf("the first event is %+v", got)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
-			t.Errorf("after %v it is %+v", time.Since(began), got)
+			t.Errorf("after %v the event is %+v", time.Since(began), got)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects 
 
 // A failover may lose commits. A viewer who was sent them then receives the remaining counts,
 // even if nobody else was sent the lost ones.
-func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
+func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}
 		store.version.Store(5)
@@ -214,17 +214,17 @@ func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Version != 5 {
-			t.Errorf("at first it is %+v", got)
+			t.Errorf("the first event is %+v", got)
 		}
 		store.version.Store(3)
 		time.AfterFunc(time.Minute, hub.Rewound)
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
-			t.Errorf("after the rewind it is %+v", got)
+			t.Errorf("after the rewind the event is %+v", got)
 		}
 		time.AfterFunc(time.Minute, s.watcher.Close)
 		if got, _ := s.nextOfViewer(ctx); got != nil {
-			t.Errorf("it is sent twice: %+v", got)
+			t.Errorf("the event is sent twice: %+v", got)
 		}
 	})
 }

@@ -58,7 +58,7 @@ func (s *stream) data(t *testing.T) any {
 
 const watchOne = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount freshness liked { reaction } } }`
 
-func TestSubscriptionBeginsWithTheSnapshotAndTellsOfChanges(t *testing.T) {
+func TestSubscriptionStartsWithTheSnapshotAndReportsChanges(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
 	alice, bob, nobody := s.subscribe(t, "alice", watchOne, nil), s.subscribe(t, "bob", watchOne, nil), s.subscribe(t, "", watchOne, nil)
@@ -100,7 +100,7 @@ func reads(n int) []storage.Action {
 	return actions
 }
 
-func TestSubscriptionReadsWhatChangedTogetherByOneCall(t *testing.T) {
+func TestSubscriptionReadsSimultaneousChangesByOneCall(t *testing.T) {
 	s := start(t)
 	alice := s.subscribe(t, "alice", watchMany, videos(100))
 	for range 100 {
@@ -145,7 +145,7 @@ func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T
 		}
 	}
 	if calls := s.calls.taken(); len(calls) != 0 {
-		t.Errorf("what nobody in particular is told costs %v", calls)
+		t.Errorf("an event of anonymous viewers costs %v", calls)
 	}
 	for n := range 3 {
 		if &texts[0][n][0] != &texts[1][n][0] {
@@ -164,7 +164,7 @@ func parsed(t *testing.T, text []byte) (data any) {
 	return data
 }
 
-func TestSubscriptionTellsErrorsOfFieldsAndGoesOn(t *testing.T) {
+func TestSubscriptionReportsErrorsOfFieldsAndContinues(t *testing.T) {
 	s := start(t)
 	nobody := s.subscribe(t, "", `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likers { edges { cursor } } } }`, nil)
 	for range 2 {
@@ -194,7 +194,7 @@ func (r *refusing) Interactives(ctx context.Context, viewer storage.User, subjec
 	return r.Store.Interactives(ctx, viewer, subjects, kinds)
 }
 
-func TestSubscriptionTellsWhatCouldNotBeReadOnceItCan(t *testing.T) {
+func TestSubscriptionReportsUnreadSubjectsAfterAnOutage(t *testing.T) {
 	r := &refusing{refused: make(chan struct{}, 1)}
 	s := start(t, over(func(next storage.Store) storage.Store {
 		r.Store = next
@@ -230,7 +230,7 @@ func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
 		}
 		one.end()
 	}
-	eventually(t, "nobody watches any more", func() bool {
+	eventually(t, "no subscription is left", func() bool {
 		return s.metric(t, "ovation_live_watchers") == 0 && s.metric(t, "ovation_live_subjects") == 0
 	})
 }
@@ -255,12 +255,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", what)
+			t.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }
 
-func TestSubscriptionRefusesWhatCannotBeWatched(t *testing.T) {
+func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 	s := start(t)
 	const query = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likeCount } }`
 	subject := func(id any) any { return map[string]any{"biz": "video", "bizId": fmt.Sprint(id)} }
@@ -285,7 +285,7 @@ func TestSubscriptionRefusesWhatCannotBeWatched(t *testing.T) {
 				t.Errorf("got %+v", first)
 			}
 			if got.next() != nil {
-				t.Error("and the stream goes on")
+				t.Error("the stream continues")
 			}
 		})
 	}
@@ -315,7 +315,7 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 	s.subscribe(t, "", watchOne, nil).data(t) // a short document
 	ask(len(open)-1, "1").data(t)             // a document in use
 	open[0].end()
-	eventually(t, "there is room again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
+	eventually(t, "subscriptions are accepted again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
 	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest is for users
 }
 
@@ -339,7 +339,7 @@ func TestEventsKeepNoDocument(t *testing.T) {
 	}
 	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // while the first subscription still runs
 		if time.Now().After(deadline) {
-			t.Fatal("its document is there still")
+			t.Fatal("its document is still in memory")
 		}
 	}
 }

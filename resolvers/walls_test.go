@@ -115,7 +115,7 @@ func TestNoIDIsNull(t *testing.T) {
 	}
 }
 
-func TestTakenBackStatesAreNull(t *testing.T) {
+func TestRemovedStatesAreNull(t *testing.T) {
 	s := start(t)
 	all := ids(t, s)
 	s.ok(t, "alice", `mutation { unlike(input: {biz: "video", bizId: "1"}) { changed } uncollect(input: {biz: "video", bizId: "shown"}) { changed }

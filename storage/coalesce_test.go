@@ -89,7 +89,7 @@ func TestCoalesceInParts(t *testing.T) {
 		cut := rapid.IntRange(0, len(actions)).Draw(t, "cut")
 		parts := slices.Concat(storage.Coalesce(actions[:cut]), storage.Coalesce(actions[cut:]))
 		if got, want := storage.Coalesce(parts), storage.Coalesce(actions); !reflect.DeepEqual(got, want) {
-			t.Fatalf("in parts %+v, at once %+v", got, want)
+			t.Fatalf("coalesced in parts: %+v, want as in one call: %+v", got, want)
 		}
 	})
 }

@@ -15,11 +15,11 @@
 //     Verify finds every difference: CountsMatchStates,
 //     FollowersAreCounted, VerifyFindsAndRepairs, Model. The same holds for the counts of
 //     comments: VerifyRecountsComments, ConcurrentCommentersAgree; for the totals
-//     of users: AuthorsReceiveLikes, TotalsCountWhatUsersDo, ConcurrentAuthorsAgree,
+//     of users: AuthorsReceiveLikes, TotalsCountActionsOfUsers, ConcurrentAuthorsAgree,
 //     VerifyRecountsTotals; and for the counts of unread messages:
 //     UnreadMessagesAreCounted, VerifyRecountsMessages, ConcurrentSendersAgree,
 //     MessagesModel. The transaction that publishes a video also sets its author, and
-//     the one that deletes it removes the author: PublishedVideosHoldWhatTheySay,
+//     the one that deletes it removes the author: PublishedVideosAreStoredUnchanged,
 //     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
 //   - I3 Once. A message takes effect once, however often and with whatever
 //     other messages it is persisted, and of two actions on one state the one with
@@ -32,18 +32,18 @@
 //   - I4a A clear is conditional. A clear of a like removes a like and nothing
 //     else, a clear of a dislike a dislike, in every order of arrival:
 //     ClearsAreConditional, ReactionsMergeInAnyOrder,
-//     TestRegisterIsWhatActionsMakeInOrderOfVersion.
+//     TestRegisterEqualsActionsInOrderOfVersion.
 //   - I5 Never backwards. The version of a subject's counts increases with every
 //     change and never decreases: CountVersionsOnlyRise. A reader that follows the changes of
 //     comments by their versions misses none: CommentChangesMissNothing, CommentsModel,
 //     ConcurrentCommentersAgree. A restored database does not reuse the
-//     versions of comments: VersionsAreNotUsedAgain, or the ids of messages,
-//     videos and accounts: MessageNumbersAreNotUsedAgain, VideoNumbersAreNotUsedAgain,
-//     AccountIDsAreNotUsedAgain. The numbers of a user's messages increase in the order
+//     versions of comments: VersionsAreNotReused, or the ids of messages,
+//     videos and accounts: MessageNumbersAreNotReused, VideoNumbersAreNotReused,
+//     AccountIDsAreNotReused. The numbers of a user's messages increase in the order
 //     in which they are committed, so a reader that follows them misses none:
 //     MessagesAreListed, ConcurrentSendersAgree.
 //   - I7 Bounded. Every method that takes many keys looks them all up in one call,
-//     and answers in the requested order: AnswersInTheOrderAsked. A list examines a bounded
+//     and answers in the requested order: ResultsFollowTheOrderOfKeys. A list examines a bounded
 //     number of rows for a page: ListsOfOneBizExamineBoundedRows,
 //     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst.
 //   - I8 Walls. Nothing of one tenant is visible to or changeable by another, and

@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-func TestNodeIDsNameWhatTheyWereMadeOf(t *testing.T) {
+func TestNodeIDsRoundTrip(t *testing.T) {
 	user := storage.User{Tenant: "acme", UserID: "josé:1"}
 	subject := storage.Subject{Tenant: "acme", Biz: "video", BizID: "a/b:c"}
 	tests := map[string]struct {

@@ -12,7 +12,7 @@ import (
 
 // Whatever the order and the grouping in which actions are merged, the register
 // is what the actions make of it one after another, by version.
-func TestRegisterIsWhatActionsMakeInOrderOfVersion(t *testing.T) {
+func TestRegisterEqualsActionsInOrderOfVersion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		versions := rapid.Permutation([]int64{1, 2, 3, 4, 5, 6, 7}).Draw(t, "arrival")
 		actions := make([]storage.Action, rapid.IntRange(1, len(versions)).Draw(t, "n"))

@@ -144,7 +144,7 @@ func wantField(t *testing.T, err error, field string) {
 	t.Helper()
 	if err == nil {
 		if field != "" {
-			t.Errorf("it is valid, want an error of %s", field)
+			t.Errorf("the action is valid, want an error of %s", field)
 		}
 		return
 	}

@@ -59,9 +59,9 @@ var policy = strings.Join([]string{
 	"frame-ancestors 'none'",
 }, "; ")
 
-// looser is the policy of GraphiQL, whose dialogs insert style elements and whose
+// graphiQLPolicy is the policy of GraphiQL, whose dialogs insert style elements and whose
 // stylesheet contains icons as data: images.
-var looser = strings.NewReplacer(
+var graphiQLPolicy = strings.NewReplacer(
 	"style-src 'self'", "style-src 'self' 'unsafe-inline'",
 	"img-src 'self'", "img-src 'self' data:",
 ).Replace(policy)
@@ -69,7 +69,7 @@ var looser = strings.NewReplacer(
 // policyAt returns the policy of the response at a path.
 func policyAt(path string) string {
 	if path == "/" {
-		return looser
+		return graphiQLPolicy
 	}
 	return policy
 }
@@ -114,7 +114,7 @@ func Handler(files fs.FS, o Options) (http.Handler, error) {
 		h[where] = page
 	}
 	if o.Names {
-		h[demoPage] = h[demoPage].marked(namesAttribute)
+		h[demoPage] = h[demoPage].withAttribute(namesAttribute)
 	}
 	assets, err := fs.Glob(files, assetsDir+"*")
 	if err != nil {
@@ -160,9 +160,9 @@ func etagOf(content []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// marked returns the page with an attribute on its root element. The page is small, so
+// withAttribute returns the page with an attribute on its root element. The page is small, so
 // it is not compressed again.
-func (f *file) marked(attribute string) *file {
+func (f *file) withAttribute(attribute string) *file {
 	m := *f
 	m.content, m.gzipped = bytes.Replace(f.content, []byte("<html"), []byte("<html "+attribute), 1), nil
 	m.etag = etagOf(m.content)

@@ -148,7 +148,7 @@ func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 	}
 }
 
-func TestSendsTheCompressedFormToWhomeverAcceptsIt(t *testing.T) {
+func TestCompressedFilesAreSentIfAccepted(t *testing.T) {
 	tests := []struct {
 		accept string
 		gzip   bool
@@ -202,7 +202,7 @@ func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
 }
 
 // The demo page is marked if the server accepts names without proof, and only then.
-func TestDemoPageIsToldWhetherNamesAreBelieved(t *testing.T) {
+func TestDemoPageStatesWhetherNamesAreAccepted(t *testing.T) {
 	files := filesOf(map[string]string{
 		"placeholder.html": "<p>not built</p>", "demo/index.html": `<!doctype html><html lang="en">`, "demo/index.html.gz": "pretend gzip",
 	})
@@ -214,7 +214,7 @@ func TestDemoPageIsToldWhetherNamesAreBelieved(t *testing.T) {
 		}
 		got := ask(h, "GET", "/demo", "Accept-Encoding", "gzip")
 		if got.body != want {
-			t.Errorf("where names are believed (%v) the page is %q, want %q", names, got.body, want)
+			t.Errorf("with names accepted: %v, the page is %q, want %q", names, got.body, want)
 		}
 		tags[got.header.Get("ETag")] = true
 	}
@@ -254,7 +254,7 @@ func TestServesTheBuiltFiles(t *testing.T) {
 	}
 }
 
-func TestBuiltTellsThePageFromThePlaceholder(t *testing.T) {
+func TestBuiltDistinguishesThePageFromThePlaceholder(t *testing.T) {
 	if !Built(built()) || Built(notBuilt()) {
 		t.Errorf("built: %v, not built: %v", Built(built()), Built(notBuilt()))
 	}
@@ -273,7 +273,7 @@ func TestTheDataPageIsForDevelopmentOnly(t *testing.T) {
 	}
 }
 
-func TestAPageIsFoundWithASlashBehindIt(t *testing.T) {
+func TestPageIsFoundWithATrailingSlash(t *testing.T) {
 	h := newHandler(t, built())
 	for path, to := range map[string]string{"/demo/": "/demo", "/demo/?a=1": "/demo?a=1", "/data/": "/data", "/licenses/": "/licenses"} {
 		if got := ask(h, "GET", path); got.status != 308 || got.header.Get("Location") != to {

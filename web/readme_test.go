@@ -38,7 +38,7 @@ func TestTheREADMEQuotesTheExamples(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(unindented(string(file)), unindented(code)) {
-			t.Errorf("%s does not hold what the README quotes of it:\n%s", name, code)
+			t.Errorf("%s does not contain the README's quotation:\n%s", name, code)
 		}
 		quoted[filepath.Dir(filepath.Dir(name))] = true
 	}

@@ -100,7 +100,7 @@ func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 			where, fails = c.where, false
 			record(t, r, react(alice, movie, storage.Like))
 			if n := strings.Count(log.String(), "applied to the mirror again"); n != c.ends {
-				t.Errorf("after an action that is %s, %d lines tell the end, want %d", c.where, n, c.ends)
+				t.Errorf("after an action that is %s, %d lines log the end, want %d", c.where, n, c.ends)
 			}
 		}
 	})

@@ -14,15 +14,15 @@ import (
 	"ovation/worker"
 )
 
-// fickle fails the first calls of Persist.
-type fickle struct {
+// failingPersister fails the first calls of Persist.
+type failingPersister struct {
 	storage.Persister
 
 	fail []error
 	ids  []string
 }
 
-func (f *fickle) Persist(_ context.Context, messages []storage.Message, _ storage.Mark) (storage.Outcome, error) {
+func (f *failingPersister) Persist(_ context.Context, messages []storage.Message, _ storage.Mark) (storage.Outcome, error) {
 	n := len(f.ids)
 	f.ids = append(f.ids, messages[0].ID)
 	if n < len(f.fail) {
@@ -33,7 +33,7 @@ func (f *fickle) Persist(_ context.Context, messages []storage.Message, _ storag
 
 // A declaration is tried twice under one id, so that it is persisted only once. It is
 // not retried after an error that would recur.
-func TestDeclarationsAreTriedTwice(t *testing.T) {
+func TestDeclarationsAreRetriedOnce(t *testing.T) {
 	down, invalid := fmt.Errorf("down: %w", storage.ErrUnavailable), &storage.InvalidError{Field: "author"}
 	declared := []storage.Action{{Kind: storage.KindAuthor}}
 	for name, c := range map[string]struct {
@@ -46,13 +46,13 @@ func TestDeclarationsAreTriedTwice(t *testing.T) {
 		"an outage":   {[]error{down, down}, 2, storage.ErrUnavailable},
 		"not allowed": {[]error{invalid}, 1, storage.ErrInvalid},
 	} {
-		persister := &fickle{fail: c.fail}
+		persister := &failingPersister{fail: c.fail}
 		_, err := worker.NewAuthors(persister, slog.New(slog.DiscardHandler)).Declare(t.Context(), declared)
 		if !errors.Is(err, c.want) || len(persister.ids) != c.calls || persister.ids[0] != persister.ids[c.calls-1] {
 			t.Errorf("%s: %v after the calls %q", name, err, persister.ids)
 		}
 	}
-	persister := &fickle{}
+	persister := &failingPersister{}
 	if _, err := worker.NewAuthors(persister, nil).Declare(t.Context(), nil); err != nil || len(persister.ids) > 0 {
 		t.Errorf("nothing to declare: %v, %d calls", err, len(persister.ids))
 	}
@@ -70,7 +70,7 @@ func (h *heldPersister) Persist(context.Context, []storage.Message, storage.Mark
 	return storage.Outcome{}, nil
 }
 
-func TestDeclarationIsGivenUpWhileItsCommitHangs(t *testing.T) {
+func TestDeclarationTimesOutWhileItsCommitHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldPersister{hold: make(chan struct{})}
 		release := sync.OnceFunc(func() { close(store.hold) })

@@ -41,7 +41,7 @@ func publish(q *local.Queue, m storage.Message) <-chan error {
 	return done
 }
 
-func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
+func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
@@ -49,7 +49,7 @@ func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
 		passed := publish(queue, barrier)
 		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
 			if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == "barrier" }) && len(messages) < 4 {
-				t.Errorf("it is passed with %d messages", len(messages))
+				t.Errorf("the barrier is passed with %d messages persisted", len(messages))
 			}
 			return nil
 		}}, local.Mirror{Reader: store}, worker.Options{})
@@ -62,7 +62,7 @@ func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
 }
 
 // A worker that stops requeues a message, and still tries those behind it.
-func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
+func TestBarrierIsNotPassedAfterARequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
@@ -83,10 +83,10 @@ func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
 		}}, local.Mirror{Reader: store}, worker.Options{Logger: quiet})
 		must(t, stopping.Run(ctx))
 		if !behind {
-			t.Error("what is behind it was not tried: the test shows nothing")
+			t.Error("the message behind the barrier was not tried: the test proves nothing")
 		}
 		if drained(t, store) {
-			t.Error("the barrier is passed, and a message before it is not persisted")
+			t.Error("the barrier is passed although a message before it is not persisted")
 		}
 		// Barriers that arrive after it is persisted are passed.
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
@@ -132,7 +132,7 @@ func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 			local.Mirror{Reader: store}, worker.Options{})
 		must(t, <-publish(queue, barrier))
 		if drained(t, store) {
-			t.Error("it is passed")
+			t.Error("the failing barrier is passed")
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 			}
 			for i, m := range got[max(0, n-3):] {
 				if m.Barrier != (storage.Barrier{Number: number, Partition: i, Partitions: 3}) || m.Validate() != nil {
-					t.Errorf("%s: %+v", what, m)
+					t.Errorf("%s: published %+v, want barrier %d of partition %d", what, m, number, i)
 				}
 			}
 		}
@@ -173,7 +173,7 @@ func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 		want("the next is due", 9, 8)
 		due.Store(0)
 		time.Sleep(time.Minute)
-		want("it is passed", 9, 8)
+		want("none is due any more", 9, 8)
 		stop()
 		<-ended
 	})
@@ -196,7 +196,7 @@ func (confirming) Publish(context.Context, int, storage.Message) (storage.Durabi
 func TestBarriersWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 0
-		queue := &away{Publisher: newQueue(t), fail: func() bool { failures++; return failures <= 5 }}
+		queue := &unavailable{Publisher: newQueue(t), fail: func() bool { failures++; return failures <= 5 }}
 		barriers := worker.NewBarriers(queue, func() int64 { return 1 }, worker.Options{Logger: quiet})
 		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 		defer stop()
@@ -207,14 +207,14 @@ func TestBarriersWaitForTheQueue(t *testing.T) {
 	})
 }
 
-type away struct {
+type unavailable struct {
 	worker.Publisher
 
 	fail      func() bool
 	published int
 }
 
-func (a *away) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
+func (a *unavailable) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
 	if a.fail() {
 		return "", errors.Join(errBroken, storage.ErrUnavailable)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A lone action is sent without delay.
-func TestLoneActionLeavesAtOnce(t *testing.T) {
+func TestLoneActionIsPublishedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		mirror := local.Mirror{Reader: store}

@@ -19,7 +19,7 @@ func like(user int) storage.Action {
 	}
 }
 
-func TestTurnsLeaveNothingBehind(t *testing.T) {
+func TestKeyedMutexReleasesItsKeys(t *testing.T) {
 	turns, id := newKeyedMutex(), idOf(like(1))
 	if err := turns.lock(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -31,12 +31,12 @@ func TestTurnsLeaveNothingBehind(t *testing.T) {
 	}
 	turns.unlock(id)
 	if len(turns.locks) != 0 {
-		t.Errorf("%d turns are remembered", len(turns.locks))
+		t.Errorf("%d locks are left, want none", len(turns.locks))
 	}
 }
 
 // A waiter that gives up is passed over, also if the lock becomes free at that moment.
-func TestTurnsPassOverWhoHasGone(t *testing.T) {
+func TestKeyedMutexSkipsCancelledWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, id := newKeyedMutex(), idOf(like(1))
 		if err := turns.lock(t.Context(), id); err != nil {
@@ -65,7 +65,7 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 		synctest.Wait()
 		order = slices.DeleteFunc(order, func(i int) bool { return i == 1 || i == 8 })
 		if want := []int{2, 3, 5, 6, 7}; !slices.Equal(order, want) || len(turns.locks) != 0 {
-			t.Errorf("the turns came to %v, want %v; %d are remembered", order, want, len(turns.locks))
+			t.Errorf("the lock was acquired in the order %v, want %v; %d locks are left", order, want, len(turns.locks))
 		}
 		for _, cancel := range hangUp {
 			cancel()
@@ -73,7 +73,7 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 	})
 }
 
-func TestDoubtsAreBounded(t *testing.T) {
+func TestInDoubtIsBounded(t *testing.T) {
 	d := newInDoubt()
 	for i := range maxInDoubt + 10 {
 		d.add(idOf(like(i)), storage.Register{Value: storage.Like, Set: 7})

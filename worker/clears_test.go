@@ -38,13 +38,13 @@ func TestClearsAreConditional(t *testing.T) {
 		"not sure":    func() (storage.Durability, error) { return "", nil },
 		"unavailable": func() (storage.Durability, error) { return "", storage.ErrUnavailable },
 	} {
-		for way, away := range map[string]bool{"through the queue": false, "past the queue": true} {
+		for way, unavailable := range map[string]bool{"through the queue": false, "past the queue": true} {
 			t.Run(name+", "+way, func(t *testing.T) {
 				store, queue := openStore(t), newQueue(t)
 				mirror := &spy{Mirror: local.Mirror{Reader: store}, get: look}
 				startWorker(t, queue, store, mirror, worker.Options{})
 				var publisher worker.Publisher = queue
-				if away {
+				if unavailable {
 					unreachable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 					publisher = newFallback(unreachable, store, worker.FallbackOptions{})
 				}
@@ -81,7 +81,7 @@ func wantReaction(t *testing.T, store storage.Reader, when string, want storage.
 
 // A clear of a like reads the state just before an earlier dislike of another node is
 // persisted. It leaves the dislike.
-func TestClearLeavesWhatItDidNotSee(t *testing.T) {
+func TestClearLeavesUnseenReactions(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}}
 	startWorker(t, queue, store, mirror, worker.Options{})
@@ -100,7 +100,7 @@ func TestClearLeavesWhatItDidNotSee(t *testing.T) {
 	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || !got.Changed {
 		t.Errorf("the clear was answered %+v", got)
 	}
-	wantReaction(t, store, "in the end", storage.Dislike)
+	wantReaction(t, store, "finally", storage.Dislike)
 }
 
 // A clear bypasses the queue while an earlier action of the same user is queued: the
@@ -138,7 +138,7 @@ func TestClearPastTheQueueIsConditional(t *testing.T) {
 				if _, err := store.Persist(t.Context(), queued, nil); err != nil {
 					t.Fatal(err)
 				}
-				wantReaction(t, store, "in the end", c.leaves)
+				wantReaction(t, store, "finally", c.leaves)
 			}
 		})
 	}

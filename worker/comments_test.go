@@ -105,7 +105,7 @@ func TestCommentsThatWaitShareATransaction(t *testing.T) {
 			t.Errorf("transactions of %v comments", got)
 		}
 		if err := c.Close(t.Context()); err != nil || told != 20 {
-			t.Errorf("told of %d, %v", told, err)
+			t.Errorf("Changed received %d, %v", told, err)
 		}
 		if _, err := c.Add(t.Context(), newComment("late")); !errors.Is(err, worker.ErrClosed) {
 			t.Errorf("after Close: %v", err)
@@ -255,7 +255,7 @@ func TestCommentsAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 			}
 		}
 		if n := len(store.calls()); n != 1 {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("the database was called %d times", n)
 		}
 		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("an edit while it hangs: %v", err)
@@ -267,7 +267,7 @@ func TestCommentsAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 	})
 }
 
-func TestEditIsGivenUpWhileItsCommitHangs(t *testing.T) {
+func TestEditTimesOutWhileItsCommitHangs(t *testing.T) {
 	store := &heldComments{}
 	synctest.Test(t, func(t *testing.T) {
 		store.hold = make(chan struct{})
@@ -319,7 +319,7 @@ func TestChangesOfCommentsUseFewConnections(t *testing.T) {
 		close(store.hold)
 		writers.Wait()
 		if err := c.Close(t.Context()); err != nil || store.edits != many {
-			t.Errorf("in the end there were %d edits; %v", store.edits, err)
+			t.Errorf("%d edits were made; %v", store.edits, err)
 		}
 	})
 }
@@ -374,7 +374,7 @@ func TestCommentWhoseCallerLeavesIsCommitted(t *testing.T) {
 			cancel()
 		}()
 		if _, err := c.Add(ctx, newComment("x")); !errors.Is(err, context.Canceled) {
-			t.Errorf("the caller is told %v", err)
+			t.Errorf("the caller receives %v", err)
 		}
 		close(store.hold)
 		if got := <-told; len(got) != 1 {

@@ -50,7 +50,8 @@ func (f *inFlight) close(ctx context.Context, name string) error {
 
 // callWithBreaker calls f unless the breaker is open. It returns when the breaker
 // cancels the call, even if a commit hangs; whether the commit took place is then
-// unknown. running counts f until it returns; the caller must already be registered.
+// unknown. running counts f until f returns. The caller must already be counted in
+// running, so that its counter is not 0 here.
 func callWithBreaker[T any](
 	ctx context.Context, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
 ) (out T, err error) {

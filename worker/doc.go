@@ -26,7 +26,7 @@
 //   - An accepted action is published even if its caller cancels, and before Close
 //     returns: TestCancelledActionIsStillAppliedAndPersisted, TestCloseSendsTheBacklog.
 //   - A Worker that stops finishes its current batch and requeues the rest:
-//     TestStopFinishesTheBatchInHand, TestStopGivesUpABatchThatTakesTooLong,
+//     TestStopFinishesTheRunningBatch, TestStopAbandonsASlowBatch,
 //     TestStopEndsTheTries.
 //
 // I2 and I3, exact and once:
@@ -34,9 +34,9 @@
 //   - An action that changes nothing is not published:
 //     TestNothingIsPublishedWhenNothingChanges.
 //   - Actions on one state are serialised, and each is newer than the state seen before
-//     it: TestActionsOnOneStateTakeTurns, TestVersionRisesAboveWhatWasSeen.
+//     it: TestActionsOnOneStateTakeTurns, TestVersionRisesAboveTheSeenOne.
 //   - An action of unknown outcome loses to the next one on its state, even if it is
-//     persisted later: TestActionInDoubtDoesNotOutliveTheNext,
+//     persisted later: TestNextActionResolvesTheOneInDoubt,
 //     TestClearLeavesTheOtherReactionInDoubt.
 //   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. If its id has
 //     been pruned and that cannot be decided, the message is rejected:
@@ -57,8 +57,8 @@
 // bypasses the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
 // A barrier (Barriers) passes only when everything that was confirmed before it
-// in its partition is persisted or rejected: TestBarrierIsPassedWithWhatIsBeforeIt,
-// TestBarrierIsNotPassedBehindWhatWasGivenBack, TestRedeliveredBarrierIsNotPassed.
+// in its partition is persisted or rejected: TestBarrierIsPassedWithTheMessagesBeforeIt,
+// TestBarrierIsNotPassedAfterARequeue, TestRedeliveredBarrierIsNotPassed.
 // It is published until it passes, and is never dead-lettered:
 // TestBarriersArePublishedUntilTheyArePassed, TestBarriersWaitForTheQueue,
 // TestBarrierThatFailsIsNotRejected.
@@ -66,15 +66,15 @@
 // I6 Degrade, and say so:
 //
 //   - An action is published although its state cannot be read, and succeeds although
-//     it cannot be shown: TestWhatCannotBeKnownIsPublished, TestFailedApplyFailsNoAction.
+//     it cannot be shown: TestActionsOnUnknownStatesArePublished, TestFailedApplyFailsNoAction.
 //   - A queue that is unavailable is bypassed, and not called for a while:
-//     TestQueueThatIsAwayIsBypassed, TestQueueThatIsAwayIsLeftAlone,
-//     TestNobodyWaitsForAQueueThatIsAway,
-//     TestTrialsAreShort, TestQueueThatComesBackIsUsed.
+//     TestUnavailableQueueIsBypassed, TestUnavailableQueueIsNotCalled,
+//     TestCallsDoNotWaitForAnUnavailableQueue,
+//     TestTrialsAreShort, TestRecoveredQueueIsUsed.
 //   - An action that cannot be made durable in time fails with storage.ErrUnavailable:
 //     TestPublishThatTakesTooLongIsUnavailable.
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
-//     that fails by itself delays no other: TestUnavailableIsTriedAgain,
+//     that fails by itself delays no other: TestUnavailableIsRetried,
 //     TestPoisonIsIsolated. A batch cannot fail forever because of its size:
 //     TestBatchThatTakesTooLongIsHalved. A batch whose commit hangs is not halved:
 //     TestBatchWhoseCommitHangsIsNotHalved.
@@ -85,12 +85,12 @@
 //
 // I7 Bounded: a lone action is sent at once, concurrent ones share messages, and
 // callers wait for a full backlog only until their context ends:
-// TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
+// TestLoneActionIsPublishedAtOnce, TestActionsInFlightShareAMessage,
 // TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
 // Anonymous users have a smaller backlog of their own:
 // TestAnonymousReadsLeaveRoomForSignedInLikes.
 // A Worker begins batches at its pace, without delay after an idle period, and early if
-// the batch is full: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
+// the batch is full: TestBatchesKeepThePace, TestFullBatchesIgnoreThePace.
 //
 // Comments bypass the queue: they go straight to the database, and concurrent ones
 // share a transaction (group commit, docs/decisions/0022). A comment that cannot be
@@ -105,9 +105,9 @@
 // TestChangesOfCommentsUseFewConnections.
 //
 // Declarations of authors go straight to the database, too. A stalled one is retried
-// under the same message id: TestDeclarationsAreTriedTwice. A hanging commit blocks
+// under the same message id: TestDeclarationsAreRetriedOnce. A hanging commit blocks
 // neither the caller nor, for longer than its context, Close:
-// TestDeclarationIsGivenUpWhileItsCommitHangs.
+// TestDeclarationTimesOutWhileItsCommitHangs.
 //
 // This package imports storage, outage and breaker and no other package of this module.
 package worker

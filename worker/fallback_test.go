@@ -29,9 +29,9 @@ func newFallback(queue worker.Publisher, store storage.Persister, opts worker.Fa
 	return worker.NewFallback(queue, store, opts)
 }
 
-func TestQueueThatIsAwayIsBypassed(t *testing.T) {
+func TestUnavailableQueueIsBypassed(t *testing.T) {
 	store := openStore(t)
-	away := func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable }
+	unavailable := func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable }
 	stuck := func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
@@ -40,7 +40,7 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 		_, err := store.Persist(ctx, []storage.Message{m}, nil) // by a worker, while the confirm is lost
 		return "", errors.Join(storage.ErrUnavailable, err)
 	}
-	for i, queue := range []publishFunc{away, stuck, halfway} {
+	for i, queue := range []publishFunc{unavailable, stuck, halfway} {
 		f := newFallback(queue, store, worker.FallbackOptions{PublishTimeout: 10 * time.Millisecond})
 		r := newRecorder(t, f, local.Mirror{Reader: store}, worker.RecorderOptions{})
 		got := record(t, r, react(user(i), movie, storage.Like))
@@ -55,7 +55,7 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 
 // A queue counts as unavailable after five failures over at least a second, but not when
 // concurrent calls time out together.
-func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
+func TestUnavailableQueueIsNotCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		stall := func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
@@ -82,14 +82,14 @@ func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
 			publish()
 		}
 		if got := asked.Load(); got != 23 {
-			t.Errorf("while it is not known to be unavailable the queue was asked %d times, want 23", got)
+			t.Errorf("the queue was called %d times before its breaker opened, want 23", got)
 		}
 		start := time.Now()
 		for range 100 {
 			publish()
 		}
 		if got, took := asked.Load(), time.Since(start); got != 23 || took != 0 {
-			t.Errorf("while it is unavailable the queue was asked %d times more; it took %v", got-23, took)
+			t.Errorf("while the queue is unavailable it was called %d more times; the calls took %v", got-23, took)
 		}
 		time.Sleep(time.Second) // no time at all in a bubble
 		publish()
@@ -103,13 +103,13 @@ func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
 func TestTrialsAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
-		away := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
+		unavailable := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
 			start := time.Now()
 			<-ctx.Done()
 			waits = append(waits, time.Since(start))
 			return "", ctx.Err()
 		})
-		f := newFallback(away, openStore(t), worker.FallbackOptions{})
+		f := newFallback(unavailable, openStore(t), worker.FallbackOptions{})
 		for i := range 6 {
 			if _, err := f.Publish(t.Context(), 0, message(i)); err != nil {
 				t.Error(err)
@@ -124,7 +124,7 @@ func TestTrialsAreShort(t *testing.T) {
 }
 
 // When a hanging queue is found to be unavailable, callers waiting for it go on at once.
-func TestNobodyWaitsForAQueueThatIsAway(t *testing.T) {
+func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
 			<-ctx.Done()
@@ -151,7 +151,7 @@ func TestNobodyWaitsForAQueueThatIsAway(t *testing.T) {
 // A slow database persists what the queue does not accept, even after it failed once.
 func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		n := 0
 		slow := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
 			if n++; n <= 2 {
@@ -164,7 +164,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 				return ctx.Err()
 			}
 		}}
-		f := newFallback(away, slow, worker.FallbackOptions{})
+		f := newFallback(unavailable, slow, worker.FallbackOptions{})
 		if _, err := f.Publish(t.Context(), 0, message(0)); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("the error is %v", err)
 		}
@@ -176,8 +176,8 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	})
 }
 
-func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
-	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+func TestOneStallOfThePersisterFailsNoCall(t *testing.T) {
+	unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	n := 0
 	stalls := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
 		if n++; n == 1 {
@@ -185,22 +185,22 @@ func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
 		}
 		return nil
 	}}
-	f := newFallback(away, stalls, worker.FallbackOptions{})
+	f := newFallback(unavailable, stalls, worker.FallbackOptions{})
 	if got, err := f.Publish(t.Context(), 0, message(1)); got != storage.Persisted || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
 // A commit that hangs does not delay its caller. Close waits for it, but not forever.
-func TestHangingCommitIsGivenUp(t *testing.T) {
+func TestHangingCommitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		store := openStore(t)
 		hangs := &hooks{Persister: store, after: func() error {
 			time.Sleep(time.Minute) // no time at all in a bubble; no context ends it
 			return nil
 		}}
-		f := newFallback(away, hangs, worker.FallbackOptions{})
+		f := newFallback(unavailable, hangs, worker.FallbackOptions{})
 		start := time.Now()
 		_, err := f.Publish(t.Context(), 0, message(1))
 		if took := time.Since(start); !errors.Is(err, storage.ErrUnavailable) || took != 5*time.Second {
@@ -211,13 +211,13 @@ func TestHangingCommitIsGivenUp(t *testing.T) {
 			t.Errorf("closed, and the error is %v", err)
 		}
 		if took := time.Since(start); took != 15*time.Second {
-			t.Errorf("it was waited for until %v after it began", took)
+			t.Errorf("the call returned %v after the commit began", took)
 		}
 		time.Sleep(time.Minute) // until it has ended
 	})
 }
 
-func TestQueueThatComesBackIsUsed(t *testing.T) {
+func TestRecoveredQueueIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := false
 		queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) {
@@ -262,15 +262,15 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if took := time.Since(start); i >= 5 && took != 0 {
-				t.Errorf("with both known to be unavailable it took %v", took)
+				t.Errorf("with both breakers open the call took %v", took)
 			}
 		}
 	})
 }
 
-func TestOnlyAQueueThatIsAwayIsBypassed(t *testing.T) {
+func TestOnlyAnUnavailableQueueIsBypassed(t *testing.T) {
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
-		t.Error("it was persisted")
+		t.Error("the message was persisted")
 		return nil
 	}}
 	for _, want := range []error{worker.ErrClosed, storage.ErrInvalid, context.Canceled} {
@@ -281,10 +281,10 @@ func TestOnlyAQueueThatIsAwayIsBypassed(t *testing.T) {
 	}
 }
 
-func TestWhatCanNeverBePersistedIsRejectedWithoutTheQueue(t *testing.T) {
-	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+func TestInvalidMessagesAreRejectedWithoutTheQueue(t *testing.T) {
+	unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error { return errBroken }}
-	_, err := newFallback(away, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))
+	_, err := newFallback(unavailable, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))
 	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
 		t.Errorf("the error is %v", err)
 	}

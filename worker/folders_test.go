@@ -15,8 +15,8 @@ import (
 	"ovation/worker"
 )
 
-// shelf makes a folder of alice's with the given number of items.
-func shelf(t *testing.T, store *sqlite.Store, name string, items int) storage.FolderKey {
+// newFolder makes a folder of alice's with the given number of items.
+func newFolder(t *testing.T, store *sqlite.Store, name string, items int) storage.FolderKey {
 	t.Helper()
 	folder, err := store.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: name, Created: 1})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := openStore(t)
-			old, other := shelf(t, store, "old", c.items), shelf(t, store, "other", 1)
+			old, other := newFolder(t, store, "old", c.items), newFolder(t, store, "other", 1)
 			moveTo := ""
 			if c.move {
 				moveTo = other.FolderID
@@ -99,7 +99,7 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 
 func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	store := openStore(t)
-	key := shelf(t, store, "mine", 2)
+	key := newFolder(t, store, "mine", 2)
 	theirs := storage.FolderKey{Owner: user(1), FolderID: key.FolderID}
 	f := worker.NewFolders(store, time.Now)
 	for _, c := range []struct {
@@ -149,7 +149,7 @@ func TestFolderThatFillsUpIsEmptiedAgain(t *testing.T) {
 		want  error
 	}{{3, nil}, {1000, storage.ErrFolderNotEmpty}} {
 		store := openStore(t)
-		key := shelf(t, store, "popular", 1)
+		key := newFolder(t, store, "popular", 1)
 		f := worker.NewFolders(&busyOwner{store, t, c.times}, time.Now)
 		items, err := f.DeleteFolder(t.Context(), key, storage.DefaultFolderID)
 		if !errors.Is(err, c.want) || (c.want == nil && items != 1+c.times) {

@@ -83,7 +83,7 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 		}
 		both := []storage.Subject{person("alice").Subject(), person("bob").Subject()}
 		if err := m.Close(t.Context()); err != nil || len(told) != 2 || !slices.Equal(told[0], both) || !slices.Equal(told[1], both) {
-			t.Errorf("told of %v, %v", told, err)
+			t.Errorf("Changed received %v, %v", told, err)
 		}
 		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "late"}); !errors.Is(err, worker.ErrClosed) {
 			t.Errorf("after Close: %v", err)

@@ -174,7 +174,7 @@ func sometimes(random *rand.Rand) error {
 	return nil
 }
 
-// check compares the store with what the users were told.
+// check compares the store with the results that the users received.
 func (p plan) check(t *rapid.T, store *sqlite.Store, told map[storage.StateKey]*last) {
 	want := map[storage.Subject]storage.Counts{}
 	for key, l := range told {

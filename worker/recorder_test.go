@@ -86,7 +86,7 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKnownIsPublished(t *testing.T) {
+func TestActionsOnUnknownStatesArePublished(t *testing.T) {
 	for name, look := range map[string]func() (storage.Durability, error){
 		"not sure":    func() (storage.Durability, error) { return "", nil },
 		"unavailable": func() (storage.Durability, error) { return "", storage.ErrUnavailable },
@@ -138,7 +138,7 @@ func TestInvalidActionIsRefused(t *testing.T) {
 
 // A clock that runs behind must not make an action older than what its user
 // saw before.
-func TestVersionRisesAboveWhatWasSeen(t *testing.T) {
+func TestVersionRisesAboveTheSeenOne(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := local.Mirror{Reader: store}
 	startWorker(t, queue, store, mirror, worker.Options{})
@@ -222,7 +222,7 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 
 // An action fails, it is unknown whether it will be persisted, and the user takes it
 // back: if it is persisted after all, it must not win.
-func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
+func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		doubtful, next storage.Action
 		leaves         storage.Reaction
@@ -255,10 +255,10 @@ func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
 				if got := <-back; got.err != nil || !got.Changed || got.Known {
 					t.Errorf("the next one was answered %+v", got)
 				}
-				wantReaction(t, store, "in the end", c.leaves)
+				wantReaction(t, store, "finally", c.leaves)
 				// Nothing is in doubt any more.
 				if got := record(t, r, c.next); got.Changed || !got.Known {
-					t.Error("doing it again was published")
+					t.Error("the repeated action was published")
 				}
 			})
 		})
@@ -290,7 +290,7 @@ func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 	if _, err := store.Persist(t.Context(), []storage.Message{lost}, nil); err != nil {
 		t.Fatal(err)
 	}
-	wantReaction(t, store, "in the end", storage.Dislike)
+	wantReaction(t, store, "finally", storage.Dislike)
 	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || got.Changed {
 		t.Errorf("once it has landed the clear was answered %+v", got)
 	}

@@ -19,7 +19,7 @@ func (l *batchLoop) reject(ctx, working context.Context, t task, why error) {
 	}
 	l.opts.Metrics.rejections.Inc()
 	l.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", why)
-	l.noteSettled("reject", t.Reject(why))
+	l.logSettled("reject", t.Reject(why))
 }
 
 // rejectExpired rejects the messages of a batch that have expired and returns the

@@ -59,13 +59,13 @@ const pruneEvery = time.Hour
 
 // Worker takes messages from the queue and persists them.
 type Worker struct {
-	consumer  Consumer
-	persister storage.Persister
-	mirror    Mirror
-	opts      Options
-	loops     []*batchLoop
-	settleLog *outage.Log
-	splitLog  *outage.Log
+	consumer     Consumer
+	persister    storage.Persister
+	mirror       Mirror
+	opts         Options
+	loops        []*batchLoop
+	settleOutage *outage.Log
+	splitLog     *outage.Log
 }
 
 // batchLoop processes one batch after another, all from its own partitions.
@@ -83,8 +83,8 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 	opts = opts.withDefaults()
 	w := &Worker{
 		consumer: consumer, persister: persister, mirror: mirror, opts: opts,
-		settleLog: outage.New(opts.Logger, "deliveries not settled; the queue will redeliver them", "settling deliveries succeeds again"),
-		splitLog:  outage.New(opts.Logger, "batch not persisted; it is split in halves", "batches are persisted without splitting again"),
+		settleOutage: outage.New(opts.Logger, "deliveries not settled; the queue will redeliver them", "settling deliveries succeeds again"),
+		splitLog:     outage.New(opts.Logger, "batch not persisted; it is split in halves", "batches are persisted without splitting again"),
 	}
 	for range opts.Concurrency {
 		w.loops = append(w.loops, &batchLoop{Worker: w})
@@ -357,29 +357,29 @@ func (w *Worker) ack(batch []task) {
 		for i := range batch {
 			deliveries[i] = batch[i].Delivery
 		}
-		w.noteSettled("ack", first.AckAll(deliveries))
+		w.logSettled("ack", first.AckAll(deliveries))
 		return
 	}
 	for _, t := range batch {
-		w.noteSettled("ack", t.Ack())
+		w.logSettled("ack", t.Ack())
 	}
 }
 
 func (l *batchLoop) requeue(batch []task) {
 	l.requeued = true
 	for _, t := range batch {
-		l.noteSettled("requeue", t.Requeue())
+		l.logSettled("requeue", t.Requeue())
 	}
 }
 
-// noteSettled logs a delivery that could not be settled. It will be redelivered, and
+// logSettled logs a delivery that could not be settled. It will be redelivered, and
 // what is already persisted is skipped then.
-func (w *Worker) noteSettled(how string, err error) {
+func (w *Worker) logSettled(how string, err error) {
 	if err != nil {
-		w.settleLog.Failed("how", how, "error", err)
+		w.settleOutage.Failed("how", how, "error", err)
 		return
 	}
-	w.settleLog.Worked()
+	w.settleOutage.Worked()
 }
 
 // prune deletes old message ids, immediately and then every hour until the context

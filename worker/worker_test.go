@@ -82,7 +82,7 @@ func TestMarksComeBeforeTheCommitAndTheAckAfterIt(t *testing.T) {
 	}
 }
 
-func TestBatchTakesWhatIsThere(t *testing.T) {
+func TestBatchTakesAvailableMessages(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		opts worker.Options
@@ -137,7 +137,7 @@ func TestBatchesKeepThePace(t *testing.T) {
 	})
 }
 
-func TestPlentyIsAheadOfThePace(t *testing.T) {
+func TestFullBatchesIgnoreThePace(t *testing.T) {
 	const plenty = 100
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -295,7 +295,7 @@ func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 	})
 }
 
-func TestStopFinishesTheBatchInHand(t *testing.T) {
+func TestStopFinishesTheRunningBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		gate := make(chan struct{})
@@ -319,7 +319,7 @@ func TestStopFinishesTheBatchInHand(t *testing.T) {
 	})
 }
 
-func TestStopGivesUpABatchThatTakesTooLong(t *testing.T) {
+func TestStopAbandonsASlowBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 3)

@@ -67,7 +67,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	})
 }
 
-func TestUnavailableIsTriedAgain(t *testing.T) {
+func TestUnavailableIsRetried(t *testing.T) {
 	const failures = 20
 	var left int
 	fail := func() error {
@@ -156,12 +156,12 @@ func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 			t.Fatal(got.err)
 		}
 		if len(told) != 1 || told[0].LikeCount != 1 || told[0].Version != 1 {
-			t.Errorf("told was %+v", told)
+			t.Errorf("published outcomes: %+v", told)
 		}
 	})
 }
 
-func TestWorkerTellsThatItIsFailing(t *testing.T) {
+func TestWorkerReportsThatItIsFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		var down atomic.Bool
@@ -179,7 +179,7 @@ func TestWorkerTellsThatItIsFailing(t *testing.T) {
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
 		synctest.Wait()
 		if err := w.Failing(); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("while the store is down the worker tells %v", err)
+			t.Errorf("while the store is down, the worker reports %v", err)
 		}
 		down.Store(false)
 		if got := <-answer; got.err != nil {
@@ -187,7 +187,7 @@ func TestWorkerTellsThatItIsFailing(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := w.Failing(); err != nil {
-			t.Errorf("with the store back the worker tells %v", err)
+			t.Errorf("after the store has recovered, the worker reports %v", err)
 		}
 		cancel()
 		if err := <-ran; err != nil {
@@ -260,7 +260,7 @@ func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 2)
 		var steps []string
-		away := 3 // calls of Invalidate that still fail
+		unavailable := 3 // calls of Invalidate that still fail
 		mirror := &spy{
 			Mirror: local.Mirror{Reader: store},
 			mark: func(o storage.Outcome) error {
@@ -268,7 +268,7 @@ func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 				return nil
 			},
 			invalidate: func(a []storage.Action) error {
-				if away--; away >= 0 {
+				if unavailable--; unavailable >= 0 {
 					return errBroken
 				}
 				steps = append(steps, "forget "+strconv.Itoa(len(a)))

@@ -11,9 +11,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// liking records and counts a like. It returns 1, or 0 if the subject was liked
+// likeScript records and counts a like. It returns 1, or 0 if the subject was liked
 // already.
-var liking = rueidis.NewLuaScript(`
+var likeScript = rueidis.NewLuaScript(`
 local was = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if was:find('l', 1, true) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], 'l' .. was)
@@ -26,11 +26,11 @@ var (
 )
 
 // like answers a request of a user to like a subject.
-func (s *server) like(ctx context.Context, w http.ResponseWriter, a asked) {
+func (s *server) like(ctx context.Context, w http.ResponseWriter, a request) {
 	user, ids := a.user, a.ids
-	changed, err := liking.Exec(ctx, s.redis, []string{s.statesKey(user), s.countsKey(ids[0])}, ids[:1]).AsBool()
+	changed, err := likeScript.Exec(ctx, s.redis, []string{s.statesKey(user), s.countsKey(ids[0])}, ids[:1]).AsBool()
 	if err == nil && changed {
-		err = s.out.publish(user + " " + ids[0])
+		err = s.publisher.publish(user + " " + ids[0])
 	}
 	switch {
 	case err != nil:
@@ -43,35 +43,35 @@ func (s *server) like(ctx context.Context, w http.ResponseWriter, a asked) {
 }
 
 const (
-	unconfirmed = 256 // maximum number of unconfirmed messages
-	patience    = 10 * time.Second
+	maxUnconfirmed = 256 // maximum number of unconfirmed messages
+	confirmTimeout = 10 * time.Second
 )
 
-// outlet publishes messages.
-type outlet struct {
+// confirmPublisher publishes messages.
+type confirmPublisher struct {
 	channel *amqp091.Channel
 	queue   string
-	room    chan struct{}
+	slots   chan struct{}
 }
 
-func newOutlet(channel *amqp091.Channel, queue string) (*outlet, error) {
+func newConfirmPublisher(channel *amqp091.Channel, queue string) (*confirmPublisher, error) {
 	if err := channel.Confirm(false); err != nil {
 		return nil, fmt.Errorf("have messages confirmed: %w", err)
 	}
-	return &outlet{channel, queue, make(chan struct{}, unconfirmed)}, nil
+	return &confirmPublisher{channel, queue, make(chan struct{}, maxUnconfirmed)}, nil
 }
 
 // publish returns when the queue has made a message durable.
-func (o *outlet) publish(text string) error {
-	o.room <- struct{}{}
-	defer func() { <-o.room }()
+func (o *confirmPublisher) publish(text string) error {
+	o.slots <- struct{}{}
+	defer func() { <-o.slots }()
 	confirm, err := o.channel.PublishWithDeferredConfirm("", o.queue, false, false, amqp091.Publishing{
 		DeliveryMode: amqp091.Persistent, Body: []byte(text),
 	})
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(confirmTimeout)
 	defer late.Stop()
 	select {
 	case <-confirm.Done():

@@ -65,11 +65,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout 
 		return err
 	}
 	defer client.Close()
-	out, err := newOutlet(channel, queue)
+	out, err := newConfirmPublisher(channel, queue)
 	if err != nil {
 		return err
 	}
-	s := &server{redis: client, keys: *prefix + ":floor:", out: out}
+	s := &server{redis: client, keys: *prefix + ":floor:", publisher: out}
 	mux.HandleFunc("POST /page", handle(s.page))
 	mux.HandleFunc("POST /like", handle(s.like))
 	return serve(ctx, mux, stdout)

@@ -20,9 +20,9 @@ const (
 
 // server answers the two requests.
 type server struct {
-	redis rueidis.Client
-	keys  string // prefix of all keys
-	out   *outlet
+	redis     rueidis.Client
+	keys      string // prefix of all keys
+	publisher *confirmPublisher
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -32,15 +32,15 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 func (s *server) countsKey(id string) string   { return s.keys + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keys + "u:" + user }
 
-// asked is a parsed request. The buffer is for the reply.
-type asked struct {
+// request is a parsed request. The buffer is for the reply.
+type request struct {
 	user   string
 	ids    []string
 	buffer *bytes.Buffer
 }
 
 // handle parses a request and passes it to answer.
-func handle(answer func(context.Context, http.ResponseWriter, asked)) http.HandlerFunc {
+func handle(answer func(context.Context, http.ResponseWriter, request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 		defer func() { buffer.Reset(); buffers.Put(buffer) }()
@@ -51,12 +51,12 @@ func handle(answer func(context.Context, http.ResponseWriter, asked)) http.Handl
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), callTime)
 		defer cancel()
-		answer(ctx, w, asked{user, ids, buffer})
+		answer(ctx, w, request{user, ids, buffer})
 	}
 }
 
 // page answers with the counts of subjects and the viewer's states.
-func (s *server) page(ctx context.Context, w http.ResponseWriter, a asked) {
+func (s *server) page(ctx context.Context, w http.ResponseWriter, a request) {
 	user, ids, buffer := a.user, a.ids, a.buffer
 	commands := make([]rueidis.CacheableTTL, len(ids))
 	for i, id := range ids {

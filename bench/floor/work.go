@@ -16,8 +16,8 @@ const (
 	batchTime = 5 * time.Millisecond // for which a batch waits for more likes
 )
 
-// persisting inserts likes, each once, and counts the new ones.
-const persisting = `
+// persistStatement inserts likes, each once, and counts the new ones.
+const persistStatement = `
 WITH new AS (
 	INSERT INTO floor_likes (user_id, biz_id) SELECT * FROM unnest($1::text[], $2::text[])
 	ON CONFLICT DO NOTHING RETURNING biz_id
@@ -73,7 +73,7 @@ func persistAll(ctx context.Context, c *pgx.Conn, deliveries <-chan amqp091.Deli
 				full = true
 			}
 		}
-		if _, err := c.Exec(context.WithoutCancel(ctx), persisting, users, ids); err != nil {
+		if _, err := c.Exec(context.WithoutCancel(ctx), persistStatement, users, ids); err != nil {
 			return fmt.Errorf("persist: %w", err)
 		}
 		if err := last.Ack(true); err != nil {

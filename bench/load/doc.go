@@ -17,7 +17,7 @@
 //   - Wrong replies and failed connections are counted and reported:
 //     TestFaultsAreCounted.
 //   - A Watch receives every response, answers pings, and reports how it ended:
-//     TestAWatchHearsResponses, TestAWatchThatIsRefused.
+//     TestWatchReceivesResponses, TestAWatchThatIsRefused.
 //   - Nothing outlives a call: every test checks for leaks.
 //
 // It imports the standard library, a histogram, and nothing of this module.

@@ -156,6 +156,6 @@ func TestRunningOutOfRequestsIsAnError(t *testing.T) {
 	address, clients, own := serve(t, 1, func(http.ResponseWriter, *http.Request) {})
 	own[0].limit = 1
 	if _, err := load.Open(t.Context(), address, clients, 100, 100*time.Millisecond, rand.New(rand.NewPCG(1, 1))); err == nil {
-		t.Error("nobody has told")
+		t.Error("no error is reported")
 	}
 }

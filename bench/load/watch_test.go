@@ -27,10 +27,10 @@ func speak(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) s
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func hears(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
+func receives(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
 	t.Helper()
 	if _, text, err := conn.Read(ctx); err != nil || string(text) != want {
-		t.Errorf("the server is told %s, %v; want %s", text, err, want)
+		t.Errorf("the server received %s, %v; want %s", text, err, want)
 	}
 }
 
@@ -41,13 +41,13 @@ func says(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) 
 	}
 }
 
-func TestAWatchHearsResponses(t *testing.T) {
+func TestWatchReceivesResponses(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	ask := `{"query":"` + strings.Repeat("#", 200) + `"}`
 	address := speak(t, func(ctx context.Context, conn *websocket.Conn) {
-		hears(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
+		receives(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		says(ctx, t, conn, `{"type":"connection_ack"}`)
-		hears(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
+		receives(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
 		for _, text := range []string{"1", long, strings.Repeat("y", 200)} {
 			says(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
 			reading := conn.CloseRead(ctx) // reads the pong
@@ -79,7 +79,7 @@ func TestAWatchThatIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	address = speak(t, func(ctx context.Context, conn *websocket.Conn) {
-		hears(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
+		receives(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		_ = conn.Close(1013, "too many")
 	})
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {

@@ -133,6 +133,6 @@ func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 	pause, slowest := pulse.over(), slices.Max(took)
 	t.Logf("after %d log outs the other node knew within %v; the machine's own p99 is %v", rounds, slowest, pause)
 	if slowest-pause > bound {
-		t.Errorf("it is over %v", bound)
+		t.Errorf("the delay exceeds %v", bound)
 	}
 }

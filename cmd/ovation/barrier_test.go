@@ -21,8 +21,8 @@ func (s *server) shownToAlice(t *testing.T) reply {
 	return got.Interactive
 }
 
-// aliceDid makes alice like a video, or take the like back.
-func (s *server) aliceDid(t *testing.T, mutation string) (durability string, shows reply) {
+// aliceActs makes alice like a video, or take the like back.
+func (s *server) aliceActs(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {
 		Did struct {
@@ -41,10 +41,10 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
 	s.start(t, "work")
-	if _, got := node.aliceDid(t, "like"); got.Liked == nil {
-		t.Errorf("at first: %+v", got)
+	if _, got := node.aliceActs(t, "like"); got.Liked == nil {
+		t.Errorf("initially: %+v", got)
 	}
-	eventually(t, "answers are LIVE at first", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
+	eventually(t, "replies are LIVE initially", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
 	for round, lose := range []func(){
 		func() { redis.flush(t) },
 		func() { redis.kill(); redis.start(t) },
@@ -67,23 +67,23 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 
 // A like is queued while no worker runs, and Redis loses it. For however long, it is not
 // reported as persisted: the action that takes it back is published, and wins.
-func TestQueuedLikeThatRedisForgotIsTakenBack(t *testing.T) {
+func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
-	if durability, got := node.aliceDid(t, "like"); durability != "QUEUED" || got.Liked == nil {
+	if durability, got := node.aliceActs(t, "like"); durability != "QUEUED" || got.Liked == nil {
 		t.Errorf("the like: %s, %+v", durability, got)
 	}
 	redis.flush(t)
 	eventually(t, "the next epoch begins", func() bool { return s.number(t, watermarks) == 0 })
-	eventually(t, "the node has heard of it", func() bool { return node.shownToAlice(t).Liked == nil })
+	eventually(t, "the node no longer shows the like", func() bool { return node.shownToAlice(t).Liked == nil })
 	if got := node.shownToAlice(t); got.Freshness != "STALE" {
-		t.Errorf("it is forgotten: %+v", got)
+		t.Errorf("the like is lost: %+v", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got == 0 {
 		t.Error("the metric says that nothing is in doubt")
 	}
-	if durability, _ := node.aliceDid(t, "unlike"); durability != "QUEUED" {
+	if durability, _ := node.aliceActs(t, "unlike"); durability != "QUEUED" {
 		t.Errorf("the unlike is %s", durability)
 	}
 	s.start(t, "work")
@@ -92,7 +92,7 @@ func TestQueuedLikeThatRedisForgotIsTakenBack(t *testing.T) {
 		t.Errorf("%d partitions have passed the barrier", passed)
 	}
 	if got := node.shownToAlice(t); got.Liked != nil || got.LikeCount != 0 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got != 0 {
 		t.Errorf("the metric says that something is in doubt since %v", got)

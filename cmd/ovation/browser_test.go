@@ -24,16 +24,16 @@ func TestLongPagesInABrowser(t *testing.T) {
 	stop := func() { s.stop().wants(t, 0) }
 	start := func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) }
 	t.Run("GraphiQL", func(t *testing.T) {
-		inBrowser{script: "graphiql.mjs", url: s.url, tokens: alice}.check(t)
+		browserTest{script: "graphiql.mjs", url: s.url, tokens: alice}.check(t)
 	})
 	t.Run("data page", func(t *testing.T) {
-		inBrowser{script: "data.mjs", url: s.url}.check(t)
+		browserTest{script: "data.mjs", url: s.url}.check(t)
 	})
 	t.Run("own pages", func(t *testing.T) {
-		inBrowser{script: "origins.mjs", url: s.url, tokens: alice, stop: stop, start: start}.check(t)
+		browserTest{script: "origins.mjs", url: s.url, tokens: alice, stop: stop, start: start}.check(t)
 	})
 	t.Run("demo", func(t *testing.T) {
-		inBrowser{script: "demo.mjs", url: s.url, stop: stop, start: start}.check(t)
+		browserTest{script: "demo.mjs", url: s.url, stop: stop, start: start}.check(t)
 	})
 }
 
@@ -47,7 +47,7 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 	for _, user := range []string{"ada", "ben", "cleo"} {
 		tokens = append(tokens, strings.TrimPrefix(as(user)["Authorization"], "Bearer "))
 	}
-	inBrowser{
+	browserTest{
 		script: "demo.mjs", url: s.url, tokens: strings.Join(tokens, " "),
 		stop:  func() { s.stop().wants(t, 0) },
 		start: func() { s = n.startStack(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
@@ -94,7 +94,7 @@ func story(t *testing.T, url, covers string) {
 	t.Helper()
 	clip := filepath.Join(t.TempDir(), "clip.mp4")
 	must(t, os.WriteFile(clip, still(0.6), 0o600))
-	inBrowser{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
+	browserTest{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
 }
 
 // needsBrowser is needs for a test with a browser.
@@ -103,8 +103,8 @@ func needsBrowser(t *testing.T) {
 	needs(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
 }
 
-// inBrowser is a check of web/check and the server it looks at.
-type inBrowser struct {
+// browserTest is a check of web/check and the server it looks at.
+type browserTest struct {
 	script, url string
 	tokens      string // if users need some
 	environ     []string
@@ -112,7 +112,7 @@ type inBrowser struct {
 }
 
 // check runs the script. With go test -artifacts its screenshots are kept.
-func (b inBrowser) check(t *testing.T) {
+func (b browserTest) check(t *testing.T) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "node", filepath.Join("../../web/check", b.script), b.url, t.ArtifactDir())
 	command.Env = append(append(os.Environ(), b.environ...), "OVATION_CHECK_TOKENS="+b.tokens)

@@ -30,7 +30,7 @@ func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction s
 
 // A clear of a like leaves a dislike, and the other way round, also while the
 // present reaction is not known. Whether it changed anything is then null.
-func TestUnlikeLeavesADislikeWhateverIsDown(t *testing.T) {
+func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fails   func(t *testing.T, s *site, redis *ownRedis, to map[string]*proxy, node *server)
@@ -96,7 +96,7 @@ func TestUnlikeLeavesADislikeWhateverIsDown(t *testing.T) {
 					t.Errorf("the reply to %s shows the reaction %q, want %q", step.mutation, reaction, step.leaves)
 				}
 				if c.unknown && changed != nil {
-					t.Errorf("%s says that changed is %v, which is not known", step.mutation, *changed)
+					t.Errorf("%s returned changed: %v, want null", step.mutation, *changed)
 				}
 			}
 			for _, between := range to {

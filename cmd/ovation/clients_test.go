@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// happening is a line of web/check/subscriptions.mjs.
-type happening struct {
+// clientEvent is a line of web/check/subscriptions.mjs.
+type clientEvent struct {
 	Client, Is string
 	LikeCount  int
 	Liked      string
@@ -45,11 +45,11 @@ func TestClientsOfNpm(t *testing.T) {
 	stdout, err := command.StdoutPipe()
 	must(t, err)
 	must(t, command.Start())
-	watchers := &npmClients{t: t, happenings: make(chan happening, 1000), last: map[string]happening{}}
+	watchers := &npmClients{t: t, clientEvents: make(chan clientEvent, 1000), last: map[string]clientEvent{}}
 	go watchers.read(bufio.NewScanner(stdout))
 	t.Cleanup(func() {
 		must(t, stdin.Close())
-		for range watchers.happenings { // until it has ended
+		for range watchers.clientEvents { // until it has ended
 		}
 		must(t, command.Wait())
 	})
@@ -72,7 +72,7 @@ func TestClientsOfNpm(t *testing.T) {
 	}
 	watchers.await(6, "LIKE")
 	if !watchers.looked {
-		t.Error("urql was told nothing")
+		t.Error("urql received no event")
 	}
 	for name, connects := range watchers.connects {
 		if connects < 3 {
@@ -84,21 +84,21 @@ func TestClientsOfNpm(t *testing.T) {
 // npmClients are the four clients of the script that watch, and one that looks
 // once.
 type npmClients struct {
-	t          *testing.T
-	happenings chan happening
-	last       map[string]happening // the last event of each
-	connects   map[string]int
-	looked     bool
+	t            *testing.T
+	clientEvents chan clientEvent
+	last         map[string]clientEvent // the last event of each
+	connects     map[string]int
+	looked       bool
 }
 
 func (c *npmClients) read(lines *bufio.Scanner) {
-	defer close(c.happenings)
+	defer close(c.clientEvents)
 	for lines.Scan() {
-		var h happening
+		var h clientEvent
 		if err := json.Unmarshal(lines.Bytes(), &h); err != nil {
-			h = happening{Client: "the script", Is: "error", Message: lines.Text()}
+			h = clientEvent{Client: "the script", Is: "error", Message: lines.Text()}
 		}
-		c.happenings <- h
+		c.clientEvents <- h
 	}
 }
 
@@ -108,13 +108,13 @@ func (c *npmClients) await(likes int, liked string) {
 	deadline := time.After(2 * time.Minute)
 	for !c.know(likes, liked) {
 		select {
-		case h, more := <-c.happenings:
+		case h, more := <-c.clientEvents:
 			if !more {
 				c.t.Fatal("the script has ended")
 			}
 			c.note(h)
 		case <-deadline:
-			c.t.Fatalf("not all come to know of %d likes: %v", likes, c.last)
+			c.t.Fatalf("not all clients received %d likes: %v", likes, c.last)
 		}
 	}
 }
@@ -132,10 +132,10 @@ func (c *npmClients) know(likes int, liked string) bool {
 	return true
 }
 
-func (c *npmClients) note(h happening) {
+func (c *npmClients) note(h clientEvent) {
 	c.t.Helper()
 	if len(h.Errors) > 0 {
-		c.t.Errorf("%s is told %v", h.Client, h.Errors)
+		c.t.Errorf("%s received the errors %v", h.Client, h.Errors)
 	}
 	switch h.Is {
 	case "connected":

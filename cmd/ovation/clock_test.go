@@ -75,7 +75,7 @@ func (s *server) unready(t *testing.T, says ...string) {
 }
 
 // While Redis is down, only versions tell which of two actions came later.
-func TestUnlikeThroughANodeWhoseClockIsBehindWins(t *testing.T) {
+func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	a, b := s.start(t, "serve"), s.startAt(t, -5*time.Second, "serve")
@@ -95,7 +95,7 @@ func TestUnlikeThroughANodeWhoseClockIsBehindWins(t *testing.T) {
 }
 
 // A clock that is far off is no longer trusted with tokens.
-func TestNodeWhoseClockIsFarOffIsNotReady(t *testing.T) {
+func TestNodeWithALargeClockSkewIsNotReady(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, command := range []string{"serve", "work"} {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Before a collection, garbage may grow to spareGarbage bytes, or to as much as is live
-// if that is more, but never to more than spareRatio times what is live.
+// Before a collection, garbage may grow to minGarbage bytes, or to as much as is live
+// if that is more, but never to more than maxGarbageRatio times what is live.
 const (
-	spareGarbage = 256 << 20
-	spareRatio   = 4
+	minGarbage      = 256 << 20
+	maxGarbageRatio = 4
 )
 
 // longRunning reports whether the arguments name a command that runs until it is stopped.
@@ -28,10 +28,10 @@ func delayCollections(args []string) {
 	if !longRunning(args) || os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(100 * spareRatio)
+	debug.SetGCPercent(100 * maxGarbageRatio)
 	go func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		for now := 100 * spareRatio; ; time.Sleep(time.Second) {
+		for now := 100 * maxGarbageRatio; ; time.Sleep(time.Second) {
 			metrics.Read(live)
 			if next := gcPercent(live[0].Value.Uint64()); next != now {
 				now = next
@@ -45,6 +45,6 @@ func delayCollections(args []string) {
 // debug.SetGCPercent. It changes in steps of a quarter, because setting it stops the
 // world.
 func gcPercent(live uint64) int {
-	percent := 100 * spareGarbage / max(live, 1)
-	return int(min(max(percent/25*25, 100), 100*spareRatio))
+	percent := 100 * minGarbage / max(live, 1)
+	return int(min(max(percent/25*25, 100), 100*maxGarbageRatio))
 }

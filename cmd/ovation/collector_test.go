@@ -9,7 +9,7 @@ func TestGarbageIsBounded(t *testing.T) {
 		if got := gcPercent(live); got != want {
 			t.Errorf("with %d MiB live garbage may reach %d %% of it, want %d", live/mib, got, want)
 		}
-		if garbage := live / 100 * uint64(gcPercent(live)); garbage > max(spareGarbage, live) {
+		if garbage := live / 100 * uint64(gcPercent(live)); garbage > max(minGarbage, live) {
 			t.Errorf("with %d MiB live garbage may take %d MiB", live/mib, garbage/mib)
 		}
 	}

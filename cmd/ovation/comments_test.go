@@ -75,11 +75,11 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 					}
 				}
 				if err := nextOn(t.Context(), conn, &got); err != nil {
-					t.Errorf("%d were not told: %v", len(left), err)
+					t.Errorf("%d comments were not delivered: %v", len(left), err)
 					return
 				}
 				if text := got.CommentsChanged.Comment.Text; got.CommentsChanged.Kind != "ADDED" || !left[text] {
-					t.Errorf("told twice, or of something else: %+v", got.CommentsChanged)
+					t.Errorf("unexpected or repeated event: %+v", got.CommentsChanged)
 				} else {
 					delete(left, text)
 				}

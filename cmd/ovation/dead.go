@@ -35,7 +35,7 @@ func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) 
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])
 	}
-	options := f.options(f.Prefix, quietly)
+	options := f.options(f.Prefix, discardLog)
 	if f.Covers {
 		options = coverOptions(options)
 	}
@@ -264,11 +264,11 @@ func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if c.PostgresURL == "" || c.RedisURL == "" {
 		return nil, nil //nolint:nilnil // it is not needed
 	}
-	database, err := c.openPostgres(p.ctx, quietly, p.now)
+	database, err := c.openPostgres(p.ctx, discardLog, p.now)
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: c.Prefix, Logger: quietly, RedisTimeout: bulkTimeout, Passive: true})
+	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: c.Prefix, Logger: discardLog, RedisTimeout: bulkTimeout, Passive: true})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

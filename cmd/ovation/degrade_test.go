@@ -34,14 +34,14 @@ func isUnavailable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), `"UNAVAILABLE"`)
 }
 
-func TestCommentsAreRefusedAndFollowsGoOnWithoutTheDatabase(t *testing.T) {
+func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	databaseAway(t, patience)
+	databaseUnavailable(t, patience)
 }
 
-// databaseAway checks that, while the database is unavailable, comments are refused within
+// databaseUnavailable checks that, while the database is unavailable, comments are refused within
 // bound or, until the breakers open, within that and the timeout of a transaction.
-func databaseAway(t *testing.T, bound time.Duration) {
+func databaseUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){
 		"refused": func(_ *testing.T, between *proxy) func() {
@@ -107,7 +107,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	}
 
 	back()
-	eventually(t, "comments are possible again", func() bool { _, err := node.says("alice", "again"); return err == nil })
+	eventually(t, "comments are accepted again", func() bool { _, err := node.says("alice", "again"); return err == nil })
 	for i := range round { // what was not acknowledged may have been done
 		_, err := node.says("alice", fmt.Sprint("comment ", i))
 		must(t, err)
@@ -123,7 +123,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
-func TestCommentsAndFollowsGoOnWithoutRedis(t *testing.T) {
+func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	s.start(t, "work")

@@ -59,7 +59,7 @@ var (
 )
 
 // comments adds comments and replies of users, and returns likes of comments. All
-// comments are as new as the start, because the store assigns their times.
+// comments date from the start of the program, because the store assigns their times.
 func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoCommentsID, Forever: true}
 	texts := make([]storage.NewComment, demoComments*2/3)

@@ -90,7 +90,7 @@ func stillSample(hue, x, y float64, plane int) byte {
 	return byte(128 + 60*math.Cos(angle))
 }
 
-// The parameters of the sequence and the picture: the constrained baseline profile.
+// The sequence and picture parameter sets of H.264, for the constrained baseline profile.
 var (
 	stillSequence = stillUnit([]byte{0x67, 66, 0xc0, 30}, func(b *bitWriter) {
 		b.exp(0, 0, 2, 1) // id, size of frame numbers, order as decoded, reference frames

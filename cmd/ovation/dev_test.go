@@ -53,12 +53,12 @@ func TestBannersExamplesWork(t *testing.T) {
 	}
 }
 
-func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	t.Parallel()
 	s := serve(t, emptyData(t), "--metrics-addr=127.0.0.1:0")
 	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
 	if found == nil || found[1] == s.url {
-		t.Fatalf("the banner does not tell of it:\n%s", s.banner)
+		t.Fatalf("the banner does not mention the flag:\n%s", s.banner)
 	}
 	must(t, s.graphQL("alice", `{ viewer { userId } }`, nil))
 	for at, want := range map[string]int{
@@ -136,7 +136,7 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, "5 bytes long", "remove the file")
 }
 
-// A file or link that another user put there would give the secret away.
+// A file or link that another user has created there would reveal the secret.
 func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(part, elsewhere string) error{
@@ -170,7 +170,7 @@ func TestRestartKeepsData(t *testing.T) {
 	}
 	s = serveBinary(t, data)
 	if got := s.likes(t, "1"); got != 1 {
-		t.Errorf("it has %d likes after the restart, want 1", got)
+		t.Errorf("the video has %d likes after the restart, want 1", got)
 	}
 	verified(t, data)
 }
@@ -211,7 +211,7 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	}
 }
 
-func TestKeySetThatIsNotThere(t *testing.T) {
+func TestMissingKeySetIsReported(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope", "--audience=any").
 		wants(t, 1, `--jwks or OVATION_JWKS: there is no file "/nope"`)
 }
@@ -279,7 +279,7 @@ func TestDataFolderThatIsAFile(t *testing.T) {
 		wants(t, 1, "the data folder "+file+" cannot be made", "choose another folder")
 }
 
-func TestDatabaseThatIsNone(t *testing.T) {
+func TestInvalidDatabaseFileIsRejected(t *testing.T) {
 	data := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(data, databaseFile), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
 	for _, command := range []string{"dev", "verify"} {
@@ -328,7 +328,7 @@ func TestDevHeadersNeedAFlagAndALoopbackAddress(t *testing.T) {
 	}
 }
 
-func TestTheBannerTellsOfDevHeaders(t *testing.T) {
+func TestBannerMentionsDevHeaders(t *testing.T) {
 	const ask = `{ viewer { userId } }`
 	var got struct{ Viewer *struct{ UserID string } }
 	for _, flags := range [][]string{nil, {"--addr=0.0.0.0:0", "--demo"}} {
@@ -352,9 +352,9 @@ func TestTheBannerTellsOfDevHeaders(t *testing.T) {
 	}
 }
 
-// TestAReverseProxyImpersonatesNobody runs a reverse proxy in front of ovation dev on the
+// TestReverseProxyCannotImpersonateUsers runs a reverse proxy in front of ovation dev on the
 // same machine. Like many proxies, it rewrites Host.
-func TestAReverseProxyImpersonatesNobody(t *testing.T) {
+func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 	t.Parallel()
 	ask := func(s *server, rewrite func(*httputil.ProxyRequest)) string {
 		t.Helper()

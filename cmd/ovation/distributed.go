@@ -107,7 +107,7 @@ type process struct {
 	listener net.Listener
 	registry *prometheus.Registry
 	database *postgres.Store
-	copied   *redis.Store // the database with the copy in Redis in front of it
+	mirrored *redis.Store // the database with the copy in Redis in front of it
 	queue    *amqp.Queue
 }
 
@@ -138,7 +138,7 @@ func (f servicesFlags) begin(p *program, command string, at address, logs level,
 // close closes the queue, then Redis and the database.
 func (s *process) close() error {
 	_ = s.listener.Close() // already closed if serving has begun
-	return errors.Join(s.queue.Close(), s.copied.Close())
+	return errors.Join(s.queue.Close(), s.mirrored.Close())
 }
 
 // complete returns an error unless all services are configured.
@@ -202,8 +202,8 @@ func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 	return f.dataFlag.lock(name, use)
 }
 
-// bulkTimeout bounds a call of Redis by a command that changes much at once and delays
-// no requests.
+// bulkTimeout bounds each call to Redis in commands that change a lot of data at once. No
+// request waits for these calls.
 const bulkTimeout = 10 * time.Second
 
 // open opens the store. If Redis is configured, writes update it; if not, writes fail
@@ -212,7 +212,7 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 	if f.PostgresURL == "" {
 		return f.dataFlag.open(ctx, create)
 	}
-	log := quietly // failures end the command, which reports them
+	log := discardLog // failures end the command, which reports them
 	database, err := f.openPostgres(ctx, log, time.Now)
 	if err != nil {
 		return nil, err

@@ -253,7 +253,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("never came true: %s", what)
+			t.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }

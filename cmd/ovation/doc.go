@@ -30,23 +30,23 @@
 //     TestKillUnderLoadLosesNothingAcknowledged.
 //   - I4 Read your writes, on every node: TestOwnActionsAreInEveryReply,
 //     TestLikeIsSeenByItsViewerOnEveryNode.
-//   - I6 Degrade: TestLikesArePersistedWhileTheQueueIsAway,
-//     TestCommentsAndFollowsGoOnWithoutRedis,
-//     TestCommentsAreRefusedAndFollowsGoOnWithoutTheDatabase.
+//   - I6 Degrade: TestLikesArePersistedWithoutTheQueue,
+//     TestCommentsAndFollowsContinueWithoutRedis,
+//     TestCommentsFailAndFollowsContinueWithoutTheDatabase.
 //   - A configured service that cannot be used is an error that names it, never a
-//     silent fallback: TestServicesThatCannotBeUsedAreNamed,
+//     silent fallback: TestUnusableServicesAreNamed,
 //     TestEachMissingPartOfTheServicesIsNamed.
 //   - A stopped process finishes the requests in progress, and stops at once at the
-//     second signal: TestStopGoesInStages, TestNodeFinishesWhatIsUnderWay,
+//     second signal: TestStopGoesInStages, TestNodeFinishesRunningRequests,
 //     TestSecondSignalStopsANode. A rolling restart fails no request:
 //     TestRollingRestartLosesNoRequest.
 //   - A data folder has one server at a time: TestDataFolderHasOneServer. A restart
 //     keeps the data: TestRestartKeepsData.
 //   - Development headers require a flag and a loopback address:
-//     TestDevHeadersNeedAFlagAndALoopbackAddress, TestAReverseProxyImpersonatesNobody.
+//     TestDevHeadersNeedAFlagAndALoopbackAddress, TestReverseProxyCannotImpersonateUsers.
 //   - Every flag has a variable and help, and wrong use exits with code 2 and states
 //     the problem: TestEveryFlagHasAVariableAndHelp,
-//     TestWrongUseSaysWhatIsWrongAndWhereItCameFrom.
+//     TestUsageErrorsNameTheCauseAndItsSource.
 //
 // This package may import every other package of this module.
 package main

@@ -7,7 +7,7 @@ import (
 )
 
 // What is written through one node of a site is on the other at once.
-func TestWhatIsWrittenIsOnEveryNode(t *testing.T) {
+func TestWritesAreVisibleOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder := t.TempDir()

@@ -34,11 +34,11 @@ func TestLongExamplesInABrowser(t *testing.T) {
 				token.wants(t, 0)
 				tokens = append(tokens, strings.TrimSpace(token.stdout))
 			}
-			inBrowser{
+			browserTest{
 				script: "examples.mjs", url: e.serve(t, s.url, "run", "dev"), tokens: strings.Join(tokens, " "),
 				environ: []string{"OVATION_CHECK_NAME=" + name + "-dev", "OVATION_CHECK_BRIEFLY=true"},
 			}.check(t)
-			inBrowser{
+			browserTest{
 				script: "examples.mjs", url: e.serve(t, s.url, "run", "preview"), tokens: strings.Join(tokens, " "),
 				environ: []string{"OVATION_CHECK_NAME=" + name},
 				stop:    func() { s.stop().wants(t, 0) },

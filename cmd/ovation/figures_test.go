@@ -20,12 +20,12 @@ func TestFigureLogOutReachesEveryNodeSoon(t *testing.T) { logOutReaches(t, 20, t
 
 func TestFigureLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 1000, 1000, 20*time.Second) }
 
-func TestFigureSubscribersAreCheapAndToldSoon(t *testing.T) {
+func TestFigureSubscribersAreCheapAndNotifiedSoon(t *testing.T) {
 	cheapSubscribers(t, 10_000, 20, 250*time.Millisecond)
 }
 
 func TestFigureCommentsAreRefusedSoonWithoutTheDatabase(t *testing.T) {
-	databaseAway(t, 500*time.Millisecond)
+	databaseUnavailable(t, 500*time.Millisecond)
 }
 
-func TestFigureLikesAreQuickWhileTheQueueIsAway(t *testing.T) { queueAway(t, 500*time.Millisecond) }
+func TestFigureLikesAreQuickWithoutTheQueue(t *testing.T) { queueUnavailable(t, 500*time.Millisecond) }

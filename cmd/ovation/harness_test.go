@@ -26,7 +26,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(crowdVariable); what != "" {
-		os.Exit(beCrowd(what))
+		os.Exit(runCrowd(what))
 	}
 	os.Exit(buildAndTest(m))
 }
@@ -223,7 +223,7 @@ func (s *server) await(tb testing.TB, stdout, stderr *watch) {
 	select {
 	case s.banner = <-stdout.ready:
 	case <-time.After(2 * time.Minute):
-		tb.Fatalf("no banner came:\n%s%s", stdout, stderr)
+		tb.Fatalf("no banner was printed:\n%s%s", stdout, stderr)
 	}
 	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
 }
@@ -314,7 +314,7 @@ func waitFor(t *testing.T, yes func() bool) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			t.Fatal("it did not come to that")
+			t.Fatal("condition not met in time")
 		}
 	}
 }

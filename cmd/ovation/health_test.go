@@ -37,7 +37,7 @@ func TestHealthFailsUnlessTheNodeIsWell(t *testing.T) {
 	call(t, environment("OVATION_HEALTH_LIVE", "true"), "health", node.URL).wants(t, 1, "/healthz answers 302 Found")
 }
 
-func TestHealthSaysWhatIsNoNode(t *testing.T) {
+func TestHealthRejectsInvalidAddresses(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:8080", "ftp://x", "http://", "http://x/graphql"} {
 		call(t, environment(), "health", at).wants(t, exitUsage, "is not where a node can be: write http://host:port")
 	}

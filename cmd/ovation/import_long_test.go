@@ -53,9 +53,9 @@ func (s *site) comments(tb testing.TB) (n int64) {
 	return n
 }
 
-// TestLongKilledImportGoesOn kills an import after it has read so much of a file that some
+// TestLongKilledImportResumes kills an import after it has read so much of a file that some
 // rows must be in the database: a block of a million rows is sorted before it is written.
-func TestLongKilledImportGoesOn(t *testing.T) {
+func TestLongKilledImportResumes(t *testing.T) {
 	t.Parallel()
 	const rows = 1_040_000
 	data, text := t.TempDir(), csvOf(rows)

@@ -114,7 +114,7 @@ func (s *stopping) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestStoppedImportSaysHowToGoOn(t *testing.T) {
+func TestStoppedImportSaysHowToResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdin := &stopping{strings.NewReader(csvOf(1)), cancel}
 	var stdout, stderr bytes.Buffer
@@ -251,7 +251,7 @@ func TestOneImportAtATime(t *testing.T) {
 	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process imports into the data folder")
 }
 
-func TestBadRowsAreToldAndTheRestIsImported(t *testing.T) {
+func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
 	data, file := emptyData(t), filepath.Join(t.TempDir(), "rows.csv")
 	text := csvOf(3) + strings.Repeat("ann,1,read,soon\n", 25) + "bob,1,read,1500000000\n"
 	must(t, os.WriteFile(file, []byte(text), 0o600))

@@ -24,7 +24,7 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("the import was stopped; " + resumes)
 	case mismatch:
-		return fmt.Errorf("import: %w; nothing was imported%s", err, advise(unfit.Suggestions))
+		return fmt.Errorf("import: %w; nothing was imported%s", err, suggestFlags(unfit.Suggestions))
 	case errors.Is(err, fs.ErrNotExist) && r.Rows == 0:
 		return fmt.Errorf("import: there is no file %q", c.File)
 	case err != nil && r.Rows == 0:
@@ -50,16 +50,16 @@ func incomplete(r importer.Result) error {
 			return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
 		}
 	case r.Bad > 0:
-		return &exitError{exitBadRows, errors.New("no row was imported" + advise(r.Remedies))}
+		return &exitError{exitBadRows, errors.New("no row was imported" + suggestFlags(r.Remedies))}
 	case unmapped:
-		return &exitError{exitBadRows, errors.New("all rows were skipped: none of their events is mapped to an action" + advise(r.Remedies))}
+		return &exitError{exitBadRows, errors.New("all rows were skipped: none of their events is mapped to an action" + suggestFlags(r.Remedies))}
 	}
 	return nil
 }
 
-// flagsOf maps the members of a mapping to the flags that set them, each with a
+// flagsByMember maps the members of a mapping to the flags that set them, each with a
 // placeholder for a value that cannot be guessed.
-var flagsOf = map[string][2]string{
+var flagsByMember = map[string][2]string{
 	"biz":       {"--biz", "KIND"},
 	"bizColumn": {"--biz-column", "COLUMN"},
 	"user":      {"--user", "COLUMN"},
@@ -73,12 +73,12 @@ var flagsOf = map[string][2]string{
 	"delimiter": {"--delimiter", "CHARACTER"},
 }
 
-// advise returns the flags that would solve the problem, or "" if there are none.
-func advise(remedies []importer.Suggestion) string {
+// suggestFlags returns the flags that would solve the problem, or "" if there are none.
+func suggestFlags(remedies []importer.Suggestion) string {
 	var flags []string
 	var events []string
 	for _, r := range remedies {
-		flag, known := flagsOf[r.Member]
+		flag, known := flagsByMember[r.Member]
 		switch {
 		case !known:
 		case r.Member == "events":

@@ -58,9 +58,9 @@ const (
 	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
 )
 
-// TestAPersonNeverMeetsTheLimits does at once what a person does who scrolls
+// TestOrdinaryUseStaysWithinTheLimits sends at once the requests of a user who scrolls
 // through 600 subjects and likes each twentieth.
-func TestAPersonNeverMeetsTheLimits(t *testing.T) {
+func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t, t.TempDir())
 	send := func(user, query string, variables any) {
@@ -85,7 +85,7 @@ func TestAPersonNeverMeetsTheLimits(t *testing.T) {
 	}
 }
 
-func TestLimitsThatAreNone(t *testing.T) {
+func TestInvalidLimitsAreRejected(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--trusted-proxies=10.0.0.0/33":         `"10.0.0.0/33" is neither a network nor an address: write for example 10.0.0.0/8`,
 		"--trusted-proxies=10.0.0.0/8,proxy":    `"proxy" is neither a network`,

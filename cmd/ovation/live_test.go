@@ -136,7 +136,7 @@ func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 	return nil
 }
 
-func nobodies(n int) []string { return make([]string, n) }
+func anonymousUsers(n int) []string { return make([]string, n) }
 
 // TestLiveLikesAreSeenOnOtherNodes likes on one node, and checks that subscribers of
 // another node see the likes.
@@ -185,7 +185,7 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	all := watchers(t, b, nobodies(subscribers-20)...)
+	all := watchers(t, b, anonymousUsers(subscribers-20)...)
 	for i := range 20 { // viewers of their own
 		all = append(all, watchers(t, b, fmt.Sprintf("viewer-%d", i))...)
 	}
@@ -230,13 +230,13 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 		last = append(last, one.took[n].Sub(time.Unix(0, acknowledged.Load())))
 	}
 	slices.Sort(last)
-	t.Logf("%d likes in %v, %d subscribers: %d to %d events each; the last came p50 %v, p99 %v, max %v after the last like was acknowledged",
+	t.Logf("%d likes in %v, %d subscribers: %d to %d events each; the last after p50 %v, p99 %v, max %v, from when the last like was acknowledged",
 		total, took, subscribers, least, most, last[len(last)/2], last[len(last)*99/100], last[len(last)-1])
 	if most > int(20*(took+last[len(last)-1]).Seconds())+1 {
-		t.Errorf("somebody is told %d times in %v", most, took)
+		t.Errorf("a subscriber received %d events in %v, more than 20 a second", most, took)
 	}
 	if least < 2 {
-		t.Errorf("somebody is told %d times", least)
+		t.Errorf("a subscriber received only %d events", least)
 	}
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
@@ -275,7 +275,7 @@ func (r *ownRedis) kill() {
 }
 
 // Redis is killed and comes back empty under subscribers and likes.
-func TestLiveCountsOutliveRedis(t *testing.T) {
+func TestLiveCountsContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	liveOverRestarts(t, 4, 1)
 }
@@ -292,7 +292,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	s.start(t, "work")
 	var all []*follower // of a, then of b; the last two of each are viewers
 	for _, node := range []*server{a, b} {
-		all = append(all, watchers(t, node, append(nobodies(20), "viewer-1", "viewer-2")...)...)
+		all = append(all, watchers(t, node, append(anonymousUsers(20), "viewer-1", "viewer-2")...)...)
 	}
 	var watching, liking sync.WaitGroup
 	var total atomic.Int64
@@ -329,7 +329,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 		})
 	}
 	told := func(what string, want bool) {
-		eventually(t, "the subscribers of b are told "+what, func() bool {
+		eventually(t, "the subscribers of b receive "+what, func() bool {
 			for i := range live[len(all)/2 : len(all)-2] {
 				if live[len(all)/2+i].Load() != want {
 					return false
@@ -376,10 +376,10 @@ func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	must(t, alice.until(t.Context(), read))
 	must(t, bob.until(t.Context(), read))
 	if alice.last.LikeCount != 1 || alice.last.Liked == nil {
-		t.Errorf("alice is told %+v", alice.last)
+		t.Errorf("alice received %+v", alice.last)
 	}
 	if bob.last.LikeCount != 0 || bob.last.Liked != nil {
-		t.Errorf("bob is told %+v", bob.last)
+		t.Errorf("bob received %+v", bob.last)
 	}
 	s.start(t, "work")
 	counted := func(e event) bool { return e.LikeCount == 1 && e.ReadCount == 1 }

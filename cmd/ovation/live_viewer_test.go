@@ -14,8 +14,8 @@ import (
 // actorSubjects is how many subjects each actor does something to.
 const actorSubjects = 50
 
-// toldSubject is a subject as an event tells it to a viewer.
-type toldSubject struct {
+// subjectEvent is a subject as an event shows it to a viewer.
+type subjectEvent struct {
 	BizID        string
 	Version      int64
 	Freshness    string
@@ -33,25 +33,25 @@ type own struct {
 }
 
 // own is what the viewer of the event did.
-func (e toldSubject) own() (did own) {
+func (e subjectEvent) own() (did own) {
 	if did.collected = e.Collected != nil; e.Liked != nil {
 		did.reaction = e.Liked.Reaction
 	}
 	return did
 }
 
-// counts reports whether the counts are those of what one user did, and nobody else.
-func (e toldSubject) counts(did own) bool {
+// counts reports whether the counts are those of one user's actions and no others.
+func (e subjectEvent) counts(did own) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
 
-// actor does things to subjects of their own, and is told of everybody's.
+// actor acts on subjects of its own, and watches those of all actors.
 type actor struct {
 	name string
 	from int // the first of their subjects
 	conn *websocket.Conn
 	did  [actorSubjects]own
-	last map[string]toldSubject
+	last map[string]subjectEvent
 	live int // events of their own subjects that were LIVE
 }
 
@@ -82,7 +82,7 @@ func (a *actor) act(through *server, n int, random *rand.Rand) error {
 // hear checks every event, until the events have reported everything that the actors did.
 func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
 	for !isClosed(ended) || !a.knows(actors) {
-		var got struct{ InteractiveChanged toldSubject }
+		var got struct{ InteractiveChanged subjectEvent }
 		if err := nextOn(ctx, a.conn, &got); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -94,12 +94,12 @@ func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}
 		mine := id >= a.from && id < a.from+actorSubjects
 		switch before := a.last[e.BizID]; {
 		case e.Version < before.Version:
-			return fmt.Errorf("%w: %s is told %+v after %+v", errWrongAnswer, a.name, e, before)
+			return fmt.Errorf("%w: %s received %+v after %+v", errWrongAnswer, a.name, e, before)
 		case !mine && e.own() != own{}:
-			return fmt.Errorf("%w: %s is told %+v, and did nothing to it", errWrongAnswer, a.name, e)
+			return fmt.Errorf("%w: %s received %+v without having acted on it", errWrongAnswer, a.name, e)
 		case mine && e.Freshness == "LIVE":
 			if a.live++; !e.counts(e.own()) {
-				return fmt.Errorf("%w: %s is told %+v, and nobody else has done anything to it", errWrongAnswer, a.name, e)
+				return fmt.Errorf("%w: %s received %+v, but no other user has acted on it", errWrongAnswer, a.name, e)
 			}
 		}
 		a.last[e.BizID] = e
@@ -143,7 +143,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 		})
 		must(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
-		actors = append(actors, &actor{name: name, from: i * actorSubjects, conn: conn, last: map[string]toldSubject{}})
+		actors = append(actors, &actor{name: name, from: i * actorSubjects, conn: conn, last: map[string]subjectEvent{}})
 	}
 	ended := make(chan struct{})
 	hearing, ctx := errgroup.WithContext(t.Context())
@@ -158,9 +158,9 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
 	must(t, hearing.Wait())
 	for _, one := range actors {
-		t.Logf("%s was told %d times of their own subjects, LIVE", one.name, one.live)
+		t.Logf("%s received %d LIVE events of their own subjects", one.name, one.live)
 		if one.live <= actorSubjects { // the snapshot
-			t.Errorf("%s was told of no change that is LIVE", one.name)
+			t.Errorf("%s received no LIVE event", one.name)
 		}
 	}
 	s.run(t, "verify").wants(t, 0, "0 differences; ")

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// saying is the comment of a user on a subject. There is one at a time.
-type saying struct {
-	text    string // the request id as well
-	id      string
-	removed bool // a deletion was sent
-	doubted bool // no server has answered whether it is there
+// pendingComment is the comment of a user on a subject. There is one at a time.
+type pendingComment struct {
+	text      string // the request id as well
+	id        string
+	removed   bool // a deletion was sent
+	uncertain bool // no server has answered whether it is there
 }
 
 // comment comments on a subject, comments once more with the same request, or deletes
@@ -20,7 +20,7 @@ type saying struct {
 func (c *clicker) comment(subject int) error {
 	one := c.said[subject]
 	if one == nil {
-		one = &saying{text: fmt.Sprintf("%s-%d", c.name, c.random.Uint64())}
+		one = &pendingComment{text: fmt.Sprintf("%s-%d", c.name, c.random.Uint64())}
 		c.said[subject] = one
 	} else {
 		one.removed = c.random.IntN(3) == 0
@@ -49,17 +49,17 @@ func (c *clicker) comment(subject int) error {
 			failed = fmt.Errorf("%s comments: %w", c.name, err)
 		}
 	}
-	switch one.doubted = answered+missed == 0; {
+	switch one.uncertain = answered+missed == 0; {
 	case missed == len(errs):
 		return fmt.Errorf("%w: %s: the comment %q was lost before it was deleted", errWrongAnswer, c.name, one.text)
-	case one.removed && !one.doubted:
+	case one.removed && !one.uncertain:
 		c.said[subject] = nil
 	}
 	return failed
 }
 
 // send adds the comment or deletes it, and returns its id.
-func (one *saying) send(to *server, user string, subject int) (id string, err error) {
+func (one *pendingComment) send(to *server, user string, subject int) (id string, err error) {
 	mutation := fmt.Sprintf(`addComment(input: {biz: "video", bizId: "%d", text: %q, requestId: %q}) { comment { id } }`, subject, one.text, one.text)
 	if one.removed {
 		mutation = fmt.Sprintf(`deleteComment(input: {id: %q}) { deletedId }`, one.id)
@@ -88,11 +88,11 @@ func checkSaid(t *testing.T, s *server, users []*clicker) {
 			if one == nil {
 				continue
 			}
-			if one.doubted {
+			if one.uncertain {
 				if _, err := one.send(s, c.name, subject); err != nil && (!one.removed || !isNotFound(err)) {
 					t.Fatal(err)
 				}
-				one.doubted = false
+				one.uncertain = false
 			}
 			if one.removed {
 				c.said[subject] = nil

@@ -33,13 +33,13 @@ type clicker struct {
 	known   [loadSubjects]clicked
 	maybe   clicked
 	subject int // of maybe, -1 for none
-	said    [loadSubjects]*saying
+	said    [loadSubjects]*pendingComment
 }
 
 // clicked is what a user did to a subject.
 type clicked struct{ liked, collected, followed bool }
 
-// click does one thing twice at the same time and waits for both answers.
+// click sends one action twice concurrently and waits for both responses.
 func (c *clicker) click() error {
 	subject := c.random.IntN(loadSubjects)
 	next := c.known[subject]
@@ -96,7 +96,7 @@ func (c *clicker) click() error {
 
 var errWrongAnswer = errors.New("wrong answer")
 
-// state is what the API says of a subject.
+// state is a subject in a response of the API.
 type state struct {
 	Freshness string
 	Liked     *struct{ Reaction string }
@@ -178,7 +178,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
+func TestDoubleClicksLeaveTheLastAcknowledgedState(t *testing.T) {
 	data := t.TempDir()
 	// In this process, where the race detector sees it.
 	moderate.doubleClicks(t, data, serve(t, data, "--log-level=error"))

@@ -41,4 +41,4 @@ func TestLongOwnActions(t *testing.T) {
 	ownActions(t, 100_000)
 }
 
-func TestLongLiveCountsOutliveRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }
+func TestLongLiveCountsContinueWithoutRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }

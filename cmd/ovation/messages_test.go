@@ -153,9 +153,9 @@ func messagesOnOtherNodes(t *testing.T, messages int, bound time.Duration) {
 }
 
 // The database becomes unavailable while messages are sent, again and again. Senders
-// repeat requests of unknown outcome. In the end every message was sent once, and each
+// repeat requests of unknown outcome. At the end every message was sent once, and each
 // stream has received it once, in the order of its sender.
-func TestMessagesOutliveOutagesOfTheDatabase(t *testing.T) {
+func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	const users, each, outages = 4, 30, 4
 	s := newSite(t)

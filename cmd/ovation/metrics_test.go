@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestProcessesExposeWhatTheyDo compares the metrics of a node and a worker
+// TestProcessesExposeMetricsOfTheirRole compares the metrics of a node and a worker
 // with the table in docs/operations.md, which says which of them has which.
-func TestProcessesExposeWhatTheyDo(t *testing.T) {
+func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
@@ -22,7 +22,7 @@ func TestProcessesExposeWhatTheyDo(t *testing.T) {
 		}
 	}
 	if len(of) < 30 {
-		t.Fatalf("the manual tells of %d metrics only", len(of))
+		t.Fatalf("the manual documents only %d metrics", len(of))
 	}
 	s := newSite(t)
 	node, worker := s.start(t, "serve"), s.start(t, "work")

@@ -238,13 +238,13 @@ func (p *proxy) set(down bool) {
 	clear(p.open)
 }
 
-func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
+func TestLikesArePersistedWithoutTheQueue(t *testing.T) {
 	t.Parallel()
-	queueAway(t, patience)
+	queueUnavailable(t, patience)
 }
 
-// queueAway bounds how long a like may take once the breaker is open.
-func queueAway(t *testing.T, bound time.Duration) {
+// queueUnavailable bounds how long a like may take once the breaker is open.
+func queueUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
 	s.start(t, "work")
@@ -347,7 +347,7 @@ func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	}
 	const unknown = `"code":"PERSISTED_QUERY_NOT_FOUND"`
 	if err := ask(a, "default", hash); err == nil || !strings.Contains(err.Error(), unknown) {
-		t.Errorf("before it was registered: %v", err)
+		t.Errorf("the query before its registration returned %v", err)
 	}
 	must(t, ask(a, "default", hash+`,"query":`+string(text)))
 	must(t, ask(b, "default", hash))

@@ -26,7 +26,7 @@ func (r *remark) number() int {
 }
 
 // comment adds, edits or deletes a comment.
-func (v *loner) comment(node *server, subject int) error {
+func (v *sequentialViewer) comment(node *server, subject int) error {
 	own := v.remarks[subject]
 	mutation, which, text := "addComment", len(own), fmt.Sprint("step ", v.step)
 	if n := v.random.IntN(3); len(own) == maxRemarks || len(own) > 0 && n > 0 {
@@ -69,7 +69,7 @@ func (v *loner) comment(node *server, subject int) error {
 }
 
 // checkNumber compares a number of comments with the viewer's and those of others.
-func (v *loner) checkNumber(subject, least, got int) error {
+func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	_, most := v.others.heard(subject)
 	if own := len(v.remarks[subject]); got < own+least || got > own+most {
 		return fmt.Errorf("%w: step %d: subject %d has %d comments; the viewer wrote %d, others %d to %d", errWrongAnswer, v.step, subject, got, own, least, most)
@@ -79,7 +79,7 @@ func (v *loner) checkNumber(subject, least, got int) error {
 
 // talk reads comments, among which the viewer's own must be, each once, if they are
 // not beyond the end of the page.
-func (v *loner) talk(node *server, subject int) error {
+func (v *sequentialViewer) talk(node *server, subject int) error {
 	order := []string{"NEWEST", "OLDEST", "TOP"}[v.random.IntN(3)]
 	var got struct {
 		Interactive struct {

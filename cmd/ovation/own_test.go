@@ -21,13 +21,13 @@ const (
 	shownWithRead = shown + ` read { times }`
 )
 
-// deed is what the viewer did to a subject, reads excepted.
-type deed struct {
+// ownState is the viewer's state of a subject, except reads.
+type ownState struct {
 	reaction, folder string
 	following        bool
 }
 
-// reply is what the API says of a subject.
+// reply is a subject in a response of the API.
 type reply struct {
 	BizID     string
 	Version   int64
@@ -43,12 +43,12 @@ type reply struct {
 type counted struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int }
 
 // own is the viewer's part of them.
-func (d deed) own() counted {
+func (d ownState) own() counted {
 	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != ""), count(d.following)}
 }
 
-// done is what a reply says the viewer did.
-func (r reply) done() (d deed) {
+// done returns the viewer's state according to a reply.
+func (r reply) done() (d ownState) {
 	if r.Liked != nil {
 		d.reaction = r.Liked.Reaction
 	}
@@ -59,15 +59,15 @@ func (r reply) done() (d deed) {
 	return d
 }
 
-// loner is a viewer who does one thing after the other, each on the next node, and knows
+// sequentialViewer is a viewer who acts sequentially, each time on the next node, and knows
 // what every reply must contain.
-type loner struct {
+type sequentialViewer struct {
 	nodes   []*server
 	random  *rand.Rand
 	others  *others
 	folders []string
 	step    int
-	known   [allSubjects]deed
+	known   [allSubjects]ownState
 	reads   [allSubjects][]time.Time        // when the viewer's were acknowledged
 	remarks [allSubjects][]remark           // the viewer's comments
 	newest  map[*server]*[allSubjects]int64 // versions
@@ -83,7 +83,7 @@ type witness struct {
 }
 
 // do takes a step.
-func (v *loner) do() error {
+func (v *sequentialViewer) do() error {
 	v.step++
 	node := v.nodes[v.step%len(v.nodes)]
 	switch subject := v.random.IntN(allSubjects); v.random.IntN(12) {
@@ -101,7 +101,7 @@ func (v *loner) do() error {
 }
 
 // see queries some of the subjects.
-func (v *loner) see(node *server, from, to int) error {
+func (v *sequentialViewer) see(node *server, from, to int) error {
 	var query strings.Builder
 	query.WriteString(`{ interactives(subjects: [`)
 	for i := from; i < to; i++ {
@@ -126,15 +126,15 @@ func (v *loner) see(node *server, from, to int) error {
 
 // fields are what is asked of a subject: now and then also how often the viewer
 // has read it.
-func (v *loner) fields() string {
+func (v *sequentialViewer) fields() string {
 	if v.step%4 == 0 {
 		return shownWithRead
 	}
 	return shown
 }
 
-// mutate does something to a subject.
-func (v *loner) mutate(node *server, subject int) error {
+// mutate changes the viewer's state of a subject.
+func (v *sequentialViewer) mutate(node *server, subject int) error {
 	next, folder := v.known[subject], ""
 	var mutation string
 	switch v.random.IntN(12) {
@@ -195,7 +195,7 @@ func (v *loner) mutate(node *server, subject int) error {
 }
 
 // check compares a reply with what must be in it.
-func (v *loner) check(node *server, asked time.Time, subject int, got *reply) error {
+func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got *reply) error {
 	v.replies++
 	if got.Freshness != "LIVE" {
 		v.notLive = append(v.notLive, time.Now())
@@ -243,7 +243,7 @@ func (c counted) atLeast(least counted) bool {
 }
 
 // rises checks that no version counts fewer actions of others than an earlier version.
-func (v *loner) rises(t *testing.T) {
+func (v *sequentialViewer) rises(t *testing.T) {
 	t.Helper()
 	for subject, at := range v.at {
 		var before witness
@@ -261,10 +261,10 @@ func (v *loner) rises(t *testing.T) {
 	}
 }
 
-// newLoner has some folders already.
-func newLoner(t *testing.T, seed uint64, nodes ...*server) *loner {
+// newSequentialViewer has some folders already.
+func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentialViewer {
 	t.Helper()
-	v := &loner{nodes: nodes, random: rand.New(rand.NewPCG(seed, 1)), others: &others{}, newest: map[*server]*[allSubjects]int64{}}
+	v := &sequentialViewer{nodes: nodes, random: rand.New(rand.NewPCG(seed, 1)), others: &others{}, newest: map[*server]*[allSubjects]int64{}}
 	for _, node := range nodes {
 		v.newest[node] = &[allSubjects]int64{}
 	}
@@ -298,7 +298,7 @@ func ownActions(t *testing.T, n int) {
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	first, second := s.start(t, "work"), s.start(t, "work")
-	v := newLoner(t, seed, a, b)
+	v := newSequentialViewer(t, seed, a, b)
 
 	var crowd sync.WaitGroup
 	over := make(chan struct{})
@@ -352,7 +352,7 @@ func ownActions(t *testing.T, n int) {
 }
 
 // all reports whether a node shows everything to everyone.
-func (v *loner) all(t *testing.T, node *server) bool {
+func (v *sequentialViewer) all(t *testing.T, node *server) bool {
 	t.Helper()
 	for subject := range allSubjects {
 		var got struct {

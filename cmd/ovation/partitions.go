@@ -20,7 +20,7 @@ type partitionsCommand struct {
 	Count int `arg:"" help:"The new number of partitions, 1 to 256." type:"partitions"`
 }
 
-// Help stands between the command's summary and its flags.
+// Help returns the text that is printed between the command's summary and its flags.
 func (*partitionsCommand) Help() string {
 	return `It may run while nodes and workers do. It closes the queue to them, persists what is queued and opens the queue to processes with the new number. Nodes then persist straight to Postgres until they are restarted: restart the workers with the new OVATION_PARTITIONS, then the nodes, one after the other. Dead letters stay.
 

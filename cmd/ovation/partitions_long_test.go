@@ -68,16 +68,16 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions already", to))
 }
 
-// fan likes one video after the other through the balancer, and reads the same film after
+// liker likes one video after the other through the balancer, and reads the same film after
 // each. Requests that are UNAVAILABLE are sent again: a like still counts once, but a read
 // may count again.
-type fan struct {
+type liker struct {
 	name           string
 	likes          int
 	reads, unknown int64
 }
 
-func (f *fan) act(through *server) error {
+func (f *liker) act(through *server) error {
 	like := fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: "%d"}) { durability } }`, f.likes)
 	for {
 		err := through.graphQL(f.name, like, nil)
@@ -102,15 +102,15 @@ func (f *fan) act(through *server) error {
 }
 
 // cheer has fans act until the function returns.
-func cheer(t *testing.T, through *server, during func()) []*fan {
+func cheer(t *testing.T, through *server, during func()) []*liker {
 	t.Helper()
 	var all sync.WaitGroup
 	defer all.Wait()
 	done := make(chan struct{})
 	defer close(done)
-	fans := make([]*fan, 24)
+	fans := make([]*liker, 24)
 	for i := range fans {
-		f := &fan{name: fmt.Sprintf("fan-%d", i)}
+		f := &liker{name: fmt.Sprintf("fan-%d", i)}
 		fans[i] = f
 		all.Go(func() {
 			for !isClosed(done) {
@@ -136,23 +136,23 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	})
 	var likes int
 	var reads, unknown int64
-	for _, fan := range fans {
-		likes, reads, unknown = likes+fan.likes, reads+fan.reads, unknown+fan.unknown
+	for _, liker := range fans {
+		likes, reads, unknown = likes+liker.likes, reads+liker.reads, unknown+liker.unknown
 	}
-	t.Logf("%d likes, %d reads, %d reads of which it is not known", likes, reads, unknown)
+	t.Logf("%d likes, %d reads, %d reads with an unknown result", likes, reads, unknown)
 	eventually(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
 	eventually(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
 	if n := f.site.likes(t); n > likes+len(fans) { // each may have one under way
 		t.Errorf("%d likes are stored of %d", n, likes)
 	}
 	if n := f.site.reads(t, "film"); n > reads+unknown {
-		t.Errorf("%d reads are stored of %d, and %d of which it is not known", n, reads, unknown)
+		t.Errorf("%d reads are stored of %d, and %d with an unknown result", n, reads, unknown)
 	}
 	stored := f.site.stored(t)
-	for _, fan := range fans {
-		for i := range fan.likes {
-			if !stored[fan.name][strconv.Itoa(i)].liked {
-				t.Errorf("like %d of %s was acknowledged and is not stored", i, fan.name)
+	for _, liker := range fans {
+		for i := range liker.likes {
+			if !stored[liker.name][strconv.Itoa(i)].liked {
+				t.Errorf("like %d of %s was acknowledged and is not stored", i, liker.name)
 			}
 		}
 	}

@@ -2,10 +2,10 @@ package main
 
 import "testing"
 
-func TestDeadLettersOutliveAChangeOfPartitions(t *testing.T) {
+func TestDeadLettersSurviveAChangeOfPartitions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.putAside(t, "nobody knows why", "one", "two")
+	s.deadLetter(t, "nobody knows why", "one", "two")
 	s.run(t, "partitions", "6").wants(t, 0, "There are 6 partitions now")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two")
 	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "the queues do not have 4 partitions: use 6")
@@ -16,7 +16,7 @@ func TestDeadLettersOutliveAChangeOfPartitions(t *testing.T) {
 	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
 }
 
-func TestPartitionsSaysWhatIsMissing(t *testing.T) {
+func TestPartitionsNamesMissingVariables(t *testing.T) {
 	t.Parallel()
 	call(t, environment(), "partitions", "8").wants(t, exitUsage, "ovation partitions needs Postgres, Redis and RabbitMQ")
 	call(t, environment(), "partitions", "0").wants(t, exitUsage, `"0" is not a number from 1 to 256`)

@@ -43,7 +43,7 @@ func feelDisk(t *testing.T) *pulse {
 	})
 }
 
-// often does something time and again, and notes how long it takes.
+// often repeats an operation and records how long each one takes.
 func often(t *testing.T, every time.Duration, do func()) *pulse {
 	t.Helper()
 	p := &pulse{}

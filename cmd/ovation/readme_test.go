@@ -23,7 +23,7 @@ var operationsAndResponse = regexp.MustCompile("(?s)```graphql\n(.*?)```\n(?:\n`
 
 // The README's operations give the responses that it shows, in their order, against
 // fresh demo data, except for times and ids.
-func TestTheREADMEShowsWhatTheServerAnswers(t *testing.T) {
+func TestREADMEShowsTheServersResponses(t *testing.T) {
 	t.Setenv("PATH", "") // pictures are faster than ffmpeg
 	text, err := os.ReadFile("../../README.md")
 	must(t, err)
@@ -129,7 +129,7 @@ func (s *asked) firstEvent(t *testing.T, query string) string {
 			return event
 		}
 	}
-	t.Fatalf("no event came: %v", lines.Err())
+	t.Fatalf("no event was received: %v", lines.Err())
 	return ""
 }
 

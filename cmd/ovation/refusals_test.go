@@ -55,7 +55,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 }
 
 // ovation serve refuses the variables that are for ovation dev alone.
-func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
+func TestServeRejectsOptionsOfDev(t *testing.T) {
 	for name, values := range map[string][2]string{"OVATION_DEV_HEADERS": {"true", "0"}, "OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
 		set := func(value string) func(string) string {
 			pairs := []string{name, value}
@@ -72,7 +72,7 @@ func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
 	}
 }
 
-func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
+func TestUnusableServicesAreNamed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	const password = "surely-not-this"
@@ -195,7 +195,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	found := s.run(t, "verify")
 	found.wants(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
 	s.run(t, "verify", "--repair").wants(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
-	eventually(t, "what was dropped is filled anew, and right", func() bool {
+	eventually(t, "the dropped entries are filled again correctly", func() bool {
 		must(t, node.graphQL("alice", seeMovie, &seen))
 		return strings.Contains(s.run(t, "verify").stdout, "0 differences in Redis; ")
 	})
@@ -211,10 +211,10 @@ func messageOf(id string) storage.Message {
 	}}}
 }
 
-// putAside dead-letters messages with one like each, for the given reason.
-func (s *site) putAside(t *testing.T, reason string, ids ...string) {
+// deadLetter dead-letters messages with one like each, for the given reason.
+func (s *site) deadLetter(t *testing.T, reason string, ids ...string) {
 	t.Helper()
-	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: quietly})
+	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: discardLog})
 	must(t, err)
 	defer queue.Close()
 	deliveries, err := queue.Consume(t.Context())
@@ -226,13 +226,13 @@ func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 	}
 }
 
-func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
+func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.run(t, "dead", "list").wants(t, exitFailed, "the broker has no queue "+s.prefix+".dead")
-	s.putAside(t, "the disk burns") // nothing yet
+	s.deadLetter(t, "the disk burns") // nothing yet
 	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
-	s.putAside(t, "the disk burns", "one", "two", "three")
+	s.deadLetter(t, "the disk burns", "one", "two", "three")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
 	s.run(t, "dead", "list", "--limit=2").wants(t, 0, "one", "two", "There are more")
 	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant "default", user "alice", video "movie": like`)
@@ -243,7 +243,7 @@ func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	alone.variables = maps.Clone(s.variables)
 	delete(alone.variables, "OVATION_REDIS_URL")
 	alone.run(t, "dead", "drop", "three").wants(t, 0, "1 message dropped", "with OVATION_POSTGRES_URL and OVATION_REDIS_URL set")
-	s.putAside(t, "the disk burns", "three")
+	s.deadLetter(t, "the disk burns", "three")
 	s.run(t, "dead", "drop", "two").wants(t, 0, "1 message dropped")
 	s.run(t, "dead", "show", "two").wants(t, exitFailed, "there is no dead letter two")
 
@@ -257,7 +257,7 @@ func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	s.withQueues(t, func(channel *amqp091.Channel) error { // which the worker cannot decode
 		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
 	})
-	eventually(t, "it is put aside", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
+	eventually(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
 	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
 	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and stay")
 	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
@@ -289,13 +289,13 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: quietly}), consumer, func() error { return nil })
+		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: discardLog}), consumer, func() error { return nil })
 	})
-	eventually(t, "the queue is there again after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
+	eventually(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
 	stop()
 	running.Wait()
 	if n := strings.Count(said.String(), "has lost the queue"); n != 2 {
-		t.Errorf("%d lines tell of two losses:\n%s", n, said)
+		t.Errorf("%d log lines for two losses:\n%s", n, said)
 	}
 }
 

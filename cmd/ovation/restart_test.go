@@ -10,7 +10,7 @@ import (
 
 // What was written is there after a restart: a comment, a message, a video with its file
 // and its cover, and accounts with their sessions.
-func TestWhatIsWrittenOutlivesARestart(t *testing.T) {
+func TestWritesSurviveARestart(t *testing.T) {
 	t.Setenv("PATH", fakeFFmpeg(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	s := serve(t, dir)
@@ -29,10 +29,10 @@ func TestWhatIsWrittenOutlivesARestart(t *testing.T) {
 	s.stop().wants(t, 0)
 
 	s = serve(t, dir, "--max-upload=1")
-	s.stillSaid(t, comment)
-	s.stillSent(t, message)
-	s.stillPublished(t, video)
-	s.stillRegistered(t, account, revoked)
+	s.keepsComment(t, comment)
+	s.keepsMessage(t, message)
+	s.keepsVideo(t, video)
+	s.keepsAccount(t, account, revoked)
 	s.stop().wants(t, 0)
 	verified(t, dir)
 
@@ -48,8 +48,8 @@ func TestWhatIsWrittenOutlivesARestart(t *testing.T) {
 	}
 }
 
-// stillSaid checks the movie's only comment, which was alice's first.
-func (s *server) stillSaid(t *testing.T, first comment) {
+// keepsComment checks the movie's only comment, which was alice's first.
+func (s *server) keepsComment(t *testing.T, first comment) {
 	t.Helper()
 	again, err := s.says("alice", "first")
 	must(t, err)
@@ -61,8 +61,8 @@ func (s *server) stillSaid(t *testing.T, first comment) {
 	}
 }
 
-// stillSent checks the only message, alice's to bob.
-func (s *server) stillSent(t *testing.T, first string) {
+// keepsMessage checks the only message, alice's to bob.
+func (s *server) keepsMessage(t *testing.T, first string) {
 	t.Helper()
 	again, err := s.sends("alice", "bob", "hello")
 	must(t, err)
@@ -73,8 +73,8 @@ func (s *server) stillSent(t *testing.T, first string) {
 	}
 }
 
-// stillPublished checks the only video, which is alice's, and that it can be deleted.
-func (s *server) stillPublished(t *testing.T, first film) {
+// keepsVideo checks the only video, which is alice's, and that it can be deleted.
+func (s *server) keepsVideo(t *testing.T, first film) {
 	t.Helper()
 	got := s.feed(t)
 	if len(got) != 1 || got[0].VideoID != first.VideoID || got[0].Author.UserID != "alice" {
@@ -95,12 +95,12 @@ func (s *server) stillPublished(t *testing.T, first film) {
 	}
 }
 
-// stillRegistered checks that the account of Alice is there and its token is accepted,
+// keepsAccount checks that the account of Alice is there and its token is accepted,
 // unlike the one that was revoked.
-func (s *server) stillRegistered(t *testing.T, account, revoked loggedIn) {
+func (s *server) keepsAccount(t *testing.T, account, revoked loggedIn) {
 	t.Helper()
 	if got := s.viewer(t, account.Token); got != account.User.UserID {
-		t.Errorf("the token is of %q, it was of %q", got, account.User.UserID)
+		t.Errorf("the token is of %q, want %q", got, account.User.UserID)
 	}
 	if s.accepts(revoked.Token) {
 		t.Error("a revoked token is accepted after a restart")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestSchemaIsToldInWhole(t *testing.T) {
+func TestSchemaIsPrintedInFull(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("../../schema.graphqls")
 	must(t, err)
@@ -24,7 +24,7 @@ func TestSchemaIsToldInWhole(t *testing.T) {
 		must(t, errors.Join(err, response.Body.Close()))
 		if response.StatusCode != status || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") ||
 			(string(body) == string(want)) != (status == http.StatusOK) {
-			t.Errorf("with %s it is answered with %s, %d bytes", flag, response.Status, len(body))
+			t.Errorf("with %s the response is %s, %d bytes", flag, response.Status, len(body))
 		}
 	}
 }

@@ -65,12 +65,12 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer func() { err = errors.Join(err, behind.close()) }()
 	log, registry, listener := behind.log, behind.registry, behind.listener
 
-	registry.MustRegister(behind.copied.PendingStates())
+	registry.MustRegister(behind.mirrored.PendingStates())
 	metrics := worker.NewMetrics(registry, worker.Records)
-	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
+	queue := worker.NewFallback(behind.queue, behind.mirrored, worker.FallbackOptions{Logger: log, Metrics: metrics})
 	defer queue.Close()
-	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{
-		Linger: linger, Now: behind.copied.Now, Logger: log, Metrics: metrics,
+	recorder := worker.NewRecorder(queue, behind.mirrored, worker.RecorderOptions{
+		Linger: linger, Now: behind.mirrored.Now, Logger: log, Metrics: metrics,
 	})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)
@@ -79,33 +79,33 @@ func (c *serveCommand) Run(p *program) (err error) {
 			err = errors.Join(err, fmt.Errorf("finish the actions on their way: %w", flushed))
 		}
 	}()
-	store := metered.New(behind.copied, registry)
-	hub := live.New(behind.copied, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
+	store := metered.New(behind.mirrored, registry)
+	hub := live.New(behind.mirrored, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	defer hub.Close()
-	behind.copied.OnChange(hub.Changed, hub.ChangedAll, hub.Rewound)
-	news, stopNews := startEventHub(p.ctx, behind.copied, redis.Comments, live.New(live.CommentVersions(behind.copied), live.Options{Logger: log}))
-	defer stopNews()
-	comments := worker.NewComments(store, worker.CommentsOptions{Changed: news.changed, Logger: log, Metrics: metrics})
+	behind.mirrored.OnChange(hub.Changed, hub.ChangedAll, hub.Rewound)
+	commentHub, stopCommentHub := startEventHub(p.ctx, behind.mirrored, redis.Comments, live.New(live.CommentVersions(behind.mirrored), live.Options{Logger: log}))
+	defer stopCommentHub()
+	comments := worker.NewComments(store, worker.CommentsOptions{Changed: commentHub.changed, Logger: log, Metrics: metrics})
 	defer func() { err = errors.Join(err, drain(p.ctx, comments.Close)) }()
-	mail, stopMail := startEventHub(p.ctx, behind.copied, redis.Messages, live.New(live.MessageVersions(behind.copied), mailOptions(log)))
-	defer stopMail()
-	messages := worker.NewMessages(store, worker.MessagesOptions{Changed: mail.changed, Logger: log, Metrics: metrics})
+	messageHub, stopMessageHub := startEventHub(p.ctx, behind.mirrored, redis.Messages, live.New(live.MessageVersions(behind.mirrored), messageHubOptions(log)))
+	defer stopMessageHub()
+	messages := worker.NewMessages(store, worker.MessagesOptions{Changed: messageHub.changed, Logger: log, Metrics: metrics})
 	defer func() { err = errors.Join(err, drain(p.ctx, messages.Close)) }()
 	authors := worker.NewAuthors(store, log)
 	defer func() { err = errors.Join(err, drain(p.ctx, authors.Close)) }()
 	cfg := resolvers.Config{
-		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, CachedAuthors: behind.copied.CachedAuthors,
-		Live: hub, CommentNews: news.hub, MessageNews: mail.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
-		Folders: worker.NewFolders(store, behind.copied.Now),
-		Now:     behind.copied.Now, Documents: behind.copied,
+		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, CachedAuthors: behind.mirrored.CachedAuthors,
+		Live: hub, CommentNews: commentHub.hub, MessageNews: messageHub.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
+		Folders: worker.NewFolders(store, behind.mirrored.Now),
+		Now:     behind.mirrored.Now, Documents: behind.mirrored,
 		Ready: func(ctx context.Context) error {
-			if err := c.tooFar(behind.copied.ClockSkew()); err != nil {
+			if err := c.tooFar(behind.mirrored.ClockSkew()); err != nil {
 				return err
 			}
 			switch {
 			case p.ctx.Err() != nil:
 				return errStopping
-			case behind.queue.Up(), behind.copied.Ping(ctx) == nil:
+			case behind.queue.Up(), behind.mirrored.Ping(ctx) == nil:
 				return nil // some mutations or queries still work
 			}
 			return errors.New("neither Redis nor Postgres nor RabbitMQ answers")
@@ -197,5 +197,5 @@ func closeWhenStopping(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// quietly is a logger that discards everything.
-var quietly = slog.New(slog.DiscardHandler)
+// discardLog is a logger that discards everything.
+var discardLog = slog.New(slog.DiscardHandler)

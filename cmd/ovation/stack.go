@@ -84,7 +84,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		<-ctx.Done()
 		s.stopNodes() // the address stays until they have finished
 	})
-	err = serveHTTP(serving, listener, uploadsOutlive(s.withoutMetrics(balancer)), nil, nil, log)
+	err = serveHTTP(serving, listener, exemptUploads(s.withoutMetrics(balancer)), nil, nil, log)
 	end(nil) // in case serving has failed by itself
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -119,12 +119,12 @@ func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store) (e
 		return err
 	}
 	var covers worker.Publisher
-	queue, unavailable := c.openCovers(ctx, quietly)
+	queue, unavailable := c.openCovers(ctx, discardLog)
 	if unavailable == nil {
 		covers = queue
 		defer func() { err = errors.Join(err, queue.Close()) }()
 	}
-	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: folder}}.openVideos(ctx, store, covers, quietly, newRegistry())
+	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: folder}}.openVideos(ctx, store, covers, discardLog, newRegistry())
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type childProcess struct {
 	url       string // where it listens
 	command   *exec.Cmd
 	announced chan string // receives its URL
-	asked     atomic.Bool // to stop
+	stopping  atomic.Bool // it was asked to stop
 	ended     chan struct{}
 	err       error // why it failed; read it after ended
 }
@@ -81,7 +81,7 @@ func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	_, _ = io.Copy(log, io.MultiReader(strings.NewReader(line), lines))
 	err := errors.Join(p.command.Wait(), log.Close())
 	switch {
-	case !p.asked.Load():
+	case !p.stopping.Load():
 		s.end(fmt.Errorf("%s has ended by itself: %v; %s", p.name, p.command.ProcessState, p.logTail()))
 	case err != nil && !terminated(p.command.ProcessState):
 		p.err = fmt.Errorf("%s did not stop well: %w; %s", p.name, err, p.logTail())
@@ -177,7 +177,7 @@ func stop(parts []*childProcess) {
 	patient, unhook := signal.NotifyContext(patient, os.Interrupt, syscall.SIGTERM)
 	defer unhook()
 	for _, p := range parts {
-		if !p.asked.Swap(true) {
+		if !p.stopping.Swap(true) {
 			_ = p.command.Process.Signal(syscall.SIGTERM) // unless it has ended
 		}
 	}

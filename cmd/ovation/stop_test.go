@@ -63,7 +63,7 @@ func (l *slowLike) finish(t *testing.T) {
 	}
 }
 
-// refuses waits until the server accepts no more.
+// refuses waits until the server rejects new connections.
 func (s *server) refuses(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -73,10 +73,10 @@ func (s *server) refuses(t *testing.T) {
 		}
 		must(t, connection.Close())
 	}
-	t.Fatal("the server goes on accepting")
+	t.Fatal("the server still accepts connections")
 }
 
-func TestStopFinishesWhatIsUnderWay(t *testing.T) {
+func TestStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	s := serveBinary(t, data)
@@ -115,9 +115,9 @@ func (s *server) wasKilled(t *testing.T) {
 	}
 }
 
-// TestNodeFinishesWhatIsUnderWay stops a node with a mutation half sent and a
+// TestNodeFinishesRunningRequests stops a node with a mutation half sent and a
 // connection that idles.
-func TestNodeFinishesWhatIsUnderWay(t *testing.T) {
+func TestNodeFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")

@@ -52,7 +52,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 				after := crowd.await(t, i+2).since(began)
 				worst = told{max(worst[0], after[0]), max(worst[1], after[1]), max(worst[2], after[2])}
 			}
-			t.Logf("%d subscribers were told of each of %d likes after: p50 %v, p99 %v, the last %v", n, likes, time.Duration(worst[0]), time.Duration(worst[1]), time.Duration(worst[2]))
+			t.Logf("%d subscribers received each of %d likes after: p50 %v, p99 %v, the last %v", n, likes, time.Duration(worst[0]), time.Duration(worst[1]), time.Duration(worst[2]))
 			if time.Duration(worst[1])-pulse.over() > bound {
 				t.Errorf("p99 is over %v", bound)
 			}
@@ -96,7 +96,7 @@ type crowd struct {
 	known map[int]told
 }
 
-// told is when half of a crowd, 99 % of it and all of it had received something, in
+// told is when half of a crowd, 99 % of it and all of it had received an event, in
 // nanoseconds since 1970 or since another time.
 type told [3]int64
 
@@ -154,9 +154,9 @@ func (c *crowd) await(tb testing.TB, likes int) told {
 // there are, and who.
 const crowdVariable = "OVATION_TEST_CROWD"
 
-// beCrowd subscribes many times. For each number of likes, it prints when the subscribers
+// runCrowd subscribes many times. For each number of likes, it prints when the subscribers
 // have received it. It ends with its input.
-func beCrowd(what string) int {
+func runCrowd(what string) int {
 	var addr, who string
 	var n int
 	if _, err := fmt.Sscan(what, &addr, &n, &who); err != nil {
@@ -176,7 +176,7 @@ func beCrowd(what string) int {
 		if err != nil {
 			panic(err)
 		}
-		go tellLikes(watch, known)
+		go reportLikes(watch, known)
 	}
 	when := map[int64][]int64{}
 	for one := range known {
@@ -193,8 +193,8 @@ func beCrowd(what string) int {
 const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount liked{reaction} collected{id} likeCount}}",` +
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 
-// tellLikes passes on how many likes one of the crowd comes to know of.
-func tellLikes(watch *benchload.Watch, known chan<- [2]int64) {
+// reportLikes sends the number of likes in each event of one subscriber to known.
+func reportLikes(watch *benchload.Watch, known chan<- [2]int64) {
 	for {
 		text, err := watch.Next()
 		if err != nil {

@@ -25,7 +25,7 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	s := newSite(t)
 	importRows := []string{"import", "--biz=video", "--time-unit=s", rowsOf(t)}
 	withoutRedis := s.getenv("OVATION_REDIS_URL", "")
-	database, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"], Logger: quietly})
+	database, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"], Logger: discardLog})
 	must(t, err)
 	defer database.Close()
 	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("before")}, nil)

@@ -68,7 +68,7 @@ func TestVersionIsThatOfTheChangelog(t *testing.T) {
 	}
 }
 
-func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
+func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile("empty.json", nil, 0o600))
 	must(t, os.WriteFile("wrong.json", []byte(`{"biz": "Video"}`), 0o600))

@@ -31,11 +31,11 @@ type videoFlags struct {
 	MaxUpload int `default:"512" help:"Largest video that may be uploaded, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
 }
 
-const blameBlobs = "--blob-url or OVATION_BLOB_URL"
+const blobFlagNames = "--blob-url or OVATION_BLOB_URL"
 
 func (f blobFlag) openBlobs(ctx context.Context, store storage.Store) (*media.Blobs, error) {
 	blobs, err := media.OpenBlobs(ctx, f.BlobURL, store)
-	return blobs, withFlag(blameBlobs, err)
+	return blobs, withFlag(blobFlagNames, err)
 }
 
 // videoSite holds the components of a site that publishes videos. The zero value is for
@@ -179,8 +179,8 @@ func (c *workCommand) startVideos(p *program, behind *process, store storage.Sto
 	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
 }
 
-// uploadsOutlive exempts uploads and downloads of files from the timeouts of the server.
-func uploadsOutlive(next http.Handler) http.Handler {
+// exemptUploads exempts uploads and downloads of files from the timeouts of the server.
+func exemptUploads(next http.Handler) http.Handler {
 	steady := media.WithMinRate(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, storage.MediaPath) || douyin.IsUpload(r) {

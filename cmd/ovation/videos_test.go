@@ -167,7 +167,7 @@ func hangingFFmpeg(tb testing.TB) (folder string, runs func() bool) {
 
 // A worker that is killed while ffmpeg runs takes it along, and another one makes the
 // cover.
-func TestCoverOutlivesAKilledWorker(t *testing.T) {
+func TestCoverIsMadeAfterAKilledWorker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder := t.TempDir()

@@ -19,15 +19,15 @@ import (
 // backends are the components behind the API: the store, the queue and a worker between
 // them.
 type backends struct {
-	store    storage.Store
-	recorder *worker.Recorder
-	folders  *worker.Folders
-	comments *worker.Comments
-	authors  *worker.Authors
-	messages *worker.Messages
-	live     *live.Hub
-	news     *live.Hub // of comments
-	mail     *live.Hub // of messages
+	store      storage.Store
+	recorder   *worker.Recorder
+	folders    *worker.Folders
+	comments   *worker.Comments
+	authors    *worker.Authors
+	messages   *worker.Messages
+	live       *live.Hub
+	commentHub *live.Hub // of comments
+	messageHub *live.Hub // of messages
 
 	worker     *worker.Worker
 	queue      *local.Queue
@@ -40,8 +40,8 @@ type backends struct {
 // queue run in this process. It takes ownership of the store; stop closes it.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
-	news := live.New(live.CommentVersions(store), live.Options{Logger: log})
-	mail := live.New(live.MessageVersions(store), mailOptions(log))
+	commentHub := live.New(live.CommentVersions(store), live.Options{Logger: log})
+	messageHub := live.New(live.MessageVersions(store), messageHubOptions(log))
 	store = live.Notifying(metered.New(store, registry), hub.Changed, hub.ChangedAll)
 	metrics := worker.NewMetrics(registry, worker.Records|worker.Works)
 	queue := local.NewQueue(local.Options{})
@@ -56,12 +56,12 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		store:      store,
 		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
 		folders:    worker.NewFolders(store, time.Now),
-		comments:   worker.NewComments(store, worker.CommentsOptions{Changed: news.Changed, Logger: log, Metrics: metrics}),
+		comments:   worker.NewComments(store, worker.CommentsOptions{Changed: commentHub.Changed, Logger: log, Metrics: metrics}),
 		authors:    worker.NewAuthors(store, log),
-		messages:   worker.NewMessages(store, worker.MessagesOptions{Changed: mail.Changed, Logger: log, Metrics: metrics}),
+		messages:   worker.NewMessages(store, worker.MessagesOptions{Changed: messageHub.Changed, Logger: log, Metrics: metrics}),
 		live:       hub,
-		news:       news,
-		mail:       mail,
+		commentHub: commentHub,
+		messageHub: messageHub,
 		worker:     w,
 		queue:      queue,
 		stopWorker: stop,
@@ -74,9 +74,9 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	return b
 }
 
-// mailOptions returns the options of a hub of messages. Unlike new counts, a new message
+// messageHubOptions returns the options of a hub of messages. Unlike new counts, a new message
 // does not replace earlier ones, and a user receives few: they are delayed for less time.
-func mailOptions(log *slog.Logger) live.Options {
+func messageHubOptions(log *slog.Logger) live.Options {
 	return live.Options{Gap: 10 * time.Millisecond, Logger: log}
 }
 
@@ -103,7 +103,7 @@ func (b *backends) stop(ctx context.Context) error {
 	b.stopWorker()
 	<-b.stopped
 	b.live.Close()
-	b.news.Close()
-	b.mail.Close()
+	b.commentHub.Close()
+	b.messageHub.Close()
 	return errors.Join(flushed, b.failed, b.queue.Close(), b.store.Close())
 }

@@ -68,13 +68,13 @@ func (c *workCommand) Run(p *program) (err error) {
 		persister = &rateLimited{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
 		options.MaxActions = min(5000, c.MaxActionsPerSecond)
 	}
-	working := worker.New(consumer, persister, behind.copied, options)
+	working := worker.New(consumer, persister, behind.mirrored, options)
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { resolvers.Probe(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		err := cmp.Or(c.tooFar(behind.copied.ClockSkew()), behind.copied.Foreign())
+		err := cmp.Or(c.tooFar(behind.mirrored.ClockSkew()), behind.mirrored.Foreign())
 		if err == nil {
 			err = c.ready(r.Context(), p, consumer, behind.database, working)
 		}
@@ -96,9 +96,9 @@ func (c *workCommand) Run(p *program) (err error) {
 	defer cancel()
 	running.Go(func() {
 		defer stop()
-		supervise(ctx, working, consumer, behind.copied.Foreign)
+		supervise(ctx, working, consumer, behind.mirrored.Foreign)
 	})
-	running.Go(func() { worker.NewBarriers(behind.queue, behind.copied.Barrier, options).Run(ctx) })
+	running.Go(func() { worker.NewBarriers(behind.queue, behind.mirrored.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
 

@@ -40,16 +40,16 @@ type Site struct {
 func Run(t *testing.T, newSite func(t *testing.T) Site) {
 	t.Helper()
 	for name, run := range map[string]func(w *world){
-		"SnapshotIsEverySubjectOnce":       snapshotIsEverySubjectOnce,
-		"SnapshotIsNotOlderThanAQuery":     snapshotIsNotOlderThanAQuery,
-		"NoChangeIsLostAndNoneGoesBack":    noChangeIsLostAndNoneGoesBack,
-		"LatestWins":                       latestWins,
-		"AtMostTwentyASecond":              atMostTwentyASecond,
-		"HundredSubjects":                  hundredSubjects,
-		"TenantsAreWalledOff":              tenantsAreWalledOff,
-		"SlowWatcherHarmsNobody":           slowWatcherHarmsNobody,
-		"ClosedWatchersLeaveNothing":       closedWatchersLeaveNothing,
-		"CloseEndsNextAndSoDoesTheContext": closeEndsNext,
+		"SnapshotIsEverySubjectOnce":             snapshotIsEverySubjectOnce,
+		"SnapshotIsNotOlderThanAQuery":           snapshotIsNotOlderThanAQuery,
+		"NoChangeIsLostAndVersionsNeverDecrease": noChangeIsLostAndVersionsNeverDecrease,
+		"LatestWins":                             latestWins,
+		"AtMostTwentyASecond":                    atMostTwentyASecond,
+		"HundredSubjects":                        hundredSubjects,
+		"TenantsAreWalledOff":                    tenantsAreWalledOff,
+		"SlowWatcherDelaysNoOther":               slowWatcherDelaysNoOther,
+		"ClosedWatchersLeaveNothing":             closedWatchersLeaveNothing,
+		"CloseEndsNextAndSoDoesTheContext":       closeEndsNext,
 	} {
 		t.Run(name, func(t *testing.T) { run(&world{T: t, Site: newSite(t)}) })
 	}
@@ -109,7 +109,7 @@ type watch struct {
 	last map[storage.Subject]storage.Counts
 }
 
-var errBackwards = errors.New("a version did not rise")
+var errBackwards = errors.New("a version did not increase")
 
 // next waits for at most n events.
 func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
@@ -141,7 +141,7 @@ func (w *watch) want(n int) []*live.Event {
 func (w *watch) until(subject storage.Subject, reads int64) error {
 	for w.last[subject].ReadCount != reads {
 		if got := w.last[subject].ReadCount; got > reads {
-			return fmt.Errorf("%d reads of %v are counted, and there were %d", got, subject, reads)
+			return fmt.Errorf("%d reads of %v are counted, want %d", got, subject, reads)
 		}
 		if _, err := w.next(w.Context(), 1); err != nil {
 			return fmt.Errorf("wait for %d reads of %v, after %d: %w", reads, subject, w.last[subject].ReadCount, err)
@@ -156,7 +156,7 @@ func (w *watch) nothing() {
 	ctx, cancel := context.WithCancel(w.Context())
 	cancel()
 	if events, err := w.next(ctx, 1); err == nil {
-		w.Errorf("there is %+v", events[0].Interactive)
+		w.Errorf("unexpected event %+v", events[0].Interactive)
 	}
 }
 
@@ -169,16 +169,16 @@ func snapshotIsEverySubjectOnce(w *world) {
 	for _, event := range first.want(10) {
 		got[event.Subject] = event.ReadCount
 		if event.Freshness != storage.Live {
-			w.Errorf("%v is %v", event.Subject, event.Freshness)
+			w.Errorf("%v is %v, want LIVE", event.Subject, event.Freshness)
 		}
 	}
 	if len(got) != 3 || got[a] != 1 || got[b] != 2 || got[untouched] != 0 {
-		w.Errorf("the snapshot is %v", got)
+		w.Errorf("the snapshot is %v, want 1, 2 and 0 reads", got)
 	}
 	first.nothing()
 	second := w.watch(b)
 	if got := second.want(10); len(got) != 1 || got[0].ReadCount != 2 {
-		w.Errorf("the snapshot of who comes second is %+v", got)
+		w.Errorf("the snapshot of a second watcher is %+v, want 2 reads", got)
 	}
 }
 
@@ -193,15 +193,15 @@ func snapshotIsNotOlderThanAQuery(w *world) {
 		w.must(err)
 		one := w.watch(a)
 		if got := one.want(1)[0]; got.Version < seen[0].Version {
-			w.Fatalf("a query has told version %d, and the snapshot after it is %d", seen[0].Version, got.Version)
+			w.Fatalf("a query returned version %d, and a later snapshot has version %d", seen[0].Version, got.Version)
 		}
 		one.Close()
 	}
 }
 
-// noChangeIsLostAndNoneGoesBack starts watchers at various moments while counts are
+// noChangeIsLostAndVersionsNeverDecrease starts watchers at various moments while counts are
 // changing; each of them must end up with the last change.
-func noChangeIsLostAndNoneGoesBack(w *world) {
+func noChangeIsLostAndVersionsNeverDecrease(w *world) {
 	const changes, watchers = 300, 60
 	subjects := []storage.Subject{video("a"), video("b"), video("c")}
 	var all sync.WaitGroup
@@ -235,12 +235,12 @@ func latestWins(w *world) {
 		w.read(a)
 	}
 	w.read(b)
-	w.must(quick.until(a, 50)) // by now the slow watcher has been given this, too
+	w.must(quick.until(a, 50)) // by now the slow watcher has been sent this, too
 	w.must(quick.until(b, 1))
 	for len(slow.want(1)) == 1 && slow.last[b].ReadCount == 0 {
 	}
 	if slow.last[a].ReadCount != 50 {
-		w.Errorf("instead of the latest there are %d reads", slow.last[a].ReadCount)
+		w.Errorf("the latest event has %d reads, want 50", slow.last[a].ReadCount)
 	}
 	slow.nothing()
 }
@@ -279,7 +279,7 @@ func atMostTwentyASecond(w *world) {
 	took := at[len(at)-1].Sub(at[0])
 	w.Logf("%d changes, %d events in %v", reads.Load(), len(at), took)
 	if len(at) > int(20*(took+time.Second).Seconds()) { // the first may be noticed late
-		w.Errorf("%d events in %v", len(at), took)
+		w.Errorf("%d events in %v, want at most 20 a second", len(at), took)
 	}
 	w.must(one.until(a, reads.Load()))
 }
@@ -292,14 +292,14 @@ func hundredSubjects(w *world) {
 	w.read(subjects...)
 	one := w.watch(subjects...)
 	if n := len(one.want(100)); n != 100 {
-		w.Fatalf("the snapshot has %d subjects", n)
+		w.Fatalf("the snapshot has %d subjects, want 100", n)
 	}
 	w.read(subjects...)
 	told := map[storage.Subject]bool{}
 	for len(told) < 100 {
 		for _, event := range one.want(7) { // fewer than are available: each subject has its turn
 			if told[event.Subject] || event.ReadCount != 2 {
-				w.Fatalf("again, or too early: %+v", event.Interactive)
+				w.Fatalf("repeated or premature event: %+v", event.Interactive)
 			}
 			told[event.Subject] = true
 		}
@@ -322,7 +322,7 @@ func tenantsAreWalledOff(w *world) {
 	other.nothing()
 }
 
-func slowWatcherHarmsNobody(w *world) {
+func slowWatcherDelaysNoOther(w *world) {
 	const changes = 200
 	a := video("a")
 	for range 100 { // these never take an event
@@ -338,7 +338,7 @@ func slowWatcherHarmsNobody(w *world) {
 	}
 	w.must(one.until(a, changes+1))
 	if grown := int64(heap()) - int64(before); grown > 4<<20 {
-		w.Errorf("the heap has grown by %d KiB", grown>>10)
+		w.Errorf("the heap has grown by %d KiB, want at most 4 MiB", grown>>10)
 	}
 }
 
@@ -353,7 +353,7 @@ func closedWatchersLeaveNothing(w *world) {
 		events := make([]*live.Event, 2)
 		for i, one := range open {
 			if n, err := one.Next(w.Context(), events); n != 2 || err != nil {
-				w.Fatalf("watcher %d has %d events, %v", i, n, err)
+				w.Fatalf("watcher %d has %d events, want 2: %v", i, n, err)
 			}
 		}
 		if n := runtime.NumGoroutine() - goroutines; n > watchers/10 {
@@ -375,7 +375,7 @@ func closedWatchersLeaveNothing(w *world) {
 		case <-tick.C:
 			grown = int64(heap()) - int64(before)
 		case <-late:
-			w.Fatalf("after they have gone there are %d KiB left", grown>>10)
+			w.Fatalf("closed watchers leave %d KiB on the heap", grown>>10)
 		}
 	}
 }
@@ -400,7 +400,7 @@ func closeEndsNext(w *world) {
 	}()
 	one.Close()
 	if err := <-ended; !errors.Is(err, live.ErrClosed) {
-		w.Errorf("a closed watcher ends with %v", err)
+		w.Errorf("Next of a closed watcher returned %v, want ErrClosed", err)
 	}
 	ctx, cancel := context.WithCancel(w.Context())
 	go func() {
@@ -409,7 +409,7 @@ func closeEndsNext(w *world) {
 	}()
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		w.Errorf("it ends with %v", err)
+		w.Errorf("Next returned %v, want context.Canceled", err)
 	}
 	go func() {
 		_, err := other.Next(w.Context(), make([]*live.Event, 1))
@@ -418,11 +418,11 @@ func closeEndsNext(w *world) {
 	w.Hub.Close()
 	w.Hub.Close()
 	if err := <-ended; !errors.Is(err, live.ErrClosed) {
-		w.Errorf("with the hub closed it ends with %v", err)
+		w.Errorf("Next after closing the hub returned %v, want ErrClosed", err)
 	}
 	late := w.Hub.Watch([]storage.Subject{video("a")})
 	if _, err := late.Next(w.Context(), make([]*live.Event, 1)); !errors.Is(err, live.ErrClosed) {
-		w.Errorf("who comes late ends with %v", err)
+		w.Errorf("Next of a watcher of a closed hub returned %v, want ErrClosed", err)
 	}
 	late.Close()
 }

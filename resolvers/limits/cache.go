@@ -25,10 +25,10 @@ const (
 type cache struct {
 	size int // maximum sum of the entries' sizes
 
-	mu    sync.Mutex
-	known *simplelru.LRU[string, *cached] // by text
-	of    map[*ast.QueryDocument]*cached
-	held  int // the sum of the entries' sizes
+	mu         sync.Mutex
+	byText     *simplelru.LRU[string, *cached] // by text
+	byDocument map[*ast.QueryDocument]*cached
+	totalSize  int // the sum of the entries' sizes
 }
 
 type cached struct {
@@ -43,10 +43,10 @@ type cached struct {
 var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
 
 func newCache(entries, size int) *cache {
-	c := &cache{size: size, of: map[*ast.QueryDocument]*cached{}}
-	c.known, _ = simplelru.NewLRU(entries, func(_ string, dropped *cached) { // fails only for a size below 1
-		delete(c.of, dropped.document)
-		c.held -= dropped.size
+	c := &cache{size: size, byDocument: map[*ast.QueryDocument]*cached{}}
+	c.byText, _ = simplelru.NewLRU(entries, func(_ string, dropped *cached) { // fails only for a size below 1
+		delete(c.byDocument, dropped.document)
+		c.totalSize -= dropped.size
 	})
 	return c
 }
@@ -62,7 +62,7 @@ func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry, known := c.known.Get(text)
+	entry, known := c.byText.Get(text)
 	if !known {
 		return nil, nil, false
 	}
@@ -73,20 +73,20 @@ func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql
 func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known.Contains(text) {
+	if c.byText.Contains(text) {
 		return
 	}
 	entry := &cached{document: document}
-	c.of[document] = entry
-	c.known.Add(text, entry)
+	c.byDocument[document] = entry
+	c.byText.Add(text, entry)
 	c.grow(entry, len(text))
 }
 
 // grow adds to the size of an entry. The mutex is held.
 func (c *cache) grow(entry *cached, by int) {
 	entry.size += by
-	for c.held += by; c.held > c.size; {
-		c.known.RemoveOldest()
+	for c.totalSize += by; c.totalSize > c.size; {
+		c.byText.RemoveOldest()
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *cache) grow(entry *cached, by int) {
 func (c *cache) execute(operation *graphql.OperationContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry := c.of[operation.Doc]; entry != nil && entry.executed == nil {
+	if entry := c.byDocument[operation.Doc]; entry != nil && entry.executed == nil {
 		entry.executed = &graphql.OperationContext{ // nothing that depends on the request
 			RecoverFunc: operation.RecoverFunc, ResolverMiddleware: operation.ResolverMiddleware,
 			RootResolverMiddleware: operation.RootResolverMiddleware,
@@ -106,7 +106,7 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 // document; concurrent requests may make it twice.
 func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
 	known := func() (*cached, *plan.Plan) {
-		entry := c.of[operation.Doc]
+		entry := c.byDocument[operation.Doc]
 		if entry == nil {
 			return nil, nil
 		}

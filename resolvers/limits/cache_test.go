@@ -12,7 +12,7 @@ import (
 	"ovation/resolvers/plan"
 )
 
-func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
+func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	c, ctx := newCache(3, 100), t.Context()
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -23,15 +23,15 @@ func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
 		t.Helper()
 		for _, text := range want {
 			if _, known := c.Get(ctx, text); !known {
-				t.Errorf("%s: %q is gone", what, text)
+				t.Errorf("%s: %q is not cached", what, text)
 			}
 		}
 		held := 0
-		for _, text := range c.known.Keys() {
+		for _, text := range c.byText.Keys() {
 			held += len(text)
 		}
-		if c.known.Len() != len(want) || len(c.of) != len(want) || c.held != held {
-			t.Errorf("%s: %d entries, %d by document, %d of %d bytes", what, c.known.Len(), len(c.of), c.held, held)
+		if c.byText.Len() != len(want) || len(c.byDocument) != len(want) || c.totalSize != held {
+			t.Errorf("%s: %d entries, %d by document, %d of %d bytes", what, c.byText.Len(), len(c.byDocument), c.totalSize, held)
 		}
 	}
 	add("a", "b", "c", "a")
@@ -55,8 +55,8 @@ func TestTheCacheCountsTheFieldsOfPlans(t *testing.T) {
 			c.plan(operation, func(*ast.OperationDefinition) *plan.Plan { return &plan.Plan{Fields: 40} })
 		}
 	}
-	if c.known.Len() != 2 || c.held != 2*(1+40) || len(c.of) != 2 {
-		t.Errorf("%d documents, %d held", c.known.Len(), c.held)
+	if c.byText.Len() != 2 || c.totalSize != 2*(1+40) || len(c.byDocument) != 2 {
+		t.Errorf("%d documents, %d held", c.byText.Len(), c.totalSize)
 	}
 }
 
@@ -73,12 +73,12 @@ func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := s.limits.cache.known.Len(); n != 20 {
+	if n := s.limits.cache.byText.Len(); n != 20 {
 		t.Errorf("%d documents", n)
 	}
 }
 
-func TestWhatIsRefusedIsNotCached(t *testing.T) {
+func TestInvalidDocumentsAreNotCached(t *testing.T) {
 	s := newService(t, Config{MaxCost: 2})
 	for _, query := range []string{"{nothing}", "{", nested(16), "{__schema{types{name}}}"} {
 		for range 2 {
@@ -87,7 +87,7 @@ func TestWhatIsRefusedIsNotCached(t *testing.T) {
 			}
 		}
 	}
-	if n := s.limits.cache.known.Len(); n != 0 {
+	if n := s.limits.cache.byText.Len(); n != 0 {
 		t.Errorf("%d documents", n)
 	}
 	for range 2 { // the cost depends on the variables, so it is checked each time
@@ -108,7 +108,7 @@ func BenchmarkKnownPage(b *testing.B) {
 	decode(b, manySubjects, &values)
 	for b.Loop() {
 		if _, known := s.limits.cache.Get(b.Context(), query); !known {
-			b.Fatal("not known")
+			b.Fatal("the document is not cached")
 		}
 		if err := s.limits.checkVariables(operation.Operation, values); err != nil {
 			b.Fatal(err)

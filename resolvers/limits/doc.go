@@ -8,8 +8,8 @@
 //   - The time until a request is rejected or executed is bounded, whatever it
 //     contains: TestHostileDocumentsAreAnsweredSoon, FuzzDocuments.
 //   - A response has at most Config.MaxCost fields, because the cost of an operation is
-//     the number of fields that its response can have: TestCostIsHowMuchCanBeAnswered.
-//   - Every error names the value and the bound: TestEachBoundSaysWhatWasFound.
+//     the number of fields that its response can have: TestCostIsTheMaximumSizeOfTheResponse.
+//   - Every error names the value and the bound: TestEachLimitErrorStatesTheActualValue.
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
 //
 // This package imports resolvers/plan, which computes the cost, resolvers/rate,

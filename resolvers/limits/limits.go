@@ -71,11 +71,11 @@ type Config struct {
 // Limits is an extension of gqlgen. Its cache holds valid documents, so that a document
 // that is sent again is neither checked, parsed nor validated again.
 type Limits struct {
-	cfg     Config
-	schema  *ast.Schema
-	planner *plan.Planner
-	same    map[string]bool // types whose values need no coercion
-	cache   *cache
+	cfg       Config
+	schema    *ast.Schema
+	planner   *plan.Planner
+	uncoerced map[string]bool // types whose values need no coercion
+	cache     *cache
 }
 
 var _ interface {
@@ -108,7 +108,7 @@ func (l *Limits) ExtensionName() string { return "Limits" }
 // Validate stores the schema.
 func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
 	l.schema = schema.Schema()
-	l.planner, l.same = plan.NewPlanner(l.schema, l.cfg.Table, l.cfg.Fast), typesWithoutCoercion(l.schema)
+	l.planner, l.uncoerced = plan.NewPlanner(l.schema, l.cfg.Table, l.cfg.Fast), typesWithoutCoercion(l.schema)
 	return nil
 }
 
@@ -154,11 +154,11 @@ func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.
 	if err != nil {
 		return err
 	}
-	return pay(ctx, price)
+	return charge(ctx, price)
 }
 
-// pay charges the client for an operation.
-func pay(ctx context.Context, price int) *gqlerror.Error {
+// charge charges the client for an operation.
+func charge(ctx context.Context, price int) *gqlerror.Error {
 	if wait := rate.FromContext(ctx).Take(price); wait > 0 {
 		return rate.Error(wait)
 	}

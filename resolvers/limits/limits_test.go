@@ -90,7 +90,7 @@ const watch = `interactiveChanged(subjects:[{biz:"a",bizId:"1"}])`
 // manySubjects are the variables of 100 subjects.
 var manySubjects = `{"s":[` + strings.Repeat(`{"biz":"a","bizId":"1"},`, 99) + `{"biz":"a","bizId":"1"}]}`
 
-func TestEachBoundSaysWhatWasFound(t *testing.T) {
+func TestEachLimitErrorStatesTheActualValue(t *testing.T) {
 	const types = "types{fields{type{name fields{type{name kind}}}}}"
 	tests := map[string]struct{ query, want string }{
 		"text":                     {"{viewer{id}}#" + strings.Repeat("x", 64<<10), "65549 bytes long; at most 65536"},
@@ -142,7 +142,7 @@ func TestDepthIsThatOfFragmentsFilledIn(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeverRight(t *testing.T) {
+func TestInvalidDocumentsAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		introspection                bool
 		name, query, variables, want string
@@ -174,7 +174,7 @@ func TestWhatIsNeverRight(t *testing.T) {
 	}
 }
 
-func TestWhatClientsAskPasses(t *testing.T) {
+func TestTypicalDocumentsAreAccepted(t *testing.T) {
 	s := newService(t, Config{Introspection: true})
 	tests := map[string]struct{ query, variables string }{
 		"the introspection query": {introspection.Query, ""},
@@ -207,7 +207,7 @@ func TestWhatClientsAskPasses(t *testing.T) {
 	}
 }
 
-func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
+func TestCostIsTheMaximumSizeOfTheResponse(t *testing.T) {
 	const few = `{"s":[{"biz":"a","bizId":"1"},{"biz":"a","bizId":"2"},{"biz":"a","bizId":"3"}]}`
 	tests := map[string]struct {
 		query, variables string

@@ -30,7 +30,7 @@ type preparing struct {
 // context contain *rows.Rows if those of the parameters do.
 func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	if operation, price := e.limits.prepare(ctx, params); operation != nil {
-		if refused := pay(ctx, price); refused != nil {
+		if refused := charge(ctx, price); refused != nil {
 			return operation, gqlerror.List{refused}
 		}
 		return operation, nil
@@ -115,10 +115,10 @@ func (l *Limits) needsNoCoercion(typ *ast.Type, value any) bool {
 		return true
 	}
 	if typ.Elem == nil {
-		return l.same[typ.NamedType]
+		return l.uncoerced[typ.NamedType]
 	}
 	_, isList := value.([]any)
-	return isList && typ.Elem.Elem == nil && l.same[typ.Elem.NamedType]
+	return isList && typ.Elem.Elem == nil && l.uncoerced[typ.Elem.NamedType]
 }
 
 // typesWithoutCoercion returns the types whose values from JSON are not changed by

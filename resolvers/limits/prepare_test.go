@@ -36,7 +36,7 @@ func (flatSchema) Schema() *ast.Schema { return flatTypes }
 
 // Limits coerces variables as the executor does. Variables that the executor rejects are
 // left to it.
-func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
+func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 	l := newService(t, Config{}).limits
 	if err := l.Validate(flatSchema{}); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
 		}
 	}
 	if coerced < 2_000 || refused < 2_000 || rowed < 20 {
-		t.Errorf("%d coerced, %d of rows, and %d refused: too few to tell", coerced, rowed, refused)
+		t.Errorf("%d coerced, %d of rows, and %d refused: too few for a meaningful test", coerced, rowed, refused)
 	}
 }
 
@@ -201,7 +201,7 @@ func rightValue(random *rand.Rand, typ string) string {
 
 // The operation context of a document that was executed before is the one that the
 // executor would create, and invalid requests are rejected with the same errors.
-func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
+func TestCachedDocumentsArePreparedAsByTheExecutor(t *testing.T) {
 	s := newService(t, Config{})
 	fast := s.limits.Executor(s.Executor)
 	const page = `query A($s:[SubjectInput!]!){interactives(subjects:$s){id}} query B{viewer{id}}
@@ -253,7 +253,7 @@ func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
 	}
 	params := &graphql.RawParams{Query: page, OperationName: "B"}
 	if known, _ := s.limits.prepare(graphql.StartOperationTrace(context.Background()), params); known == nil {
-		t.Error("the executor looks at a known document again")
+		t.Error("the executor validates a cached document again")
 	}
 }
 
@@ -278,7 +278,7 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	first, second := document(), document()
 	c.Add(t.Context(), "first", first.Doc)
 	if once := planned(first); once != planned(first) || made != 1 {
-		t.Error("it is made twice")
+		t.Error("the plan is made twice")
 	}
 	other := &graphql.OperationContext{Doc: first.Doc, Operation: new(ast.OperationDefinition)}
 	if planned(other) == planned(first) || made != 2 {
@@ -286,9 +286,9 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	}
 	c.Add(t.Context(), "second", second.Doc)
 	if before := made; planned(first) == nil || made == before {
-		t.Error("a document that is gone is remembered")
+		t.Error("an evicted document is still cached")
 	}
-	if len(c.of) != 1 {
-		t.Errorf("%d documents are held", len(c.of))
+	if len(c.byDocument) != 1 {
+		t.Errorf("%d documents are held", len(c.byDocument))
 	}
 }

@@ -65,8 +65,8 @@ type shaper struct {
 	introspects bool // introspection is allowed
 	fragments   map[string]*ast.FragmentDefinition
 	measured    map[string]shape
-	under       map[string]bool // fragments that are being measured
-	inText      int             // fields and fragments in the text, not expanded
+	measuring   map[string]bool // fragments that are being measured
+	unexpanded  int             // fields and fragments in the text, not expanded
 	err         *gqlerror.Error // the first error
 }
 
@@ -80,7 +80,7 @@ func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 		introspects: l.cfg.Introspection,
 		fragments:   make(map[string]*ast.FragmentDefinition, len(document.Fragments)),
 		measured:    make(map[string]shape, len(document.Fragments)),
-		under:       map[string]bool{},
+		measuring:   map[string]bool{},
 	}
 	for _, fragment := range document.Fragments {
 		if m.fragments[fragment.Name] != nil {
@@ -107,8 +107,8 @@ func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 			return err
 		}
 	}
-	if m.inText > MaxFields {
-		return exceeded("the document has %d fields and fragments; at most %d are allowed", m.inText, MaxFields)
+	if m.unexpanded > MaxFields {
+		return exceeded("the document has %d fields and fragments; at most %d are allowed", m.unexpanded, MaxFields)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (m *shaper) selections(set ast.SelectionSet) shape {
 		if m.err != nil {
 			return sum
 		}
-		m.inText++
+		m.unexpanded++
 		sum.add(shape{fields: 1})
 		switch selection := selection.(type) {
 		case *ast.Field:
@@ -188,14 +188,14 @@ func (m *shaper) fragment(name string) shape {
 	if fragment == nil {
 		return shape{} // validation reports it
 	}
-	if m.under[name] {
+	if m.measuring[name] {
 		m.fail(badInput("the fragment %.40q contains itself", name))
 		return shape{}
 	}
-	m.under[name] = true
+	m.measuring[name] = true
 	m.directives(fragment.Directives)
 	s := m.selections(fragment.SelectionSet)
-	delete(m.under, name)
+	delete(m.measuring, name)
 	m.measured[name] = s
 	return s
 }

@@ -16,12 +16,12 @@ import (
 // valueError is an error about a value within a variable, with the value's path. The path
 // is assembled only when the error is returned, so that valid values cost nothing.
 type valueError struct {
-	place string // for example [3].biz
-	what  string
+	path   string // for example [3].biz
+	reason string
 }
 
 func (w *valueError) in(place string) *valueError {
-	w.place = place + w.place
+	w.path = place + w.path
 	return w
 }
 
@@ -40,7 +40,7 @@ func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[s
 			found = missing(variable.Type)
 		}
 		if found != nil {
-			return badInput("the variable %.80s %s", "$"+variable.Variable+found.place, found.what)
+			return badInput("the variable %.80s %s", "$"+variable.Variable+found.path, found.reason)
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError 
 			unknown = append(unknown, name)
 		}
 	}
-	return &valueError{what: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
+	return &valueError{reason: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
 }
 
 // checkRows accepts rows if their names alone show that all objects are valid: the type
@@ -171,11 +171,11 @@ func isScalar(name string, value any) bool {
 }
 
 func missing(typ *ast.Type) *valueError {
-	return &valueError{what: "is missing; it must be of type " + typ.String()}
+	return &valueError{reason: "is missing; it must be of type " + typ.String()}
 }
 
 func mismatch(want string, value any) *valueError {
-	return &valueError{what: "must be " + want + ", not " + kindOf(value)}
+	return &valueError{reason: "must be " + want + ", not " + kindOf(value)}
 }
 
 // kindOf names the type of a JSON value.

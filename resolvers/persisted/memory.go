@@ -21,16 +21,16 @@ type key struct {
 
 // memory keeps the most recently used documents.
 type memory struct {
-	bytes int // maximum of held
+	maxBytes int // maximum of totalBytes
 
-	mu    sync.Mutex
-	texts *simplelru.LRU[key, string]
-	held  int // bytes of text
+	mu         sync.Mutex
+	texts      *simplelru.LRU[key, string]
+	totalBytes int // bytes of text
 }
 
 func newMemory(documents, bytes int) *memory {
-	m := &memory{bytes: bytes}
-	m.texts, _ = simplelru.NewLRU(documents, func(_ key, text string) { m.held -= len(text) }) // fails only for a size below 1
+	m := &memory{maxBytes: bytes}
+	m.texts, _ = simplelru.NewLRU(documents, func(_ key, text string) { m.totalBytes -= len(text) }) // fails only for a size below 1
 	return m
 }
 
@@ -46,8 +46,8 @@ func (m *memory) put(of key, text string) {
 	if m.texts.Contains(of) {
 		return
 	}
-	m.held += len(text)
-	for m.texts.Add(of, text); m.held > m.bytes; {
+	m.totalBytes += len(text)
+	for m.texts.Add(of, text); m.totalBytes > m.maxBytes; {
 		m.texts.RemoveOldest()
 	}
 }

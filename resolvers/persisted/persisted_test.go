@@ -85,7 +85,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		t.Errorf("without the extension: %s", got)
 	}
 	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
-		e := a.exec.(*executing)
+		e := a.exec.(*executor)
 		if got := testutil.ToFloat64(e.requests.WithLabelValues(outcome)); got != want {
 			t.Errorf("%v are %s, want %v", got, outcome, want)
 		}
@@ -121,7 +121,7 @@ func TestOnlyValidDocumentsAreKept(t *testing.T) {
 			t.Errorf("%s is valid, and this has tested nothing", text)
 		}
 		if got := a.ask(t, "default", "", named(text)); got != CodeNotFound {
-			t.Errorf("%s is kept: %s", text, got)
+			t.Errorf("the invalid document %s is cached: %s", text, got)
 		}
 	}
 }
@@ -142,8 +142,8 @@ func TestDocumentsAreBounded(t *testing.T) {
 		for _, text := range m.texts.Values() {
 			documents, bytes = documents+1, bytes+len(text)
 		}
-		if bytes != m.held {
-			t.Errorf("%d bytes are held, %d are counted", bytes, m.held)
+		if bytes != m.totalBytes {
+			t.Errorf("%d bytes are held, %d are counted", bytes, m.totalBytes)
 		}
 		return documents, bytes
 	}
@@ -166,7 +166,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			}
 		}
 		if _, found := m.get(of(500)); found {
-			t.Errorf("%s: what nobody asks for stays", name)
+			t.Errorf("%s: the least recently used document is not evicted", name)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 		}
 	}
 	if store.calls != 2 {
-		t.Errorf("it was called %d times, want one look and one try to register", store.calls)
+		t.Errorf("the store was called %d times, want one read and one registration", store.calls)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 }
 
 func BenchmarkByHash(b *testing.B) {
-	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*executing)
+	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*executor)
 	sum := sha256.Sum256([]byte(viewerQuery))
 	e.memory.put(key{storage.DefaultTenant, sum}, viewerQuery)
 	extensions := map[string]any{Extension: named(viewerQuery)}

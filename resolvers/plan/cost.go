@@ -49,7 +49,7 @@ const (
 // Each list of introspection is assumed to have the average length of such lists in the
 // schema.
 func (p *Plan) Cost(variables map[string]any) (data, introspection int) {
-	return p.cost.of(variables, 0), p.introspection
+	return p.cost.total(variables, 0), p.introspection
 }
 
 // sum is the cost of a selection set: the fields that count once, and the lists whose
@@ -61,11 +61,11 @@ type sum struct {
 
 // list is a field whose selection counts once for each of its entries.
 type list struct {
-	field   *ast.Field
-	length  length
-	entries int // minimum
-	below   sum
-	scans   bool
+	field     *ast.Field
+	length    length
+	entries   int // minimum
+	selection sum
+	scans     bool
 }
 
 // length is how the number of entries is determined.
@@ -78,7 +78,7 @@ const (
 	byArgument               // by the longest list among the arguments
 )
 
-func (s *sum) of(variables map[string]any, page int) int {
+func (s *sum) total(variables map[string]any, page int) int {
 	total := s.fields
 	for i := range s.lists {
 		l := &s.lists[i]
@@ -87,7 +87,7 @@ func (s *sum) of(variables map[string]any, page int) int {
 		case byFirst:
 			first = firstOf(l.field, variables)
 			scanned = first
-			if l.scans || ofOneBiz(l.field, variables) {
+			if l.scans || restrictedToBiz(l.field, variables) {
 				scanned = storage.Page{First: first}.MaxScan()
 			}
 		case byPage:
@@ -96,7 +96,7 @@ func (s *sum) of(variables map[string]any, page int) int {
 			entries = max(longest(l.field, variables), entries)
 		case fixed:
 		}
-		total = min(total+scanned+entries*l.below.of(variables, first), tooMany)
+		total = min(total+scanned+entries*l.selection.total(variables, first), tooMany)
 	}
 	return total
 }
@@ -215,8 +215,8 @@ func firstOf(field *ast.Field, variables map[string]any) int {
 	return min(max(n, 1), maxList)
 }
 
-// ofOneBiz reports whether a list is restricted to one biz.
-func ofOneBiz(field *ast.Field, variables map[string]any) bool {
+// restrictedToBiz reports whether a list is restricted to one biz.
+func restrictedToBiz(field *ast.Field, variables map[string]any) bool {
 	return argument(field, "biz", variables) != nil
 }
 

@@ -18,8 +18,8 @@
 // # Invariants
 //
 //   - The cost is the number of fields that a response can have:
-//     TestCostIsHowMuchCanBeAnswered of package limits.
-//   - The tree contains what the executor collects: TestTreesHoldWhatIsSelected, and
+//     TestCostIsTheMaximumSizeOfTheResponse of package limits.
+//   - The tree contains what the executor collects: TestTreesContainTheSelectedFields, and
 //     TestPlainAnswersAreThoseOfTheExecutor of package resolvers.
 //   - Selection sets are walked again only if a condition has changed:
 //     TestTreesAreKeptWhileConditionsHold.

@@ -53,7 +53,7 @@ func describe(s *plan.Selection) string {
 	return strings.Join(out, " ")
 }
 
-func TestTreesHoldWhatIsSelected(t *testing.T) {
+func TestTreesContainTheSelectedFields(t *testing.T) {
 	const one = `interactive(biz: "a", bizId: "1")`
 	for name, test := range map[string]struct {
 		text      string
@@ -77,7 +77,7 @@ func TestTreesHoldWhatIsSelected(t *testing.T) {
 	}
 }
 
-func TestPlansAreTheSameWhateverTheVariablesAre(t *testing.T) {
+func TestPlansDoNotDependOnVariables(t *testing.T) {
 	for text, want := range map[string]struct {
 		kinds        storage.Kinds
 		fields, root int

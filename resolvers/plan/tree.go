@@ -25,9 +25,9 @@ type Selection struct {
 type Field struct {
 	*ast.Field // the first one of its alias
 
-	Key    string // of its entry in the table; "" if it has none
-	Deeper bool   // the field or one below it has to be looked up
-	below  []Selection
+	Key       string // of its entry in the table; "" if it has none
+	Deeper    bool   // the field or one below it has to be looked up
+	selection []Selection
 }
 
 // selection makes the tree of a selection set for objects of a type.
@@ -49,7 +49,7 @@ func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, s
 		for _, held := range p.objects(from.Definition) {
 			below := p.selection(op, held, from.Selections)
 			f.Deeper = f.Deeper || below.Deeper
-			f.below = append(f.below, below)
+			f.selection = append(f.selection, below)
 		}
 		s.Deeper = s.Deeper || f.Deeper
 		s.Fields = append(s.Fields, f)
@@ -132,9 +132,9 @@ func (s *Selection) At(fc *graphql.FieldContext) *Field {
 // any. A nil Field holds nothing.
 func (f *Field) Of(typ string) *Selection {
 	if f != nil {
-		for i := range f.below {
-			if f.below[i].Type == typ {
-				return &f.below[i]
+		for i := range f.selection {
+			if f.selection[i].Type == typ {
+				return &f.selection[i]
 			}
 		}
 	}
@@ -144,8 +144,8 @@ func (f *Field) Of(typ string) *Selection {
 // Below returns the selection if the field holds objects of one type, and nil
 // otherwise.
 func (f *Field) Below() *Selection {
-	if len(f.below) != 1 {
+	if len(f.selection) != 1 {
 		return nil
 	}
-	return &f.below[0]
+	return &f.selection[0]
 }

@@ -35,10 +35,10 @@ func (l *Limiter) ClientOf(r *http.Request) Client {
 	case !l.trusts(peer):
 		return Client{Address: network(peer), Proxied: true}
 	case len(elements) == 0:
-		return Client{Address: network(l.lastOf(peer, chain, parseHop))}
+		return Client{Address: network(l.lastUntrusted(peer, chain, parseHop))}
 	}
-	client := l.lastOf(peer, elements, parseElement)
-	if len(chain) > 0 && l.lastOf(peer, chain, parseHop) != client {
+	client := l.lastUntrusted(peer, elements, parseElement)
+	if len(chain) > 0 && l.lastUntrusted(peer, chain, parseHop) != client {
 		client = peer
 	}
 	return Client{Address: network(client)}
@@ -48,9 +48,9 @@ func (l *Limiter) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// lastOf returns the last address in lists that is not a trusted proxy. An invalid entry
+// lastUntrusted returns the last address in lists that is not a trusted proxy. An invalid entry
 // was not written by a trusted proxy, so the address after it counts.
-func (l *Limiter) lastOf(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
+func (l *Limiter) lastUntrusted(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	last := peer
 	for _, list := range slices.Backward(lists) {
 		for more := true; more; {

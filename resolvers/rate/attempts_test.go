@@ -23,7 +23,7 @@ func TestAttemptsAreCountedForEachKey(t *testing.T) {
 		}
 		a.Return("alice")
 		if wait := a.Take("alice"); wait != 0 {
-			t.Errorf("after one came back, the next waits %v", wait)
+			t.Errorf("after one attempt was returned, the next waits %v", wait)
 		}
 		time.Sleep(time.Minute)
 		if first, second := a.Take("alice"), a.Take("alice"); first != 0 || second != time.Minute {

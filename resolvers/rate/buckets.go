@@ -60,7 +60,7 @@ type set struct {
 
 type slot struct {
 	client uint64
-	full   int64 // when the bucket is full
+	fullAt int64 // when the bucket is full
 }
 
 // newBuckets returns buckets that gain so many units per period. An empty bucket is full
@@ -82,7 +82,7 @@ func (b *buckets) of(client uint64) (*slot, *set) {
 		if one.client == client {
 			return one, s
 		}
-		if one.full < fullest.full {
+		if one.fullAt < fullest.fullAt {
 			fullest = one
 		}
 	}
@@ -96,7 +96,7 @@ func (b *buckets) take(client uint64, now int64, units int) (wait time.Duration)
 	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
-	one.full, wait = b.pace.take(one.full, now, units)
+	one.fullAt, wait = b.pace.take(one.fullAt, now, units)
 	return wait
 }
 
@@ -106,5 +106,5 @@ func (b *buckets) charge(client uint64, now int64, units int) {
 	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
-	one.full = b.pace.charge(one.full, now, units)
+	one.fullAt = b.pace.charge(one.fullAt, now, units)
 }

@@ -88,7 +88,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 					}
 					time.Sleep(time.Nanosecond)
 					if again := p.Take(units); again > 0 {
-						t.Errorf("%d: after %v it is told to wait %v", units, wait, again)
+						t.Errorf("%d: after waiting %v it has to wait another %v", units, wait, again)
 					}
 				}
 				if n := testutil.ToFloat64(l.limited.WithLabelValues(by)); n != 8 {
@@ -118,7 +118,7 @@ func TestDebtIsBounded(t *testing.T) {
 	})
 }
 
-func TestEachClientHasABucketOfItsOwn(t *testing.T) {
+func TestEachClientHasItsOwnBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{PerUser: 100, PerAddress: 100})
 		other := storage.User{Tenant: "other", UserID: "alice"}
@@ -223,7 +223,7 @@ func TestTheAddressOfAClient(t *testing.T) {
 				want = netip.MustParseAddr(test.want)
 			}
 			if got := l.ClientOf(&http.Request{RemoteAddr: test.peer, Header: header}); got.Address != want || got.Proxied != test.proxied {
-				t.Errorf("it is %+v", got)
+				t.Errorf("the client is %+v", got)
 			}
 		})
 	}

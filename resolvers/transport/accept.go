@@ -31,7 +31,7 @@ func negotiate(header http.Header) (media string, ok bool) {
 	switch graphQL, plain, _ := preferences(accept); {
 	case graphQL.quality <= 0 && plain.quality <= 0:
 		return "", false
-	case graphQL.quality > plain.quality, graphQL.quality == plain.quality && graphQL.by == exact:
+	case graphQL.quality > plain.quality, graphQL.quality == plain.quality && graphQL.specificity == exact:
 		return mediaGraphQL, true
 	}
 	return mediaJSON, true
@@ -57,17 +57,17 @@ func preferences(accept string) (graphQL, plain, events preference) {
 		}
 		switch media {
 		case mediaGraphQL:
-			graphQL.say(exact, quality)
+			graphQL.add(exact, quality)
 		case mediaJSON:
-			plain.say(exact, quality)
+			plain.add(exact, quality)
 		case mediaEvents:
-			events.say(exact, quality)
+			events.add(exact, quality)
 		case "application/*":
-			graphQL.say(anySubtype, quality)
-			plain.say(anySubtype, quality)
+			graphQL.add(anySubtype, quality)
+			plain.add(anySubtype, quality)
 		case "*/*":
-			graphQL.say(anything, quality)
-			plain.say(anything, quality)
+			graphQL.add(anything, quality)
+			plain.add(anything, quality)
 		}
 	}
 	return graphQL, plain, events
@@ -81,12 +81,12 @@ const (
 )
 
 type preference struct {
-	by      int
-	quality float64
+	specificity int
+	quality     float64
 }
 
-func (p *preference) say(by int, quality float64) {
-	if by >= p.by {
+func (p *preference) add(by int, quality float64) {
+	if by >= p.specificity {
 		*p = preference{by, quality}
 	}
 }

@@ -22,7 +22,7 @@ func (s *site) asAlice(t *testing.T) *client {
 	t.Helper()
 	c := s.dial(t)
 	c.say(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, token(t, time.Minute)))
-	c.hears(`{"type":"connection_ack"}`)
+	c.receives(`{"type":"connection_ack"}`)
 	return c
 }
 
@@ -98,7 +98,7 @@ func TestOneAddressTakesNoShare(t *testing.T) {
 	for i, c := range open {
 		c.say(subscribe("1", watching("wait", "1")))
 		if i == 2 {
-			c.hears(`{"type":"error","id":"1","payload":[{"message":"anonymous visitors have 2 subscriptions from your address, the most allowed; sign in, or complete one first","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
+			c.receives(`{"type":"error","id":"1","payload":[{"message":"anonymous visitors have 2 subscriptions from your address, the most allowed; sign in, or complete one first","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
 		} else {
 			s.is(t, "ovation_subscriptions", float64(i+1))
 		}

@@ -28,7 +28,7 @@
 //     TestAnonymousSocketsLeaveRoomForUsers, TestOneAddressTakesNoShare.
 //   - A client that sends invalid messages, nothing, or stops reading, or whose token
 //     expires, is closed with the code of the protocol or disconnected, without
-//     affecting others: TestCloseCodes, TestFramesThatAreNone, TestHugeMessagesAreNotKept,
+//     affecting others: TestCloseCodes, TestInvalidFramesAreRejected, TestHugeMessagesAreNotKept,
 //     TestAReaderThatStopsReading, TestATokenThatExpiresEndsItsStreams,
 //     TestAKeyThatIsRemovedEndsItsStreams. Messages may be fragmented:
 //     TestFramesInPieces.
@@ -36,7 +36,7 @@
 //     subscription: TestSubscriptionsAtRestHaveNoGoroutine in package resolvers,
 //     TestSubscribersAreCheap in cmd/ovation.
 //   - At shutdown every client is notified, and requests in progress are answered:
-//     TestAServerThatStopsTellsAll.
+//     TestStoppingServerClosesAllStreams.
 //   - After a panic the client receives an id, and the log has the stack under it:
 //     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-func (h HTTP) takesEvents(r *http.Request) bool {
+func (h HTTP) acceptsEvents(r *http.Request) bool {
 	return h.Streams != nil && r.Method != http.MethodHead && namesEvents(r.Header)
 }
 

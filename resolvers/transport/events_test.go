@@ -92,7 +92,7 @@ func TestOperationsAsEventStreams(t *testing.T) {
 	s.is(t, "ovation_subscriptions", 0)
 }
 
-func TestWhatIsAnsweredByAnEventStream(t *testing.T) {
+func TestOperationsAnsweredByAnEventStream(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	tests := map[string]struct {
 		accept, query string
@@ -144,7 +144,7 @@ func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
-	tell(t, "kept", 1)
+	sendEvent(t, "kept", 1)
 	for got := line(); got != "event: next"; got = line() {
 		if got != ":" {
 			t.Errorf("%q", got)

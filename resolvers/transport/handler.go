@@ -43,7 +43,7 @@ func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 // rejects invalid tokens (401), puts the viewer into the context, logs and measures each
 // request, and recovers panics.
 func Handler(next http.Handler, cfg Config) http.Handler {
-	cfg.Logger, cfg.Metrics = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.Metrics, unmeasured)
+	cfg.Logger, cfg.Metrics = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.Metrics, noMetrics)
 	h := &handler{cfg, next}
 	if cfg.Origins == nil {
 		return h

@@ -31,7 +31,7 @@ func TestAPanicShowsNothingButAnID(t *testing.T) {
 	log := s.log.text.String()
 	for _, want := range []string{`"id":"` + id + `"`, "a secret of the house", "handler_test.go:"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not tell of %s: %s", want, log)
+			t.Errorf("the log does not contain %s: %s", want, log)
 		}
 	}
 	if line := s.log.last(t); line["code"] != "INTERNAL" || line["status"] != 500.0 {

@@ -50,7 +50,7 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "told":
-		told, _ := tellings.LoadOrStore(bizID, make(chan *storage.Interactive))
+		told, _ := eventChannels.LoadOrStore(bizID, make(chan *storage.Interactive))
 		return <-told.(chan *storage.Interactive), nil
 	case "fail":
 		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
@@ -78,7 +78,7 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 	case "fail":
 		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
 	case "told":
-		told, _ := tellings.LoadOrStore(one.BizID, make(chan *storage.Interactive))
+		told, _ := eventChannels.LoadOrStore(one.BizID, make(chan *storage.Interactive))
 		return told.(chan *storage.Interactive), nil
 	}
 	n, err := strconv.Atoi(one.BizID)
@@ -103,8 +103,8 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 	return events, nil
 }
 
-// tellings are the channels of "told", by bizId.
-var tellings sync.Map
+// eventChannels are the channels of "told", by bizId.
+var eventChannels sync.Map
 
 func (queries) Viewer(ctx context.Context) (*storage.User, error) {
 	if user := viewer.FromContext(ctx); !user.Anonymous() {
@@ -137,7 +137,7 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		response := next(ctx)
 		if response != nil && response.Data == nil {
-			t.Error("something goes around an operation that is not executed")
+			t.Error("an interceptor ran around an operation that was not executed")
 		}
 		return response
 	})

@@ -43,7 +43,7 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations must be sent by POST")
 	case errs != nil && firstCode(errs) == codeRateLimited:
 		respondWithout(w, r, &graphql.Response{Errors: errs}) // also for an event stream, as none has begun
-	case (subscription || !plain) && h.takesEvents(r):
+	case (subscription || !plain) && h.acceptsEvents(r):
 		h.stream(w, r, exec, operation, errs)
 	case errs != nil:
 		// Not by exec.DispatchError, because the middleware would treat the operation
@@ -68,7 +68,7 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 // read parses the operation of a request.
 func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
 	_, accepted := negotiate(r.Header)
-	accepted = accepted || h.takesEvents(r)
+	accepted = accepted || h.acceptsEvents(r)
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if !get && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, HEAD, POST")

@@ -179,7 +179,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 				t.Errorf("%d %s", test.got.status, test.got.body)
 			}
 			if strings.Contains(test.got.body, `"data"`) || strings.Contains(test.got.body, "json.") || strings.Contains(test.got.body, "map[") {
-				t.Errorf("it tells too much: %s", test.got.body)
+				t.Errorf("it reveals too much: %s", test.got.body)
 			}
 			if n := len(test.got.parsed.Errors); n < 1 || n > 20 || len(test.got.body) > 20*1000 {
 				t.Errorf("%d errors in %d bytes", n, len(test.got.body))
@@ -217,7 +217,7 @@ func (e executor) DispatchOperation(ctx context.Context, _ *graphql.OperationCon
 	return graphql.OneShot(e.response), ctx
 }
 
-func TestWhatTheExecutorSaysBecomesAStatus(t *testing.T) {
+func TestErrorsOfTheExecutorBecomeAStatus(t *testing.T) {
 	coded := func(code string) gqlerror.List {
 		return gqlerror.List{{Message: "no", Extensions: map[string]any{"code": code}}}
 	}

@@ -72,8 +72,8 @@ type closeReason struct {
 // protocolError is the close reason for an invalid message.
 func protocolError(reason string) *closeReason { return &closeReason{closeBadMessage, reason} }
 
-// fitting returns the reason, truncated to the length of a close frame.
-func (e closeReason) fitting() string {
+// truncated returns the reason, cut to the length of a close frame.
+func (e closeReason) truncated() string {
 	if len(e.reason) <= maxReasonBytes {
 		return e.reason
 	}
@@ -109,7 +109,7 @@ func readMessage(text []byte) (message, *closeReason) {
 		case "payload":
 			s.space()
 			from := s.at
-			if s.value(); !s.amiss {
+			if s.value(); !s.failed {
 				m.payload = bytes.Clone(text[from:s.at]) // the buffer is reused
 			}
 		default:
@@ -184,7 +184,7 @@ func (m message) credentials() (http.Header, *closeReason) {
 func writeMessage(out *bytes.Buffer, kind, id string, payload any) {
 	out.WriteString(`{"type":"` + kind + `"`)
 	if id != "" {
-		member(out, "id", id)
+		writeMember(out, "id", id)
 	}
 	switch payload := payload.(type) {
 	case nil:
@@ -192,7 +192,7 @@ func writeMessage(out *bytes.Buffer, kind, id string, payload any) {
 		out.WriteString(`,"payload":`)
 		encode(out, payload)
 	default:
-		member(out, "payload", payload)
+		writeMember(out, "payload", payload)
 	}
 	out.WriteByte('}')
 }

@@ -30,7 +30,7 @@ func FuzzMessages(f *testing.F) {
 			_, why = m.credentials()
 		}
 		if why != nil {
-			if reason := why.fitting(); why.code != closeBadMessage || reason == "" || len(reason) > maxReasonBytes || !utf8.ValidString(reason) {
+			if reason := why.truncated(); why.code != closeBadMessage || reason == "" || len(reason) > maxReasonBytes || !utf8.ValidString(reason) {
 				t.Errorf("%d %q", why.code, reason)
 			}
 			return
@@ -51,7 +51,7 @@ func FuzzMessages(f *testing.F) {
 
 func TestReasonsFitIntoCloseFrames(t *testing.T) {
 	for _, reason := range []string{"", "short", strings.Repeat("x", 123), strings.Repeat("x", 124), strings.Repeat("é", 100), strings.Repeat("😀", 100)} {
-		got := closeReason{reason: reason}.fitting()
+		got := closeReason{reason: reason}.truncated()
 		if len(got) > maxReasonBytes || !utf8.ValidString(got) || len(reason) <= maxReasonBytes && got != reason || len(reason) > maxReasonBytes && len(got) < maxReasonBytes-4 {
 			t.Errorf("%q becomes %q", reason, got)
 		}

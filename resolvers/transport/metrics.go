@@ -15,19 +15,19 @@ import (
 // the names, so that without it they would determine the number of series.
 const maxOperations = 200
 
-// forgetAfter is how long a name must be unused before another name may replace it.
-const forgetAfter = time.Hour
+// nameTTL is how long a name must be unused before another name may replace it.
+const nameTTL = time.Hour
 
 // The labels of operations whose names are not in the metrics. Only names from valid
-// documents are added, so that arbitrary texts do not take the places.
+// documents are added, so that arbitrary texts cannot use up maxOperations.
 const (
 	unnamed = "unnamed"
 	invalid = "invalid" // the document was rejected, whatever name it has
 	other   = "other"   // maxOperations other names are in use
 )
 
-// unmeasured is used without metrics; it is not registered.
-var unmeasured = NewMetrics(nil)
+// noMetrics is used without metrics; it is not registered.
+var noMetrics = NewMetrics(nil)
 
 // Metrics measures requests.
 type Metrics struct {
@@ -79,7 +79,7 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 
 // label returns the label of an operation: its name, or other if there is no place for
 // it. The least recently used name makes place for a new one, and its series are
-// deleted, if it has been unused for forgetAfter.
+// deleted, if it has been unused for nameTTL.
 func (m *Metrics) label(operation string) string {
 	if operation == "" {
 		return unnamed
@@ -90,7 +90,7 @@ func (m *Metrics) label(operation string) string {
 	operation = strings.Clone(operation) // do not keep the document in memory
 	if !m.names.Contains(operation) {
 		if oldest, used, _ := m.names.GetOldest(); m.names.Len() == maxOperations {
-			if now.Sub(used) < forgetAfter {
+			if now.Sub(used) < nameTTL {
 				return other
 			}
 			m.requests.DeletePartialMatch(prometheus.Labels{"operation": oldest})

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestNamesThatNobodyUsesMakeRoom(t *testing.T) {
+func TestUnusedNamesAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMetrics(prometheus.NewRegistry())
 		label := m.label
@@ -20,17 +20,17 @@ func TestNamesThatNobodyUsesMakeRoom(t *testing.T) {
 		if got := label("Late"); got != other {
 			t.Errorf("with all places taken a name is %q", got)
 		}
-		time.Sleep(forgetAfter / 2)
+		time.Sleep(nameTTL / 2)
 		label("Feed")
-		time.Sleep(forgetAfter / 2)
+		time.Sleep(nameTTL / 2)
 		if got := label("Late"); got != "Late" {
-			t.Errorf("with places that nobody uses a name is %q", got)
+			t.Errorf("with unused names to replace, the label is %q", got)
 		}
 		if got := label("Feed"); got != "Feed" {
 			t.Errorf("a name in use is %q", got)
 		}
 		if n := m.names.Len(); n != maxOperations {
-			t.Errorf("%d names are remembered", n)
+			t.Errorf("%d names are in the metrics", n)
 		}
 	})
 }

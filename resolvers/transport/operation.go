@@ -30,7 +30,7 @@ type operation struct {
 
 	// Guarded by socket.mu.
 	subscription bool
-	settled      bool // the client has completed it, or is about to be told that it is complete
+	completed    bool // the client has completed it, or is about to be told that it is complete
 }
 
 // begin starts an operation.
@@ -44,7 +44,7 @@ func (s *socket) begin(said message) *closeReason {
 	}
 	s.mu.Lock()
 	earlier := s.operations[said.id]
-	if earlier != nil && !earlier.settled {
+	if earlier != nil && !earlier.completed {
 		s.mu.Unlock()
 		return &closeReason{closeSubscriberExists, fmt.Sprintf("Subscriber for %s already exists", said.id)}
 	}
@@ -84,7 +84,7 @@ func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.operations[id]
 	if o != nil {
-		o.settled = true
+		o.completed = true
 	}
 	s.mu.Unlock()
 	if o != nil {
@@ -137,7 +137,7 @@ func (s *socket) watches(o *operation) *refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.subscription = true
-	if s.over {
+	if s.stopped {
 		o.cancel()
 	}
 	return nil
@@ -177,7 +177,7 @@ func (o *operation) deliver(response *graphql.Response) bool {
 	}
 	if len(response.Data) == 0 {
 		o.refused = true
-		if o.settle() {
+		if o.markCompleted() {
 			o.s.send(typeError, o.id, coded(response.Errors))
 		}
 		return false
@@ -189,15 +189,15 @@ func (o *operation) deliver(response *graphql.Response) bool {
 	return o.s.send(typeNext, o.id, response)
 }
 
-// settle records that the client is about to be told that the operation is complete,
+// markCompleted records that the client is about to be told that the operation is complete,
 // after which it may reuse the id. It returns false if the client has completed the
 // operation itself.
-func (o *operation) settle() bool {
+func (o *operation) markCompleted() bool {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
-	settled := o.settled
-	o.settled = true
-	return !settled
+	before := o.completed
+	o.completed = true
+	return !before
 }
 
 // finish tells the client that the operation is complete, unless it was told before, and
@@ -205,7 +205,7 @@ func (o *operation) settle() bool {
 func (o *operation) finish() {
 	s := o.s
 	defer s.running.Done()
-	if !o.refused && o.ctx.Err() == nil && o.settle() {
+	if !o.refused && o.ctx.Err() == nil && o.markCompleted() {
 		s.send(typeComplete, o.id, nil)
 	}
 	o.cancel()

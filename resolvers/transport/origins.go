@@ -111,13 +111,13 @@ func (o *Origins) admit(r *http.Request) admission {
 		return pageRefused
 	case o.Development && r.Header.Get(fetchSite) == sameOrigin: // through a proxy that rewrites Host
 		return pageNamed
-	case slices.Contains(o.Allowed, "*") || o.Development && err == nil && ofThisMachine(u):
+	case slices.Contains(o.Allowed, "*") || o.Development && err == nil && isLoopback(u):
 		return pageUnnamed
 	}
 	return pageRefused
 }
 
-func ofThisMachine(origin *url.URL) bool {
+func isLoopback(origin *url.URL) bool {
 	name := origin.Hostname()
 	ip, err := netip.ParseAddr(name)
 	return (origin.Scheme == "http" || origin.Scheme == "https") && (name == "localhost" || err == nil && ip.IsLoopback())
@@ -201,7 +201,7 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 	admitted := c.admit(r)
-	if admitted == pageRefused && (c.Development || preflight || fromElsewhere(r)) {
+	if admitted == pageRefused && (c.Development || preflight || isCrossOrigin(r)) {
 		c.warn(origin)
 	}
 	switch {
@@ -238,10 +238,10 @@ func (c *crossOrigin) allow(header http.Header, admitted admission) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// fromElsewhere reports whether the browser says that a request is from a page of another
+// isCrossOrigin reports whether the browser says that a request is from a page of another
 // origin. If it says nothing, the page may be the server's own, behind a proxy that
 // rewrites Host.
-func fromElsewhere(r *http.Request) bool {
+func isCrossOrigin(r *http.Request) bool {
 	site := r.Header.Get(fetchSite)
 	return site == "cross-site" || site == "same-site"
 }

@@ -130,7 +130,7 @@ func TestSocketsOfPagesInDevelopment(t *testing.T) {
 	for _, origin := range []string{"http://localhost:5173", "http://127.0.0.1:1"} {
 		c := s.dial(t, "Origin", origin)
 		c.say(`{"type":"connection_init"}`)
-		c.hears(`{"type":"connection_ack"}`)
+		c.receives(`{"type":"connection_ack"}`)
 		c = s.dial(t, "Origin", origin)
 		c.say(bob)
 		c.isClosed(4403, "X-Ovation-User is not accepted from other origins: add --allowed-origins "+origin)
@@ -138,7 +138,7 @@ func TestSocketsOfPagesInDevelopment(t *testing.T) {
 	for _, header := range [][]string{{"Origin", "http://localhost:5174"}, {"Origin", "http://localhost:5173", "Sec-Fetch-Site", "same-origin"}} {
 		c := s.dial(t, header...)
 		c.say(bob)
-		c.hears(`{"type":"connection_ack"}`)
+		c.receives(`{"type":"connection_ack"}`)
 	}
 	s.dial(t, "Origin", "http://192.168.1.5:5173").isClosed(4403, "start ovation dev with --allowed-origins http://192.168.1.5:5173")
 	s.dial(t, "Origin", "null").isClosed(4403, "serve the page from http://localhost")

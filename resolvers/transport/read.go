@@ -26,8 +26,8 @@ const (
 	// maxJSONValues is the maximum number of values. A page of 100 subjects has a few
 	// hundred.
 	maxJSONValues = 10_000
-	// keptBytes is the maximum size of a buffer that is reused.
-	keptBytes = 64 << 10
+	// maxPooledBytes is the maximum size of a buffer that is reused.
+	maxPooledBytes = 64 << 10
 )
 
 // refusal is the response to a request that is not executed.
@@ -50,7 +50,7 @@ func (refused *refusal) writeTo(w http.ResponseWriter, r *http.Request) {
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func release(buffer *bytes.Buffer) {
-	if buffer.Cap() <= keptBytes {
+	if buffer.Cap() <= maxPooledBytes {
 		buffer.Reset()
 		buffers.Put(buffer)
 	}
@@ -70,7 +70,7 @@ func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refu
 	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(body)
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBodyBytes)); err != nil {
-		return nil, unread(err)
+		return nil, readRefusal(err)
 	}
 	params, refused := parse(body.Bytes())
 	if refused != nil {
@@ -100,7 +100,7 @@ func tooLong() *refusal {
 	}
 }
 
-func unread(err error) *refusal {
+func readRefusal(err error) *refusal {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLong()
 	}

@@ -70,7 +70,7 @@ func recordOf(ctx context.Context) *record {
 	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
 		return rec
 	}
-	return &record{Config: &Config{Logger: slog.Default(), Metrics: unmeasured}, Identity: viewer.Identity{User: viewer.FromContext(ctx)}}
+	return &record{Config: &Config{Logger: slog.Default(), Metrics: noMetrics}, Identity: viewer.Identity{User: viewer.FromContext(ctx)}}
 }
 
 // end updates the metrics, and logs the request if it has an error or the access log is

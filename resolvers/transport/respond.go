@@ -90,34 +90,34 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 func encode(body *bytes.Buffer, response *graphql.Response) {
 	body.WriteByte('{')
 	if len(response.Errors) > 0 {
-		member(body, "errors", response.Errors)
+		writeMember(body, "errors", response.Errors)
 	}
 	if len(response.Data) > 0 {
-		separate(body)
+		writeComma(body)
 		body.WriteString(`"data":`)
 		body.Write(response.Data)
 	}
 	if len(response.Extensions) > 0 {
-		member(body, "extensions", response.Extensions)
+		writeMember(body, "extensions", response.Extensions)
 	}
 	body.WriteByte('}')
 }
 
-// separate writes a comma, except at the start of an object.
-func separate(body *bytes.Buffer) {
+// writeComma writes a comma, except at the start of an object.
+func writeComma(body *bytes.Buffer) {
 	if text := body.Bytes(); text[len(text)-1] != '{' {
 		body.WriteByte(',')
 	}
 }
 
-// member writes a member of an object. Values come from this program; a value that
+// writeMember writes a member of an object. Values come from this program; a value that
 // cannot be encoded is a bug, and panics.
-func member(body *bytes.Buffer, name string, value any) {
+func writeMember(body *bytes.Buffer, name string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
 	}
-	separate(body)
+	writeComma(body)
 	body.WriteString(strconv.Quote(name))
 	body.WriteByte(':')
 	body.Write(text)

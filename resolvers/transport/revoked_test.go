@@ -65,7 +65,7 @@ func TestAKeyThatIsRemovedEndsItsStreams(t *testing.T) {
 	alice, bob := keys.bearer(t, "alice", "old"), keys.bearer(t, "bob", "new")
 	byHeader, byInit := s.ready(t, "Authorization", alice), s.dial(t)
 	byInit.say(`{"type":"connection_init","payload":{"Authorization":"` + alice + `"}}`)
-	byInit.hears(`{"type":"connection_ack"}`)
+	byInit.receives(`{"type":"connection_ack"}`)
 	for _, c := range []*client{byHeader, byInit} {
 		c.say(subscribe("1", watching("wait", "1")))
 	}
@@ -83,10 +83,10 @@ func TestAKeyThatIsRemovedEndsItsStreams(t *testing.T) {
 		t.Errorf("the event stream has %q", body)
 	}
 	s.is(t, "ovation_subscriptions", 1)
-	tell(t, "revoked", 1)
-	stays.hears(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"revoked","version":1}}}}`)
+	sendEvent(t, "revoked", 1)
+	stays.receives(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"revoked","version":1}}}}`)
 	bySecret.say(`{"type":"ping"}`)
-	bySecret.hears(`{"type":"pong"}`)
+	bySecret.receives(`{"type":"pong"}`)
 	again := s.dial(t)
 	again.say(`{"type":"connection_init","payload":{"Authorization":"` + alice + `"}}`)
 	again.isClosed(4403, "a key that is not in the JWKS")

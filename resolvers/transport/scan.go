@@ -16,46 +16,46 @@ import (
 // size. After an error it reads zero values, and done returns the error. It accepts what
 // encoding/json accepts, except invalid UTF-8: FuzzScan.
 type scanner struct {
-	what    string // the name of the text in errors
+	source  string // the name of the text in errors
 	text    []byte
 	at      int
 	depth   int
 	values  int
-	amiss   bool
-	refused *refusal // what is wrong if amiss is true; nil if it is the syntax
+	failed  bool
+	refusal *refusal // why it failed; nil if the syntax is invalid
 }
 
 func newScanner(what string, text []byte) *scanner {
-	return &scanner{what: what, text: text}
+	return &scanner{source: what, text: text}
 }
 
 // done checks that the text ends here. It returns the first error, or nil if there is
 // none.
 func (s *scanner) done() *refusal {
-	if s.space(); !s.amiss && s.at < len(s.text) {
-		return refuse(http.StatusBadRequest, "%s has more after the end of the JSON, at byte %d", s.what, s.at)
+	if s.space(); !s.failed && s.at < len(s.text) {
+		return refuse(http.StatusBadRequest, "%s has more after the end of the JSON, at byte %d", s.source, s.at)
 	}
-	if !s.amiss || s.refused != nil {
-		return s.refused
+	if !s.failed || s.refusal != nil {
+		return s.refusal
 	}
 	fault, is := errors.AsType[*json.SyntaxError](json.Unmarshal(s.text, new(json.RawMessage)))
 	if !is || fault.Error() == "unexpected end of JSON input" {
-		return refuse(http.StatusBadRequest, "%s is not valid JSON: it ends too early", s.what)
+		return refuse(http.StatusBadRequest, "%s is not valid JSON: it ends too early", s.source)
 	}
-	return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", s.what, fault.Error(), fault.Offset-1)
+	return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", s.source, fault.Error(), fault.Offset-1)
 }
 
 // refusef records an error, unless there is an earlier one.
 func (s *scanner) refusef(code, format string, args ...any) {
-	if !s.amiss {
-		s.amiss, s.refused = true, &refusal{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
+	if !s.failed {
+		s.failed, s.refusal = true, &refusal{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
 	}
 }
 
 // peek returns the next byte that is not white space, 0 at the end or after an error.
 func (s *scanner) peek() byte {
 	s.space()
-	if s.at < len(s.text) && !s.amiss {
+	if s.at < len(s.text) && !s.failed {
 		return s.text[s.at]
 	}
 	return 0
@@ -74,14 +74,14 @@ func (s *scanner) space() {
 
 // take skips a byte that must be next.
 func (s *scanner) take(c byte) bool {
-	s.amiss = s.amiss || s.peek() != c
+	s.failed = s.failed || s.peek() != c
 	s.at++
-	return !s.amiss
+	return !s.failed
 }
 
 // word skips a word that must be next.
 func (s *scanner) word(word string) {
-	s.amiss = s.amiss || !bytes.HasPrefix(s.text[s.at:], []byte(word))
+	s.failed = s.failed || !bytes.HasPrefix(s.text[s.at:], []byte(word))
 	s.at += len(word)
 }
 
@@ -151,7 +151,7 @@ func (s *scanner) members(known func(name string) bool) {
 	s.object(func(name string) {
 		switch {
 		case slices.Contains(seen, name):
-			s.refusef(codeBadUserInput, "%q is in %s more than once", name, s.what)
+			s.refusef(codeBadUserInput, "%q is in %s more than once", name, s.source)
 		case known(name):
 			seen = append(seen, name)
 		default:
@@ -190,7 +190,7 @@ func (s *scanner) list() []any {
 // open enters an object or a list, within bounds.
 func (s *scanner) open(bracket byte) bool {
 	if s.depth++; s.depth > maxJSONDepth {
-		s.refusef(codeLimitExceeded, "%s nests lists and objects too deep; at most %d are allowed in one another", s.what, maxJSONDepth)
+		s.refusef(codeLimitExceeded, "%s nests lists and objects too deep; at most %d are allowed in one another", s.source, maxJSONDepth)
 	}
 	s.count()
 	return s.take(bracket)
@@ -208,14 +208,14 @@ func (s *scanner) more() bool {
 	}
 	s.at++
 	s.count()
-	return !s.amiss
+	return !s.failed
 }
 
 // count counts a value. Values are limited because each takes some hundred bytes of
 // memory.
 func (s *scanner) count() {
 	if s.values++; s.values > maxJSONValues {
-		s.refusef(codeLimitExceeded, "%s holds more than %d values", s.what, maxJSONValues)
+		s.refusef(codeLimitExceeded, "%s holds more than %d values", s.source, maxJSONValues)
 	}
 }
 
@@ -239,20 +239,20 @@ func (s *scanner) quoted() (plain []byte, escaped bool) {
 			plain = s.text[from:s.at]
 			s.at++
 			if !ascii && !utf8.Valid(plain) {
-				s.refusef(codeBadUserInput, "%s is not valid UTF-8", s.what)
+				s.refusef(codeBadUserInput, "%s is not valid UTF-8", s.source)
 			}
 			return plain, escaped
 		case c == '\\':
 			escaped = true
 			s.at++
 		case c < ' ':
-			s.amiss = true
+			s.failed = true
 			return nil, false
 		case c >= utf8.RuneSelf:
 			ascii = false
 		}
 	}
-	s.amiss = true
+	s.failed = true
 	return nil, false
 }
 
@@ -269,12 +269,12 @@ func (s *scanner) unescape(plain []byte) string {
 		}
 		c := after[0] // exists: a string does not end after a backslash
 		if plain = after[1:]; c != 'u' {
-			s.amiss = s.amiss || unescaped[c] == 0
+			s.failed = s.failed || unescaped[c] == 0
 			out = append(out, unescaped[c])
 			continue
 		}
 		r := s.codeUnit(plain)
-		if s.amiss {
+		if s.failed {
 			return ""
 		}
 		plain = plain[4:]
@@ -290,7 +290,7 @@ func (s *scanner) unescape(plain []byte) string {
 // codeUnit parses the four digits after \u.
 func (s *scanner) codeUnit(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:min(4, len(digits))]), 16, 16)
-	s.amiss = s.amiss || err != nil || len(digits) < 4
+	s.failed = s.failed || err != nil || len(digits) < 4
 	return rune(n)
 }
 
@@ -308,7 +308,7 @@ func (s *scanner) number() json.Number {
 		}
 		s.digits()
 	}
-	if s.amiss {
+	if s.failed {
 		return ""
 	}
 	return json.Number(s.text[from:s.at])
@@ -329,5 +329,5 @@ func (s *scanner) digits() {
 	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
 		s.at++
 	}
-	s.amiss = s.amiss || s.at == from
+	s.failed = s.failed || s.at == from
 }

@@ -181,7 +181,7 @@ var special = []string{
 	`{"query":"q","variables":{"a":[` + strings.Repeat("{},", 5_000) + `0]}}`,
 }
 
-func TestScanReadsWhatClientsSend(t *testing.T) {
+func TestScanReadsRequestsOfClients(t *testing.T) {
 	for _, text := range ordinary {
 		if !same(t, []byte(text)) {
 			t.Errorf("%q is refused", text)
@@ -237,7 +237,7 @@ func TestScanReadsAnyValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !same(t, indented.Bytes()) {
-			t.Fatal("with spaces it is refused")
+			t.Fatal("the text is refused with white space added")
 		}
 		// A text that is truncated or changed is read as the library reads it.
 		if len(text) > 1 {

@@ -21,16 +21,16 @@ const (
 type slimConn struct {
 	net.Conn
 
-	reader   *bufio.Reader // what package websocket reads from
-	early    []byte        // received together with the upgrade request
-	between  bool          // no message is being read
-	alone    bool          // the next read would wait for what follows a control frame
-	patience time.Duration
+	reader          *bufio.Reader // what package websocket reads from
+	buffered        []byte        // received together with the upgrade request
+	betweenMessages bool          // no message is being read
+	controlOnly     bool          // the next read would wait for what follows a control frame
+	patience        time.Duration
 }
 
-// errQuiet ends a read in package websocket that would wait for the frame after a control
+// errNoFrame ends a read in package websocket that would wait for the frame after a control
 // frame.
-var errQuiet = errors.New("nothing follows yet")
+var errNoFrame = errors.New("nothing follows yet")
 
 // await waits for the next frame while the stack is shallow, so that the garbage
 // collector can shrink it. Package websocket would wait on a deep stack.
@@ -39,21 +39,21 @@ func (c *slimConn) await() error {
 	return err
 }
 
-// controlled is called for each control frame. Between messages, and unless more bytes
-// have arrived, it makes the current read end with errQuiet.
-func (c *slimConn) controlled() {
-	c.alone = c.between && c.reader.Buffered() == 0 && len(c.early) == 0
+// onControlFrame is called for each control frame. Between messages, and unless more bytes
+// have arrived, it makes the current read end with errNoFrame.
+func (c *slimConn) onControlFrame() {
+	c.controlOnly = c.betweenMessages && c.reader.Buffered() == 0 && len(c.buffered) == 0
 }
 
 func (c *slimConn) Read(p []byte) (int, error) {
 	switch {
-	case c.alone:
-		c.alone = false
-		return 0, errQuiet
-	case len(c.early) > 0:
-		n := copy(p, c.early)
-		if c.early = c.early[n:]; len(c.early) == 0 {
-			c.early = nil // release the memory
+	case c.controlOnly:
+		c.controlOnly = false
+		return 0, errNoFrame
+	case len(c.buffered) > 0:
+		n := copy(p, c.buffered)
+		if c.buffered = c.buffered[n:]; len(c.buffered) == 0 {
+			c.buffered = nil // release the memory
 		}
 		return n, nil
 	}
@@ -96,7 +96,7 @@ func (h *slimHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	early, _ := buffers.Peek(buffers.Reader.Buffered()) // does not fail: all of it is buffered
-	h.conn.Conn, h.conn.early = conn, bytes.Clone(early)
+	h.conn.Conn, h.conn.buffered = conn, bytes.Clone(early)
 	h.conn.reader = bufio.NewReaderSize(h.conn, slimReadBuffer)
 	return h.conn, bufio.NewReadWriter(h.conn.reader, bufio.NewWriterSize(h.conn, slimWriteBuffer)), nil
 }

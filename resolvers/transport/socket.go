@@ -30,20 +30,20 @@ type socket struct {
 	stream *stream
 
 	// Used only by the reading goroutine.
-	rec      record          // template for the records of operations
-	unrevoke func() bool     // stops watching the token's revocation; nil before connection_init
-	ctx      context.Context // parent of the operations' contexts; nil before connection_init
+	rec          record          // template for the records of operations
+	unwatchToken func() bool     // stops watching the token's revocation; nil before connection_init
+	ctx          context.Context // parent of the operations' contexts; nil before connection_init
 
 	// serve waits for these: the operations, and the timer while it may fire.
 	running sync.WaitGroup
 
-	mu         sync.Mutex
-	ending     *closeReason // nil until the socket ends
-	over       bool         // no operation may start any more
-	timer      *time.Timer
-	deadline   time.Time   // when the timer ends the socket; zero: never
-	late       closeReason // the close reason at the deadline
-	operations map[string]*operation
+	mu             sync.Mutex
+	closeReason    *closeReason // nil until the socket ends
+	stopped        bool         // no operation may start any more
+	timer          *time.Timer
+	deadline       time.Time   // when the timer ends the socket; zero: never
+	deadlineReason closeReason // the close reason at the deadline
+	operations     map[string]*operation
 }
 
 func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, distrust *viewer.Error) *socket {
@@ -58,10 +58,10 @@ func (s *socket) connect(conn *websocket.Conn, net *slimConn, entered *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn, s.net, s.stream = conn, net, entered
-	if s.ending != nil {
+	if s.closeReason != nil {
 		s.wake()
 	}
-	s.deadline, s.late = time.Now().Add(s.streams.opts.InitTimeout), initTimeout
+	s.deadline, s.deadlineReason = time.Now().Add(s.streams.opts.InitTimeout), initTimeout
 	s.running.Add(1)
 	s.timer = time.AfterFunc(s.streams.opts.InitTimeout, s.tick)
 }
@@ -70,8 +70,8 @@ func (s *socket) connect(conn *websocket.Conn, net *slimConn, entered *stream) {
 func (s *socket) stop(why closeReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending == nil {
-		s.ending = &why
+	if s.closeReason == nil {
+		s.closeReason = &why
 		if s.net != nil {
 			s.wake()
 		}
@@ -88,8 +88,8 @@ func (s *socket) serve() {
 	defer s.stream.end()
 	defer s.finish()
 	defer func() {
-		if s.unrevoke != nil {
-			s.unrevoke()
+		if s.unwatchToken != nil {
+			s.unwatchToken()
 		}
 	}()
 	defer func() {
@@ -125,16 +125,16 @@ func (s *socket) listen(err error) *closeReason {
 
 // read reads a message. After a control frame it returns a message without a kind.
 func (s *socket) read() (message, *closeReason) {
-	s.net.between = true
+	s.net.betweenMessages = true
 	kind, frame, err := s.conn.Reader(context.Background())
-	s.net.between = false
+	s.net.betweenMessages = false
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(text)
 	if err == nil {
 		_, err = text.ReadFrom(io.LimitReader(frame, maxMessageRead+1))
 	}
 	switch {
-	case errors.Is(err, errQuiet):
+	case errors.Is(err, errNoFrame):
 		return message{}, nil
 	case err != nil:
 		return message{}, closeReasonOf(err)
@@ -198,10 +198,10 @@ func (s *socket) initialise(said message) *closeReason {
 	}
 	s.rec.payer = s.rec.Limiter.Payer(s.rec.User, s.rec.client, s.rec.Limiter.NewSocket())
 	s.ctx = s.rec.NewContext(context.Background())
-	s.unrevoke = s.rec.OnRevoked(func() { s.stop(revoked) })
+	s.unwatchToken = s.rec.OnRevoked(func() { s.stop(revoked) })
 	s.mu.Lock()
 	if s.timer.Stop() { // otherwise it has fired, and the socket ends
-		s.deadline, s.late = s.rec.Until, expired
+		s.deadline, s.deadlineReason = s.rec.Until, expired
 		s.timer.Reset(s.pause())
 	}
 	s.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *socket) pause() time.Duration {
 // tick ends a socket that has expired, and pings all others.
 func (s *socket) tick() {
 	s.mu.Lock()
-	up, why := !s.deadline.IsZero() && !time.Now().Before(s.deadline), s.late
+	up, why := !s.deadline.IsZero() && !time.Now().Before(s.deadline), s.deadlineReason
 	s.mu.Unlock()
 	if up {
 		s.stop(why)
@@ -234,7 +234,7 @@ func (s *socket) tick() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || s.ending != nil {
+	if s.stopped || s.closeReason != nil {
 		s.running.Done()
 	} else {
 		s.timer.Reset(s.pause())
@@ -245,8 +245,8 @@ func (s *socket) tick() {
 // the server stops, running queries and mutations are answered first.
 func (s *socket) finish() {
 	s.mu.Lock()
-	s.over = true
-	why := *s.ending
+	s.stopped = true
+	why := *s.closeReason
 	if s.timer.Stop() {
 		s.running.Done()
 	}
@@ -271,7 +271,7 @@ func (s *socket) finish() {
 		s.streams.metrics.closes.WithLabelValues("lost").Inc()
 	default:
 		_ = s.net.SetDeadline(time.Now().Add(s.streams.opts.CloseTimeout))
-		_ = s.conn.Close(why.code, why.fitting()) // the client may have disconnected
+		_ = s.conn.Close(why.code, why.truncated()) // the client may have disconnected
 		s.streams.metrics.closed(why.code)
 	}
 	s.running.Wait()

@@ -161,7 +161,7 @@ func (s *site) ready(tb testing.TB, header ...string) *client {
 	tb.Helper()
 	c := s.dial(tb, header...)
 	c.say(`{"type":"connection_init"}`)
-	c.hears(`{"type":"connection_ack"}`)
+	c.receives(`{"type":"connection_ack"}`)
 	return c
 }
 
@@ -193,13 +193,13 @@ func (c *client) next() (string, error) {
 	return string(text), err
 }
 
-// hears fails the test unless the next messages are these, in this order.
-func (c *client) hears(messages ...string) {
+// receives fails the test unless the next messages are these, in this order.
+func (c *client) receives(messages ...string) {
 	c.tb.Helper()
 	for _, want := range messages {
 		got, err := c.next()
 		if err != nil || got != want {
-			c.tb.Fatalf("it heard %s, %v; want %s", got, err, want)
+			c.tb.Fatalf("the socket received %s, %v; want %s", got, err, want)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func eventually(tb testing.TB, what string, is func() bool) {
 	defer again.Stop()
 	for end := time.Now().Add(deadline); !is(); <-again.C {
 		if time.Now().After(end) {
-			tb.Fatalf("it does not come to this: %s", what)
+			tb.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }
@@ -274,12 +274,12 @@ func (s *site) bystander(tb testing.TB, subject string) *bystander {
 	return &bystander{client: c, subject: subject}
 }
 
-// isTold fails the test unless the next event arrives.
-func (b *bystander) isTold(tb testing.TB) {
+// receivesEvents fails the test unless the next event arrives.
+func (b *bystander) receivesEvents(tb testing.TB) {
 	tb.Helper()
 	b.n++
-	tell(tb, b.subject, b.n)
-	b.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":%q,"version":%d}}}}`, b.subject, b.n))
+	sendEvent(tb, b.subject, b.n)
+	b.receives(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":%q,"version":%d}}}}`, b.subject, b.n))
 }
 
 // raw returns a connection on which it has made a handshake without package websocket.
@@ -315,15 +315,15 @@ func everything(tb testing.TB, conn net.Conn) string {
 	return string(text)
 }
 
-// tell sends an event to the subscription that watches a subject of "told".
-func tell(tb testing.TB, bizID string, version int64) {
+// sendEvent sends an event to the subscription that watches a subject of "told".
+func sendEvent(tb testing.TB, bizID string, version int64) {
 	tb.Helper()
-	told, _ := tellings.LoadOrStore(bizID, make(chan *storage.Interactive))
+	told, _ := eventChannels.LoadOrStore(bizID, make(chan *storage.Interactive))
 	event := &storage.Interactive{Subject: storage.Subject{Tenant: "default", Biz: "told", BizID: bizID}, Freshness: storage.Live}
 	event.Version = version
 	select {
 	case told.(chan *storage.Interactive) <- event:
 	case <-time.After(deadline):
-		tb.Fatal("nobody watches", bizID)
+		tb.Fatal("no subscription watches", bizID)
 	}
 }

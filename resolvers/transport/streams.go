@@ -114,9 +114,9 @@ func (h usage) plus(streams, subscriptions int) usage {
 
 // stream is one long-lived connection.
 type stream struct {
-	of   *Streams
-	kind string
-	stop func(closeReason) // ends the stream; does not block, and may be called more than once
+	streams *Streams
+	kind    string
+	stop    func(closeReason) // ends the stream; does not block, and may be called more than once
 
 	// Guarded by Streams.mu.
 	pending *list.Element
@@ -184,7 +184,7 @@ func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop fu
 	if s.closing {
 		return nil, s.refuse("stopping", "this server is stopping; connect again")
 	}
-	one := &stream{of: s, kind: kind, stop: stop, owner: owner{address: from}}
+	one := &stream{streams: s, kind: kind, stop: stop, owner: owner{address: from}}
 	if kind == kindEvents {
 		if refused := one.setOwner(user); refused != nil {
 			return nil, refused
@@ -223,7 +223,7 @@ func (s *Streams) limited(reason, format string, most int) *refusal {
 
 // identify sets the user of a pending WebSocket.
 func (one *stream) identify(user storage.User) *refusal {
-	s := one.of
+	s := one.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one.pending != nil {
@@ -241,7 +241,7 @@ func (one *stream) identify(user storage.User) *refusal {
 // of that user or, for an anonymous user, of the address or of all anonymous users. The
 // mutex is held.
 func (one *stream) setOwner(user storage.User) *refusal {
-	s := one.of
+	s := one.streams
 	if !user.Anonymous() {
 		one.owner = owner{user: user}
 	}
@@ -259,7 +259,7 @@ func (one *stream) setOwner(user storage.User) *refusal {
 
 // addUsage adds to the usage of the stream's owner. The mutex is held.
 func (one *stream) addUsage(streams, subscriptions int) {
-	s := one.of
+	s := one.streams
 	if one.owner.user.Anonymous() {
 		s.anonymous = s.anonymous.plus(streams, subscriptions)
 	}
@@ -282,7 +282,7 @@ func (s *Streams) anonymousShare(of int) int { return (of*s.opts.AnonymousPercen
 
 // end removes the stream.
 func (one *stream) end() {
-	s := one.of
+	s := one.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one.pending != nil {
@@ -298,7 +298,7 @@ func (one *stream) end() {
 
 // subscribe reserves a subscription; unsubscribe releases it.
 func (one *stream) subscribe() *refusal {
-	s := one.of
+	s := one.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -317,7 +317,7 @@ func (one *stream) subscribe() *refusal {
 }
 
 func (one *stream) unsubscribe() {
-	s := one.of
+	s := one.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one.addUsage(0, -1)

@@ -20,9 +20,9 @@ func TestStreamsAreBounded(t *testing.T) {
 	t.Run("on one socket", func(t *testing.T) {
 		c := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPerSocket: 2}}).ready(t)
 		c.say(subscribe("1", watching("wait", "1")), subscribe("2", watching("wait", "2")), subscribe("3", watching("wait", "3")))
-		c.hears(`{"type":"error","id":"3","payload":[{"message":"this connection runs 2 operations, the most allowed at the same time; complete one first","extensions":{"code":"LIMIT_EXCEEDED"}}]}`)
+		c.receives(`{"type":"error","id":"3","payload":[{"message":"this connection runs 2 operations, the most allowed at the same time; complete one first","extensions":{"code":"LIMIT_EXCEEDED"}}]}`)
 		c.say(`{"type":"complete","id":"1"}`)
-		eventually(t, "there is room again", func() bool {
+		eventually(t, "streams are accepted again", func() bool {
 			c.say(subscribe("4", `{viewer{userId}}`))
 			got, err := c.next()
 			if err == nil && strings.Contains(got, "next") {
@@ -38,11 +38,11 @@ func TestStreamsAreBounded(t *testing.T) {
 		a.say(subscribe("1", watching("wait", "1")))
 		s.is(t, "ovation_subscriptions", 1)
 		b.say(subscribe("1", watching("wait", "1")))
-		b.hears(`{"type":"error","id":"1","payload":[{"message":"this server holds as many subscriptions as it can; try again","extensions":{"code":"UNAVAILABLE"}}]}`)
+		b.receives(`{"type":"error","id":"1","payload":[{"message":"this server holds as many subscriptions as it can; try again","extensions":{"code":"UNAVAILABLE"}}]}`)
 		must(t, a.Close(websocket.StatusNormalClosure, ""))
 		s.is(t, "ovation_subscriptions", 0)
 		b.say(subscribe("1", watching("count", "0")))
-		b.hears(`{"type":"complete","id":"1"}`)
+		b.receives(`{"type":"complete","id":"1"}`)
 	})
 	t.Run("of a user", func(t *testing.T) {
 		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerUser: 2}})
@@ -110,8 +110,8 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 	for i := range 2000 {
 		idle = append(idle, s.raw(t))
 		if i%400 == 0 {
-			tell(t, "flooded", int64(i))
-			works.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"flooded","version":%d}}}}`, i))
+			sendEvent(t, "flooded", int64(i))
+			works.receives(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"flooded","version":%d}}}}`, i))
 			s.ready(t) // others can still connect
 		}
 	}
@@ -122,15 +122,15 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 	must(t, idle[0].SetDeadline(time.Now().Add(deadline)))
 	said, err := io.ReadAll(idle[0])
 	if err != nil || !strings.HasSuffix(string(said), "\x11\x38Connection initialisation timeout") {
-		t.Errorf("the oldest is told %q, %v", said, err)
+		t.Errorf("the oldest stream received %q, %v", said, err)
 	}
 }
 
-func TestWhoIsSlowToInitialise(t *testing.T) {
+func TestSlowInitialisationIsClosed(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{InitTimeout: 100 * time.Millisecond}})
 	c := s.dial(t)
 	c.say(`{"type":"ping"}`)
-	c.hears(`{"type":"pong"}`)
+	c.receives(`{"type":"pong"}`)
 	c.isClosed(4408, "Connection initialisation timeout")
 	s.is(t, "ovation_streams websocket", 0)
 }
@@ -149,8 +149,8 @@ func TestAReaderThatStopsReading(t *testing.T) {
 	stuck := func() bool { // none of the five makes progress
 		n := sent()
 		for i := range int64(10) {
-			tell(t, "read", i)
-			reads.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"read","version":%d}}}}`, i))
+			sendEvent(t, "read", i)
+			reads.receives(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"read","version":%d}}}}`, i))
 		}
 		return sent() == n+10
 	}
@@ -188,7 +188,7 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	soon := "Bearer " + expiring(t)
 	a, b := s.ready(t, "Authorization", soon), s.dial(t)
 	b.say(`{"type":"connection_init","payload":{"Authorization":"` + soon + `"}}`)
-	b.hears(`{"type":"connection_ack"}`)
+	b.receives(`{"type":"connection_ack"}`)
 	for _, c := range []*client{a, b} {
 		c.say(subscribe("1", watching("wait", "1")))
 	}
@@ -212,7 +212,7 @@ func expiring(t *testing.T) string {
 	return text
 }
 
-func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
+func TestUnansweredPingsCloseTheConnection(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 50 * time.Millisecond, PongTimeout: 200 * time.Millisecond}})
 	s.raw(t) // it never sends connection_init, so it is not pinged
 	lives, dies := s.ready(t), s.raw(t)
@@ -229,14 +229,14 @@ func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
 	s.is(t, "ovation_websocket_closes_total lost", 1)
 	said := everything(t, dies)
 	if !strings.Contains(said, "connection_ack") || !strings.Contains(said, "\x89\x011") {
-		t.Errorf("it was told %q", said)
+		t.Errorf("the client received %q", said)
 	}
 	if open := s.value(t, "ovation_streams websocket"); open != 2 {
 		t.Errorf("%v are open", open)
 	}
 }
 
-func TestAServerThatStopsTellsAll(t *testing.T) {
+func TestStoppingServerClosesAllStreams(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{Spread: 100 * time.Millisecond}})
 	var all []*client
 	for range 20 {
@@ -260,10 +260,10 @@ func TestAServerThatStopsTellsAll(t *testing.T) {
 		t.Errorf("a new one is answered %d", status)
 	}
 	for range 20 { // the running queries
-		tell(t, "stop", 1)
+		sendEvent(t, "stop", 1)
 	}
 	for _, c := range all {
-		c.hears(`{"type":"next","id":"2","payload":{"data":{"interactive":{"bizId":"stop"}}}}`, `{"type":"complete","id":"2"}`)
+		c.receives(`{"type":"next","id":"2","payload":{"data":{"interactive":{"bizId":"stop"}}}}`, `{"type":"complete","id":"2"}`)
 		c.isClosed(websocket.StatusGoingAway, "the server is stopping")
 	}
 	must(t, <-closed)
@@ -274,14 +274,14 @@ func TestAServerThatStopsTellsAll(t *testing.T) {
 func TestClosingDoesNotWaitForEver(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	c := s.ready(t)
-	tellings.Delete("late")
+	eventChannels.Delete("late")
 	c.say(subscribe("1", `{interactive(biz:"told",bizId:"late"){bizId}}`))
-	eventually(t, "the query has reached its resolver", func() bool { _, ok := tellings.Load("late"); return ok })
+	eventually(t, "the query has reached its resolver", func() bool { _, ok := eventChannels.Load("late"); return ok })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.streams.Close(ctx); err == nil {
-		t.Error("a query that goes on is not told of")
+		t.Error("a running query is not reported")
 	}
-	tell(t, "late", 1)
+	sendEvent(t, "late", 1)
 	c.isClosed(websocket.StatusGoingAway, "")
 }

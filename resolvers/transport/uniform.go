@@ -7,8 +7,8 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// maxAlike is the maximum number of members of an object in rows.
-const maxAlike = 8
+// maxUniformMembers is the maximum number of members of an object in rows.
+const maxUniformMembers = 8
 
 // variable reads a value. It returns a list of uniform objects, as uniformList defines
 // them, as *rows.Rows.
@@ -41,7 +41,7 @@ func (s *scanner) uniformList() *rows.Rows {
 			return nil
 		}
 	}
-	if s.close(']'); s.amiss {
+	if s.close(']'); s.failed {
 		return nil
 	}
 	return &rows.Rows{Names: names, Values: s.texts(values)}
@@ -59,7 +59,7 @@ func (s *scanner) uniformObject(values []span, names []string) ([]span, []string
 		switch {
 		case odd:
 			return nil, nil, false
-		case first && at < maxAlike && !slices.Contains(names, string(name)):
+		case first && at < maxUniformMembers && !slices.Contains(names, string(name)):
 			names = append(names, string(name))
 		case first || at == len(names) || string(name) != names[at]:
 			return nil, nil, false

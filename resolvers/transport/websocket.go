@@ -56,10 +56,10 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // the origin is checked above
 		OnPingReceived: func(context.Context, []byte) bool {
-			under.controlled()
+			under.onControlFrame()
 			return true
 		},
-		OnPongReceived: func(context.Context, []byte) { under.controlled() },
+		OnPongReceived: func(context.Context, []byte) { under.onControlFrame() },
 	})
 	if err != nil {
 		entered.end()

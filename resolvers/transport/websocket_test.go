@@ -19,8 +19,8 @@ import (
 func TestASocketAnswersOperations(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	tests := map[string]struct {
-		say   string
-		hears []string
+		say      string
+		receives []string
 	}{
 		"a query": {subscribe("1", `{interactive(biz:"video",bizId:"7"){bizId}}`), []string{
 			`{"type":"next","id":"1","payload":{"data":{"interactive":{"bizId":"7"}}}}`, `{"type":"complete","id":"1"}`,
@@ -61,9 +61,9 @@ func TestASocketAnswersOperations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := s.ready(t)
 			c.say(test.say)
-			c.hears(test.hears...)
+			c.receives(test.receives...)
 			c.say(`{"type":"ping"}`) // nothing came after that
-			c.hears(`{"type":"pong"}`)
+			c.receives(`{"type":"pong"}`)
 			must(t, c.Close(websocket.StatusNormalClosure, ""))
 		})
 	}
@@ -131,7 +131,7 @@ func TestCloseCodes(t *testing.T) {
 			// The server may close before it has taken all of a long message.
 			_ = c.Write(t.Context(), websocket.MessageText, []byte(test.say[len(test.say)-1]))
 			c.isClosed(test.code, test.reason)
-			other.isTold(t)
+			other.receivesEvents(t)
 		})
 	}
 	t.Run("binary", func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestCloseCodes(t *testing.T) {
 			s.dial(t, "Sec-WebSocket-Protocol", offered).isClosed(4406, "Subprotocol not acceptable")
 		})
 	}
-	other.isTold(t)
+	other.receivesEvents(t)
 	s.is(t, "ovation_streams websocket", 1)
 	s.is(t, "ovation_subscriptions", 1)
 }
@@ -165,14 +165,14 @@ func TestHugeMessagesAreNotKept(t *testing.T) {
 		})
 	}
 	all.Wait()
-	other.isTold(t)
+	other.receivesEvents(t)
 	s.is(t, "ovation_streams websocket", 1)
 	if after := heap(); after > before+8<<20 {
 		t.Errorf("the heap has grown by %d KB", (after-before)>>10)
 	}
 }
 
-func TestFramesThatAreNone(t *testing.T) {
+func TestInvalidFramesAreRejected(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{CloseTimeout: 50 * time.Millisecond}})
 	other := s.bystander(t, "frames")
 	for name, frames := range map[string]string{
@@ -190,9 +190,9 @@ func TestFramesThatAreNone(t *testing.T) {
 			_, err := conn.Write([]byte(frames))
 			must(t, err)
 			if said := everything(t, conn); len(said) < 4 || said[0] != 0x88 || said[2:4] != "\x03\xea" {
-				t.Errorf("it is answered with %q, not with a close of 1002", said)
+				t.Errorf("the reply is %q, want a close with code 1002", said)
 			}
-			other.isTold(t)
+			other.receivesEvents(t)
 		})
 	}
 	s.is(t, "ovation_streams websocket", 1)
@@ -269,7 +269,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 				t.Errorf("%d", res.StatusCode)
 			}
 			if media := res.Header.Get("Content-Type"); test.status >= 400 && !strings.HasPrefix(media, "application/json") {
-				t.Errorf("it is answered with %q", media)
+				t.Errorf("the reply is %q", media)
 			}
 		})
 	}
@@ -277,7 +277,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 	everybody.dial(t, "Origin", "https://evil.example.com")
 }
 
-func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
+func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 	const whoAmI = `{viewer{userId}}`
 	alice := token(t, time.Hour)
 	tests := map[string]struct {
@@ -301,9 +301,9 @@ func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := s.dial(t, test.header...)
 			c.say(fmt.Sprintf(`{"type":"connection_init","payload":%s}`, test.payload))
-			c.hears(`{"type":"connection_ack"}`)
+			c.receives(`{"type":"connection_ack"}`)
 			c.say(subscribe("1", whoAmI))
-			c.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"viewer":%s}}}`, test.want))
+			c.receives(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"viewer":%s}}}`, test.want))
 		})
 	}
 	t.Run("a user where that is not believed", func(t *testing.T) {
@@ -326,13 +326,13 @@ func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
 			c.isClosed(4403, "X-Ovation-User is not accepted")
 			c = s.dial(t, header...)
 			c.say(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + alice + `"}}`)
-			c.hears(`{"type":"connection_ack"}`)
+			c.receives(`{"type":"connection_ack"}`)
 		})
 	}
 	t.Run("a user on a page allowed by name", func(t *testing.T) {
 		c := newSite(t, siteOptions{dev: viewer.LocalDevHeaders, origins: []string{"https://app.example"}}).dial(t, "Origin", "https://app.example")
 		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
-		c.hears(`{"type":"connection_ack"}`)
+		c.receives(`{"type":"connection_ack"}`)
 	})
 	t.Run("nobody asks for a subject", func(t *testing.T) { // the log and the metrics have each operation
 		c := s.ready(t, "Authorization", "Bearer "+alice)
@@ -356,9 +356,9 @@ func TestAnIDIsFreeAgainOnceItsOperationIsOver(t *testing.T) {
 	c := s.ready(t)
 	for range 50 {
 		c.say(subscribe("1", watching("wait", "1")), `{"type":"complete","id":"1"}`, subscribe("1", `{viewer{userId}}`))
-		c.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
+		c.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
 		c.say(subscribe("1", `{viewer{userId}}`))
-		c.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
+		c.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
 		c.say(subscribe("1", `{nonsense}`))
 		if got, err := c.next(); err != nil || !strings.HasPrefix(got, `{"type":"error"`) {
 			t.Fatal(got, err)
@@ -372,8 +372,8 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	c := s.ready(t)
 	c.say(subscribe("other", watching("told", "panic")))
-	tell(t, "panic", 6)
-	c.hears(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":6}}}}`)
+	sendEvent(t, "panic", 6)
+	c.receives(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":6}}}}`)
 	for _, kind := range []string{"query", "mutation", "subscription"} {
 		payload := map[string]string{"operationName": "Kaboom", "query": `query Kaboom{viewer{userId}}`}
 		switch kind {
@@ -391,8 +391,8 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 		}
 	}
 	if !strings.Contains(s.log.String(), "a secret of the house") {
-		t.Error("the log does not tell")
+		t.Error("the log does not contain the panic")
 	}
-	tell(t, "panic", 7)
-	c.hears(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":7}}}}`)
+	sendEvent(t, "panic", 7)
+	c.receives(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":7}}}}`)
 }

@@ -66,10 +66,10 @@ func refuse(format string, args ...any) *Error {
 
 // Authenticator authenticates users by their tokens. It is safe for concurrent use.
 type Authenticator struct {
-	tokens     *verifier
-	devHeaders DevHeaders
-	log        *slog.Logger
-	proxied    sync.Once // a proxy is logged once
+	tokens      *verifier
+	devHeaders  DevHeaders
+	log         *slog.Logger
+	warnOfProxy sync.Once // a proxy is logged once
 }
 
 // New returns an Authenticator. It reads the JWKS once, under ctx, and returns an error
@@ -113,8 +113,8 @@ type Identity struct {
 	// account.
 	Session Session
 
-	sessions *Sessions       // nil unless the token is of an account
-	listed   context.Context // done once the token's key is removed; nil unless a key set has it
+	sessions   *Sessions       // nil unless the token is of an account
+	keyRemoved context.Context // done once the token's key is removed; nil unless a key set has it
 }
 
 // OnRevoked calls f, in a goroutine of its own, once the token's key is removed from
@@ -123,10 +123,10 @@ func (i Identity) OnRevoked(f func()) (stop func() bool) {
 	switch {
 	case i.sessions != nil:
 		return i.sessions.watch(i.User, i.Session.Generation, f)
-	case i.listed == nil:
+	case i.keyRemoved == nil:
 		return func() bool { return true }
 	}
-	return context.AfterFunc(i.listed, f)
+	return context.AfterFunc(i.keyRemoved, f)
 }
 
 // Authenticate returns the identity of a request: the user of its bearer token or of

@@ -49,11 +49,11 @@ func (a *Authenticator) Distrust(r *http.Request) *Error {
 	switch {
 	case a.devHeaders == RefuseDevHeaders:
 		return refuse("X-Ovation-User is off: ovation dev accepts it with --dev-headers or --demo, and only on a loopback address. Send a bearer token (Authorization: Bearer …)")
-	case a.devHeaders == LocalDevHeaders && !local(r.Host):
+	case a.devHeaders == LocalDevHeaders && !isLocalHost(r.Host):
 		return refuse("X-Ovation-User is accepted only from this machine, at localhost or 127.0.0.1: send a bearer token")
 	}
 	if sign := proxySign(r); sign != "" {
-		a.proxied.Do(func() {
+		a.warnOfProxy.Do(func() {
 			a.log.Warn("X-Ovation-User is rejected: the request came through a proxy, so its sender is unknown", "sign", sign)
 		})
 		return refuse("X-Ovation-User is not accepted through a proxy (the request has %s): send a bearer token", sign)
@@ -68,15 +68,15 @@ func proxySign(r *http.Request) string {
 		return "HTTP/1.0" // the default of nginx, which adds no header
 	}
 	for name := range r.Header {
-		if forwarding(name) {
+		if isForwardingHeader(name) {
 			return "the header " + name
 		}
 	}
 	return ""
 }
 
-// forwarding reports whether only proxies send a header of this canonical name.
-func forwarding(name string) bool {
+// isForwardingHeader reports whether only proxies send a header of this canonical name.
+func isForwardingHeader(name string) bool {
 	switch name {
 	case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Host", "X-Original-Url",
 		"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "X-Proxyuser-Ip", "X-Envoy-External-Address":
@@ -108,9 +108,9 @@ func fromDevHeaders(header http.Header) (storage.User, error) {
 	return user, nil
 }
 
-// local reports whether a Host header is localhost or a loopback address, so that no name
+// isLocalHost reports whether a Host header is localhost or a loopback address, so that no name
 // server is needed to resolve it.
-func local(host string) bool {
+func isLocalHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -6,9 +6,9 @@
 //
 //   - A request never falls back to anonymous: a token either identifies its user or is
 //     rejected, and only a request without a token is anonymous:
-//     TestATokenThatIsNotGoodIsRefused.
+//     TestInvalidTokenIsRejected.
 //   - Development headers are accepted only from this machine and without a visible
-//     proxy: TestHeadersAreBelievedForDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
+//     proxy: TestHeadersAreAcceptedInDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
 //   - A key is used only with its own algorithm: HS256 with the secret, RS256, ES256 and
 //     EdDSA with the keys of the JWKS, EdDSA with those of the site:
 //     TestKeysAreNotConfused, TestSiteKeysAreNotConfused.
@@ -24,7 +24,7 @@
 //     TestAVerifiedTokenExpires, TestKeysThatAreReadAgainVerifyAgain,
 //     TestVerifiedTokensAreBounded.
 //   - An error states the reason, without any key or part of the token:
-//     TestATokenThatIsNotGoodIsRefused.
+//     TestInvalidTokenIsRejected.
 //
 // This package imports storage and no other package of this module.
 package viewer

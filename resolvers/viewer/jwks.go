@@ -33,7 +33,7 @@ const (
 // keySet holds the public keys of a JWKS. It reads them again periodically, and when a
 // token names an unknown key. There is one read at a time.
 type keySet struct {
-	where  string // the file, or the URL without its password
+	source string // the file, or the URL without its password
 	read   func(ctx context.Context) ([]byte, error)
 	every  time.Duration // from one read to the next
 	pause  time.Duration // minimum time between two reads
@@ -50,9 +50,9 @@ type publicKey struct {
 	kid       string
 	algorithm string // of the JWK; empty: any that suits the key
 	key       any
-	// listed is done once the set no longer holds the key.
-	listed context.Context
-	unlist context.CancelFunc
+	// removed is done once the set no longer holds the key; remove makes it so.
+	removed context.Context
+	remove  context.CancelFunc
 }
 
 // same reports whether both are the same key with the same id and algorithm, so that they
@@ -65,7 +65,7 @@ func (k publicKey) same(other publicKey) bool {
 }
 
 func newKeySet(ctx context.Context, where string, every time.Duration, log *slog.Logger) (*keySet, error) {
-	k := &keySet{where: where, every: every, pause: min(jwksPause, every/2), log: log}
+	k := &keySet{source: where, every: every, pause: min(jwksPause, every/2), log: log}
 	k.read = func(context.Context) ([]byte, error) { return readFile(where) }
 	if scheme, _, isURL := strings.Cut(where, "://"); isURL {
 		u, err := url.Parse(where)
@@ -75,7 +75,7 @@ func newKeySet(ctx context.Context, where string, every time.Duration, log *slog
 		if err := checkURL(u); err != nil {
 			return nil, err
 		}
-		k.where = u.Redacted()
+		k.source = u.Redacted()
 		k.read = func(ctx context.Context) ([]byte, error) { return fetch(ctx, u) }
 	}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -168,13 +168,13 @@ func (k *keySet) load(ctx context.Context) error {
 	text, err := k.read(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return noFile(k.where)
+		return missingFileError(k.source)
 	case err != nil:
-		return fmt.Errorf("read JWKS %s: %w", k.where, err)
+		return fmt.Errorf("read JWKS %s: %w", k.source, err)
 	}
 	keys, err := parseKeys(text)
 	if err != nil {
-		return fmt.Errorf("parse JWKS %s: %w", k.where, err)
+		return fmt.Errorf("parse JWKS %s: %w", k.source, err)
 	}
 	k.replace(keys)
 	return nil
@@ -191,12 +191,12 @@ func (k *keySet) replace(keys []publicKey) {
 			keys[i] = before[at]
 			before = slices.Delete(before, at, at+1)
 		} else {
-			keys[i].listed, keys[i].unlist = context.WithCancel(context.Background())
+			keys[i].removed, keys[i].remove = context.WithCancel(context.Background())
 		}
 	}
 	k.keys.Store(&keys)
 	for _, gone := range before {
-		gone.unlist()
+		gone.remove()
 	}
 }
 
@@ -223,9 +223,9 @@ func parseKeys(text []byte) ([]publicKey, error) {
 	return keys, nil
 }
 
-// noFile returns the error for a JWKS file that does not exist. If the path looks like a
-// URL without its scheme, the error says how a URL begins.
-func noFile(path string) error {
+// missingFileError returns the error for a JWKS file that does not exist. If the path looks
+// like a URL without its scheme, the error says how a URL begins.
+func missingFileError(path string) error {
 	host, _, _ := strings.Cut(path, "/")
 	if strings.Contains(strings.Trim(host, "."), ".") && !strings.HasSuffix(host, ".json") {
 		return fmt.Errorf("there is no file %q; a URL begins with https://", path)

@@ -146,11 +146,11 @@ func TestAKeyThatIsNewIsFetched(t *testing.T) {
 	}
 	before := reads.Load()
 	if !good(second) || reads.Load() != before {
-		t.Error("a known key is not fetched again")
+		t.Error("a known key is fetched again")
 	}
 	set(nil)
 	if good(first) || !good(second) || reads.Load() == before {
-		t.Error("when the endpoint fails, the known keys stay")
+		t.Error("the known keys changed although the endpoint failed")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	identify("third", jwt.SigningMethodES256, keys().ec, map[string]any{"kid": "3"})
 	identify("secret", jwt.SigningMethodHS256, secret, nil)
 	if ended := identify("third, ended", jwt.SigningMethodES256, keys().ec, nil); !ended() {
-		t.Error("it is revoked already")
+		t.Error("the token is already revoked")
 	}
 	wants := func(step string, names ...string) {
 		t.Helper()
@@ -264,7 +264,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	wants("afterwards", "late")
 }
 
-func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
+func TestKeyLookupHonoursItsContext(t *testing.T) {
 	a := newAuthenticator(t, Config{JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil))), Audience: AnyAudience})
 	a.tokens.keys.pause = 0
 	reading, ended := make(chan struct{}), make(chan struct{})
@@ -280,7 +280,7 @@ func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
 	for range 3 { // one reads, the others wait for it
 		all.Go(func() {
 			if _, err := a.Token(ctx, unknown); err == nil {
-				t.Error("it is accepted")
+				t.Error("the token is accepted")
 			}
 		})
 	}
@@ -296,7 +296,7 @@ func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
 
 // A client that disconnects ends its own wait, not the read. Otherwise a new key would be
 // unknown until the next read is allowed.
-func TestHangingUpDoesNotKeepANewKeyOut(t *testing.T) {
+func TestCancelledLookupStillFetchesANewKey(t *testing.T) {
 	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
 	a.tokens.keys.pause = 0

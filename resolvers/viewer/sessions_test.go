@@ -53,7 +53,7 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, is, err)
 		}
 		if got := SessionFrom(is.NewContext(t.Context())); got != is.Session {
-			t.Errorf("%s: in a context it is %+v", name, got)
+			t.Errorf("%s: in a context the identity is %+v", name, got)
 		}
 	}
 	if got := SessionFrom(NewContext(t.Context(), accountHolder)); got != (Session{}) {
@@ -123,7 +123,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 			defer mu.Unlock()
 			ended = append(ended, name)
 		})
-		stop := is.OnRevoked(func() { t.Error("it was stopped") })
+		stop := is.OnRevoked(func() { t.Error("the callback was called after stop") })
 		if !stop() || stop() {
 			t.Error("stop says wrongly whether there was something to stop")
 		}
@@ -141,7 +141,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	}
 	sessions.Prune(10)
 	if !refused(first) {
-		t.Error("it is forgotten too early")
+		t.Error("the revocation was pruned too early")
 	}
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 3, At: 20})
 	wait.Wait()
@@ -171,13 +171,13 @@ func TestTheKeySetHoldsPublicKeysOnly(t *testing.T) {
 	const want = `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",` +
 		`"kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k","use":"sig","alg":"EdDSA"}]}`
 	if w.Body.String() != want {
-		t.Errorf("it is %s", w.Body)
+		t.Errorf("the key set is %s", w.Body)
 	}
 	w = httptest.NewRecorder()
 	KeySet(nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", nil))
 	var set map[string][]any
 	if err := json.Unmarshal(w.Body.Bytes(), &set); err != nil || set["keys"] == nil || len(set["keys"]) != 0 {
-		t.Errorf("without keys it is %s", w.Body)
+		t.Errorf("without keys the key set is %s", w.Body)
 	}
 	if _, err := NewSiteKey([]byte("short")); err == nil {
 		t.Error("a short seed makes a key")

@@ -116,7 +116,7 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	out := Identity{User: user, Scope: scope, Until: expiry.Add(leeway), listed: signer(token, candidates)}
+	out := Identity{User: user, Scope: scope, Until: expiry.Add(leeway), keyRemoved: signer(token, candidates)}
 	if len(candidates) > 0 { // signed by another issuer, which manages its own sessions
 		return out, nil
 	}
@@ -161,12 +161,12 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 }
 
 // signer finds the candidate whose key has signed a verified token. It returns that
-// candidate's listed, or nil if there are no candidates.
+// candidate's removed, or nil if there are no candidates.
 func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	for i, candidate := range candidates {
 		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]
 		if i == len(candidates)-1 || token.Method.Verify(signed, token.Signature, candidate.key) == nil {
-			return candidate.listed
+			return candidate.removed
 		}
 	}
 	return nil

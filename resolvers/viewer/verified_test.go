@@ -33,7 +33,7 @@ func TestAVerifiedTokenExpires(t *testing.T) {
 				t.Errorf("%v later: %v", step.after, err)
 			}
 			if a.tokens.verified.held() != 1 {
-				t.Error("it was not remembered, and this has tested nothing")
+				t.Error("the token was not cached: the test proves nothing")
 			}
 		}
 	})
@@ -52,7 +52,7 @@ func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
+func TestRejectedTokensAreNotCached(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	good := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
 	for _, token := range []string{
@@ -67,7 +67,7 @@ func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
 		}
 	}
 	if n := a.tokens.verified.held(); n != 0 {
-		t.Errorf("%d are remembered", n)
+		t.Errorf("%d tokens are cached", n)
 	}
 	if _, err := a.Token(t.Context(), good); err != nil {
 		t.Error(err)
@@ -90,25 +90,25 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 		return err == nil
 	}
 	if !good(first) || a.tokens.verified.held() != 1 {
-		t.Error("before the rotation")
+		t.Error("the first token is rejected before the rotation")
 	}
 	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
 	if !good(first) {
-		t.Error("as long as the keys are not read again the first one stays")
+		t.Error("the first token is rejected before the keys are read again")
 	}
 	a.tokens.keys.refresh(t.Context())
 	if good(first) || !good(second) {
-		t.Error("after the rotation")
+		t.Error("after the rotation the first token is accepted or the second is rejected")
 	}
 	if n := a.tokens.verified.held(); n != 1 {
-		t.Errorf("%d are remembered, want the second one alone", n)
+		t.Errorf("%d tokens are cached, want only the second", n)
 	}
 	set(jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	if !good(first) { // the key is fetched during its verification
-		t.Error("after the rotation back")
+		t.Error("the first token is rejected after its key is restored")
 	}
 	if _, known := a.tokens.verified.find(sha256.Sum256([]byte(first)), a.tokens.keys.current()); known {
-		t.Error("what was verified while keys changed is remembered")
+		t.Error("a token verified while keys changed is cached")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 	for i := range 100 {
 		v.add(key(i), Identity{User: storage.User{UserID: strconv.Itoa(i)}, Until: until}, nil, nil)
 		if _, known := v.find(key(0), nil); !known { // it is looked up all the time
-			t.Fatalf("with %d more the first is forgotten", i)
+			t.Fatalf("after %d more tokens the first is evicted", i)
 		}
 		if v.held() > 10 {
 			t.Fatalf("%d are held", v.held())
@@ -129,6 +129,6 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 		}
 	}
 	if _, known := v.find(key(50), nil); known {
-		t.Error("what nobody asked for is not forgotten")
+		t.Error("an unused token is not evicted")
 	}
 }

@@ -104,7 +104,7 @@ func TestASignedTokenIsItsUser(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSigned(t *testing.T) {
+func TestInvalidIdentitiesAreNotSigned(t *testing.T) {
 	alice := storage.User{Tenant: "acme", UserID: "alice"}
 	for name, attempt := range map[string]struct {
 		secret []byte
@@ -131,7 +131,7 @@ func TestATokenWithoutTenantIsOfTheDefaultOne(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsNotGoodIsRefused(t *testing.T) {
+func TestInvalidTokenIsRejected(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret, Issuer: "me", Audience: "you"})
 	hour := time.Hour
 	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
@@ -191,17 +191,17 @@ func TestATokenThatIsNotGoodIsRefused(t *testing.T) {
 			is, err := a.Authenticate(request("Authorization", "Bearer "+test.token))
 			user := is.User
 			if err == nil {
-				t.Fatalf("it is %v", user)
+				t.Fatalf("the viewer is %v", user)
 			}
 			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%q does not tell of %q", err, test.want)
+				t.Errorf("error %q, want one that contains %q", err, test.want)
 			}
 			if user != (storage.User{}) {
-				t.Errorf("with the error comes %v", user)
+				t.Errorf("an error is returned together with %v", user)
 			}
 			for _, private := range []string{string(secret), parts[2]} {
 				if strings.Contains(err.Error(), private) {
-					t.Errorf("%q tells too much", err)
+					t.Errorf("%q reveals too much", err)
 				}
 			}
 		})
@@ -254,7 +254,7 @@ func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
 	}
 }
 
-func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
+func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 	}
 }
 
-func TestAConfigThatCannotServe(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	silent, _, _ := endpoint(t, nil)
 	detour := httptest.NewServer(http.RedirectHandler("http://jwks.example/", http.StatusFound))
 	t.Cleanup(detour.Close)
@@ -369,7 +369,7 @@ func TestAConfigThatCannotServe(t *testing.T) {
 				t.Fatal("it serves")
 			}
 			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pass@") {
-				t.Errorf("%q does not tell of %q", err, test.want)
+				t.Errorf("error %q, want one that contains %q", err, test.want)
 			}
 		})
 	}

@@ -17,11 +17,11 @@
 //   - The number of the epoch only increases: EpochsRise.
 //   - No transaction spans two epochs: NoTransactionStraddlesEpochs,
 //     EpochChangeWaitsForTransactions. Nothing is committed for EpochGrace after the end
-//     of an epoch: EndedEpochRefusesThenGoesOn.
+//     of an epoch: EndedEpochRejectsUntilTheNextBegins.
 //   - A barrier is passed once every partition has passed it, and its number is never
 //     reused: BarrierIsPassedByEveryPartition, RestoredDatabaseUsesNoBarrierTwice.
 //   - A window is either complete or marked as incomplete:
-//     WindowsHoldAllOrSayThatTheyDoNot.
+//     WindowsAreCompleteOrMarkedIncomplete.
 //   - A transaction whose mark takes longer than MarkTime is rolled back:
 //     TestMarkThatTakesTooLongIsNotCommitted.
 //

@@ -28,7 +28,7 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mark := func(_ context.Context, outcome storage.Outcome) error {
 					if outcome.Epoch != 7 || !outcome.At.IsZero() {
-						t.Errorf("the mark is told %+v", outcome)
+						t.Errorf("the mark received %+v", outcome)
 					}
 					time.Sleep(c.takes) // no time at all in a bubble
 					return c.fails

@@ -78,10 +78,10 @@ const notReplicated = "ovation: not replicated"
 var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wait for the synchronous standby was cancelled",
 	storage.ErrUnavailable)
 
-// noteWarning receives the warnings of the server. A commit whose wait for the standby is
+// onNotice receives the warnings of the server. A commit whose wait for the standby is
 // cancelled succeeds with a warning. Its text may be translated and its code is that of
 // any warning, so it is identified by the source file that raises it.
-func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
+func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
 	if strings.HasSuffix(n.File, "syncrep.c") {
 		c.CustomData()[notReplicated] = true
 	}

@@ -68,7 +68,7 @@ func redact(text string, u *url.URL) string {
 func describe(cfg *pgx.ConnConfig, c *pgx.Conn) string {
 	var servers []string
 	if c != nil {
-		servers = []string{address(c)}
+		servers = []string{remoteAddr(c)}
 	} else {
 		servers = []string{hostPort(cfg.Host, cfg.Port)}
 		for _, other := range cfg.Fallbacks { // a server may be tried with TLS and without

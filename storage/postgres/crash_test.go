@@ -15,7 +15,7 @@ import (
 // A server that crashes while messages are added keeps all that was acknowledged. A
 // message that was not acknowledged is sent again with its request id, and is stored
 // once.
-func TestMessagesOutliveACrashOfTheServer(t *testing.T) {
+func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	t.Parallel()
 	const senders, crashes, between = 4, 3, 60
 	server := startServer(t)
@@ -73,7 +73,7 @@ func TestMessagesOutliveACrashOfTheServer(t *testing.T) {
 	for _, of := range acknowledged {
 		for _, m := range of {
 			if there[m] != 1 {
-				t.Errorf("%+v was acknowledged, and is there %d times", m, there[m])
+				t.Errorf("%+v was acknowledged and is stored %d times, want once", m, there[m])
 			}
 		}
 	}

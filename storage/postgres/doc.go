@@ -50,7 +50,7 @@
 //     TestCountsAndStatesAreOfOneMoment.
 //   - Repair is exact under concurrent writes: TestRepairIsExactUnderWriters.
 //   - New counts of a subject touch no index: TestCountsStayHeapOnly.
-//   - No error contains the password of the URL: TestOpenSaysWhatIsWrong,
+//   - No error contains the password of the URL: TestOpenErrorsNameTheCause,
 //     TestServerThatRefusesSaysWhy.
 //   - A full disk loses no acknowledged data:
 //     TestFullDiskIsUnavailableUntilThereIsRoom.

@@ -12,7 +12,7 @@ import (
 
 // A process that closes an epoch waits for a transaction that hangs, and all writers wait
 // behind the process: it gives up soon, and the writers go on.
-func TestEpochChangeGivesUpBehindATransactionThatHangs(t *testing.T) {
+func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {
 	s := open(t)
 	g := storagetest.NewTraffic()
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error)

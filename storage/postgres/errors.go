@@ -75,32 +75,32 @@ func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 		case !retryableClasses[e.Code[:2]]:
 			return err
 		case e.Code == lockTimeout:
-			return fmt.Errorf("%w: %s%w: %s", storage.ErrLocked, from(c), err, remedy)
+			return fmt.Errorf("%w: %s%w: %s", storage.ErrLocked, serverPrefix(c), err, remedy)
 		case remedy != "":
-			return fmt.Errorf("%w: %s%w: %s", storage.ErrUnavailable, from(c), err, remedy)
+			return fmt.Errorf("%w: %s%w: %s", storage.ErrUnavailable, serverPrefix(c), err, remedy)
 		}
-		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, from(c), err)
+		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, serverPrefix(c), err)
 	}
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return fmt.Errorf("%w: %s; check that a PostgreSQL server runs there and that host, port and sslmode in the URL are correct",
 			storage.ErrUnavailable, oneLine(e.Error()))
 	}
 	if c == nil || c.IsClosed() || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
-		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, from(c), err)
+		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, serverPrefix(c), err)
 	}
 	return err
 }
 
-// from returns a prefix that names the server of an error.
-func from(c *pgx.Conn) string {
+// serverPrefix returns a prefix that names the server of an error.
+func serverPrefix(c *pgx.Conn) string {
 	if c == nil {
 		return ""
 	}
-	return "PostgreSQL at " + address(c) + ": "
+	return "PostgreSQL at " + remoteAddr(c) + ": "
 }
 
-// address returns the address of the server of a connection.
-func address(c *pgx.Conn) string { return c.PgConn().Conn().RemoteAddr().String() }
+// remoteAddr returns the address of the server of a connection.
+func remoteAddr(c *pgx.Conn) string { return c.PgConn().Conn().RemoteAddr().String() }
 
 // oneLine joins the lines of a text and omits repetitions: the driver reports each way in
 // which it tried to connect.

@@ -140,7 +140,7 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 
 // A transaction that the server aborts in favour of another one is retried, and its mark
 // is called again.
-func TestBrokenOffTransactionsAreTriedAgain(t *testing.T) {
+func TestAbortedTransactionsAreRetried(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
 	postgrestest.Exec(t, at, `CREATE SEQUENCE tries`, // a sequence is not rolled back
@@ -226,7 +226,7 @@ func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 				t.Errorf("%d ids are forgotten within an hour, error %v", n, err)
 			}
 			if n, err := s.Prune(t.Context(), -time.Hour); n != 1 || err != nil {
-				t.Errorf("%d ids are forgotten in the end, error %v", n, err)
+				t.Errorf("%d ids were pruned, error %v", n, err)
 			}
 		})
 	}

@@ -136,7 +136,7 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 		return nil
 	})
 	if err == nil {
-		t.Error("it was committed")
+		t.Error("the transaction was committed")
 	}
 }
 

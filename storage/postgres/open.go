@@ -70,7 +70,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open database %w", err)
 	}
 	maps.Copy(cfg.ConnConfig.RuntimeParams, needed)
-	cfg.ConnConfig.OnNotice = noteWarning
+	cfg.ConnConfig.OnNotice = onNotice
 	if options.MaxConns > 0 {
 		cfg.MaxConns = int32(options.MaxConns)
 	}
@@ -149,7 +149,7 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string
 	if commit == "off" { // a commit must be on disk when it returns
 		needed["synchronous_commit"] = "on"
 	}
-	if messages == "error" { // noteWarning needs the warnings
+	if messages == "error" { // onNotice needs the warnings
 		needed["client_min_messages"] = "warning"
 	}
 	return needed, nil

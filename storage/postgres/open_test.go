@@ -62,7 +62,7 @@ func greet(server *pgproto3.Backend, version, encoding, refusal string) {
 	_, _ = server.Receive() // until the client hangs up
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	const password = "s3cr%et&word"
 	fake := func(version, encoding, refusal string) string {
 		return "postgres://alice:s3cr%25et%26word@" + fakeServer(t, version, encoding, refusal) + "/ovation?sslmode=disable"
@@ -102,14 +102,14 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 				}
 				t.Log(err)
 				if c.is != nil && !errors.Is(err, c.is) {
-					t.Errorf("it is no %v", c.is)
+					t.Errorf("the error is not %v", c.is)
 				}
 				if !strings.Contains(err.Error(), c.says) {
 					t.Errorf("it does not say %q", c.says)
 				}
 				for _, part := range []string{password, "s3cr", "et%26word", "et&word"} {
 					if strings.Contains(err.Error(), part) {
-						t.Errorf("it tells the password")
+						t.Errorf("the error reveals the password")
 					}
 				}
 			}

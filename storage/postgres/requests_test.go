@@ -16,7 +16,7 @@ ON CONFLICT (tenant, user_id, request_id) DO UPDATE SET
     fingerprint = excluded.fingerprint, comment_id = excluded.comment_id, at = excluded.at
 WHERE r.at < excluded.at - 10 RETURNING comment_id`
 	if got := ask[int64](t, at, insert, []string{"one"}, []int64{7}); got != 7 {
-		t.Errorf("it has added %d", got)
+		t.Errorf("the repeated request added %d", got)
 	}
 	if got := ask[int64](t, at, `SELECT result_id FROM request WHERE tenant = 'default' AND user_id = 'alice' AND request_id = 'one'`); got != 7 {
 		t.Errorf("the request has added %d", got)

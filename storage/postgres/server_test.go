@@ -98,7 +98,7 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			tb.Fatalf("never came true: %s", what)
+			tb.Fatalf("condition not met in time: %s", what)
 		}
 	}
 }

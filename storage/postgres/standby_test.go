@@ -133,10 +133,10 @@ func TestHangingCommitIsReported(t *testing.T) {
 	}()
 	eventually(t, "the commit is reported", func() bool { return s.Stalled() != nil })
 	if err := s.Stalled(); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "standby") {
-		t.Errorf("it is reported as %v", err)
+		t.Errorf("the hanging commit is reported as %v", err)
 	}
 	if wait := gauge(t, registry, "ovation_postgres_commit_wait_seconds"); wait < slowCommit.Seconds() {
-		t.Errorf("it is measured as %v s", wait)
+		t.Errorf("the metric of the hanging commit is %v s", wait)
 	}
 	fatal(t, s.Ping(t.Context()))
 	second := make(chan error, 1)
@@ -150,7 +150,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	}()
 	eventually(t, "the second transaction is refused or waits as well", func() bool { return len(second) == 1 || ask[int64](t, at, waitingCommits) == 2 })
 	if len(second) == 0 {
-		t.Error("a second commit hangs, and takes a connection from those who read")
+		t.Error("a second commit hangs, and takes a connection from readers")
 	} else if err := <-second; !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "commits hang") {
 		t.Errorf("a second transaction: %v", err)
 	}
@@ -160,7 +160,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	standby.start(t)
 	fatal(t, <-done)
 	if err := s.Stalled(); err != nil {
-		t.Errorf("once it has returned: %v", err)
+		t.Errorf("after the commit returned: %v", err)
 	}
 	fatal(t, s.Close()) // after this, nothing more is logged
 	if !strings.Contains(log.String(), "commits hang") {

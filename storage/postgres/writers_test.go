@@ -267,7 +267,7 @@ func TestOneRepairAtATime(t *testing.T) {
 }
 
 // Repair works in pieces of bounded size. Here more than one piece is wrong.
-func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
+func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	at := s.pool.Config().ConnString()
 	const many = 2*sqlstore.RepairBatch + 10

@@ -19,7 +19,7 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	const author = "ann @ home 7" // every kind of character that an id may contain
 	for _, node := range []*Store{s, other} {
 		if got := see(t, node, alice, movie); got.AuthorID != "" || got.Author() != nil {
-			t.Errorf("at first: %+v", got)
+			t.Errorf("initially: %+v", got)
 		}
 	}
 	outcome, err := s.Persist(t.Context(), message(declare(movie, author, 5)), nil)
@@ -51,7 +51,7 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	_, err = other.Persist(t.Context(), message(declare(movie, "", 6)), nil)
 	must(t, err)
 	if got := see(t, other, alice, movie); got.AuthorID != "" || got.LikeCount != 1 {
-		t.Errorf("nobody's: %+v", got)
+		t.Errorf("without an author: %+v", got)
 	}
 	if n, err := s.Compare(t.Context(), false, func(stale Mismatch) error {
 		t.Errorf("stale: %+v", stale)

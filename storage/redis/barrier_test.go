@@ -16,7 +16,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	queued := react(alice, movie, storage.Like, 10)
 	must(t, s.Apply(t.Context(), []storage.Action{queued}, storage.Queued, nil))
 	must(t, server.command("FLUSHALL").Error())
@@ -38,7 +38,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	// The worker persists what is queued and passes the barrier together.
 	batch := append(message(queued), storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}})
 	var outcome storage.Outcome
-	eventually(t, "nobody believes the epoch before", func() (committed bool) {
+	eventually(t, "every lease on the old epoch has expired", func() (committed bool) {
 		var err error
 		if outcome, err = db.Persist(t.Context(), batch, s.Mark); !errors.Is(err, storage.ErrUnavailable) {
 			must(t, err)
@@ -65,14 +65,14 @@ func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	slow := &slowPolls{Database: openAgain(t, db)}
 	cut := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "at first", see(t, cut, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, cut, alice, movie), 0, false)
 	other := open(t, Options{URL: server.url(), Database: db})
 	before := cut.epochs.Current()
 	slow.gate.Lock()
 	_, err := db.NextEpoch(t.Context(), before.Number, mirror.NewEpoch{Number: before.Number + 1, Holder: before.Holder})
 	must(t, err)
 	eventually(t, "it is not sure", func() bool { return !cut.epochs.LeaseValid(cut.epochs.Current()) })
-	eventually(t, "the others have gone on", func() bool { e := other.epochs.Active(); return e != nil && e.Number > before.Number })
+	eventually(t, "the other node uses a newer epoch", func() bool { e := other.epochs.Active(); return e != nil && e.Number > before.Number })
 	must(t, cut.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := cut.epochs.Current().Number; n != before.Number {
 		t.Fatalf("it knows of epoch %d", n)
@@ -97,13 +97,13 @@ func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	eventually(t, "it is not sure", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := s.pending.Count(); n != 1 {
-		t.Errorf("%d states are remembered, want 1", n)
+		t.Errorf("%d pending states, want 1", n)
 	}
 	must(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	slow.gate.Unlock()
 	eventually(t, "it is remembered no longer", func() bool { return s.pending.Count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {
-		t.Errorf("it was shown twice: %+v", got)
+		t.Errorf("the like is counted twice: %+v", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestPersistedIsNotRemembered(t *testing.T) {
 	actions := []storage.Action{react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10)}
 	_ = s.Apply(t.Context(), actions, storage.Queued, nil)
 	if n := s.pending.Count(); n != 2 {
-		t.Fatalf("%d states are remembered, want 2", n)
+		t.Fatalf("%d pending states, want 2", n)
 	}
 	eventually(t, "a worker persists it", func() bool {
 		_, err := db.Persist(t.Context(), message(actions...), nil)

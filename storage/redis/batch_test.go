@@ -34,7 +34,7 @@ func TestGetKeepsAlive(t *testing.T) {
 		value, err = server.command("HGET", key, name).ToString()
 		must(t, err)
 		if got := strings.Fields(value)[2] != words[2]; got != renewed {
-			t.Errorf("%v old, it is kept alive: %v, want %v", age, got, renewed)
+			t.Errorf("an entry %v old was renewed: %v, want %v", age, got, renewed)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Every node receives what one node publishes, including that node itself.
-func TestChangeBusTellsEveryNode(t *testing.T) {
+func TestChangeBusReachesEveryNode(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -59,7 +59,7 @@ func TestChangeBusTellsEveryNode(t *testing.T) {
 }
 
 // The hub of another node reports a comment that one node adds, long before a sweep.
-func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
+func TestCommentsOfOneNodeReachAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -89,7 +89,7 @@ func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
 	must(t, added[0].Err)
 	told := make(chan int64, 1)
 	go func() { told <- take() }()
-	eventually(t, "the other node tells", func() bool { // it may not listen yet
+	eventually(t, "the other node is notified", func() bool { // it may not listen yet
 		bus.Notify([]storage.Subject{movie})
 		return len(told) > 0
 	})
@@ -100,7 +100,7 @@ func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
 
 // The hub of another node reports a message to both of its users, long before a sweep.
 // Only the bus of messages carries it.
-func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
+func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -138,7 +138,7 @@ func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the other node tells", func() bool { // it may not listen yet
+	eventually(t, "the other node is notified", func() bool { // it may not listen yet
 		bus.Notify([]storage.Subject{users[0].Subject(), users[1].Subject()})
 		return len(told) == len(users)
 	})

@@ -107,7 +107,7 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 	var version int64
 	for {
 		if _, err := w.Next(ctx, events); err != nil {
-			t.Fatalf("never told: %s: %v", what, err)
+			t.Fatalf("not notified: %s: %v", what, err)
 		}
 		got := events[0].Interactive
 		if got.Version < version {
@@ -121,7 +121,7 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 
 // Whatever Redis loses and however the connection is lost, watchers receive what has
 // changed in the meantime, and how fresh it is.
-func TestWatchersOutliveRedis(t *testing.T) {
+func TestWatchersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
 		away, back func(*server)
@@ -250,7 +250,7 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	defer cancel()
 	for done := false; !done; done = likes(1)(events[0].Interactive) {
 		if _, err := early.Next(ctx, events); err != nil {
-			t.Fatalf("a watcher from before never receives what is left: %v", err)
+			t.Fatalf("an earlier watcher does not receive the remaining counts: %v", err)
 		}
 	}
 	persist(t, db, node, react(bob, movie, storage.Like, 30))

@@ -13,7 +13,7 @@ import (
 
 // A process with another Redis, or another prefix, joins a site. It reads from the
 // database, marks nothing, and waits until no process uses the previous mirror.
-func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
+func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 	t.Parallel()
 	before, after := startServer(t), startServer(t)
 	for name, options := range map[string]Options{
@@ -30,36 +30,36 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
 			other := open(t, options)
 			if err := other.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours.Prefix) {
-				t.Errorf("the other is no stranger: %v", err)
+				t.Errorf("the other process is not foreign: %v", err)
 			}
 			for range 20 { // polls of both, in addition to those that the processes make
 				must(t, other.epochs.Poll(t.Context()))
 				must(t, s.epochs.Poll(t.Context()))
 			}
 			if e, err := db.Epoch(t.Context()); err != nil || e.Number != begun || !e.Open {
-				t.Errorf("beside a stranger the epoch %d became %+v, %v", begun, e, err)
+				t.Errorf("with a foreign process the epoch %d became %+v, %v", begun, e, err)
 			}
 			if got := see(t, other, alice, movie); got.LikeCount != 1 || got.Freshness != storage.Stale {
-				t.Errorf("a stranger sees %+v", got)
+				t.Errorf("a foreign process reads %+v", got)
 			}
 			if _, err := other.opts.Database.Persist(t.Context(), message(react(bob, movie, storage.Like, 10)), other.Mark); !errors.Is(err, storage.ErrUnavailable) {
-				t.Errorf("a stranger persists what it cannot mark: %v", err)
+				t.Errorf("a foreign process persisted without marks: %v", err)
 			}
 			persist(t, db, s, react(bob, movie, storage.Like, 10))
-			wantLikes(t, "beside a stranger", see(t, s, alice, movie), 2, true)
+			wantLikes(t, "with a foreign process", see(t, s, alice, movie), 2, true)
 			if said := log.about("belongs to other processes"); len(said) != 1 {
-				t.Errorf("it was said %d times: %q", len(said), said)
+				t.Errorf("it was logged %d times: %q", len(said), said)
 			}
 
-			s.halt() // its process ends; the database stays open
-			eventually(t, "the other takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
+			s.stopBackground() // its process ends; the database stays open
+			eventually(t, "the other process takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
 			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
-				t.Errorf("after it took over: %+v", got)
+				t.Errorf("after the takeover: %+v", got)
 			}
 			must(t, s.epochs.Poll(t.Context())) // it resumes, late
 			if err := s.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) {
-				t.Errorf("the one of before is no stranger: %v", err)
+				t.Errorf("the earlier process is not foreign: %v", err)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	epochIs("where none was begun", 1, false)
 
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: ours})
-	wantLikes(t, "at first", see(t, s, alice, movie), 1, true)
+	wantLikes(t, "initially", see(t, s, alice, movie), 1, true)
 	number := s.epochs.Current().Number
 	same, err := passive(ours)
 	must(t, err)
@@ -101,7 +101,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	}
 	epochIs("after another was refused", number, true)
 
-	s.halt() // all processes have ended
+	s.stopBackground() // all processes have ended
 	last, err := passive(prefix())
 	must(t, err)
 	epochIs("where nobody uses it", number, false)
@@ -109,22 +109,22 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	must(t, last.Close())
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked != nil {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
 // All processes of a mirror were stopped, and its Redis has lost everything.
-func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
+func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	s.halt()
+	s.stopBackground()
 	server.kill()
 	server.start()
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	server, before := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: before})
-	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wantLikes(t, "the one before", see(t, s, alice, movie), 1, true)
 	must(t, s.Close())

@@ -72,7 +72,7 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 
 // A list that takes too long is cancelled. The database does not count as unavailable,
 // and reads by key are answered.
-func TestListsHaveATimeoutOfTheirOwn(t *testing.T) {
+func TestListsHaveTheirOwnTimeout(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: short / 5, DatabaseTimeout: time.Minute})
 	live(t, s)

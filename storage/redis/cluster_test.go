@@ -120,7 +120,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // has cached nothing
-	reader.halt()                                                                         // only the test polls for it
+	reader.stopBackground()                                                               // only the test polls for it
 	must(t, reader.epochs.Poll(t.Context()))
 	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
 		t.Fatal("the epoch is not sure")
@@ -150,7 +150,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 
 // A cluster is logged as available again only once all of it is, although the masters
 // that respond are used before that.
-func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
+func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)
 	for _, one := range masters {
@@ -228,7 +228,7 @@ func TestCluster(t *testing.T) {
 			return err == nil && strings.Contains(info, "cluster_slots_fail:5")
 		})
 		if err := s.epochs.Probe(t.Context()); err == nil {
-			t.Error("a cluster without one of its shards is believed")
+			t.Error("a cluster without one of its shards is trusted")
 		}
 	})
 }

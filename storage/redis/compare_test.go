@@ -15,7 +15,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
+func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: "a[b]*", Guard: time.Second})
@@ -65,7 +65,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	if found, _ := compare(false); len(found) > 0 {
 		t.Errorf("after the repair: %+v", found)
 	}
-	eventually(t, "the client has heard of it", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
+	eventually(t, "the client cache is invalidated", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
 	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
 		t.Errorf("%+v", got)
 	}
@@ -73,7 +73,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 
 // A node that could not apply an action applies it when it can, which may be after a
 // later action of another node was persisted.
-func TestWhatIsAppliedLateIsNoDifference(t *testing.T) {
+func TestLateApplyIsNoDifference(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})
@@ -97,7 +97,7 @@ func TestWhatIsAppliedLateIsNoDifference(t *testing.T) {
 
 // A process that died after its commit and before publishing leaves counts that expire by
 // themselves, so that nothing has to be repaired.
-func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
+func TestCompareIgnoresTransientDifferences(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})
@@ -115,7 +115,7 @@ func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
 }
 
 // A comparison may take long, and the database cannot answer in place of Redis.
-func TestCompareOutlivesItsConnections(t *testing.T) {
+func TestCompareSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})

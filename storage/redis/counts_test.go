@@ -9,7 +9,7 @@ import (
 
 // Cached counts are removed when Redis reports that they have changed, and when the
 // connection that would report it is lost.
-func TestWhatIsCachedGoesWithTheClientsCache(t *testing.T) {
+func TestCacheIsInvalidatedWithTheClientsCache(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	isCached := func() bool {

@@ -24,7 +24,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	db := &otherClock{Database: openDatabase(t), local: shifted(&by)}
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Now: db.local, Logger: logger})
-	s.halt() // the test polls
+	s.stopBackground() // the test polls
 	for range 3 {
 		must(t, s.epochs.Poll(t.Context()))
 	}
@@ -41,7 +41,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 		t.Errorf("once the clock is right, the skew is %v", s.ClockSkew())
 	}
 	if n := strings.Count(log.String(), "clock differs"); n != 1 {
-		t.Errorf("it was said %d times: %s", n, log)
+		t.Errorf("the skew was logged %d times: %s", n, log)
 	}
 }
 

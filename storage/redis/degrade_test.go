@@ -71,11 +71,11 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	server.start()
 	got = live(t, s)
 	if got.DislikeCount != 1 || got.Liked == nil {
-		t.Errorf("with Redis again: %+v", got)
+		t.Errorf("after Redis has recovered: %+v", got)
 	}
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			see(t, s, alice, movie)
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
-				t.Errorf("before, it is %q", where)
+				t.Errorf("before the loss, the state is from %q", where)
 			}
 			before := s.epochs.Current().Number
 			lose(server)
@@ -116,7 +116,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	}
 }
 
-func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
+func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), &hooked{Database: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
@@ -150,7 +150,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 		t.Errorf("own action: %+v", got[0])
 	}
 	if _, _, err := s.Get(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("look at what is cold: %v", err)
+		t.Errorf("reading uncached entries returned %v", err)
 	}
 	if _, err := s.States(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("states that are cold: %v", err)
@@ -173,7 +173,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	server.start()
 	db.fail.Store(nil)
 	if got := live(t, s); got.LikeCount != 1 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }
 
@@ -214,12 +214,12 @@ func TestHangingPartsCostLittle(t *testing.T) {
 			t.Errorf("while %s hangs, 30 calls have tried it %d times", c.what, n)
 		}
 		c.end()
-		eventually(t, "all is well again", func() bool { calls(1); return c.part.Healthy() })
+		eventually(t, "the backend is healthy again", func() bool { calls(1); return c.part.Healthy() })
 		live(t, s)
 	}
 }
 
-func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
+func TestCancelledCallsAreNoFailures(t *testing.T) {
 	server, db := startServer(t), &hooked{Database: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db})
 	for range 20 {
@@ -271,7 +271,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 
 // Every call is answered, and no command is shared between connections, which the race
 // detector would report.
-func TestReadsOutliveTheirConnections(t *testing.T) {
+func TestReadsSurviveLostConnections(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})

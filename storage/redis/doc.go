@@ -43,20 +43,20 @@
 //     TestLongMarksAfterTheCommitAreCaught,
 //     TestLongDirectWritersThatInvalidateNothingAreCaught,
 //     TestLongWorkersThatInvalidateNothingAreCaught, TestCommitThatOutlastsTheGuard,
-//     TestNodesThatHaveNotPolledSeeWhatOthersConfirm, TestRevertedActionIsTakenBack. Reads are
+//     TestNodesSeeConfirmedWritesBeforeTheirPoll, TestRevertedActionIsRemoved. Reads are
 //     visible once they are persisted: TestReadIsSeenOnceItIsPersisted. Follows are
 //     visible at once: TestFollowsAreShownAndCountedOnce.
 //   - I4a: scripts, overlay and database merge reactions in the same way:
-//     TestReactionsMergeInAnyOrder, TestClearOfWhatTheWindowLacks,
-//     TestRevertedClearIsTakenBack.
+//     TestReactionsMergeInAnyOrder, TestClearOfAnEntryMissingFromTheWindow,
+//     TestRevertedClearIsRemoved.
 //   - A rolled-back transaction leaves nothing behind: TestFailedPersistLeavesNothing,
-//     TestInvalidateKeepsWhatIsQueued. What a crashed process has left expires:
+//     TestInvalidateKeepsQueuedEntries. What a crashed process has left expires:
 //     TestDirectWriterMayDieAfterItsCommit, TestEveryKeyHasAnAge.
-//   - I6: TestWorkersGoOnWithoutRedis, TestWorkersThatPublishGoOnWithoutRedis,
+//   - I6: TestWorkersContinueWithoutRedis, TestPublishingWorkersContinueWithoutRedis,
 //     TestFullRedisCommitsNothingUnmarked.
 //   - A subscriber to counts learns of every change, including changes made while Redis
 //     was unavailable, since re-reading counts re-arms the invalidation: TestLiveCounts,
-//     TestLiveCountsOverPostgres, TestLiveCountsOverACluster, TestWatchersOutliveRedis,
+//     TestLiveCountsOverPostgres, TestLiveCountsOverACluster, TestWatchersContinueWithoutRedis,
 //     TestNothingIsLostWithAConnection.
 //   - The store needs few privileges, and Redis 6 or newer: TestLeastPrivileges.
 //

@@ -57,7 +57,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 		for i := range 40 {
 			text, err := s.Document(t.Context(), name, fmt.Sprintf("%064d", i))
 			if want := i >= 40-c.held; err != nil || (len(text) == c.size) != want {
-				t.Errorf("%s: number %d is there: %t, want %t; %v", name, i, text != "", want, err)
+				t.Errorf("%s: document %d is stored: %t, want %t; %v", name, i, text != "", want, err)
 			}
 		}
 		fields, err := server.command("HGETALL", keyspace.Documents(s.opts.Prefix, name)).AsStrMap()

@@ -17,7 +17,7 @@ import (
 
 // A reverted action no longer determines the user's state. A later action does, if there
 // is one.
-func TestRevertedActionIsTakenBack(t *testing.T) {
+func TestRevertedActionIsRemoved(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
@@ -102,7 +102,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 
 // Redis may evict the only key that shows an action, unless its policy evicts windows
 // with shown entries last.
-func TestEvictionsMakeDoubtful(t *testing.T) {
+func TestEvictionsMakeRepliesStale(t *testing.T) {
 	t.Parallel()
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {
 		t.Run(policy, func(t *testing.T) {

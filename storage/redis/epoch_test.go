@@ -13,13 +13,13 @@ import (
 
 // Without Redis, workers soon continue without marks. When Redis is available again,
 // nothing that it held before is trusted.
-func TestWorkersGoOnWithoutRedis(t *testing.T) {
+func TestWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	wantLikes(t, "at first", see(t, other, alice, movie), 1, true)
+	wantLikes(t, "initially", see(t, other, alice, movie), 1, true)
 	before := s.epochs.Current().Number
 	server.hang()
 	var outcome storage.Outcome
@@ -32,7 +32,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 		return err == nil
 	})
 	if outcome.Epoch != 0 {
-		t.Errorf("it was persisted in epoch %d", outcome.Epoch)
+		t.Errorf("the action was persisted in epoch %d", outcome.Epoch)
 	}
 	must(t, s.Publish(t.Context(), outcome))
 	for _, store := range []*Store{s, other} {
@@ -43,14 +43,14 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	server.resume() // with all its data
 	for _, store := range []*Store{s, other} {
 		if got := live(t, store); got.DislikeCount != 1 || got.LikeCount != 0 {
-			t.Errorf("with Redis again: %+v", got)
+			t.Errorf("after Redis has recovered: %+v", got)
 		}
 	}
 	if e := s.epochs.Current(); e.Number == before {
-		t.Errorf("it is epoch %d as before", e.Number)
+		t.Errorf("the epoch is still %d, want a new one", e.Number)
 	}
 	persist(t, db, s, react(alice, movie, storage.Like, 30))
-	wantLikes(t, "in the end", see(t, other, alice, movie), 1, true)
+	wantLikes(t, "finally", see(t, other, alice, movie), 1, true)
 }
 
 // Actions that could not be applied are overlaid by the node that has them, and visible
@@ -60,7 +60,7 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	server.hang()
 	like := react(alice, movie, storage.Like, 10)
 	if err := s.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) {
@@ -103,7 +103,7 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 
 // Redis becomes unavailable right after a commit: a worker that only publishes also
 // closes the epoch and continues.
-func TestWorkersThatPublishGoOnWithoutRedis(t *testing.T) {
+func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})

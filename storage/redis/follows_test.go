@@ -34,7 +34,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 			}
 		}
 	}
-	want("at first", alice, 0, false)
+	want("initially", alice, 0, false)
 	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 10)}, storage.Queued, nil))
 	want("queued", alice, 1, true)
 	persist(t, db, s, follow(alice, star, 10), react(alice, star, storage.Like, 10))
@@ -55,7 +55,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 
 // A field takes no more space for users who follow nothing, whether or not the window is
 // complete.
-func TestFieldOfWhoFollowsNothingIsNotLonger(t *testing.T) {
+func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 5})
 	see(t, s, alice, movie)
@@ -81,6 +81,6 @@ func TestFieldOfWhoFollowsNothingIsNotLonger(t *testing.T) {
 	}
 	must(t, s.Apply(t.Context(), []storage.Action{follow(bob, movie, 20)}, storage.Queued, nil))
 	if got := see(t, s, bob, movie); got.FollowerCount != 1 || got.Followed == nil || got.Freshness != storage.Live {
-		t.Errorf("followed then: %+v", got)
+		t.Errorf("followed afterwards: %+v", got)
 	}
 }

@@ -61,7 +61,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		see(t, s, alice, movie)
 	}
 	server.start()
-	eventually(t, "it is over", func() bool { return len(log.about("Redis is used again")) > 0 })
+	eventually(t, "the outage is over", func() bool { return len(log.about("Redis is used again")) > 0 })
 	for words, also := range map[string]string{
 		"Redis is unavailable":       "level=WARN msg=\"Redis is unavailable\" error=",
 		"Redis is back":              "level=INFO msg=\"Redis is back\" after_ms=",
@@ -69,7 +69,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		"Redis is used again":        "level=INFO msg=\"Redis is used again\" epoch=",
 	} {
 		if lines := log.about(words); len(lines) != 1 || !strings.Contains(lines[0], also) {
-			t.Errorf("%s: %q, want one that tells %s", words, lines, also)
+			t.Errorf("%s: %q, want one line that contains %s", words, lines, also)
 		}
 	}
 	if all := log.about(""); len(all) != 4 {
@@ -142,7 +142,7 @@ func (p *proxy) pass(from, to net.Conn) {
 
 // A database that hangs is soon no longer called: calls in progress are cancelled, and
 // later ones are rejected at once.
-func TestHangingDatabaseIsLeftAlone(t *testing.T) {
+func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	through, err := url.Parse(postgrestest.Schema(t))
 	must(t, err)
 	link := startProxy(t, through.Host)

@@ -265,7 +265,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		URL: server.url(), Database: db, Prefix: "steps",
 		RedisTimeout: time.Minute, DatabaseTimeout: time.Minute, Guard: 500 * time.Millisecond,
 	})
-	base.halt()
+	base.stopBackground()
 	told := 0
 	for run := uint64(0); taken < steps && len(found) == 0; run++ {
 		random := rand.New(rand.NewPCG(seed, run))
@@ -280,7 +280,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 			found = append(found, fmt.Sprintf("in run %d", run))
 		}
 	}
-	t.Logf("%d steps, %d mutations told what they changed", taken, told)
+	t.Logf("%d steps, %d mutations returned what they changed", taken, told)
 	if told == 0 && len(found) == 0 {
 		found = append(found, "no mutation told what it changed")
 	}

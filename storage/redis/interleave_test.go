@@ -161,7 +161,7 @@ func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store)
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
 	step(ctx)
-	if err := s.Apply(ctx, []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}); err != nil && !errors.Is(err, errNotUsed) {
+	if err := s.Apply(ctx, []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}); err != nil && !errors.Is(err, errNoActiveEpoch) {
 		in.reportf("apply: %v", err)
 	}
 	step(ctx)

@@ -67,7 +67,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 			must(t, err)
 			wantLikes(t, "later", got[0], 2, true)
 			if n := db.reads.Load(); n > 0 {
-				t.Errorf("%d reads of the database once it is replaced", n)
+				t.Errorf("%d reads of the database after the value was replaced, want none", n)
 			}
 			if s.redis.Failures() > 0 {
 				t.Errorf("it counts as %d failures of Redis", s.redis.Failures())

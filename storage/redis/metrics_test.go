@@ -27,7 +27,7 @@ func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	return got
 }
 
-func TestMetricsTellWhatIsAway(t *testing.T) {
+func TestMetricsReportOutages(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short})
@@ -43,7 +43,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 			}
 		}
 	}
-	want("at first", map[string]float64{
+	want("initially", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number),
 		"ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 		"ovation_mirror_in_doubt_since_timestamp_seconds": 0,
@@ -57,7 +57,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 	server.start()
 	live(t, s)
 	eventually(t, "what was not shown is shown", func() bool { return s.pending.Count() == 0 })
-	want("in the end", map[string]float64{
+	want("finally", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {

@@ -18,8 +18,8 @@ import (
 // nothing.
 const applyTries = 3
 
-// errNotUsed is returned by Apply while no epoch is active.
-var errNotUsed = fmt.Errorf("%w: Redis is not used at the moment", storage.ErrUnavailable)
+// errNoActiveEpoch is returned by Apply while no epoch is active.
+var errNoActiveEpoch = fmt.Errorf("%w: Redis is not used at the moment", storage.ErrUnavailable)
 
 // Apply makes durable actions visible to their users on every node. Actions that are
 // storage.Queued are merged into the user's entries; for those that are
@@ -65,7 +65,7 @@ func (s *Store) Apply(ctx context.Context, actions []storage.Action, where stora
 		s.pending.Add(actions, 0)
 		s.pending.AwaitWorker(ctx, actions)
 		if err == nil {
-			err = errNotUsed
+			err = errNoActiveEpoch
 		}
 	}
 	return err

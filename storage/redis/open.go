@@ -128,9 +128,9 @@ type Store struct {
 	windows  *windows.Reader
 	scripts  *scripts.Runner
 
-	closed atomic.Bool
-	close  func() error
-	halt   func() // stops the background goroutines
+	closed         atomic.Bool
+	close          func() error
+	stopBackground func() // stops the background goroutines
 
 	epochs   *epochs.Keeper
 	pending  *pending.Writes
@@ -208,13 +208,13 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	var background sync.WaitGroup
 	background.Go(func() { s.epochs.Watch(running) })
 	background.Go(func() { s.pending.Run(running) })
-	s.halt = func() {
+	s.stopBackground = func() {
 		stop()
 		background.Wait()
 	}
 	s.close = sync.OnceValue(func() error {
 		s.closed.Store(true)
-		s.halt()
+		s.stopBackground()
 		s.windows.Close()
 		s.client.Close()
 		s.epochs.Wait()

@@ -17,7 +17,7 @@ import (
 	"ovation/storage"
 )
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	server := startServer(t, "--requirepass", "right")
 	for _, c := range []struct {
 		name    string
@@ -39,7 +39,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 				_ = s.Close()
 			}
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("got %v, want %v that tells of %s", err, c.want, c.says)
+				t.Errorf("got %v, want %v that contains %s", err, c.want, c.says)
 			}
 			if err := c.options.Database.Ping(t.Context()); err != nil {
 				t.Errorf("the database: %v", err)
@@ -53,7 +53,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 
 // Open tries again if a server is slow to answer the first connection, as on a busy
 // machine.
-func TestOpenTriesASlowServerAgain(t *testing.T) {
+func TestOpenRetriesASlowServer(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	slow, err := net.Listen("tcp", "127.0.0.1:0")
@@ -170,7 +170,7 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 		t.Errorf("persist: %v", err)
 	}
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.Liked == nil {
-		t.Errorf("full, to the one who could not be shown: %+v", got)
+		t.Errorf("with Redis full, to the user with the pending write: %+v", got)
 	}
 	if got := see(t, s, bob, movie); got.LikeCount != 1 {
 		t.Errorf("full, to another: %+v", got)
@@ -181,6 +181,6 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	})
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 {
-		t.Errorf("in the end: %+v", got)
+		t.Errorf("final result: %+v", got)
 	}
 }

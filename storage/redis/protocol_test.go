@@ -25,7 +25,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	one := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: time.Second})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 
 	like := react(alice, movie, storage.Like, 10)
 	if _, where := look(t, one, alice, movie); where != storage.Persisted {
@@ -47,14 +47,14 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	persist(t, db, one, like)
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 	if _, where := look(t, other, alice, movie); where != storage.Queued {
-		t.Errorf("with its collection on the way, it is %q", where)
+		t.Errorf("with a queued collection, the entry is %q", where)
 	}
 	persist(t, db, one, collect(alice, movie, "gone", 11))
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != storage.DefaultFolderID {
 		t.Errorf("persisted: %+v", got)
 	}
 	if _, where := look(t, other, alice, movie); where != storage.Queued {
-		t.Errorf("marked a moment ago, which may not be committed yet, it is %q", where)
+		t.Errorf("just marked and perhaps not committed, the entry is %q", where)
 	}
 	eventually(t, "it must have been committed", func() bool {
 		_, where := look(t, other, alice, movie)
@@ -110,14 +110,14 @@ func TestFillDuringATransactionIsDropped(t *testing.T) {
 func TestFailedPersistLeavesNothing(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
-	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		defer cancel() // the commit fails after the invalidation
 		return s.invalidateFirst(nil)(ctx, o)
 	})
 	if err == nil {
-		t.Fatal("it was committed")
+		t.Fatal("the transaction was committed")
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
 	if states, where := look(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
@@ -131,7 +131,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db, Guard: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
 	persist(t, db, s, react(bob, movie, storage.Like, 10))
-	wantLikes(t, "at first", see(t, other, alice, movie), 1, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 1, false)
 	persistUntold := func(a storage.Action) {
 		_, err := db.Persist(t.Context(), message(a), func(ctx context.Context, o storage.Outcome) error {
 			if err := s.invalidateFirst(nil)(ctx, o); err != nil {
@@ -143,17 +143,17 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 		must(t, err)
 	}
 	persistUntold(react(alice, movie, storage.Like, 20))
-	wantLikes(t, "to the one who did it", see(t, other, alice, movie), 2, true)
+	wantLikes(t, "to the user who liked it", see(t, other, alice, movie), 2, true)
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
 	if _, where := look(t, other, alice, movie); where != storage.Persisted {
-		t.Errorf("it is %q", where)
+		t.Errorf("the entry is %q", where)
 	}
 	eventually(t, "everyone sees it", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
-	wantLikes(t, "in the end", see(t, other, alice, movie), 2, true)
+	wantLikes(t, "finally", see(t, other, alice, movie), 2, true)
 }
 
-func TestInvalidateKeepsWhatIsQueued(t *testing.T) {
+func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	like := react(alice, movie, storage.Like, 10)
@@ -171,10 +171,10 @@ func TestInvalidateKeepsWhatIsQueued(t *testing.T) {
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
 	if _, where := look(t, s, alice, movie); where != storage.Queued {
-		t.Errorf("what was rolled back is %q", where)
+		t.Errorf("the entry of the rolled-back action is %q", where)
 	}
 	persist(t, db, s, like)
-	wantLikes(t, "in the end", see(t, s, alice, movie), 2, true)
+	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
 }
 
 // A worker has committed and not published. A viewer who has seen the counts of the
@@ -184,7 +184,7 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	see(t, s, alice, movie)
-	wantLikes(t, "at first", see(t, other, bob, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, bob, movie), 0, false)
 	like := react(alice, movie, storage.Like, 10)
 	_, err := db.Persist(t.Context(), message(like), s.Mark)
 	must(t, err)
@@ -217,7 +217,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 					continue // Redis was too slow, and the database, which lacks these counts, has answered
 				}
 				if err != nil || got[0].Version < seen || got[0].LikeCount != got[0].Version {
-					t.Errorf("after version %d came %+v, %v", seen, got, err)
+					t.Errorf("after version %d, read %+v, %v", seen, got, err)
 					return
 				}
 				seen = got[0].Version
@@ -239,7 +239,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
 	got, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || got.Version < last-10 {
-		t.Errorf("in the end: %+v, %v", got, err)
+		t.Errorf("final result: %+v, %v", got, err)
 	}
 }
 
@@ -261,11 +261,11 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 		t.Errorf("the window was not loaded: %d, %v", born, err)
 	}
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond < 24*time.Hour {
-		t.Errorf("what is shown lives for %d ms, %v", life, err)
+		t.Errorf("the queued entry lives for %d ms, %v", life, err)
 	}
 	persist(t, db, s, react(alice, movie, storage.Dislike, 20))
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond > 2*time.Hour {
-		t.Errorf("what is persisted lives for %d ms, %v", life, err)
+		t.Errorf("the persisted entry lives for %d ms, %v", life, err)
 	}
 }
 
@@ -409,7 +409,7 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	eventually(t, "the node shows both likes", func() bool { return cached().LikeCount == 2 })
 	before := cached().Version
 	server.command("DEL", worker.countsKey(movie))
-	eventually(t, "the client has heard of it", func() bool { return !cached().Known })
+	eventually(t, "the client cache is invalidated", func() bool { return !cached().Known })
 	readers.Go(func() error {
 		if got, err := ask(); err != nil || got.Version < before {
 			return fmt.Errorf("%+v after version %d: %w", got, before, err)
@@ -431,7 +431,7 @@ func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	see(t, reader, alice, movie) // reads counts from the database, which the node remembers for a while
 	persist(t, db, worker, react(alice, movie, storage.Like, 2))
 	var before storage.Interactive
-	eventually(t, "the node has heard of the second like", func() bool {
+	eventually(t, "the node shows the second like", func() bool {
 		before = see(t, reader, alice, movie)
 		return before.Version > 1
 	})

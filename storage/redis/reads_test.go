@@ -29,8 +29,8 @@ func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 		return got.ReadCount == times
 	}
 	for _, s := range []*Store{one, other} {
-		if !wants("at first", s, 0) {
-			t.Error("at first something is counted")
+		if !wants("initially", s, 0) {
+			t.Error("counts are not zero initially")
 		}
 	}
 	first, second := read(alice, movie, 1), read(alice, movie, 2)

@@ -137,7 +137,7 @@ var unreadable = func(context.Context) error { return storage.ErrUnavailable }
 
 // An incomplete window lacks the state that a clear applies to. The state is read from
 // the database, and the clear applies to it.
-func TestClearOfWhatTheWindowLacks(t *testing.T) {
+func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 	db := openDatabase(t)
 	_, err := db.Persist(t.Context(), message(
 		react(alice, movie, storage.Dislike, 10), react(alice, video("a"), storage.Like, 10), react(alice, video("b"), storage.Like, 10)), nil)
@@ -161,7 +161,7 @@ func TestClearOfWhatTheWindowLacks(t *testing.T) {
 }
 
 // Reverting a clear does not revert actions that are still queued.
-func TestRevertedClearIsTakenBack(t *testing.T) {
+func TestRevertedClearIsRemoved(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Dislike, 10))

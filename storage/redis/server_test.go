@@ -149,7 +149,7 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline.C:
-			tb.Fatalf("never came true: %s", what)
+			tb.Fatalf("condition not met in time: %s", what)
 		case <-tick.C:
 		}
 	}

@@ -75,7 +75,7 @@ func TestRoundTrips(t *testing.T) {
 					len(got), c.what, trips, questions, c.trips, c.questions)
 			}
 			if c.what == "cold" { // absent counts are cached as absent until Redis invalidates them
-				eventually(t, "the client has heard of the counts", func() bool {
+				eventually(t, "the client cache is invalidated", func() bool {
 					counts, err := s.counts.Cached(t.Context(), s.epochs.Current().Keys, all)
 					for i := range counts {
 						if !counts[i].Known {

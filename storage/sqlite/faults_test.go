@@ -212,13 +212,13 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 				func(scan func(...any) error) error { return scan(&got, &next, &number) })
 		})
 		if err != nil || got != text || next != "next" || number != 7 {
-			t.Errorf("%q came back as %q, %q, %d, error %v", text, got, next, number, err)
+			t.Errorf("%q was returned as %q, %q, %d, error %v", text, got, next, number, err)
 		}
 	})
 }
 
 // Repair works in pieces of bounded size. Here more than one piece is wrong.
-func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
+func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	m := storage.Message{ID: "1"}
 	for n := range 2*sqlstore.RepairBatch + 10 {

@@ -32,7 +32,7 @@ func asNobody(t *testing.T) {
 	})
 }
 
-func TestOpenSaysWhatIsReadOnly(t *testing.T) {
+func TestOpenErrorNamesTheReadOnlyPath(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, folder os.FileMode
 		missing      bool

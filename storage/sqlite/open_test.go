@@ -34,7 +34,7 @@ func TestOpenMakesFolderAndFileForTheOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
 	write := func(name string, content []byte) string {
@@ -69,7 +69,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			}
 			t.Log(err)
 			if c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("it is no %v", c.is)
+				t.Errorf("the error is not %v", c.is)
 			}
 			for _, part := range []string{c.says, c.path} {
 				if !strings.Contains(err.Error(), part) {
@@ -170,7 +170,7 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	}
 	s = openAt(t, path)
 	if totals, err := s.TotalsOf(t.Context(), []storage.User{user}); err != nil || totals[0] != (storage.UserTotals{Likes: 1}) {
-		t.Errorf("totals of what was there: %+v, %v", totals, err)
+		t.Errorf("totals of existing rows: %+v, %v", totals, err)
 	}
 	if _, err := s.Persist(t.Context(), []storage.Message{like("b", 2, storage.Dislike)}, nil); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 
 // A survey agrees with the rows: it has the sums of counts, and for each state the latest
 // change and the state before it.
-func TestASurveyAgreesWithWhatWasPersisted(t *testing.T) {
+func TestSurveyMatchesPersistedActions(t *testing.T) {
 	s := open(t)
 	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }
 	video := func(id int) storage.Subject {

@@ -46,14 +46,14 @@ func (w *world) profile(u storage.User) *storage.Profile {
 
 // If a restored backup lacks an account, the account's tokens must not become valid for
 // another user.
-func accountIDsAreNotUsedAgain(w *world) {
+func accountIDsAreNotReused(w *world) {
 	lost := w.register("lost")
 	w.db.Edit(w.T, `DELETE FROM account`)
 	w.db.Edit(w.T, `DELETE FROM account_name`)
 	before, _ := lost.User.AccountID()
 	for i := range 3 {
 		if id, _ := w.register(fmt.Sprint("new ", i)).User.AccountID(); id <= before {
-			w.Errorf("the account %d comes after %d", id, before)
+			w.Errorf("account %d was created after %d, want a higher id", id, before)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func concurrentRegistrationsTakeANameOnce(w *world) {
 	w.equal("the account of the name", w.accountOf(winner.User), winner)
 }
 
-func accountsRefuseWhatIsOutOfBounds(w *world) {
+func invalidAccountsAreRejected(w *world) {
 	good := storage.NewAccount{Tenant: storage.DefaultTenant, Name: "a", NameKey: "a", Password: "x"}
 	for name, change := range map[string]func(*storage.NewAccount){
 		"a tenant":             func(a *storage.NewAccount) { a.Tenant = "ACME" },
@@ -161,7 +161,7 @@ func accountsRefuseWhatIsOutOfBounds(w *world) {
 		change(&bad)
 		_, err := w.s.CreateAccount(w.Context(), bad)
 		if !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	a := w.register("alice")
@@ -183,13 +183,13 @@ func accountsRefuseWhatIsOutOfBounds(w *world) {
 		"a name out of bound": {Name: text(strings.Repeat("b", 33)), NameKey: "b"},
 	} {
 		if _, err := w.s.UpdateProfile(w.Context(), a.User, change); !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	w.equal("the account", w.accountOf(a.User), a)
 }
 
-func profilesHoldWhatTheySay(w *world) {
+func profilesAreStoredUnchanged(w *world) {
 	const sql = `Robert'); DROP TABLE account;-- <b>\"`
 	a, b := w.register(sql[:31]), w.register("bob")
 	text := func(s string) *string { return &s }
@@ -263,7 +263,7 @@ func revocationsAreFollowed(w *world) {
 	w.equal("what follows", len(next), 1)
 	w.equal("the user", next[0].User, first[0].User)
 	if next[0].At <= first[0].At {
-		w.Errorf("revoked at %d, then at %d", first[0].At, next[0].At)
+		w.Errorf("revoked at %d and again at %d, want a later time", first[0].At, next[0].At)
 	}
 	_, err = w.s.RevokeTokens(w.Context(), user("nobody"))
 	w.wantError(err, storage.ErrNotFound)
@@ -282,9 +282,9 @@ func accountsAreWalledOff(w *world) {
 	w.equal("in no tenant", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
 }
 
-// erasedAccountsAreGone runs the statements of docs/operations.md that erase an account:
+// erasedAccountsAreNotFound runs the statements of docs/operations.md that erase an account:
 // no personal data is left.
-func erasedAccountsAreGone(w *world) {
+func erasedAccountsAreNotFound(w *world) {
 	a := w.register("alice")
 	id := a.User.UserID
 	w.db.Edit(w.T, `DELETE FROM account_name WHERE account_id = `+id)
@@ -295,5 +295,5 @@ func erasedAccountsAreGone(w *world) {
 	got, err := w.s.Revocations(w.Context(), storage.Revocation{}, 9)
 	w.must(err)
 	w.equal("revocations", got, []storage.Revocation{{User: a.User, Generation: 2, At: 1700000000000000}})
-	w.equal("the name, registered again", w.register("alice").User != a.User, true)
+	w.equal("registering the name again", w.register("alice").User != a.User, true)
 }

@@ -27,7 +27,7 @@ func (w *world) wantBarrier(what string, number int64, drained bool) {
 
 func barrierIsPassedByEveryPartition(w *world) {
 	db, ctx := w.database(), w.Context()
-	w.wantBarrier("at first", 0, true)
+	w.wantBarrier("initially", 0, true)
 	_, err := next(db)(ctx, 1)
 	w.must(err)
 	w.wantBarrier("in the first epoch that is open", 0, true)
@@ -61,9 +61,9 @@ func barrierIsPassedByEveryPartition(w *world) {
 	w.persistMessages(w.barrier(first, 1, 2), w.barrier(first-1, 1, 2))
 	w.wantBarrier("passed by both", first, true)
 	w.persistMessages(w.barrier(first-1, 0, 2))
-	w.wantBarrier("an older one comes later", first, true)
+	w.wantBarrier("after an older barrier", first, true)
 	w.persistMessages(w.barrier(first+1, 0, 2))
-	w.wantBarrier("one comes that this database has not raised", first, true)
+	w.wantBarrier("after a barrier of another database", first, true)
 
 	e, err = db.RaiseBarrier(ctx)
 	w.wantEpoch("with a raised barrier", e, err, 3, true)
@@ -95,7 +95,7 @@ func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	after, err := db.RaiseBarrier(ctx)
 	w.must(err)
 	if after.Barrier <= before.Barrier {
-		w.Errorf("barrier %d comes after %d", after.Barrier, before.Barrier)
+		w.Errorf("barrier %d was raised after %d, want a higher number", after.Barrier, before.Barrier)
 	}
 	w.persistMessages(w.barrier(before.Barrier, 0, 1))
 	w.wantBarrier("the lost barrier is passed", after.Barrier, false)

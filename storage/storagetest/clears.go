@@ -86,7 +86,7 @@ func reactionsMergeInAnyOrder(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
 		run++
-		m := newModelled(w, t, fmt.Sprintf("reactions%d", run))
+		m := newModelState(w, t, fmt.Sprintf("reactions%d", run))
 		m.action = func() storage.Action {
 			tenant := m.tenants[0]
 			a := storage.Action{
@@ -103,7 +103,7 @@ func reactionsMergeInAnyOrder(w *world) {
 }
 
 // reaction draws the fields of an action of KindReaction.
-func (m *modelled) reaction(a *storage.Action) {
+func (m *modelState) reaction(a *storage.Action) {
 	switch rapid.IntRange(0, 4).Draw(m.T, "reaction") {
 	case 0:
 		a.Reaction = storage.Like

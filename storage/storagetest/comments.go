@@ -82,7 +82,7 @@ func (w *world) changes(s storage.Subject, after int64) (out []string) {
 		w.must(err)
 		for i := range got {
 			if got[i].Version <= after {
-				w.Fatalf("version %d comes after %d", got[i].Version, after)
+				w.Fatalf("version %d follows %d, want a higher one", got[i].Version, after)
 			}
 			after = got[i].Version
 			out = append(out, got[i].Text)
@@ -106,7 +106,7 @@ func commentsAreListed(w *world) {
 	}
 	for i := 1; i < len(made); i++ {
 		if made[i].Number <= made[i-1].Number || made[i].Number >= storage.MaxCommentID || made[i].Created < made[i-1].Created {
-			w.Errorf("comment %d, then %d", made[i-1].Number, made[i].Number)
+			w.Errorf("comment %d was added before %d, want rising numbers", made[i-1].Number, made[i].Number)
 		}
 	}
 	// Two users like the fourth comment, one user the first and the last.
@@ -139,7 +139,7 @@ func commentsAreListed(w *world) {
 	w.verified()
 }
 
-func commentsHoldWhatTheySay(w *world) {
+func commentsAreStoredUnchanged(w *world) {
 	alice, s := user("alice"), video("1")
 	zalgo := "a" + strings.Repeat("\u0301", storage.MaxCommentRunes-1)
 	text := "\u202e\ufeffto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t\u2028x "
@@ -194,7 +194,7 @@ func repliesAreOneLevelDeep(w *world) {
 	w.verified()
 }
 
-func oneRefusedCommentHarmsNoOther(w *world) {
+func invalidCommentFailsNoOther(w *world) {
 	alice, s := user("alice"), video("1")
 	out, err := w.s.AddComments(w.Context(), []storage.NewComment{
 		{Subject: s, User: alice, Text: "one"},
@@ -260,7 +260,7 @@ func repeatedRequestAddsOnce(w *world) {
 	// After a day, the same id is another request.
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
 	w.equal("a day later", w.added(c).Repeated, false)
-	w.equal("and then", w.added(c).Repeated, true)
+	w.equal("the repeated request", w.added(c).Repeated, true)
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d`, storage.RequestAge.Microseconds()+1))
 	_, err = w.s.Prune(w.Context(), storage.InboxAge)
 	w.must(err)
@@ -286,7 +286,7 @@ func deletedCommentsKeepThreads(w *world) {
 		w.wantError(err, storage.ErrNotFound)
 	}
 	gone := w.deleteComment(alice, alone)
-	w.equal("what is left", []any{gone.Text, gone.User.UserID, gone.Author() == nil, gone.Listed()}, []any{"", "", true, false})
+	w.equal("the deleted comment", []any{gone.Text, gone.User.UserID, gone.Author() == nil, gone.Listed()}, []any{"", "", true, false})
 	w.equal("found", w.found(alone) == nil, true)
 	moderated, err := w.s.DeleteComment(w.Context(), storage.CommentChange{Key: top.Key(), By: user("moderator"), Moderates: true})
 	w.must(err)
@@ -302,8 +302,8 @@ func deletedCommentsKeepThreads(w *world) {
 	w.equal("replies counted", w.found(top).ReplyCount, int64(1))
 	w.deleteComment(bob, two)
 	w.equal("once the last reply is deleted", w.found(top) == nil, true)
-	w.equal("what is listed then", len(w.texts(storage.CommentsQuery{Subject: s, Order: storage.Newest})), 0)
-	w.equal("comments in the end", w.commentCount(s).Comments, int64(0))
+	w.equal("listed comments after the deletion", len(w.texts(storage.CommentsQuery{Subject: s, Order: storage.Newest})), 0)
+	w.equal("comments counted after the deletion", w.commentCount(s).Comments, int64(0))
 	w.verified()
 }
 
@@ -324,7 +324,7 @@ func commentChangesMissNothing(w *world) {
 }
 
 // A cursor from before a restore is lower than the version of every change after it.
-func versionsAreNotUsedAgain(w *world) {
+func versionsAreNotReused(w *world) {
 	alice, s := user("alice"), video("1")
 	a, b := w.comment(alice, s, "a", nil), w.comment(alice, s, "b", nil)
 	w.comment(alice, s, "lost", nil)

@@ -15,9 +15,9 @@ import (
 	"ovation/storage"
 )
 
-// talked is a store together with a map of the comments that the store must hold. Each
+// commentState is a store together with a map of the comments that the store must hold. Each
 // run has a tenant of its own, so that all runs share one database.
-type talked struct {
+type commentState struct {
 	*rapid.T
 
 	w        *world
@@ -35,7 +35,7 @@ func commentsModel(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
 		run++
-		m := &talked{
+		m := &commentState{
 			T: t, w: w, tenant: fmt.Sprintf("talk%d", run), comments: map[int64]*storage.Comment{},
 			requests: map[string]storage.NewComment{}, added: map[string]int64{},
 			likes: map[int64]map[string]bool{}, versions: map[storage.Subject]int64{},
@@ -53,24 +53,24 @@ func commentsModel(w *world) {
 	w.verified()
 }
 
-func (m *talked) user() storage.User {
+func (m *commentState) user() storage.User {
 	return storage.User{Tenant: m.tenant, UserID: rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(m.T, "user")}
 }
 
-func (m *talked) subjects() []storage.Subject {
+func (m *commentState) subjects() []storage.Subject {
 	return []storage.Subject{{Tenant: m.tenant, Biz: "video", BizID: "1"}, {Tenant: m.tenant, Biz: "article", BizID: "1"}}
 }
 
 // any draws an id of a comment that was ever added, or one that never existed.
-func (m *talked) any() int64 {
+func (m *commentState) any() int64 {
 	return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.comments)), 12345)).Draw(m.T, "comment")
 }
 
 // next checks the version of a change, which must be above those before it, and returns
 // it.
-func (m *talked) next(of storage.Subject, version int64) int64 {
+func (m *commentState) next(of storage.Subject, version int64) int64 {
 	if version <= m.versions[of] {
-		m.Fatalf("version %d comes after %d", version, m.versions[of])
+		m.Fatalf("version %d follows %d, want a higher one", version, m.versions[of])
 	}
 	m.versions[of] = version
 	return version
@@ -78,7 +78,7 @@ func (m *talked) next(of storage.Subject, version int64) int64 {
 
 // add adds some comments in one call, a few of them with a request id that was used
 // before.
-func (m *talked) add() {
+func (m *commentState) add() {
 	asked := make([]storage.NewComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))
 	for i := range asked {
 		c := storage.NewComment{Subject: rapid.SampledFrom(m.subjects()).Draw(m.T, "subject"), User: m.user(), Text: fmt.Sprint("text ", len(m.comments), i)}
@@ -98,12 +98,12 @@ func (m *talked) add() {
 		m.Fatal(err)
 	}
 	for i, c := range asked {
-		m.took(c, got[i])
+		m.checkResult(c, got[i])
 	}
 }
 
 // past adds comments of a few times. Their ids are found by the versions.
-func (m *talked) past() {
+func (m *commentState) past() {
 	m.acts++
 	message := storage.Message{ID: fmt.Sprint(m.tenant, "-past-", m.acts), Comments: make([]storage.PastComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))}
 	since := maps.Clone(m.versions)
@@ -133,8 +133,8 @@ func (m *talked) past() {
 	}
 }
 
-// took checks the result for one comment, and records it.
-func (m *talked) took(c storage.NewComment, got storage.AddedComment) {
+// checkResult checks the result for one comment, and records it.
+func (m *commentState) checkResult(c storage.NewComment, got storage.AddedComment) {
 	request := c.User.UserID + c.RequestID
 	before, used := m.requests[request]
 	parent := m.comments[c.ParentID]
@@ -143,7 +143,7 @@ func (m *talked) took(c storage.NewComment, got storage.AddedComment) {
 		m.want(got.Err, storage.ErrInvalid)
 	case c.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || got.Comment.Number != m.added[request] {
-			m.Fatalf("%+v again is %+v", c, got)
+			m.Fatalf("repeating %+v returned %+v", c, got)
 		}
 	case c.ParentID != 0 && (parent == nil || parent.Subject != c.Subject || parent.Deleted()):
 		m.want(got.Err, storage.ErrNotFound)
@@ -167,13 +167,13 @@ func (m *talked) took(c storage.NewComment, got storage.AddedComment) {
 	}
 }
 
-func (m *talked) want(err, want error) {
+func (m *commentState) want(err, want error) {
 	if !errors.Is(err, want) {
 		m.Fatalf("the error is %v, want %v", err, want)
 	}
 }
 
-func (m *talked) equal(what string, got, want any) {
+func (m *commentState) equal(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
 		m.Fatalf("%s: got %+v, want %+v", what, got, want)
 	}
@@ -181,7 +181,7 @@ func (m *talked) equal(what string, got, want any) {
 
 // change draws a change, and returns the comment to change, or nil if the change is not
 // allowed.
-func (m *talked) change() (storage.CommentChange, *storage.Comment) {
+func (m *commentState) change() (storage.CommentChange, *storage.Comment) {
 	c := storage.CommentChange{
 		Key: storage.CommentKey{Tenant: m.tenant, CommentID: m.any()}, By: m.user(), Moderates: rapid.Bool().Draw(m.T, "moderates"),
 	}
@@ -192,7 +192,7 @@ func (m *talked) change() (storage.CommentChange, *storage.Comment) {
 	return c, of
 }
 
-func (m *talked) edit() {
+func (m *commentState) edit() {
 	change, of := m.change()
 	text := rapid.SampledFrom([]string{"one", "another"}).Draw(m.T, "text")
 	got, err := m.w.s.EditComment(m.w.Context(), change, text)
@@ -206,7 +206,7 @@ func (m *talked) edit() {
 	}
 }
 
-func (m *talked) delete() {
+func (m *commentState) delete() {
 	change, of := m.change()
 	got, err := m.w.s.DeleteComment(m.w.Context(), change)
 	if of == nil {
@@ -222,7 +222,7 @@ func (m *talked) delete() {
 	}
 }
 
-func (m *talked) like() {
+func (m *commentState) like() {
 	id, user := m.any(), m.user()
 	m.acts++
 	reaction := storage.Reaction(rapid.IntRange(0, 2).Draw(m.T, "reaction"))
@@ -238,7 +238,7 @@ func (m *talked) like() {
 }
 
 // compare compares lists, counts and changes.
-func (m *talked) compare() {
+func (m *commentState) compare() {
 	for id, c := range m.comments {
 		for _, likes := range m.likes[id] {
 			if likes {
@@ -278,7 +278,7 @@ func compareAge(a, b storage.Comment) int {
 	return cmp.Or(cmp.Compare(a.Created/1000, b.Created/1000), cmp.Compare(a.Number, b.Number))
 }
 
-func (m *talked) compareLists(s storage.Subject, all []storage.Comment) {
+func (m *commentState) compareLists(s storage.Subject, all []storage.Comment) {
 	parents := make([]int64, 1+len(all)) // 0 is the parent of the comments that are not replies
 	for i := range all {
 		parents[1+i] = all[i].Number

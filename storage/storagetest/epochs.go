@@ -54,25 +54,25 @@ func epochsAreHeld(w *world) {
 	e, err := db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 20, Holder: "one"})
 	w.wantEpoch("begun", e, err, 20, true)
 	e, err = db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 30, Holder: "another"})
-	w.wantEpoch("begun by who comes late", e, err, 20, true)
-	w.equal("its mirror", e.Holder, "one")
+	w.wantEpoch("begun by another process meanwhile", e, err, 20, true)
+	w.equal("the mirror of the epoch", e.Holder, "one")
 	w.outlastHold()
 	before, err := db.Epoch(ctx)
-	w.wantEpoch("used by nobody", before, err, 20, true)
+	w.wantEpoch("without a holder", before, err, 20, true)
 	if before.Silence < mirror.EpochGrace {
-		w.Errorf("used by nobody it is silent for %v", before.Silence)
+		w.Errorf("without a holder the epoch is silent for %v, want longer", before.Silence)
 	}
 	w.must(db.Hold(ctx, 19))
 	e, err = db.Epoch(ctx)
-	w.wantEpoch("another one is used", e, err, 20, true)
+	w.wantEpoch("while another epoch is held", e, err, 20, true)
 	if e.Silence < before.Silence {
-		w.Errorf("used by nobody it is silent for %v", e.Silence)
+		w.Errorf("without a holder the epoch is silent for %v, want longer", e.Silence)
 	}
 	w.must(db.Hold(ctx, 20))
 	e, err = db.Epoch(ctx)
-	w.wantEpoch("used", e, err, 20, true)
+	w.wantEpoch("held", e, err, 20, true)
 	if e.Silence >= before.Silence || e.Silence < 0 || e.Rewound {
-		w.Errorf("used it is %+v", e)
+		w.Errorf("the held epoch is %+v", e)
 	}
 	w.outlastHold()
 	e, err = db.NextEpoch(ctx, 20, mirror.NewEpoch{Number: 31, Holder: "another"})
@@ -92,46 +92,46 @@ func (w *world) outlastHold() {
 func epochsRise(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.Epoch(ctx)
-	w.wantEpoch("at first", e, err, 1, false)
+	w.wantEpoch("initially", e, err, 1, false)
 	if e.Age < mirror.EpochGrace || e.Wait > 0 {
-		w.Errorf("at first the epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
+		w.Errorf("initially the epoch is %v old, and commits wait for %v", e.Age, e.Wait)
 	}
-	w.equal("of a transaction", w.persist(like(user("alice"), video("0"), 1)).Epoch, int64(0))
+	w.equal("the epoch of a transaction", w.persist(like(user("alice"), video("0"), 1)).Epoch, int64(0))
 	e, err = db.CloseEpoch(ctx, 1)
-	w.wantEpoch("closed before it was open", e, err, 1, false)
+	w.wantEpoch("closed before it was opened", e, err, 1, false)
 	e, err = next(db)(ctx, 1)
-	w.wantEpoch("the first one open", e, err, 2, true)
-	w.equal("of a transaction at once", w.persist(like(user("alice"), video("1"), 1)).Epoch, int64(2))
+	w.wantEpoch("the first open epoch", e, err, 2, true)
+	w.equal("the epoch of an immediate transaction", w.persist(like(user("alice"), video("1"), 1)).Epoch, int64(2))
 
 	e, err = next(db)(ctx, 2)
-	w.wantEpoch("the next of an open one", e, err, 3, true)
+	w.wantEpoch("the epoch after an open one", e, err, 3, true)
 	if e.Age >= mirror.EpochGrace || e.Wait <= 0 || e.Wait > mirror.EpochGrace {
-		w.Errorf("the next is %v old, and nothing is committed for %v", e.Age, e.Wait)
+		w.Errorf("the next epoch is %v old, and commits wait for %v", e.Age, e.Wait)
 	}
 	e, err = next(db)(ctx, 2)
-	w.wantEpoch("the next of one that is over", e, err, 3, true)
+	w.wantEpoch("the epoch after an outdated one", e, err, 3, true)
 	e, err = db.CloseEpoch(ctx, 2)
-	w.wantEpoch("one that is over is closed", e, err, 3, true)
+	w.wantEpoch("after closing an outdated one", e, err, 3, true)
 	e, err = db.CloseEpoch(ctx, 3)
 	w.wantEpoch("closed", e, err, 3, false)
 	w.outlastGrace()
 	before, err := db.Epoch(ctx)
-	w.wantEpoch("some time later", before, err, 3, false)
+	w.wantEpoch("closed for some time", before, err, 3, false)
 	e, err = db.CloseEpoch(ctx, 3)
 	w.wantEpoch("closed again", e, err, 3, false)
 	if before.Age < mirror.EpochGrace || e.Age < before.Age || e.Wait > 0 {
-		w.Errorf("closed again the epoch is %v old, after %v", e.Age, before.Age)
+		w.Errorf("closed again, the epoch is %v old, before %v", e.Age, before.Age)
 	}
 	e, err = next(db)(ctx, 3)
-	w.wantEpoch("the next of a closed one", e, err, 4, true)
+	w.wantEpoch("the epoch after a closed one", e, err, 4, true)
 	if e.Age >= mirror.EpochGrace || e.Wait > 0 {
-		w.Errorf("a new epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
+		w.Errorf("a new epoch is %v old, and commits wait for %v", e.Age, e.Wait)
 	}
 
 	w.s = w.open() // as another process would
 	e, err = w.database().Epoch(ctx)
-	w.wantEpoch("another process's", e, err, 4, true)
-	w.equal("of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(4))
+	w.wantEpoch("begun by another process", e, err, 4, true)
+	w.equal("the epoch of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(4))
 
 	// Of several concurrent calls one wins, and all get the same result.
 	var group sync.WaitGroup
@@ -143,27 +143,27 @@ func epochsRise(w *world) {
 			}
 			e, err := change(ctx, 4)
 			if err != nil || e.Number != 5 || !e.Open {
-				w.Errorf("one of several: %+v, %v", e, err)
+				w.Errorf("one of several concurrent calls returned %+v, %v", e, err)
 			}
 		})
 	}
 	group.Wait()
 }
 
-func outcomesTellWhenTheyWereCommitted(w *world) {
+func outcomesIncludeTheirCommitTime(w *world) {
 	owner := user("alice")
 	outcomes := []storage.Outcome{w.persist(collect(owner, video("1"), storage.DefaultFolderID, 1))}
 	_, outcome, err := w.s.EmptyFolder(w.Context(), defaultOf(owner), "", storage.Time(9), 10, nil)
 	w.must(err)
 	for _, o := range append(outcomes, outcome) {
 		if age := time.Since(o.At); age < 0 || age > time.Minute {
-			w.Errorf("it was about to commit %v ago", age)
+			w.Errorf("the transaction prepared its commit %v ago", age)
 		}
 	}
 }
 
 // Nothing commits while a process may still rely on the epoch that has ended.
-func endedEpochRefusesThenGoesOn(w *world) {
+func endedEpochRejectsUntilTheNextBegins(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
 	w.persist(collect(alice, s, storage.DefaultFolderID, 1), collect(alice, video("2"), storage.DefaultFolderID, 1))
@@ -199,7 +199,7 @@ func endedEpochRefusesThenGoesOn(w *world) {
 			return nil
 		})
 		w.must(err)
-		w.equal("epochs told", []int64{outcome.Epoch, marked, int64(outcome.Skipped)}, []int64{step.want, step.want, 0})
+		w.equal("epoch of the outcome, of the mark, and skipped", []int64{outcome.Epoch, marked, int64(outcome.Skipped)}, []int64{step.want, step.want, 0})
 		_, outcome, err = w.s.EmptyFolder(ctx, defaultOf(user("bob")), "", storage.Time(9), 1, nil)
 		w.must(err)
 		w.equal("the epoch of an emptied folder", outcome.Epoch, step.want)
@@ -253,12 +253,12 @@ func epochChangeWaitsForTransactions(w *world) {
 	}
 	_, err = w.s.Persist(w.Context(), []storage.Message{w.message(like(alice, s, 1))}, mark)
 	w.must(err)
-	w.equal("likes when the epoch is over", (<-found).LikeCount, int64(2))
+	w.equal("likes at the end of the epoch", (<-found).LikeCount, int64(2))
 	number++
 	w.outlastGrace()
 	_, _, err = w.s.EmptyFolder(w.Context(), defaultOf(alice), "", storage.Time(9), 5, mark)
 	w.must(err)
-	w.equal("collections when the next one is over", (<-found).CollectCount, int64(0))
+	w.equal("collections at the end of the next epoch", (<-found).CollectCount, int64(0))
 }
 
 // Writers and users who change folders work while epochs begin. No transaction is still
@@ -271,7 +271,7 @@ func noTransactionStraddlesEpochs(w *world) {
 	var grace sync.Mutex // held while an epoch begins and its grace is not over
 	mark := func(_ context.Context, o storage.Outcome) error {
 		if now := begun.Load(); o.Epoch != 0 && o.Epoch < now {
-			return fmt.Errorf("a transaction of epoch %d is under way in epoch %d", o.Epoch, now)
+			return fmt.Errorf("a transaction of epoch %d is running in epoch %d", o.Epoch, now)
 		}
 		return nil
 	}

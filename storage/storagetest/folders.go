@@ -127,13 +127,13 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	}
 	got := w.folder(defaultOf(alice))
 	if got == nil || !got.Default() || got.Name != storage.DefaultFolderName || got.Created == 0 {
-		w.Fatalf("the default folder before it is made: %+v", got)
+		w.Fatalf("the default folder exists before the first collection: %+v", got)
 	}
-	w.equal("folders listed at first", listed(alice), 0)
+	w.equal("folders listed initially", listed(alice), 0)
 
 	w.persist(collect(alice, video("1"), storage.DefaultFolderID, 10))
 	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(1))
-	w.equal("folders listed then", listed(alice), 1)
+	w.equal("folders listed after the first collection", listed(alice), 1)
 
 	// The default folder can be renamed even before it is created, which frees its name.
 	name := "Favourites"
@@ -148,7 +148,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	w.verified()
 }
 
-func collectionsOfGoneFoldersGoToTheDefault(w *world) {
+func collectionsOfDeletedFoldersGoToTheDefault(w *world) {
 	alice, bob := user("alice"), user("bob")
 	f, foreign := w.newFolder(alice, "Films"), w.newFolder(bob, "Films")
 	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))
@@ -158,7 +158,7 @@ func collectionsOfGoneFoldersGoToTheDefault(w *world) {
 		collect(alice, video("3"), foreign.FolderID, 12),
 	)
 	for i, change := range outcome.Applied {
-		w.equal("the folder told", change.FolderID, storage.DefaultFolderID)
+		w.equal("the folder in the outcome", change.FolderID, storage.DefaultFolderID)
 		w.equal("the folder stored", w.states(alice, video(strconv.Itoa(i+1))).Collected.FolderID, storage.DefaultFolderID)
 	}
 	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(3))
@@ -202,7 +202,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	where("collected before its folder was dropped", "dropped", "", 60)
 	where("collected at the deletion", "late", storage.DefaultFolderID, 100)
 	where("older than what is known", "there", storage.DefaultFolderID, 200)
-	w.equal("the folders told", []string{
+	w.equal("the folders in the outcome", []string{
 		outcome.Applied[0].FolderID, outcome.Applied[1].FolderID, outcome.Applied[2].FolderID, outcome.Applied[3].FolderID,
 	}, []string{"", storage.DefaultFolderID, second.FolderID, storage.DefaultFolderID})
 	w.equal("items", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
@@ -260,15 +260,15 @@ func emptyFolderInChunks(w *world) {
 		n, outcome, err := w.s.EmptyFolder(w.Context(), f.Key(), "", storage.Time(13), 3, nil)
 		w.must(err)
 		w.equal("items taken", n, want)
-		w.equal("states told", len(outcome.Applied), want)
-		w.equal("counts told", len(outcome.Counts), want)
+		w.equal("states in the outcome", len(outcome.Applied), want)
+		w.equal("counts in the outcome", len(outcome.Counts), want)
 		left -= int64(want)
 		w.equal("items left", w.folder(f.Key()).ItemCount, left)
 		for _, change := range outcome.Applied {
 			got := w.states(alice, change.Subject)
 			w.equal("the collection", got.Collected, nil)
-			w.equal("the version told", change.Version, got.CollectionVersion)
-			w.equal("the folder told", []string{change.OldFolderID, change.FolderID}, []string{f.FolderID, ""})
+			w.equal("the version in the outcome", change.Version, got.CollectionVersion)
+			w.equal("the folder in the outcome", []string{change.OldFolderID, change.FolderID}, []string{f.FolderID, ""})
 		}
 	}
 	for i := range 7 {
@@ -302,11 +302,11 @@ func emptyFolderMovesItems(w *world) {
 	n, outcome, err := w.s.EmptyFolder(w.Context(), from.Key(), to.FolderID, storage.Time(20), 5, nil)
 	w.must(err)
 	w.equal("items taken", n, 1)
-	w.equal("the state told", outcome.Applied, []storage.StateChange{{
+	w.equal("the state in the outcome", outcome.Applied, []storage.StateChange{{
 		User: alice, Subject: s, Kind: storage.KindCollection, OldFolderID: from.FolderID, FolderID: to.FolderID, Version: 11,
 	}})
-	w.equal("the counts told", outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: storage.Counts{CollectCount: 1, Version: version + 1}}})
-	w.equal("where it lies then", *w.states(alice, s).Collected,
+	w.equal("the counts in the outcome", outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: storage.Counts{CollectCount: 1, Version: version + 1}}})
+	w.equal("the collection afterwards", *w.states(alice, s).Collected,
 		storage.Collected{User: alice, Subject: s, FolderID: to.FolderID, Version: 11})
 	w.equal("items", []int64{w.folder(from.Key()).ItemCount, w.folder(to.Key()).ItemCount}, []int64{0, 1})
 

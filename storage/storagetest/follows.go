@@ -49,7 +49,7 @@ func followersAreCounted(w *world) {
 		{User: bob, Subject: video("1"), Kind: storage.KindFollow, Following: true, Version: 5},
 	})
 	again := w.persist(unfollow(bob, video("1"), 4), unfollow(bob, video("1"), 6))
-	w.equal("applied then", again.Applied, []storage.StateChange{
+	w.equal("applied when repeated", again.Applied, []storage.StateChange{
 		{User: bob, Subject: video("1"), Kind: storage.KindFollow, OldFollowing: true, Version: 6},
 	})
 	old := w.persist(follow(bob, video("1"), 3))
@@ -59,7 +59,7 @@ func followersAreCounted(w *world) {
 	w.verified()
 }
 
-func nobodyFollowsThemselves(w *world) {
+func usersCannotFollowThemselves(w *world) {
 	alice := user("alice")
 	_, err := w.s.Persist(w.Context(), []storage.Message{w.message(follow(alice, alice.Subject(), 1))}, nil)
 	w.wantError(err, storage.ErrInvalid)

@@ -274,7 +274,7 @@ func keys(entries []entry) []string {
 	return out
 }
 
-func listsHoldWhatTheyName(w *world) {
+func listsContainTheirEntries(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
 	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 3, 5, 12))
@@ -324,7 +324,7 @@ func listsHoldWhatTheyName(w *world) {
 	w.must(err)
 	items, err = w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})
 	w.must(err)
-	w.equal("likers and items in the end", []int{len(likers[0].Entries), len(items[0].Entries)}, []int{0, 0})
+	w.equal("likers and items after all were removed", []int{len(likers[0].Entries), len(items[0].Entries)}, []int{0, 0})
 }
 
 func privateFoldersAreHidden(w *world) {
@@ -348,5 +348,5 @@ func privateFoldersAreHidden(w *world) {
 	w.must(err)
 	_, err = w.s.UpdateFolder(w.Context(), public.Key(), storage.FolderChange{Public: &no}, storage.Time(2))
 	w.must(err)
-	w.equal("the public ones then", names(true), []string{"Private"})
+	w.equal("the public folders afterwards", names(true), []string{"Private"})
 }

@@ -92,7 +92,7 @@ func (w *world) mailbox(s storage.Store, of storage.User, after int64) (out []st
 		w.must(err)
 		for i := range got {
 			if got[i].Number <= after {
-				w.Fatalf("message %d comes after %d", got[i].Number, after)
+				w.Fatalf("message %d follows %d, want a higher number", got[i].Number, after)
 			}
 			after = got[i].Number
 			out = append(out, got[i])

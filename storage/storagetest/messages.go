@@ -22,7 +22,7 @@ func messagesAreListed(w *world) {
 		}
 		next := w.send(from, to, strconv.Itoa(i))
 		if next.Number <= last.Number || next.Number >= storage.MaxCommentID || next.Created < last.Created {
-			w.Errorf("message %d, then %d", last.Number, next.Number)
+			w.Errorf("message %d was sent before %d, want rising numbers", last.Number, next.Number)
 		}
 		last = next
 	}
@@ -35,13 +35,13 @@ func messagesAreListed(w *world) {
 	w.equal("to the other one", w.said(between("bob", "alice")), want)
 	w.equal("conversations of alice", w.conversationsOf(alice), []string{"zed: there (0)", "carol: here (1)", "bob: 4 (3)"})
 	w.equal("conversations of bob", w.conversationsOf(bob), []string{"carol: elsewhere (0)", "alice: 4 (3)"})
-	w.equal("conversations of nobody", len(w.conversationsOf(user("nobody"))), 0)
+	w.equal("conversations of an unknown user", len(w.conversationsOf(user("nobody"))), 0)
 	w.equal("what strangers said", len(w.said(between("bob", "zed"))), 0)
 	w.equal("no conversation", w.conversation(between("bob", "zed")) == nil, true)
 	w.equal("the mailbox of alice", textsOf(w.mailbox(w.s, alice, 0)), []string{"hello", "0", "1", "2", "3", "4", "here", "there"})
 	w.equal("since", textsOf(w.mailbox(w.s, alice, last.Number)), []string{"here", "there"})
 	w.equal("since the end", len(w.mailbox(w.s, alice, w.latest(alice))), 0)
-	w.equal("no mailbox", w.latest(user("nobody")), int64(0))
+	w.equal("latest message of an unknown user", w.latest(user("nobody")), int64(0))
 
 	keys := []storage.MessageKey{last.Key(), {From: alice, To: bob, Number: 5}, first.Key(), {From: bob, To: alice, Number: first.Number}}
 	got, err := w.s.MessagesOf(w.Context(), keys)
@@ -109,7 +109,7 @@ func unreadMessagesAreCounted(w *world) {
 		w.equal("the latest", got.Latest, *sent[4])
 		w.verified()
 	}
-	w.equal("unread at first", w.conversation(bob).Unread, int64(5))
+	w.equal("unread initially", w.conversation(bob).Unread, int64(5))
 	read(sent[1].Number, 3, sent[1].Number)
 	read(sent[0].Number, 3, sent[1].Number) // read messages stay read
 	read(0, 3, sent[1].Number)
@@ -160,13 +160,13 @@ func repeatedRequestSendsOnce(w *world) {
 	w.equal("unread", w.conversation(between("bob", "alice")).Unread, int64(4))
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
 	w.equal("a day later", w.sent(m).Repeated, false)
-	w.equal("and then", w.sent(m).Repeated, true)
+	w.equal("the repeated request", w.sent(m).Repeated, true)
 	w.verified()
 }
 
 // A restored backup lacks the latest messages. Clients have seen their numbers and
 // continue from them: each client receives whatever is sent afterwards, once.
-func messageNumbersAreNotUsedAgain(w *world) {
+func messageNumbersAreNotReused(w *world) {
 	w.send("alice", "bob", "kept")
 	stored := w.latest(user("bob"))
 	lost := make([]*storage.DirectMessage, 0, 20)
@@ -248,7 +248,7 @@ func concurrentSendersAgree(w *world) {
 					{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
 				})
 				if err != nil || out[0].Err != nil || out[1].Err != nil {
-					w.Errorf("%s: %v", text, err)
+					w.Errorf("sending %s returned %v", text, err)
 					return
 				}
 				if _, err := stores[round%2].MarkRead(w.Context(), storage.ConversationKey{Owner: to, With: of}, out[0].Message.Number); err != nil {
@@ -283,9 +283,9 @@ func concurrentSendersAgree(w *world) {
 	}
 }
 
-// erasedMessagesAreGone runs the statements of docs/operations.md that erase the messages
+// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase the messages
 // of a user.
-func erasedMessagesAreGone(w *world) {
+func erasedMessagesAreNotFound(w *world) {
 	w.send("123", "bob", "one")
 	last := w.send("bob", "123", "two")
 	w.send("alice", "bob", "stays")
@@ -297,7 +297,7 @@ func erasedMessagesAreGone(w *world) {
 	if next := w.send("bob", "123", "again"); next.Number <= last.Number {
 		w.Errorf("the number %d follows %d", next.Number, last.Number)
 	}
-	w.equal("conversations of the other one", w.conversationsOf(user("123")), []string{"bob: again (1)"})
+	w.equal("conversations of the other user", w.conversationsOf(user("123")), []string{"bob: again (1)"})
 	w.verified()
 }
 

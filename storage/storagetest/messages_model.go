@@ -13,9 +13,9 @@ import (
 	"ovation/storage"
 )
 
-// mailed is a store together with a list of the messages that the store must hold. Each
+// messageState is a store together with a list of the messages that the store must hold. Each
 // run has a tenant of its own, so that all runs share one database.
-type mailed struct {
+type messageState struct {
 	*rapid.T
 
 	w        *world
@@ -31,7 +31,7 @@ func messagesModel(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
 		run++
-		m := &mailed{
+		m := &messageState{
 			T: t, w: w, tenant: fmt.Sprintf("mail%d", run), readTo: map[storage.ConversationKey]int64{},
 			requests: map[string]storage.NewMessage{}, sent: map[string]storage.DirectMessage{},
 		}
@@ -44,20 +44,20 @@ func messagesModel(w *world) {
 	w.verified()
 }
 
-func (m *mailed) users() (out []storage.User) {
+func (m *messageState) users() (out []storage.User) {
 	for _, id := range []string{"alice", "bob", "carol"} {
 		out = append(out, storage.User{Tenant: m.tenant, UserID: id})
 	}
 	return out
 }
 
-func (m *mailed) user(label string) storage.User {
+func (m *messageState) user(label string) storage.User {
 	return rapid.SampledFrom(m.users()).Draw(m.T, label)
 }
 
 // send sends some messages in one call, a few of them with a request id that was used
 // before, or to their sender.
-func (m *mailed) send() {
+func (m *messageState) send() {
 	asked := make([]storage.NewMessage, rapid.IntRange(1, 4).Draw(m.T, "messages"))
 	for i := range asked {
 		one := storage.NewMessage{From: m.user("from"), To: m.user("to"), Text: fmt.Sprint("text ", len(m.messages), i)}
@@ -74,12 +74,12 @@ func (m *mailed) send() {
 		m.Fatal(err)
 	}
 	for i, one := range asked {
-		m.took(one, got[i])
+		m.checkResult(one, got[i])
 	}
 }
 
-// took checks the result for one message, and records it.
-func (m *mailed) took(one storage.NewMessage, got storage.AddedMessage) {
+// checkResult checks the result for one message, and records it.
+func (m *messageState) checkResult(one storage.NewMessage, got storage.AddedMessage) {
 	request := one.From.UserID + one.RequestID
 	before, used := m.requests[request]
 	switch {
@@ -89,7 +89,7 @@ func (m *mailed) took(one storage.NewMessage, got storage.AddedMessage) {
 		}
 	case one.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || *got.Message != m.sent[request] {
-			m.Fatalf("%+v again is %+v", one, got)
+			m.Fatalf("repeating %+v returned %+v", one, got)
 		}
 	default:
 		if got.Err != nil || got.Repeated {
@@ -108,7 +108,7 @@ func (m *mailed) took(one storage.NewMessage, got storage.AddedMessage) {
 
 // of returns the messages between a user and another one or, without another one, all
 // messages of the user, in order.
-func (m *mailed) of(user storage.User, with ...storage.User) (out []storage.DirectMessage) {
+func (m *messageState) of(user storage.User, with ...storage.User) (out []storage.DirectMessage) {
 	for _, one := range m.messages {
 		if one.Key().Between(user) && (len(with) == 0 || one.Key().Between(with[0])) {
 			out = append(out, one)
@@ -118,7 +118,7 @@ func (m *mailed) of(user storage.User, with ...storage.User) (out []storage.Dire
 }
 
 // read marks messages of two users as read, up to one of them or to a number next to it.
-func (m *mailed) read() {
+func (m *messageState) read() {
 	key := storage.ConversationKey{Owner: m.user("owner"), With: m.user("with")}
 	if key.Owner == key.With {
 		return
@@ -141,7 +141,7 @@ func (m *mailed) read() {
 }
 
 // conversation returns the conversation as it must be, nil if there is none.
-func (m *mailed) conversation(key storage.ConversationKey) *storage.Conversation {
+func (m *messageState) conversation(key storage.ConversationKey) *storage.Conversation {
 	all := m.of(key.Owner, key.With)
 	if len(all) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (m *mailed) conversation(key storage.ConversationKey) *storage.Conversation
 }
 
 // compare reads everything and compares it with the model.
-func (m *mailed) compare() {
+func (m *messageState) compare() {
 	for _, owner := range m.users() {
 		var want []storage.Conversation
 		for _, with := range m.users() {
@@ -180,7 +180,7 @@ func (m *mailed) compare() {
 	}
 }
 
-func (m *mailed) equal(what string, err error, got, want any) {
+func (m *messageState) equal(what string, err error, got, want any) {
 	if err != nil || reflect.ValueOf(got).Len()+reflect.ValueOf(want).Len() > 0 && !reflect.DeepEqual(got, want) {
 		m.Fatalf("%s: got %+v, %v; want %+v", what, got, err, want)
 	}

@@ -14,9 +14,9 @@ import (
 
 var _ = seed.ForRapidOverServers()
 
-// modelled is a store together with maps of what the store must hold. Each run has
+// modelState is a store together with maps of what the store must hold. Each run has
 // tenants of its own, so that all runs share one database.
-type modelled struct {
+type modelState struct {
 	*rapid.T
 
 	w        *world
@@ -44,7 +44,7 @@ func model(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
 		run++
-		m := newModelled(w, t, fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run))
+		m := newModelState(w, t, fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run))
 		t.Repeat(map[string]func(*rapid.T){
 			"persist":      func(*rapid.T) { m.persist() },
 			"persistMore":  func(*rapid.T) { m.persist() }, // twice as often as the others
@@ -58,8 +58,8 @@ func model(w *world) {
 	w.verified()
 }
 
-func newModelled(w *world, t *rapid.T, tenants ...string) *modelled {
-	m := &modelled{
+func newModelState(w *world, t *rapid.T, tenants ...string) *modelState {
+	m := &modelState{
 		T: t, w: w,
 		tenants:  tenants,
 		inbox:    make(map[string]storage.Message),
@@ -80,7 +80,7 @@ func newModelled(w *world, t *rapid.T, tenants ...string) *modelled {
 }
 
 // persist sends some messages, new ones and ones that were sent before.
-func (m *modelled) persist() {
+func (m *modelState) persist() {
 	messages := make([]storage.Message, 0, 3)
 	for range rapid.IntRange(1, 3).Draw(m.T, "messages") {
 		if ids := slices.Sorted(maps.Keys(m.inbox)); len(ids) > 0 && rapid.IntRange(0, 3).Draw(m.T, "again") == 0 {
@@ -119,15 +119,15 @@ func (m *modelled) persist() {
 		}
 	}
 	m.equal("skipped", outcome.Skipped, skipped)
-	m.equal("states told", len(outcome.Applied), len(meant))
+	m.equal("states in the outcome", len(outcome.Applied), len(meant))
 	for _, change := range outcome.Applied {
 		was := meant[fmt.Sprint(change.User, change.Subject, change.Kind)]
 		m.equal("the state before", []any{change.OldReaction, change.OldFolderID, change.OldFollowing}, ofKind(&was, change.Kind))
 	}
-	m.told(outcome, recalled)
+	m.checkOutcome(outcome, recalled)
 }
 
-func (m *modelled) anyAction() storage.Action {
+func (m *modelState) anyAction() storage.Action {
 	tenant := rapid.SampledFrom(m.tenants).Draw(m.T, "tenant")
 	a := storage.Action{
 		User:    rapid.SampledFrom(append(m.users(tenant), storage.User{Tenant: tenant})).Draw(m.T, "user"),
@@ -157,7 +157,7 @@ func (m *modelled) anyAction() storage.Action {
 }
 
 // apply applies an action to the model.
-func (m *modelled) apply(a storage.Action) {
+func (m *modelState) apply(a storage.Action) {
 	if a.Kind == storage.KindAuthor {
 		if a.Version >= m.authors[a.Subject].Version {
 			m.authors[a.Subject] = a
@@ -190,7 +190,7 @@ func (m *modelled) apply(a storage.Action) {
 // react replays all of the user's reactions to the subject in the order of their
 // versions. Among actions with the same version, clears come first, and of the others
 // only the first to arrive counts.
-func (m *modelled) react(a storage.Action, s *storage.States) {
+func (m *modelState) react(a storage.Action, s *storage.States) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
 	m.said[key] = append(m.said[key], a)
 	said := slices.Clone(m.said[key])
@@ -216,7 +216,7 @@ func (m *modelled) react(a storage.Action, s *storage.States) {
 }
 
 // home returns the folder that a collection goes to.
-func (m *modelled) home(a storage.Action) string {
+func (m *modelState) home(a storage.Action) string {
 	key := storage.FolderKey{Owner: a.User, FolderID: a.FolderID}
 	for key.FolderID != "" && m.folders[key] == nil {
 		to, known := m.deleted[key]
@@ -228,7 +228,7 @@ func (m *modelled) home(a storage.Action) string {
 	return key.FolderID
 }
 
-func (m *modelled) createFolder() {
+func (m *modelState) createFolder() {
 	f := storage.Folder{
 		Owner: rapid.SampledFrom(m.users(m.tenants...)).Draw(m.T, "owner"), Name: m.name(),
 		Public: rapid.Bool().Draw(m.T, "public"), Created: m.version("created"),
@@ -242,7 +242,7 @@ func (m *modelled) createFolder() {
 	m.folders[got.Key()] = got
 }
 
-func (m *modelled) updateFolder() {
+func (m *modelState) updateFolder() {
 	key, name, public, at := m.folderKey(), m.name(), rapid.Bool().Draw(m.T, "public"), m.version("at")
 	got, err := m.w.s.UpdateFolder(m.w.Context(), key, storage.FolderChange{Name: &name, Public: &public}, storage.Time(at))
 	switch {
@@ -258,7 +258,7 @@ func (m *modelled) updateFolder() {
 	}
 }
 
-func (m *modelled) emptyFolder() {
+func (m *modelState) emptyFolder() {
 	key, at, limit := m.folderKey(), m.version("at"), rapid.IntRange(1, 3).Draw(m.T, "limit")
 	moveTo := rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "moveTo")
 	n, outcome, err := m.w.s.EmptyFolder(m.w.Context(), key, moveTo, storage.Time(at), limit, nil)
@@ -280,10 +280,10 @@ func (m *modelled) emptyFolder() {
 			FolderID: moveTo, Version: s.CollectionVersion + 1,
 		})
 	}
-	m.told(outcome, nil)
+	m.checkOutcome(outcome, nil)
 }
 
-func (m *modelled) deleteFolder() {
+func (m *modelState) deleteFolder() {
 	key, at := m.folderKey(), m.version("at")
 	moveTo := rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "moveTo")
 	for id := moveTo; id != ""; id = m.deleted[storage.FolderKey{Owner: key.Owner, FolderID: id}].movedTo {
@@ -310,14 +310,14 @@ func (m *modelled) deleteFolder() {
 
 // The values that actions are drawn from. There are few of each, so that actions meet.
 
-func (m *modelled) users(tenants ...string) (out []storage.User) {
+func (m *modelState) users(tenants ...string) (out []storage.User) {
 	for _, tenant := range tenants {
 		out = append(out, storage.User{Tenant: tenant, UserID: "ann"}, storage.User{Tenant: tenant, UserID: "bea"})
 	}
 	return out
 }
 
-func (m *modelled) subjects(tenant string) []storage.Subject {
+func (m *modelState) subjects(tenant string) []storage.Subject {
 	users := m.users(tenant)
 	return []storage.Subject{
 		{Tenant: tenant, Biz: "video", BizID: "1"},
@@ -327,19 +327,19 @@ func (m *modelled) subjects(tenant string) []storage.Subject {
 	}
 }
 
-func (m *modelled) version(label string) int64 { return rapid.Int64Range(1, 30).Draw(m.T, label) }
+func (m *modelState) version(label string) int64 { return rapid.Int64Range(1, 30).Draw(m.T, label) }
 
-func (m *modelled) name() string {
+func (m *modelState) name() string {
 	return rapid.SampledFrom([]string{"Films", "FILMS", "Books", "Ö", "ö", storage.DefaultFolderName}).Draw(m.T, "name")
 }
 
 // folderKey draws the key of a folder, which may have been deleted.
-func (m *modelled) folderKey() storage.FolderKey {
+func (m *modelState) folderKey() storage.FolderKey {
 	return rapid.SampledFrom(append(m.folderKeys(), m.gone...)).Draw(m.T, "key")
 }
 
 // folderIDs returns the ids of all folders of all users, including deleted ones.
-func (m *modelled) folderIDs() []string {
+func (m *modelState) folderIDs() []string {
 	keys := append(m.folderKeys(), m.gone...)
 	ids := make([]string, 0, len(keys))
 	for _, key := range keys {

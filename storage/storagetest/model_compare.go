@@ -11,7 +11,7 @@ import (
 )
 
 // state returns the model's state of a user and a subject, which the caller may change.
-func (m *modelled) state(key storage.StateKey) *storage.States {
+func (m *modelState) state(key storage.StateKey) *storage.States {
 	if m.states[key] == nil {
 		m.states[key] = new(storage.States)
 	}
@@ -19,7 +19,7 @@ func (m *modelled) state(key storage.StateKey) *storage.States {
 }
 
 // counts computes the counts of a subject from the states in the model.
-func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
+func (m *modelState) counts(of storage.Subject) (c storage.Counts) {
 	c.AuthorID = m.authors[of].Author
 	for key, s := range m.states {
 		if key.Subject != of {
@@ -46,7 +46,7 @@ func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
 }
 
 // totals counts what a user did, and what others did to the user's works.
-func (m *modelled) totals(of storage.User) (t storage.UserTotals) {
+func (m *modelState) totals(of storage.User) (t storage.UserTotals) {
 	for key, s := range m.states {
 		if key.User == of {
 			t.Likes += one(reactionOf(s) == storage.Like)
@@ -72,7 +72,7 @@ func one(is bool) int64 {
 }
 
 // items returns the number of items in a folder.
-func (m *modelled) items(folder storage.FolderKey) (n int) {
+func (m *modelState) items(folder storage.FolderKey) (n int) {
 	for key, s := range m.states {
 		if key.User == folder.Owner && folderOf(s) == folder.FolderID {
 			n++
@@ -81,7 +81,7 @@ func (m *modelled) items(folder storage.FolderKey) (n int) {
 	return n
 }
 
-func (m *modelled) nameTaken(by storage.FolderKey, name string) bool {
+func (m *modelState) nameTaken(by storage.FolderKey, name string) bool {
 	for key, f := range m.folders {
 		if key.Owner == by.Owner && key != by && storage.FolderNameKey(f.Name) == storage.FolderNameKey(name) {
 			return true
@@ -90,22 +90,22 @@ func (m *modelled) nameTaken(by storage.FolderKey, name string) bool {
 	return false
 }
 
-func (m *modelled) folderKeys() []storage.FolderKey {
+func (m *modelState) folderKeys() []storage.FolderKey {
 	return slices.SortedFunc(maps.Keys(m.folders), func(a, b storage.FolderKey) int {
 		return cmp.Or(cmp.Compare(a.Owner.Tenant, b.Owner.Tenant), cmp.Compare(a.Owner.UserID, b.Owner.UserID), cmp.Compare(a.FolderID, b.FolderID))
 	})
 }
 
-// told compares an outcome with the model. The outcome must have the counts of recalled
+// checkOutcome compares an outcome with the model. The outcome must have the counts of recalled
 // subjects, those of skipped messages, even if they have not changed.
-func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bool) {
+func (m *modelState) checkOutcome(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
-		m.equal("the state told", []any{change.Reaction, change.FolderID, change.Following}, ofKind(got, change.Kind))
+		m.equal("the state in the outcome", []any{change.Reaction, change.FolderID, change.Following}, ofKind(got, change.Kind))
 		version := map[storage.Kind]int64{
 			storage.KindReaction: got.Reaction.Version(), storage.KindCollection: got.CollectionVersion, storage.KindFollow: got.FollowVersion,
 		}[change.Kind]
-		m.equal("the version told", change.Version, version)
+		m.equal("the version in the outcome", change.Version, version)
 	}
 	for _, c := range outcome.Counts {
 		if c.Version < m.versions[c.Subject] || c.Version == m.versions[c.Subject] && !recalled[c.Subject] {
@@ -113,7 +113,7 @@ func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bo
 		}
 		m.versions[c.Subject] = c.Version
 		c.Version = 0
-		m.equal("the counts told", c.Counts, m.counts(c.Subject))
+		m.equal("the counts in the outcome", c.Counts, m.counts(c.Subject))
 		delete(recalled, c.Subject)
 	}
 	for subject := range recalled {
@@ -122,7 +122,7 @@ func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bo
 }
 
 // compare compares everything that a store can be asked for.
-func (m *modelled) compare() {
+func (m *modelState) compare() {
 	ctx, s := m.w.Context(), m.w.s
 	for _, tenant := range m.tenants {
 		for _, viewer := range append(m.users(tenant), storage.User{Tenant: tenant}) {
@@ -160,18 +160,18 @@ func (m *modelled) compare() {
 	}
 	gone, err := s.FoldersOf(ctx, m.gone)
 	m.wantError(err, nil)
-	m.equal("folders that are gone", gone, make([]*storage.Folder, len(m.gone)))
+	m.equal("deleted folders", gone, make([]*storage.Folder, len(m.gone)))
 }
 
 var whole = storage.Page{First: 100}
 
-func (m *modelled) compareLikers(of storage.Subject) {
+func (m *modelState) compareLikers(of storage.Subject) {
 	got, err := m.w.s.Likers(m.w.Context(), []storage.LikersQuery{{Subject: of, Page: whole}})
 	m.wantError(err, nil)
 	m.equal("likers", nonNil(got[0].Entries), m.likes(func(l *storage.Liked) bool { return l.Subject == of }))
 }
 
-func (m *modelled) compareLikes(of storage.User, biz string) {
+func (m *modelState) compareLikes(of storage.User, biz string) {
 	got, err := m.w.s.Likes(m.w.Context(), []storage.LikesQuery{{User: of, Biz: biz, Page: whole}})
 	m.wantError(err, nil)
 	m.equal("likes", nonNil(got[0].Entries), m.likes(func(l *storage.Liked) bool {
@@ -179,7 +179,7 @@ func (m *modelled) compareLikes(of storage.User, biz string) {
 	}))
 }
 
-func (m *modelled) likes(wanted func(*storage.Liked) bool) []storage.Liked {
+func (m *modelState) likes(wanted func(*storage.Liked) bool) []storage.Liked {
 	out := []storage.Liked{}
 	for _, s := range m.states {
 		if s.Liked != nil && s.Liked.Reaction == storage.Like && wanted(s.Liked) {
@@ -192,13 +192,13 @@ func (m *modelled) likes(wanted func(*storage.Liked) bool) []storage.Liked {
 	return out
 }
 
-func (m *modelled) compareFollowers(of storage.Subject) {
+func (m *modelState) compareFollowers(of storage.Subject) {
 	got, err := m.w.s.Followers(m.w.Context(), []storage.FollowersQuery{{Subject: of, Page: whole}})
 	m.wantError(err, nil)
 	m.equal("followers", nonNil(got[0].Entries), m.follows(func(f *storage.Followed) bool { return f.Subject == of }))
 }
 
-func (m *modelled) compareFollowing(of storage.User, biz string) {
+func (m *modelState) compareFollowing(of storage.User, biz string) {
 	got, err := m.w.s.Following(m.w.Context(), []storage.FollowingQuery{{User: of, Biz: biz, Page: whole}})
 	m.wantError(err, nil)
 	m.equal("following", nonNil(got[0].Entries), m.follows(func(f *storage.Followed) bool {
@@ -206,7 +206,7 @@ func (m *modelled) compareFollowing(of storage.User, biz string) {
 	}))
 }
 
-func (m *modelled) follows(wanted func(*storage.Followed) bool) []storage.Followed {
+func (m *modelState) follows(wanted func(*storage.Followed) bool) []storage.Followed {
 	out := []storage.Followed{}
 	for _, s := range m.states {
 		if s.Followed != nil && wanted(s.Followed) {
@@ -220,7 +220,7 @@ func (m *modelled) follows(wanted func(*storage.Followed) bool) []storage.Follow
 }
 
 // compareFriends leaves the order to the store, which searches one of two lists.
-func (m *modelled) compareFriends(of storage.User) {
+func (m *modelState) compareFriends(of storage.User) {
 	want := make(map[storage.User]int64)
 	for _, out := range m.follows(func(f *storage.Followed) bool { return f.User == of }) {
 		for _, back := range m.follows(func(f *storage.Followed) bool { return f.Subject == of.Subject() && f.User.Subject() == out.Subject }) {
@@ -236,7 +236,7 @@ func (m *modelled) compareFriends(of storage.User) {
 	m.equal("friends", got, want)
 }
 
-func (m *modelled) compareWorks(of storage.User, biz string) {
+func (m *modelState) compareWorks(of storage.User, biz string) {
 	want := []storage.Work{}
 	for subject, a := range m.authors {
 		if subject.Tenant == of.Tenant && a.Author == of.UserID && (biz == "" || subject.Biz == biz) {
@@ -252,7 +252,7 @@ func (m *modelled) compareWorks(of storage.User, biz string) {
 	m.equal("totals", totals[0], m.totals(of))
 }
 
-func (m *modelled) compareReads(of storage.User, biz string) {
+func (m *modelState) compareReads(of storage.User, biz string) {
 	want := []storage.Read{}
 	for key, s := range m.states {
 		if key.User == of && s.Read != nil && (biz == "" || key.Subject.Biz == biz) {
@@ -267,7 +267,7 @@ func (m *modelled) compareReads(of storage.User, biz string) {
 
 // compareFolder compares a folder and the items in it. The times of a default folder are
 // up to the store and are not compared.
-func (m *modelled) compareFolder(key storage.FolderKey) {
+func (m *modelState) compareFolder(key storage.FolderKey) {
 	want := *m.folders[key]
 	want.ItemCount = int64(m.items(key))
 	got := m.w.folder(key)
@@ -292,7 +292,7 @@ func (m *modelled) compareFolder(key storage.FolderKey) {
 
 // compareFolderLists leaves out the default folder, which is listed only once it has been
 // created.
-func (m *modelled) compareFolderLists(of storage.User, publicOnly bool) {
+func (m *modelState) compareFolderLists(of storage.User, publicOnly bool) {
 	want := []storage.Folder{}
 	for key, f := range m.folders {
 		if key.Owner == of && !f.Default() && (f.Public || !publicOnly) {
@@ -313,13 +313,13 @@ func newestFirst(v, w int64, a, b storage.Subject, x, y string) int {
 	return -cmp.Or(cmp.Compare(v, w), cmp.Compare(a.Biz, b.Biz), cmp.Compare(a.BizID, b.BizID), cmp.Compare(x, y))
 }
 
-func (m *modelled) equal(what string, got, want any) {
+func (m *modelState) equal(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
 		m.Fatalf("%s: got %+v, want %+v", what, got, want)
 	}
 }
 
-func (m *modelled) wantError(err, want error) {
+func (m *modelState) wantError(err, want error) {
 	if !errors.Is(err, want) {
 		m.Fatalf("got the error %v, want %v", err, want)
 	}

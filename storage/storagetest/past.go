@@ -23,7 +23,7 @@ func (w *world) addPast(comments []storage.PastComment, actions ...storage.Actio
 	return m
 }
 
-func pastCommentsTakeTheirPlace(w *world) {
+func pastCommentsAreListedByTheirTime(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
 	now := time.Now()
 	today := w.comment(bob, s, "today", nil)
@@ -72,7 +72,7 @@ func pastCommentsTakeTheirPlace(w *world) {
 
 // Many comments have the same time, as in a file whose times are days, and more are added
 // later.
-func pastCommentsOfOneTimeAreKeptApart(w *world) {
+func pastCommentsOfOneTimeAreDistinct(w *world) {
 	const many = 5_000
 	alice, at := user("alice"), time.Date(2016, 4, 11, 0, 0, 0, 0, time.UTC)
 	of := func(first int, subject storage.Subject) []storage.PastComment {

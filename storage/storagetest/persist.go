@@ -56,7 +56,7 @@ func countVersionsOnlyRise(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
 	last := w.counts(s).Version
-	w.equal("the version of a subject nobody touched", last, int64(0))
+	w.equal("the version of an untouched subject", last, int64(0))
 	for _, step := range []struct {
 		name   string
 		rises  bool
@@ -82,7 +82,7 @@ func countVersionsOnlyRise(w *world) {
 		case step.rises:
 			w.equal(step.name, outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: now}})
 		default:
-			w.equal(step.name+": counts told", len(outcome.Counts), 0)
+			w.equal(step.name+": counts in the outcome", len(outcome.Counts), 0)
 		}
 		last = now.Version
 	}
@@ -119,7 +119,7 @@ func readsAddUp(w *world) {
 	w.wantCounts(s, 9, 0, 0, 0)
 }
 
-func outcomeIsTheLatestWord(w *world) {
+func outcomeIsTheLatestState(w *world) {
 	alice, bob, s, t := user("alice"), user("bob"), video("1"), video("2")
 	f := w.newFolder(alice, "Films")
 	w.persist(like(alice, s, 10), like(bob, s, 10), collect(alice, s, f.FolderID, 10))
@@ -218,11 +218,11 @@ func seenUntilPruned(w *world) {
 		w.must(err)
 		return n
 	}
-	w.equal("seen at first", seen(), []bool{true, true, false})
+	w.equal("seen initially", seen(), []bool{true, true, false})
 	w.equal("pruned of what is old", prune(time.Hour), int64(0))
-	w.equal("seen then", seen(), []bool{true, true, false})
+	w.equal("seen after the first prune", seen(), []bool{true, true, false})
 	w.equal("pruned of all", prune(-time.Hour), int64(1))
-	w.equal("seen in the end", seen(), []bool{false, true, false})
+	w.equal("seen after the last prune", seen(), []bool{false, true, false})
 	w.equal("skipped", w.persistMessages(lasting, passing).Skipped, 1)
 	w.wantCounts(s, 3, 0, 0, 0)
 }
@@ -284,7 +284,7 @@ func markIsInsideTheTransaction(w *world) {
 	calls := 0
 	outcome, err := w.s.Persist(w.Context(), []storage.Message{m}, func(_ context.Context, o storage.Outcome) error {
 		calls++
-		w.equal("what mark is told", o, marked)
+		w.equal("the outcome passed to mark", o, marked)
 		return nil
 	})
 	w.must(err)
@@ -303,7 +303,7 @@ func markIsInsideTheTransaction(w *world) {
 	})
 	w.must(err)
 	w.equal("items taken", n, 1)
-	w.equal("what mark was told", marked, untimed(outcome))
+	w.equal("the outcome passed to mark", marked, untimed(outcome))
 	w.verified()
 }
 

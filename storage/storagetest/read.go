@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-func answersInTheOrderAsked(w *world) {
+func resultsFollowTheOrderOfKeys(w *world) {
 	alice, bob := user("alice"), user("bob")
 	a, b, unknown := video("a"), video("b"), video("unknown")
 	w.persist(like(alice, a, 10), like(bob, a, 11), like(alice, b, 12), read(bob, b, 3, 13, 14), collect(alice, b, "default", 15))
@@ -91,7 +91,7 @@ func unknownKeysAreEmpty(w *world) {
 	w.equal("compared", w.compared(), int64(0))
 }
 
-func awkwardKeysAreKeptApart(w *world) {
+func awkwardKeysAreDistinct(w *world) {
 	ids := []string{
 		"a", "A", "a ", " a", "á", "a\u0301", `"`, `\`, `\"`, `'; DROP TABLE folder; --`, "%", "_", "[1]", "null", "1", "01", "1.0",
 		"Ελλάδα", "👩‍👩", "é", "ß", "ss", "K", "\u212a", "default",
@@ -116,7 +116,7 @@ func awkwardKeysAreKeptApart(w *world) {
 	w.verified()
 }
 
-func anonymousViewersDidNothing(w *world) {
+func anonymousViewersHaveNoStates(w *world) {
 	anonymous, s := user(""), video("1")
 	w.persist(read(anonymous, s, 5, 1, 2))
 	got, err := w.s.Interactives(w.Context(), anonymous, []storage.Subject{s}, storage.AllKinds)
@@ -130,7 +130,7 @@ func anonymousViewersDidNothing(w *world) {
 	w.equal("the folder", w.folder(storage.FolderKey{Owner: anonymous, FolderID: storage.DefaultFolderID}), nil)
 }
 
-func onlyTheKindsAskedAreAnswered(w *world) {
+func onlyRequestedKindsAreReturned(w *world) {
 	alice, s := user("alice"), video("1")
 	w.persist(like(alice, s, 5), collect(alice, s, "default", 6), read(alice, s, 1, 7, 7), follow(alice, s, 8))
 	for kinds := range storage.AllKinds + 1 {

@@ -69,21 +69,21 @@ func latestDeclarationIsInForce(w *world) {
 		outcome := w.persist(declare(s, step.author, step.since))
 		got := w.counts(s)
 		w.equal(fmt.Sprint("author and version after ", step), []any{got.AuthorID, got.Version}, []any{step.want, step.version})
-		w.equal("states told", len(outcome.Applied), 0)
+		w.equal("states in the outcome", len(outcome.Applied), 0)
 		for _, told := range outcome.Counts {
-			w.equal("the counts told", told.Counts, got)
+			w.equal("the counts in the outcome", told.Counts, got)
 		}
 		w.verified()
 	}
 	// Within a call, the order of messages and actions decides if the times are equal.
 	outcome := w.persistMessages(w.message(declare(s, "dave", 20), declare(s, "erin", 30)), w.message(declare(s, "frank", 30), declare(s, "grace", 10)))
-	w.equal("the author told", outcome.Counts[0].AuthorID, "frank")
+	w.equal("the author in the outcome", outcome.Counts[0].AuthorID, "frank")
 	w.equal("its version", outcome.Counts[0].Version, int64(6))
 
 	again := w.message(declare(s, "alice", 40))
 	w.persistMessages(again)
 	w.persist(declare(s, "bob", 50))
-	w.equal("recalled for a message that was there", w.persistMessages(again).Counts[0].AuthorID, "bob")
+	w.equal("recalled for a redelivered message", w.persistMessages(again).Counts[0].AuthorID, "bob")
 }
 
 func declarationsAreChecked(w *world) {
@@ -98,7 +98,7 @@ func declarationsAreChecked(w *world) {
 	} {
 		_, err := w.s.Persist(w.Context(), []storage.Message{w.message(declare(video("2"), "alice", 1), a)}, nil)
 		if !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	w.equal("what was declared with them", w.counts(video("2")), storage.Counts{})
@@ -117,11 +117,11 @@ func authorsReceiveLikes(w *world) {
 	w.equal("the one after", w.totals(alice), storage.UserTotals{Works: 2, LikesReceived: 5, Likes: 1})
 	w.persist(declare(s, "", 7))
 	w.equal("of one work", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1, Likes: 1})
-	w.equal("likes of a subject that is nobody's", w.counts(s).LikeCount, int64(4))
+	w.equal("likes of a subject without an author", w.counts(s).LikeCount, int64(4))
 	w.verified()
 }
 
-func totalsCountWhatUsersDo(w *world) {
+func totalsCountActionsOfUsers(w *world) {
 	alice, bob := user("alice"), user("bob")
 	films := w.newFolder(alice, "Films")
 	w.persist(
@@ -170,8 +170,8 @@ func worksAreNewestFirst(w *world) {
 		w.equal("works of one biz", w.works(alice, "video", first), []string{"2", "4", "1"})
 	}
 	w.persist(declare(video("2"), "bob", 4), declare(video("1"), "alice", 8), like(alice, video("4"), 1))
-	w.equal("works then", w.works(alice, "", 2), []string{"1", "p", "4"})
-	w.equal("of nobody", w.works(user(""), "", 2), []string(nil))
+	w.equal("works afterwards", w.works(alice, "", 2), []string{"1", "p", "4"})
+	w.equal("works of an anonymous user", w.works(user(""), "", 2), []string(nil))
 
 	// A page of one biz examines a bounded number of works of another.
 	actions := make([]storage.Action, 0, storage.MaxListScan+6)
@@ -227,9 +227,9 @@ func verifyRecountsTotals(w *world) {
 	w.verified()
 }
 
-// concurrentAuthorsAgree has writers like, collect, comment, empty folders and declare
-// authors of the same few users and subjects, through two stores: none of them blocks
-// another one permanently, and all totals are right at the end.
+// concurrentAuthorsAgree runs concurrent writers through two stores. They like, collect,
+// comment, empty folders and declare authors, all on the same few users and subjects. No
+// writer blocks another one permanently, and all totals are right at the end.
 func concurrentAuthorsAgree(w *world) {
 	const writers, rounds = 8, 12
 	stores := []storage.Store{w.s, w.open()}

@@ -76,7 +76,7 @@ func verifyFindsAndRepairs(w *world) {
 	w.wantCounts(s[3], 0, 0, 0, 0)
 	w.equal("the version after a repair", w.counts(s[0]).Version, version+1)
 	if got := w.counts(s[1]).Version; got <= lost {
-		w.Errorf("counts that somebody deleted came back with version %d, they had %d", got, lost)
+		w.Errorf("deleted counts were restored with version %d, want more than %d", got, lost)
 	}
 	w.equal("the homeless item", w.states(alice, s[1]).Collected.FolderID, storage.DefaultFolderID)
 	w.equal("its version", w.states(alice, s[1]).Collected.Version, housed+1)
@@ -88,7 +88,7 @@ func verifyFindsAndRepairs(w *world) {
 }
 
 // Two folders of one owner are missing: their items are moved to the same default folder.
-func verifyRehousesTheItemsOfSeveralFolders(w *world) {
+func verifyMovesTheItemsOfSeveralFolders(w *world) {
 	alice := user("alice")
 	first, second := w.newFolder(alice, "First"), w.newFolder(alice, "Second")
 	w.persist(collect(alice, video("1"), first.FolderID, 1), collect(alice, video("2"), second.FolderID, 1),
@@ -129,7 +129,7 @@ func secretsStayTheSame(w *world) {
 	if bytes.Equal(first, other) || bytes.Equal(first, make([]byte, 32)) {
 		w.Error("the secrets are not random")
 	}
-	w.equal("asked again", get(w.s, "cursor"), first)
+	w.equal("the second result", get(w.s, "cursor"), first)
 	w.equal("asked by another process", get(w.open(), "cursor"), first)
 }
 

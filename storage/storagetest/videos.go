@@ -77,7 +77,7 @@ func (w *world) userVideos(first int, of ...storage.User) (titles [][]string) {
 	return titles
 }
 
-func publishedVideosHoldWhatTheySay(w *world) {
+func publishedVideosAreStoredUnchanged(w *world) {
 	alice := user("alice")
 	v := w.publish(newVideo(alice, "  A film\u202e of <b>'\"; DROP TABLE video;--</b> "))
 	w.equal("as published", *v, storage.Video{
@@ -117,7 +117,7 @@ func videosAreChecked(w *world) {
 		"a long title":     func(v *storage.NewVideo) { v.Title = strings.Repeat("x", storage.MaxTitleRunes+1) },
 		"a title with NUL": func(v *storage.NewVideo) { v.Title = "a\x00b" },
 		"broken UTF-8":     func(v *storage.NewVideo) { v.Title = "a\xff" },
-		"nobody's":         func(v *storage.NewVideo) { v.Author.UserID = "" },
+		"no author":        func(v *storage.NewVideo) { v.Author.UserID = "" },
 		"no tenant":        func(v *storage.NewVideo) { v.Author.Tenant = "" },
 		"a path":           func(v *storage.NewVideo) { v.File = "../../../../etc/passwd" },
 		"no file":          func(v *storage.NewVideo) { v.File = "" },
@@ -128,7 +128,7 @@ func videosAreChecked(w *world) {
 		v := newVideo(user("alice"), "film")
 		change(&v)
 		if _, _, err := w.s.PublishVideo(w.Context(), v, nil); !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: %v", name, err)
+			w.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	w.equal("the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
@@ -171,7 +171,7 @@ func repeatedPublicationsPublishOnce(w *world) {
 	again := v
 	again.File = "anotheruploadofthesame"
 	second, outcome, err := w.s.PublishVideo(w.Context(), again, func(context.Context, storage.Outcome) error {
-		w.Error("marked what was published before")
+		w.Error("a repeated publication called mark")
 		return nil
 	})
 	w.must(err)
@@ -231,7 +231,7 @@ func deletedVideosLeaveTheirCounts(w *world) {
 	w.must(err)
 	w.equal("as it was", deleted, v)
 	w.equal("the subject that changed", outcome.Counts[0].Subject, subject)
-	w.equal("nobody's", outcome.Counts[0].AuthorID, "")
+	w.equal("the author afterwards", outcome.Counts[0].AuthorID, "")
 	w.equal("what is left", w.videoOf(v.Key()) == nil, true)
 	w.equal("the feed", w.feed(storage.DefaultTenant, 10), []string{"kept"})
 	w.wantCounts(subject, 0, 1, 0, 0)
@@ -243,7 +243,7 @@ func deletedVideosLeaveTheirCounts(w *world) {
 	w.persist(declare(kept.Key().Subject(), "alice", kept.Created+1_000_000_000_000))
 	_, _, err = w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: kept.Key(), By: bob, Moderates: true}, nil)
 	w.must(err)
-	w.equal("totals in the end", w.totals(alice), storage.UserTotals{})
+	w.equal("totals after the deletions", w.totals(alice), storage.UserTotals{})
 	w.verified()
 }
 
@@ -281,14 +281,14 @@ func videosAreWalledOff(w *world) {
 
 // The number of a video that a restored backup lacks is not assigned to another one:
 // likes of the lost video may still be queued, and clients have it cached.
-func videoNumbersAreNotUsedAgain(w *world) {
+func videoNumbersAreNotReused(w *world) {
 	lost := w.publish(newVideo(user("alice"), "lost"))
 	w.db.Edit(w.T, `DELETE FROM video`)
 	w.db.Edit(w.T, `DELETE FROM interactive`)
 	w.db.Edit(w.T, `DELETE FROM user_totals`)
 	for i := range 3 {
 		if v := w.publish(newVideo(user("bob"), fmt.Sprint("new ", i))); v.Number <= lost.Number {
-			w.Errorf("the number %d comes after %d", v.Number, lost.Number)
+			w.Errorf("number %d was assigned after %d, want a higher one", v.Number, lost.Number)
 		}
 	}
 	w.verified()
@@ -336,10 +336,10 @@ func coversAreTriedThreeTimes(w *world) {
 	fail("two", true, 2)
 	w.equal("due still", due(10), []storage.VideoKey{never.Key()})
 	fail("three \xff\x00"+strings.Repeat("é", storage.MaxCoverReasonBytes), true, 3)
-	w.equal("set aside", len(due(10)), 0)
+	w.equal("due covers after it was abandoned", len(due(10)), 0)
 	reason, aside, err := w.s.CoverReason(w.Context(), never.Key())
 	w.must(err)
-	w.equal("aside", aside, true)
+	w.equal("abandoned", aside, true)
 	if !strings.HasPrefix(reason, "three ??é") || len(reason) > storage.MaxCoverReasonBytes {
 		w.Errorf("the reason %q", reason)
 	}

@@ -5,7 +5,7 @@ import (
 	"ovation/storage/mirror"
 )
 
-func windowsHoldAllOrSayThatTheyDoNot(w *world) {
+func windowsAreCompleteOrMarkedIncomplete(w *world) {
 	alice, bob, foreign := user("alice"), user("bob"), storage.User{Tenant: "other", UserID: "alice"}
 	article := storage.Subject{Tenant: storage.DefaultTenant, Biz: "article", BizID: "1"}
 	theirs := storage.Subject{Tenant: foreign.Tenant, Biz: "video", BizID: "1"}
@@ -66,7 +66,7 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 	w.equal("windows of no keys", len(got), 0)
 }
 
-func statesTellTheVersionOfTheirCounts(w *world) {
+func statesIncludeTheVersionOfTheirCounts(w *world) {
 	alice, bob := user("alice"), user("bob")
 	liked, collected, read1, none := video("liked"), video("collected"), video("read"), video("none")
 	followed := video("followed")

@@ -26,9 +26,9 @@ func (c *consumer) register() error {
 // that hands a partition over rejoins at the end of that order. If the next one then
 // has too many partitions, it hands over as well, so that each partition moves on until
 // it reaches a worker with capacity. As the shares add up to at least the number of
-// partitions, there is one, and the process terminates. Partitions that deliver nothing
-// do not count. Workers need not know each other; that each partition is served by
-// exactly one consumer remains the broker's task.
+// partitions, such a worker exists, and the handing over comes to an end. Partitions that
+// deliver nothing do not count. Workers need not know each other; that each partition is
+// served by exactly one consumer remains the broker's task.
 func (c *consumer) balance() error {
 	workers := 0
 	err := c.session.withTimeout(func() error {

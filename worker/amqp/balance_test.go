@@ -156,7 +156,7 @@ func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
 	})
 }
 
-func TestPartitionIsPassedOnWhenNoMessageOfItIsInHand(t *testing.T) {
+func TestPartitionIsHandedOverWithoutOutstandingMessages(t *testing.T) {
 	opts := options(t)
 	opts.Partitions = 2
 	first, second := open(t, opts), open(t, opts)
@@ -178,7 +178,7 @@ func TestPartitionIsPassedOnWhenNoMessageOfItIsInHand(t *testing.T) {
 	})
 	publish(t, first, passed, "next")
 	if err := held[passed].Ack(); err != nil {
-		t.Errorf("ack of what was in hand: %v", err)
+		t.Errorf("Ack of an outstanding message returned %v", err)
 	}
 	if d := receive(t, next); d.Message().ID != "next" {
 		t.Errorf("the next worker got %s", d.Message().ID)

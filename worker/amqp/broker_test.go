@@ -156,7 +156,7 @@ func (b *broker) do(t *testing.T, expression string) {
 	select {
 	case answer := <-b.answers:
 		if answer != "ok" {
-			t.Fatalf("%s: %s", expression, answer)
+			t.Fatalf("%s returned %s, want ok", expression, answer)
 		}
 	case <-time.After(patience):
 		t.Fatalf("%s: no answer", expression)
@@ -221,7 +221,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	q := open(t, opts)
 	publish(t, q, 0, "before")
 	b.do(t, fmt.Sprintf(limit, on))
-	eventually(t, "the broker tells of the alarm, once something is published", func() bool {
+	eventually(t, "the broker reports the alarm after a publish", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := q.Publish(ctx, 0, message("beginning"))

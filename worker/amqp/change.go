@@ -35,7 +35,7 @@ type Drain func(context.Context, worker.Consumer) error
 // queues cannot be used until it is run again. Errors: storage.ErrUnavailable; those of
 // Open; a publisher or worker that does not disconnect.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
-	c := &change{given: opts, opts: opts.withDefaults(), drain: drain}
+	c := &change{original: opts, opts: opts.withDefaults(), drain: drain}
 	if err := c.opts.validate(); err != nil {
 		return Changed{}, err
 	}
@@ -48,12 +48,12 @@ func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, 
 
 // change is one run of ChangePartitions.
 type change struct {
-	given   Options
-	opts    Options // with defaults and the new number
-	drain   Drain
-	session *session
-	queues  int // a number above that of every existing partition queue
-	from    int
+	original Options
+	opts     Options // with defaults and the new number
+	drain    Drain
+	session  *session
+	queues   int // a number above that of every existing partition queue
+	from     int
 }
 
 func (c *change) run(ctx context.Context) (changed Changed, err error) {
@@ -71,7 +71,7 @@ func (c *change) run(ctx context.Context) (changed Changed, err error) {
 	if err != nil || idle {
 		return changed, unlessEnded(ctx, err)
 	}
-	for _, step := range []func(context.Context) error{c.close, c.empty, c.open} {
+	for _, step := range []func(context.Context) error{c.close, c.drainQueues, c.open} {
 		if err := step(ctx); err != nil {
 			return changed, errors.Join(unlessEnded(ctx, err), c.restore(ctx))
 		}
@@ -147,7 +147,7 @@ func (c *change) close(ctx context.Context) error {
 	c.opts.Logger.Info("gate closed: publishers and workers disconnect; nodes write directly to Postgres")
 	// The partitions are included because a worker of an earlier release consumes
 	// without registering.
-	return c.left(ctx, append(c.partitions(0), c.opts.publishers(), c.opts.workers()))
+	return c.awaitDisconnects(ctx, append(c.partitions(0), c.opts.publishers(), c.opts.workers()))
 }
 
 // leaveTimeout is how long publishers and workers may take to disconnect. The broker
@@ -155,7 +155,7 @@ func (c *change) close(ctx context.Context) error {
 func (o Options) leaveTimeout() time.Duration { return 6 * o.Heartbeat }
 
 // left waits until the queues have no consumers.
-func (c *change) left(ctx context.Context, queues []string) error {
+func (c *change) awaitDisconnects(ctx context.Context, queues []string) error {
 	late := time.After(c.opts.leaveTimeout())
 	for {
 		d, err := c.depth(queues)
@@ -178,12 +178,12 @@ const drainEvery = 100 * time.Millisecond
 
 // empty drains the queues. It returns when no partition has a message or a consumer: a
 // quorum queue without consumers has no delivered and unsettled messages.
-func (c *change) empty(ctx context.Context) error {
+func (c *change) drainQueues(ctx context.Context) error {
 	for {
 		if err := c.drainOnce(ctx); err != nil {
 			return fmt.Errorf("drain the queues: %w", err)
 		}
-		if err := c.left(ctx, c.partitions(0)); err != nil {
+		if err := c.awaitDisconnects(ctx, c.partitions(0)); err != nil {
 			return err
 		}
 		if d, err := c.depth(c.partitions(0)); err != nil || d.Messages == 0 {
@@ -196,7 +196,7 @@ func (c *change) empty(ctx context.Context) error {
 // and none is unsettled. The consumers prove that the queues respond: for a queue
 // without a leader, the broker reports that it is empty.
 func (c *change) drainOnce(ctx context.Context) (err error) {
-	opts := c.given
+	opts := c.original
 	opts.Partitions, opts.draining = c.queues, true
 	opts.Metrics = NewMetrics(nil, worker.Works) // counts unsettled messages
 	q, err := Open(ctx, opts)
@@ -250,7 +250,7 @@ func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 func (c *change) open(ctx context.Context) error {
 	opts := c.opts
 	opts.draining = true
-	if err := c.session.declareAll(c.opts, opts.used()...); err != nil {
+	if err := c.session.declareAll(c.opts, opts.usedQueues()...); err != nil {
 		return err
 	}
 	// New queues must survive a crash before anything is confirmed.

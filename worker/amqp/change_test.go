@@ -191,7 +191,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 		}
 	}
 	if got.has("queued") {
-		t.Error("the queues were drained while a publisher was there")
+		t.Error("the queues were drained while a publisher was connected")
 	}
 	eventually(t, "the old number is used again", q.Up)
 	publish(t, q, 1, "next")
@@ -222,7 +222,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 		t.Errorf("changed %+v", changed)
 	}
 	if !got.has("queued") {
-		t.Error("what was queued is not persisted")
+		t.Error("the queued messages are not persisted")
 	}
 	refuses(t, opts, 3, "use 2")
 }
@@ -255,9 +255,9 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	}
 }
 
-// TestChangeOfPartitionsFindsWhatLiesInUnusedQueues puts messages into unused queues, as
+// TestChangeOfPartitionsEmptiesUnusedQueues puts messages into unused queues, as
 // a publisher of an earlier release, without the gate, may have done with an old number.
-func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
+func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
 	open(t, opts)

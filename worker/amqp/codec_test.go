@@ -114,7 +114,7 @@ func TestFormOfVersion3(t *testing.T) {
 		"\x03\x00\x04\x00\x02m1\x01\x00\xff\xff\xff\xff\x7f", "\x03\x00\x04\x00\x02m1\x01",
 	} {
 		if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
-			t.Errorf("%q: %v", damaged, err)
+			t.Errorf("decoding %q returned %v, want errForm", damaged, err)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestFormOfVersion5(t *testing.T) {
 		"\x05\x00\x04\x00\x02m1\x00\x07default\x01\x00", "\x05\x00\x04\x00\x02m1\x00\x07default\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x05\x00\x04\x00\x02m1\x01\x01",
 	} {
 		if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
-			t.Errorf("%q: %v", damaged, err)
+			t.Errorf("decoding %q returned %v, want errForm", damaged, err)
 		}
 	}
 }

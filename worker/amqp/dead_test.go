@@ -71,7 +71,7 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 		t.Errorf("shown was %+v, %v", l, err)
 	}
 	if _, err := dead.Show(t.Context(), "x"); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("what is not there is shown as %v", err)
+		t.Errorf("Show of an unknown id returned %v, want ErrNotFound", err)
 	}
 
 	replayed, err := dead.Replay(t.Context(), false, func(l DeadLetter) bool { return l.ID == "b" || l.ID == "c" })
@@ -93,11 +93,11 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 		t.Errorf("dropped %d, %v", n, err)
 	}
 	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"d"}) {
-		t.Errorf("in the end there is %v", got)
+		t.Errorf("the remaining dead letters are %v", got)
 	}
 }
 
-func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
+func TestUnreadableMessageIsDeadLetteredWithItsReason(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
 	for _, m := range []amqp091.Publishing{
@@ -123,7 +123,7 @@ func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
 	dead := openDead(t, opts)
 	letters := list(t, dead, 10)
 	if len(letters) != 4 {
-		t.Fatalf("put aside are %v", ids(letters))
+		t.Fatalf("dead letters %v", ids(letters))
 	}
 	for i, want := range []struct{ id, reason string }{{"future", "version 9"}, {"body-", "damaged"}, {"empty", "empty"}, {"body-", "version 104"}} {
 		l := letters[i]
@@ -188,7 +188,7 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 	}
 }
 
-func TestMessageThatIsNeverSettledIsPutAsideByTheBroker(t *testing.T) {
+func TestNeverSettledMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	opts := options(t)
 	opts.DeliveryLimit = 2
 	q := open(t, opts)
@@ -200,10 +200,10 @@ func TestMessageThatIsNeverSettledIsPutAsideByTheBroker(t *testing.T) {
 		}
 	}
 	dead := openDead(t, opts)
-	eventually(t, "the message is put aside", func() bool { return len(list(t, dead, 1)) == 1 })
+	eventually(t, "the message is dead-lettered", func() bool { return len(list(t, dead, 1)) == 1 })
 	l := list(t, dead, 1)[0]
 	if l.ID != "deadly" || !strings.Contains(l.Reason, "delivered too often") || l.Queue != opts.Prefix+".0" || l.At.IsZero() {
-		t.Errorf("put aside was %+v", l)
+		t.Errorf("dead letter %+v", l)
 	}
 }
 
@@ -220,9 +220,9 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := openDead(t, opts)
-	eventually(t, "the broker puts it aside", func() bool { return len(list(t, dead, 1)) == 1 })
+	eventually(t, "the broker dead-letters it", func() bool { return len(list(t, dead, 1)) == 1 })
 	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "the worker's log") {
-		t.Errorf("put aside was %+v", l)
+		t.Errorf("dead letter %+v", l)
 	}
 }
 

@@ -41,29 +41,29 @@
 //     TestChangeOfPartitionsIsRefusedWhileAPublisherStays,
 //     TestChangeOfPartitionsThatWasKilledIsCompleted,
 //     TestChangeOfPartitionsThatFailsLeavesTheOldNumber,
-//     TestChangeOfPartitionsFindsWhatLiesInUnusedQueues. Dead letters are kept:
+//     TestChangeOfPartitionsEmptiesUnusedQueues. Dead letters are kept:
 //     TestChangeOfPartitionsKeepsDeadLetters.
 //   - A delivery of a lost connection settles nothing, in particular no other
 //     delivery: TestStaleDeliverySettlesNothing.
 //   - I6 Degrade, and say so: no call hangs on a broker that is unavailable, silent or
-//     accepts no messages: TestStalledConnectionHoldsUpNobodyAndIsReplaced,
+//     accepts no messages: TestStalledConnectionDelaysNoCallAndIsReplaced,
 //     TestCloseEndsOverAStalledConnection, TestBrokerInTrouble,
 //     TestOpenHonoursItsContext, TestDeadLettersHonourTheContext. Errors state what is
-//     wrong with the options or the broker: TestOpenSaysWhatIsWrong,
+//     wrong with the options or the broker: TestOpenErrorsNameTheCause,
 //     TestAnotherTypeOfQueueIsRefused, TestOldBrokerIsRefused.
 //   - No message is discarded, whatever its content:
-//     TestUnreadableMessageIsPutAsideWithItsReason,
-//     TestMessageThatIsNeverSettledIsPutAsideByTheBroker,
-//     TestWorkersThatDieWithMessagesPutNoneAside,
+//     TestUnreadableMessageIsDeadLetteredWithItsReason,
+//     TestNeverSettledMessageIsDeadLetteredByTheBroker,
+//     TestKilledWorkersDeadLetterNothing,
 //     TestRejectWithoutRoomForACopyLosesNothing.
 //   - A message that cannot be persisted delays no other:
-//     TestPoisonIsPutAsideAndHoldsUpNothing.
+//     TestPoisonIsDeadLetteredAndDelaysNothing.
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,
-//     TestPartitionIsPassedOnWhenNoMessageOfItIsInHand.
+//     TestPartitionIsHandedOverWithoutOutstandingMessages.
 //   - Messages of a release can be read by every later one: TestFormOfVersion1.
 //   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
-//     deliveries: ConsumerIsGivenABoundedNumber of the contract.
+//     deliveries: ConsumerHoldsABoundedNumber of the contract.
 //
 // This package imports storage and worker.
 package amqp

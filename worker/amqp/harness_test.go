@@ -146,7 +146,7 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 		}
 		return d
 	case <-time.After(patience):
-		tb.Fatal("no message came")
+		tb.Fatal("no message was delivered in time")
 	}
 	return nil
 }

@@ -8,6 +8,6 @@ import "testing"
 
 func TestLongMessageIsReadAsItWasWritten(t *testing.T) { TestMessageIsReadAsItWasWritten(t) }
 
-func TestLongTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
-	TestTheBrokerIsToldOfWhatIsSettledAlone(t)
+func TestLongOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
+	TestOnlySettledDeliveriesAreAcknowledged(t)
 }

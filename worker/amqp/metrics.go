@@ -21,10 +21,10 @@ type Metrics struct {
 	waiting    *prometheus.GaugeVec
 	dead       prometheus.Gauge
 	serving    prometheus.Gauge
-	does       worker.Role
+	role       worker.Role
 
-	mu   sync.Mutex
-	held map[*delivery]time.Time // unsettled deliveries, with the time of publication
+	mu             sync.Mutex
+	unsettledSince map[*delivery]time.Time // unsettled deliveries, with the time of publication
 }
 
 // noMetrics is used if no Metrics are given; its collectors are not registered.
@@ -41,8 +41,8 @@ func NewMetrics(reg prometheus.Registerer, does worker.Role) *Metrics {
 		return prometheus.CounterOpts{Name: name, Help: help}
 	}
 	m := &Metrics{
-		does: does,
-		held: map[*delivery]time.Time{},
+		role:           does,
+		unsettledSince: map[*delivery]time.Time{},
 		published: publishes.NewCounterVec(counter("ovation_queue_published_total",
 			"Messages published by outcome (confirmed, write, no queue, no confirm)."), []string{"outcome"}),
 		confirms: publishes.NewGauge(gauge("ovation_queue_confirms_in_flight", "Messages published and not yet confirmed by the broker.")),
@@ -89,13 +89,13 @@ func (m *Metrics) depth(partition, messages int) {
 func (m *Metrics) received(d *delivery, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.held[d] = at
+	m.unsettledSince[d] = at
 }
 
 func (m *Metrics) settled(d *delivery) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.held, d)
+	delete(m.unsettledSince, d)
 }
 
 // forget removes the deliveries of a consumer that has ended.
@@ -103,9 +103,9 @@ func (m *Metrics) forget(c *consumer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.serving.Set(0)
-	for d := range m.held {
+	for d := range m.unsettledSince {
 		if d.subscription.consumer == c {
-			delete(m.held, d)
+			delete(m.unsettledSince, d)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (m *Metrics) forget(c *consumer) {
 func (m *Metrics) unsettled() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.held)
+	return len(m.unsettledSince)
 }
 
 // lag returns the age of the oldest unsettled message.
@@ -121,7 +121,7 @@ func (m *Metrics) lag(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	oldest := now
-	for _, at := range m.held {
+	for _, at := range m.unsettledSince {
 		if at.Before(oldest) {
 			oldest = at
 		}

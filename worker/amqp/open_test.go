@@ -17,7 +17,7 @@ import (
 	"ovation/storage"
 )
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	t.Parallel()
 	good := options(t)
 	open(t, good)

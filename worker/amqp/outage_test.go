@@ -104,7 +104,7 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 	}
 }
 
-func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
+func TestStalledConnectionDelaysNoCallAndIsReplaced(t *testing.T) {
 	t.Parallel()
 	for found, c := range map[string]struct{ confirm, io time.Duration }{
 		"by a write that blocks":   {time.Hour, 5 * time.Second},
@@ -149,7 +149,7 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 
 // A broker that does not answer may be paused: the error must not suggest deleting its
 // data.
-func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
+func TestSilentBrokerIsNotReportedAsDataLoss(t *testing.T) {
 	p, opts := through(t, options(t))
 	s := dialed(t, opts)
 	defer s.close()
@@ -220,7 +220,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 			}
 			for i, d := range fresh {
 				if d.Message().ID != fmt.Sprint(i) || !d.Redelivered() {
-					t.Errorf("message %s, redelivered %v, came as number %d", d.Message().ID, d.Redelivered(), i)
+					t.Errorf("message %s, redelivered %v, was delivered as number %d", d.Message().ID, d.Redelivered(), i)
 				}
 				if err := d.Ack(); err != nil {
 					t.Errorf("ack message %d: %v", i, err)
@@ -240,7 +240,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a message comes back, unless the loss was noticed before", func() bool {
+	eventually(t, "a message is returned, unless the loss was noticed before", func() bool {
 		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.
 		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
 			return false
@@ -251,7 +251,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		_, err := q.Publish(t.Context(), 1, message("lost"))
 		returned := testutil.ToFloat64(opts.Metrics.returns) == 1
 		if returned && !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Publish to a queue that is gone returned %v", err)
+			t.Errorf("Publish to a deleted queue returned %v", err)
 		}
 		return returned
 	})
@@ -286,7 +286,7 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	}
 }
 
-func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
+func TestKilledWorkersDeadLetterNothing(t *testing.T) {
 	p, opts := through(t, options(t))
 	opts.DeliveryLimit, opts.Partitions, opts.Prefetch = 0, 1, 100 // the limit as usual
 	q := open(t, opts)
@@ -307,18 +307,18 @@ func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
 	for i := range messages {
 		d := receive(t, deliveries)
 		if d.Message().ID != fmt.Sprint(i) {
-			t.Errorf("message %s came as number %d", d.Message().ID, i)
+			t.Errorf("message %s was delivered as number %d", d.Message().ID, i)
 		}
 		if err := d.Ack(); err != nil {
 			t.Error(err)
 		}
 	}
 	if letters := list(t, openDead(t, opts), 1); len(letters) > 0 {
-		t.Errorf("put aside was %+v", letters[0])
+		t.Errorf("dead letter %+v", letters[0])
 	}
 }
 
-func TestDepthIsMeasuredWhereNobodyWorks(t *testing.T) {
+func TestDepthIsMeasuredWithoutWorkers(t *testing.T) {
 	opts := options(t)
 	publishes := open(t, opts)
 	for partition := range opts.Partitions {
@@ -378,6 +378,6 @@ func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := opts.Metrics.unsettled(); n != 0 || opts.Metrics.lag(time.Now()) != 0 {
-		t.Errorf("%d messages are unsettled in the end", n)
+		t.Errorf("%d messages are still unsettled", n)
 	}
 }

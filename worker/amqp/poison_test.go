@@ -11,7 +11,7 @@ import (
 	"ovation/worker/local"
 )
 
-func TestPoisonIsPutAsideAndHoldsUpNothing(t *testing.T) {
+func TestPoisonIsDeadLetteredAndDelaysNothing(t *testing.T) {
 	store := sqlitetest.Open(t)
 	opts := options(t)
 	q := open(t, opts)
@@ -47,10 +47,10 @@ func TestPoisonIsPutAsideAndHoldsUpNothing(t *testing.T) {
 		return true
 	})
 	dead := openDead(t, opts)
-	eventually(t, "the poison is put aside", func() bool { return len(list(t, dead, 10)) == 4 })
+	eventually(t, "the poison is dead-lettered", func() bool { return len(list(t, dead, 10)) == 4 })
 	for _, l := range list(t, dead, 10) {
 		if !strings.HasPrefix(l.ID, "poison") || !strings.Contains(l.Reason, "version must be above 0") {
-			t.Errorf("put aside was %s: %s", l.ID, l.Reason)
+			t.Errorf("dead letter %s: %s", l.ID, l.Reason)
 		}
 	}
 	stop()

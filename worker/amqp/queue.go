@@ -55,7 +55,7 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 	}
 	q.publishing = newSupervisedConn(toPublish, opts, q.prepare)
 	second := toConsume
-	if opts.Metrics != noMetrics && opts.Metrics.does&worker.Works == 0 {
+	if opts.Metrics != noMetrics && opts.Metrics.role&worker.Works == 0 {
 		second = toMeasure
 	}
 	q.consuming = newSupervisedConn(second, opts, func(*session) error { return nil })

@@ -55,7 +55,7 @@ func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
 
 // However deliveries are settled, alone or together and in whatever order, the broker
 // receives a settlement for each of them and for no other.
-func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
+func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
 		s := newTestShare()
@@ -105,19 +105,19 @@ func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
 			}
 			for tag := range b.acked {
 				if !acked[tag] {
-					t.Fatalf("%d was acknowledged by nobody", tag)
+					t.Fatalf("delivery %d was acknowledged but never settled", tag)
 				}
 			}
 			for tag := range acked {
 				if !b.acked[tag] {
-					t.Fatalf("the broker was not told of %d", tag)
+					t.Fatalf("delivery %d was settled but not acknowledged", tag)
 				}
 			}
 		}
 	})
 }
 
-func TestARunIsAcknowledgedByOneWord(t *testing.T) {
+func TestConsecutiveDeliveriesAreAcknowledgedTogether(t *testing.T) {
 	b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
 	s := newTestShare()
 	var all []worker.Delivery

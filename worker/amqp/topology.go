@@ -85,12 +85,12 @@ func (s *session) declare(o Options) (made bool, err error) {
 			return false, err
 		}
 	}
-	return made, s.declareAll(o, o.used()...)
+	return made, s.declareAll(o, o.usedQueues()...)
 }
 
-// used returns the queues that each session declares: all except the gate and, while it
+// usedQueues returns the queues that each session declares: all except the gate and, while it
 // is closed, the marker.
-func (o Options) used() []declaration {
+func (o Options) usedQueues() []declaration {
 	return slices.DeleteFunc(topology(o), func(d declaration) bool {
 		return d.name == o.gate() || d.name == o.marker() && o.draining
 	})

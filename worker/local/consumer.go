@@ -15,15 +15,15 @@ type consumer struct {
 	unsettled map[worker.Delivery]*entry
 }
 
-// leave requeues all unsettled messages and lets the next consumer continue.
-func (c *consumer) leave() {
+// close requeues all unsettled messages and lets the next consumer continue.
+func (c *consumer) close() {
 	q := c.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for drained := false; !drained; { // deliveries that the consumer has not received
 		select {
 		case d := <-c.out:
-			q.putBack(c.unsettled[d])
+			q.requeue(c.unsettled[d])
 			delete(c.unsettled, d)
 		default:
 			drained = true
@@ -32,7 +32,7 @@ func (c *consumer) leave() {
 	close(c.out)
 	for _, e := range c.unsettled {
 		e.redelivered = true
-		q.putBack(e)
+		q.requeue(e)
 	}
 	c.unsettled = nil
 	q.consumers = slices.DeleteFunc(q.consumers, func(other *consumer) bool { return other == c })
@@ -64,7 +64,7 @@ func (d *delivery) Ack() error {
 func (d *delivery) Requeue() error {
 	return d.settle("requeue", func() {
 		d.entry.redelivered = true
-		d.consumer.queue.putBack(d.entry)
+		d.consumer.queue.requeue(d.entry)
 	})
 }
 

@@ -26,9 +26,9 @@ type Options struct {
 // Queue delivers messages to one consumer at a time, in the order of publication. Other
 // consumers wait until it ends.
 type Queue struct {
-	opts  Options
-	space chan struct{} // holds a token for each Publish
-	gone  chan struct{} // closed by Close
+	opts    Options
+	slots   chan struct{} // holds a token for each Publish
+	closing chan struct{} // closed by Close
 
 	mu        sync.Mutex
 	closed    bool
@@ -57,7 +57,7 @@ func NewQueue(opts Options) *Queue {
 	opts.Partitions = cmp.Or(opts.Partitions, 1)
 	opts.Capacity = cmp.Or(opts.Capacity, 1000)
 	opts.Prefetch = cmp.Or(opts.Prefetch, 100)
-	return &Queue{opts: opts, space: make(chan struct{}, opts.Capacity), gone: make(chan struct{})}
+	return &Queue{opts: opts, slots: make(chan struct{}, opts.Capacity), closing: make(chan struct{})}
 }
 
 // Partitions is the number of partitions.
@@ -71,9 +71,9 @@ func (q *Queue) Publish(ctx context.Context, partition int, message storage.Mess
 		return "", fmt.Errorf("publish: there is no partition %d of %d", partition, q.opts.Partitions)
 	}
 	select {
-	case q.space <- struct{}{}:
-		defer func() { <-q.space }()
-	case <-q.gone:
+	case q.slots <- struct{}{}:
+		defer func() { <-q.slots }()
+	case <-q.closing:
 		return "", fmt.Errorf("publish: %w", worker.ErrClosed)
 	case <-ctx.Done():
 		return "", fmt.Errorf("publish: wait for room in the queue: %w", ctx.Err())
@@ -88,7 +88,7 @@ func (q *Queue) Publish(ctx context.Context, partition int, message storage.Mess
 			return "", err
 		}
 		return storage.Persisted, nil
-	case <-q.gone:
+	case <-q.closing:
 		return "", fmt.Errorf("publish: wait for a worker: %w", worker.ErrClosed)
 	case <-ctx.Done():
 		q.withdraw(e)
@@ -114,9 +114,9 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	q.serving.Go(func() {
 		select {
 		case <-ctx.Done():
-		case <-q.gone:
+		case <-q.closing:
 		}
-		c.leave()
+		c.close()
 	})
 	return c.out, nil
 }
@@ -127,7 +127,7 @@ func (q *Queue) Close() error {
 	q.mu.Lock()
 	if !q.closed {
 		q.closed = true
-		close(q.gone)
+		close(q.closing)
 	}
 	q.mu.Unlock()
 	q.serving.Wait()
@@ -156,8 +156,8 @@ func (q *Queue) withdraw(e *entry) {
 	}
 }
 
-// putBack inserts the entry by its number. The mutex is held.
-func (q *Queue) putBack(e *entry) {
+// requeue inserts the entry by its number. The mutex is held.
+func (q *Queue) requeue(e *entry) {
 	i, _ := q.find(e)
 	q.waiting = slices.Insert(q.waiting, i, e)
 }

@@ -77,8 +77,8 @@ func TestAbandonedMessageLeavesTheQueue(t *testing.T) {
 				t.Errorf("Publish returned %v", err)
 			}
 		}
-		if len(q.waiting) != 0 || len(q.space) != 0 {
-			t.Errorf("%d messages and %d places are left behind", len(q.waiting), len(q.space))
+		if len(q.waiting) != 0 || len(q.slots) != 0 {
+			t.Errorf("%d messages and %d places are left behind", len(q.waiting), len(q.slots))
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestMessagesOfALostConsumerKeepTheirOrder(t *testing.T) {
 		for i := range 8 {
 			d := <-deliveries
 			if d.Message().ID != strconv.Itoa(i) || d.Redelivered() != (i < 2) {
-				t.Errorf("message %s, redelivered %v, came as number %d", d.Message().ID, d.Redelivered(), i)
+				t.Errorf("message %s, redelivered %v, was delivered as number %d", d.Message().ID, d.Redelivered(), i)
 			}
 			if err := d.Ack(); err != nil {
 				t.Fatal(err)

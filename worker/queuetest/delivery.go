@@ -99,7 +99,7 @@ func partitionHasOneConsumerAtATime(t *trial) {
 	await(t, published)
 }
 
-func requeuedMessageComesAgain(t *trial) {
+func requeuedMessageIsRedelivered(t *trial) {
 	published := publish(t, 0, message("again"))
 	deliveries := consume(t)
 	for range 3 {
@@ -113,10 +113,10 @@ func requeuedMessageComesAgain(t *trial) {
 	}
 	ack(t, d)
 	published.succeeds(t)
-	nothingElseComes(t, deliveries)
+	noMoreDeliveries(t, deliveries)
 }
 
-func lostConsumerGivesBack(t *trial) {
+func messagesOfALostConsumerAreRedelivered(t *trial) {
 	n := min(5, t.MaxUnsettled)
 	published := make([]*publishing, 0, n)
 	for i := range n {
@@ -139,27 +139,27 @@ func lostConsumerGivesBack(t *trial) {
 	second := consume(t)
 	for _, d := range held[1:] {
 		if err := d.Ack(); !errors.Is(err, worker.ErrSettled) {
-			t.Errorf("Ack of a consumer that is gone returned %v, want ErrSettled", err)
+			t.Errorf("Ack of a closed consumer returned %v, want ErrSettled", err)
 		}
 	}
 	back := map[string]bool{}
 	for range n - 1 {
 		d := receive(t, second)
 		if !d.Redelivered() {
-			t.Errorf("message %s came again and is not marked as redelivered", d.Message().ID)
+			t.Errorf("message %s was redelivered without the mark", d.Message().ID)
 		}
 		back[d.Message().ID] = true
 		ack(t, d)
 	}
 	for _, d := range held[1:] {
 		if !back[d.Message().ID] {
-			t.Errorf("message %s did not come again", d.Message().ID)
+			t.Errorf("message %s was not redelivered", d.Message().ID)
 		}
 	}
 	for _, p := range published {
 		p.succeeds(t)
 	}
-	nothingElseComes(t, second)
+	noMoreDeliveries(t, second)
 }
 
 func deliveryIsSettledOnce(t *trial) {
@@ -187,12 +187,12 @@ func deliveryIsSettledOnce(t *trial) {
 			t.Errorf("publish the message to %s: %v", name, err)
 		}
 	}
-	nothingElseComes(t, deliveries)
+	noMoreDeliveries(t, deliveries)
 }
 
-// whatComesAgainComesFirst has a consumer requeue one message and stop with the others
+// redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the others
 // unsettled, while the queue has further messages that were never delivered.
-func whatComesAgainComesFirst(t *trial) {
+func redeliveryPrecedesLaterMessages(t *trial) {
 	const more = 3
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
 	for i := range t.MaxUnsettled + more {
@@ -217,7 +217,7 @@ func whatComesAgainComesFirst(t *trial) {
 		t.Fatal(err)
 	}
 	if d := receive(t, first); d.Message().ID != given.Message().ID || !d.Redelivered() {
-		t.Errorf("after message %s was given back, %s comes", given.Message().ID, d.Message().ID)
+		t.Errorf("after message %s was requeued, %s was delivered", given.Message().ID, d.Message().ID)
 	}
 	cancel()
 	isClosed(t, first)
@@ -225,7 +225,7 @@ func whatComesAgainComesFirst(t *trial) {
 	for i := range published {
 		d := receive(t, second)
 		if again := i < t.MaxUnsettled; d.Redelivered() != again {
-			t.Errorf("message %s comes as number %d of %d that come again, redelivered: %v", d.Message().ID, i, t.MaxUnsettled, d.Redelivered())
+			t.Errorf("message %s is number %d of %d redeliveries, marked as redelivered: %v", d.Message().ID, i, t.MaxUnsettled, d.Redelivered())
 		}
 		ack(t, d)
 	}
@@ -234,7 +234,7 @@ func whatComesAgainComesFirst(t *trial) {
 	}
 }
 
-func consumerIsGivenABoundedNumber(t *trial) {
+func consumerHoldsABoundedNumber(t *trial) {
 	const more = 5
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
 	for i := range t.MaxUnsettled + more {
@@ -253,7 +253,7 @@ func consumerIsGivenABoundedNumber(t *trial) {
 	for range more {
 		select {
 		case d := <-deliveries:
-			t.Fatalf("message %s came while %d are unsettled", d.Message().ID, t.MaxUnsettled)
+			t.Fatalf("message %s was delivered while %d are unsettled", d.Message().ID, t.MaxUnsettled)
 		default:
 		}
 		ack(t, held[0])
@@ -279,7 +279,7 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 		users.Go(func() {
 			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same run each time
 			for ctx.Err() == nil {
-				careless(ctx, t, random, acked)
+				consumeWithoutSettling(ctx, t, random, acked)
 			}
 		})
 	}
@@ -297,8 +297,8 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 	await(t, acked.all)
 }
 
-// careless consumes until it ends, at random, without settling a message.
-func careless(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
+// consumeWithoutSettling consumes until it ends, at random, without settling a message.
+func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
 	ctx, die := context.WithCancel(ctx)
 	deliveries, err := t.q.Consume(ctx)
 	if err != nil {

@@ -87,7 +87,7 @@ func receiveFrom(t *trial, first, second <-chan worker.Delivery) (d worker.Deliv
 	case d, open = <-second:
 		from = 2
 	case <-time.After(patience):
-		t.Fatal("no message came")
+		t.Fatal("no message was delivered in time")
 	}
 	if !open {
 		t.Fatalf("the channel of consumer %d is closed", from)
@@ -128,13 +128,13 @@ func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 	}
 }
 
-// nothingElseComes publishes a last message; the test fails unless it is delivered next.
-func nothingElseComes(t *trial, deliveries <-chan worker.Delivery) {
+// noMoreDeliveries publishes a last message; the test fails unless it is delivered next.
+func noMoreDeliveries(t *trial, deliveries <-chan worker.Delivery) {
 	t.Helper()
 	last := publish(t, 0, message("last"))
 	d := receive(t, deliveries)
 	if d.Message().ID != "last" {
-		t.Errorf("message %s came though it was settled", d.Message().ID)
+		t.Errorf("message %s was delivered again after it was settled", d.Message().ID)
 	}
 	ack(t, d)
 	last.succeeds(t)

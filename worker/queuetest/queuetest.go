@@ -63,17 +63,17 @@ func Run(t *testing.T, features Features, newQueue func(t *testing.T) Queue) {
 		{"PartitionKeepsItsOrder", partitionKeepsItsOrder},
 		{"PartitionHasOneConsumerAtATime", partitionHasOneConsumerAtATime},
 		{"UnknownPartitionIsRefused", unknownPartitionIsRefused},
-		{"RequeuedMessageComesAgain", requeuedMessageComesAgain},
-		{"LostConsumerGivesBack", lostConsumerGivesBack},
-		{"WhatComesAgainComesFirst", whatComesAgainComesFirst},
+		{"RequeuedMessageIsRedelivered", requeuedMessageIsRedelivered},
+		{"MessagesOfALostConsumerAreRedelivered", messagesOfALostConsumerAreRedelivered},
+		{"RedeliveryPrecedesLaterMessages", redeliveryPrecedesLaterMessages},
 		{"DeliveryIsSettledOnce", deliveryIsSettledOnce},
-		{"SameMessageAgainIsHarmless", sameMessageAgainIsHarmless},
-		{"RejectedMessageIsPutAside", rejectedMessageIsPutAside},
+		{"RepeatedPublishIsHarmless", repeatedPublishIsHarmless},
+		{"RejectedMessageIsDeadLettered", rejectedMessageIsDeadLettered},
 		{"NothingIsLostWhileConsumersDie", nothingIsLostWhileConsumersDie},
-		{"ConsumerIsGivenABoundedNumber", consumerIsGivenABoundedNumber},
+		{"ConsumerHoldsABoundedNumber", consumerHoldsABoundedNumber},
 		{"PublishHonoursItsContext", publishHonoursItsContext},
 		{"ConsumeHonoursItsContext", consumeHonoursItsContext},
-		{"CloseEndsEverything", closeEndsEverything},
+		{"CloseEndsConsumersAndPublishers", closeEndsConsumersAndPublishers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := goleak.IgnoreCurrent()
@@ -142,7 +142,7 @@ func unknownPartitionIsRefused(t *trial) {
 	}
 }
 
-func sameMessageAgainIsHarmless(t *trial) {
+func repeatedPublishIsHarmless(t *trial) {
 	first := publish(t, 0, message("twin"))
 	second := publish(t, 0, message("twin"))
 	deliveries := consume(t)
@@ -169,7 +169,7 @@ func sameMessageAgainIsHarmless(t *trial) {
 	marker.succeeds(t)
 }
 
-func rejectedMessageIsPutAside(t *trial) {
+func rejectedMessageIsDeadLettered(t *trial) {
 	reason := errors.New("no such thing as a purple like")
 	published := publish(t, 0, message("bad"))
 	deliveries := consume(t)
@@ -179,12 +179,12 @@ func rejectedMessageIsPutAside(t *trial) {
 	if t.ConfirmsEarly {
 		published.succeeds(t)
 		if got := t.DeadLetters(t.T, t.q, 1); got["bad"] != reason.Error() {
-			t.Errorf("put aside are %v, want bad with its reason", got)
+			t.Errorf("dead letters are %v, want bad with its reason", got)
 		}
 	} else if _, err := published.result(t); !errors.Is(err, worker.ErrRejected) || !errors.Is(err, reason) {
 		t.Errorf("Publish returned %v, want ErrRejected with the reason", err)
 	}
-	nothingElseComes(t, deliveries)
+	noMoreDeliveries(t, deliveries)
 }
 
 func publishHonoursItsContext(t *trial) {
@@ -215,7 +215,7 @@ func consumeHonoursItsContext(t *trial) {
 	isClosed(t, deliveries)
 }
 
-func closeEndsEverything(t *trial) {
+func closeEndsConsumersAndPublishers(t *trial) {
 	deliveries := consume(t)
 	published := publish(t, 0, message("held"))
 	held := receive(t, deliveries)

@@ -25,9 +25,9 @@ import (
 type Database struct {
 	*sqlite.Store
 
-	Path  string
-	db    *sql.DB
-	hasty *sql.DB // waits only 10 ms for a running transaction
+	Path      string
+	db        *sql.DB
+	shortWait *sql.DB // waits only 10 ms for a running transaction
 }
 
 var _ mirror.Database = (*Database)(nil)
@@ -66,7 +66,7 @@ func OpenDatabaseAt(tb testing.TB, path string) *Database {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &Database{Store: store, Path: path, db: connect(tb, path, "5000"), hasty: connect(tb, path, "10")}
+	d := &Database{Store: store, Path: path, db: connect(tb, path, "5000"), shortWait: connect(tb, path, "10")}
 	tb.Cleanup(func() { _ = d.Close() })
 	if _, err := d.db.ExecContext(context.Background(), mirrorTables); err != nil {
 		tb.Fatal(err)
@@ -107,7 +107,7 @@ func edit(tb testing.TB, db *sql.DB, statement string) {
 }
 
 // Close closes the store, and the connections to its file.
-func (d *Database) Close() error { return cmp.Or(d.Store.Close(), d.db.Close(), d.hasty.Close()) }
+func (d *Database) Close() error { return cmp.Or(d.Store.Close(), d.db.Close(), d.shortWait.Close()) }
 
 // Persist persists messages in the current epoch, and records the barriers among them
 // after everything else is committed.

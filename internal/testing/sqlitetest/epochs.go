@@ -57,7 +57,7 @@ func (d *Database) NextEpoch(ctx context.Context, number int64, next mirror.NewE
 // Hold records that the mirror is in use. It fails if it would have to wait for a
 // transaction for more than 10 ms.
 func (d *Database) Hold(ctx context.Context, number int64) error {
-	_, err := d.hasty.ExecContext(ctx, hold, storage.Micros(time.Now()), mirror.HoldTime.Microseconds(), number)
+	_, err := d.shortWait.ExecContext(ctx, hold, storage.Micros(time.Now()), mirror.HoldTime.Microseconds(), number)
 	return unavailable(ctx, err)
 }
 

@@ -35,7 +35,7 @@ type Balancer struct {
 	probes    sync.WaitGroup
 	ctx       context.Context // of the probes
 	stop      context.CancelFunc
-	turn      atomic.Uint64
+	next      atomic.Uint64
 
 	mu    sync.RWMutex
 	nodes []*node
@@ -102,7 +102,7 @@ func (b *Balancer) Add(at string) error {
 }
 
 // Ready returns the number of nodes that are ready.
-func (b *Balancer) Ready() int { return len(b.in(ready)) }
+func (b *Balancer) Ready() int { return len(b.nodesIn(ready)) }
 
 // Close ends the probes. Later requests reach no node. It may be called twice.
 func (b *Balancer) Close() {
@@ -122,9 +122,9 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // one refuses the connection.
 func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	err := errNoNode
-	nodes, turn := b.in(ready), b.turn.Add(1)
+	nodes, turn := b.nodesIn(ready), b.next.Add(1)
 	if len(nodes) == 0 {
-		nodes = b.in(silent)
+		nodes = b.nodesIn(silent)
 	}
 	for i := range nodes {
 		n := nodes[(turn+uint64(i))%uint64(len(nodes))]
@@ -159,8 +159,8 @@ func bodyOf(r *http.Request) io.ReadCloser {
 	return io.NopCloser(io.LimitReader(r.Body, r.ContentLength))
 }
 
-// in returns the nodes in a state.
-func (b *Balancer) in(state int32) (nodes []*node) {
+// nodesIn returns the nodes in a state.
+func (b *Balancer) nodesIn(state int32) (nodes []*node) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for _, n := range b.nodes {

@@ -124,7 +124,7 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 		post(t, s, "")
 	}
 	if one.got.Load() != 5 || two.got.Load() != 9 {
-		t.Errorf("then one got %d, two %d", one.got.Load(), two.got.Load())
+		t.Errorf("afterwards node one received %d requests, node two %d", one.got.Load(), two.got.Load())
 	}
 	two.busy.Store(true)
 	becomes(t, b, 0)
@@ -134,7 +134,7 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	one.busy.Store(false)
 	becomes(t, b, 1)
 	if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
-		t.Errorf("with a node again: %d %s", status, answer)
+		t.Errorf("after a node has recovered: %d %s", status, answer)
 	}
 }
 
@@ -221,14 +221,14 @@ func TestARequestSentIsNotRepeated(t *testing.T) {
 			t.Errorf("%d %s", status, answer)
 		}
 		if got := one.got.Load() + two.got.Load(); got != int64(i+1) {
-			t.Errorf("%d requests came to the nodes as %d", i+1, got)
+			t.Errorf("the nodes received %[2]d requests, want %[1]d", i+1, got)
 		}
 	}
 }
 
-// TestAResponseIsWholeThatBeginsEarly lets the balancer look for the end of a
+// TestEarlyResponseIsForwardedWhole lets the balancer look for the end of a
 // request only once the response has begun, as happens on a busy machine.
-func TestAResponseIsWholeThatBeginsEarly(t *testing.T) {
+func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	sent := make(chan error, 1)
 	n := newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -257,7 +257,7 @@ func TestAResponseIsWholeThatBeginsEarly(t *testing.T) {
 	}
 }
 
-// endsLate is a body that says nothing after its end until another channel is closed.
+// endsLate is a body whose reads after the end block until a channel is closed.
 type endsLate struct {
 	io.ReadCloser
 
@@ -334,12 +334,12 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	for _, said := range []string{"ping\n", "pong\n"} {
 		fmt.Fprint(socket, said)
 		if echo, err := answers.ReadString('\n'); err != nil || echo != said {
-			t.Errorf("%q came back as %q: %v", said, echo, err)
+			t.Errorf("%q was returned as %q: %v", said, echo, err)
 		}
 	}
 }
 
-func TestAddRefusesWhatIsNoNode(t *testing.T) {
+func TestAddRejectsInvalidNodes(t *testing.T) {
 	b := balance.New(slog.New(slog.DiscardHandler))
 	defer b.Close()
 	for _, at := range []string{"", "127.0.0.1:8081", "https://x", "http:///readyz", "http://a b"} {

@@ -15,7 +15,7 @@
 //     TestSocketsAndStreamsPass.
 //   - A response that has begun arrives complete, even if it begins before the
 //     balancer has looked for the end of the request:
-//     TestAResponseIsWholeThatBeginsEarly. If a node answers while most of the
+//     TestEarlyResponseIsForwardedWhole. If a node answers while most of the
 //     request is still to be sent, as when it refuses an upload, the balancer may cut
 //     the response off.
 //

@@ -12,7 +12,7 @@
 //
 //   - I4: TestInterleavings, TestInterleavingsWithLosses, TestRoundTrips (I7).
 //   - I6: a reply says what is unknown: TestWithoutRedisTheDatabaseAnswers,
-//     TestWithoutTheDatabaseWhatIsWarmIsServed, TestGetKnowsNothingAfterALoss,
+//     TestCachedEntriesAreServedWithoutTheDatabase, TestGetKnowsNothingAfterALoss,
 //     TestAnswersAreStaleUntilTheBarrierIsPassed.
 //   - A call waits for a failing database only once:
 //     TestACallWaitsOnceForADatabaseThatHangs.

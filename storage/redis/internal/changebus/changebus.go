@@ -1,7 +1,7 @@
 // Package changebus notifies all nodes, through a channel of Redis, of changes to data
 // that is only in the database, such as comments and messages:
-// TestChangeBusTellsEveryNode, TestCommentsOfOneNodeAreToldByAnother and
-// TestMessagesOfOneNodeAreToldByAnother of package redis.
+// TestChangeBusReachesEveryNode, TestCommentsOfOneNodeReachAnother and
+// TestMessagesOfOneNodeReachAnother of package redis.
 package changebus
 
 import (

@@ -2,6 +2,6 @@
 // only if it persists for longer than any change in progress can take. A repair deletes
 // it from Redis, which is then refilled.
 //
-// It is tested by TestCompareFindsAndDropsWhatIsStale of package redis, and by every test
+// It is tested by TestCompareFindsAndDropsStaleEntries of package redis, and by every test
 // that ends with Store.Compare.
 package compare

@@ -24,7 +24,7 @@ func cachedOf(n *Cache, at keyspace.Epoch, counts storage.Counts, until int64, s
 	n.put(n.reserve(subjects, left), at, subjects, left, out, ends)
 }
 
-func TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince(t *testing.T) {
+func TestReadsInvalidatedMeanwhileAreNotCached(t *testing.T) {
 	now, at, other := time.Now().UnixMilli(), keyspace.Of("p", 7), video("other")
 	two, long := storage.Counts{LikeCount: 2, Version: 2}, now+time.Hour.Milliseconds()
 	all := []storage.Subject{movie, other}
@@ -72,7 +72,7 @@ func during(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func
 	}
 }
 
-func TestWhatIsCachedIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	n, at := NewCache(), keyspace.Of("p", 1)
 	for i := range maxCached + 10 {
 		cachedOf(n, at, storage.Counts{Version: 1}, math.MaxInt64, video(strconv.Itoa(i)))

@@ -51,8 +51,8 @@ func NoteFailure(ctx context.Context, err error) {
 	}
 }
 
-// Source reads the database by key, within the limits of a class, and not again in a call
-// in which the database has failed.
+// Source reads the database by key, within the limits of a class. Once the database has
+// failed during a call to the store, Source does not read it again in that call.
 type Source struct {
 	DB mirror.Database
 	Do func(ctx context.Context, what string, f func(context.Context) error) error // of the class

@@ -8,9 +8,9 @@
 //
 //   - An outage and its end are logged once: TestOutageIsLoggedOnce.
 //   - A dependency that hangs is not called: TestHangingPartsCostLittle,
-//     TestHangingDatabaseIsLeftAlone, TestOneStallOpensNoBreaker.
+//     TestHangingDatabaseIsNotCalled, TestOneStallOpensNoBreaker.
 //   - Classes share no slots and have separate timeouts, which do not count as failures
 //     of the Backend: TestHangingListsLeaveReadsTheirSlots,
-//     TestListsHaveATimeoutOfTheirOwn.
-//   - A cancelled call is not counted as a failure: TestCallerWhoGoesAwayBlamesNobody.
+//     TestListsHaveTheirOwnTimeout.
+//   - A cancelled call is not counted as a failure: TestCancelledCallsAreNoFailures.
 package dependency

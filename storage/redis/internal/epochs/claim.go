@@ -62,8 +62,8 @@ type claim struct {
 	sameServers bool     // the same servers responded to that poll
 }
 
-// note records the result of a poll.
-func (c *claim) note(at *Epoch, found sentinelCheck, err error) {
+// record records the result of a poll.
+func (c *claim) record(at *Epoch, found sentinelCheck, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -77,10 +77,10 @@ func (c *claim) note(at *Epoch, found sentinelCheck, err error) {
 	}
 }
 
-// held reports whether the epoch is the one last found in this Redis. lost reports
+// holds reports whether the epoch is the one last found in this Redis. lost reports
 // whether a later poll did not find it, and sure whether the very servers that had it
 // have lost it.
-func (c *claim) held(number int64) (held, lost, sure bool) {
+func (c *claim) holds(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held = c.number == number
@@ -90,7 +90,7 @@ func (c *claim) held(number int64) (held, lost, sure bool) {
 // hold reports to the database that this process uses the mirror, unless another process
 // has done so recently.
 func (k *Keeper) hold(ctx context.Context, at *Epoch) {
-	held, lost, _ := k.claim.held(at.Number)
+	held, lost, _ := k.claim.holds(at.Number)
 	if k.Passive || !held || lost || at.Rewound || at.Silence < mirror.HoldTime {
 		return
 	}
@@ -104,7 +104,7 @@ func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 // mayBegin reports whether this process may begin the epoch after one that is closed,
 // rewound or not intact in its Redis.
 func (k *Keeper) mayBegin(at *Epoch) bool {
-	held, lost, sure := k.claim.held(at.Number)
+	held, lost, sure := k.claim.holds(at.Number)
 	steady := k.steady.since()
 	switch {
 	case k.Passive:
@@ -139,10 +139,10 @@ func (k *Keeper) Foreign() error {
 	return nil
 }
 
-// noteForeign updates and logs whether the mirror of the epoch is foreign to this
+// updateForeign updates and logs whether the mirror of the epoch is foreign to this
 // process.
-func (k *Keeper) noteForeign(at *Epoch) {
-	if held, _, _ := k.claim.held(at.Number); held || !at.Open {
+func (k *Keeper) updateForeign(at *Epoch) {
+	if held, _, _ := k.claim.holds(at.Number); held || !at.Open {
 		if held && k.claim.foreign.Swap(nil) != nil {
 			k.Logger.Info("the database is mirrored in this process's Redis and prefix now", "mirror", k.Name)
 		}

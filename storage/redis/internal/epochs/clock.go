@@ -49,9 +49,9 @@ func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 	return r.After.Sub(r.Before)/2 + drift
 }
 
-// note adopts a reading if it is more exact than the current one has become by now, or
+// record adopts a reading if it is more exact than the current one has become by now, or
 // contradicts it: then one of the clocks was set, or stood still.
-func (c *clock) note(r mirror.ClockReading) {
+func (c *clock) observe(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if best := c.best.Load(); best != nil {
@@ -69,8 +69,8 @@ func (c *clock) skew() time.Duration {
 	return c.local().Round(0).Sub(c.now()) // the wall clock, without its monotonic reading
 }
 
-// noticed reports whether the skew has just become noticeable.
-func (c *clock) noticed() bool {
+// becameNoticeable reports whether the skew has just become noticeable.
+func (c *clock) becameNoticeable() bool {
 	skew := c.skew().Abs()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,10 +88,10 @@ func (k *Keeper) Now() time.Time { return k.clock.now() }
 // negative if it is behind.
 func (k *Keeper) ClockSkew() time.Duration { return k.clock.skew() }
 
-// noteClock adopts a reading of the database's clock and logs a noticeable skew.
-func (k *Keeper) noteClock(r mirror.ClockReading) {
-	k.clock.note(r)
-	if k.clock.noticed() {
+// observeClock adopts a reading of the database's clock and logs a noticeable skew.
+func (k *Keeper) observeClock(r mirror.ClockReading) {
+	k.clock.observe(r)
+	if k.clock.becameNoticeable() {
 		k.Logger.Warn("this machine's clock differs from the database's: versions follow the database's clock; check NTP on both",
 			"ahead_ms", k.clock.skew().Milliseconds())
 	}

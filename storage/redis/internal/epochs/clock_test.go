@@ -21,24 +21,24 @@ func TestClockFollowsTheMostExactReading(t *testing.T) {
 	wants := func(what string, ahead, within time.Duration) {
 		t.Helper()
 		if off := c.now().Sub(local) - ahead; off.Abs() > within {
-			t.Errorf("%s: it is off by %v", what, off)
+			t.Errorf("%s: the clock is off by %v", what, off)
 		}
 	}
 	wants("without a reading it is the local clock", 0, 0)
-	c.note(reading(at, skew, 100*ms, 0)) // the reply was slow, so that the reading was not taken midway
+	c.observe(reading(at, skew, 100*ms, 0)) // the reply was slow, so that the reading was not taken midway
 	wants("after a slow reading", skew, 50*ms)
 	local = at.Add(500 * ms)
-	c.note(reading(local, skew, 2*ms, 2*ms))
+	c.observe(reading(local, skew, 2*ms, 2*ms))
 	wants("after a quick one", skew, ms)
 	local = at.Add(1000 * ms)
-	c.note(reading(local, skew, 300*ms, 290*ms))
+	c.observe(reading(local, skew, 300*ms, 290*ms))
 	wants("after a slow one that says nothing new", skew, ms)
 	for range 20 { // a few seconds later, the quick reading is no longer more exact
 		local = local.Add(time.Minute)
-		c.note(reading(local, skew, 3*ms, ms))
+		c.observe(reading(local, skew, 3*ms, ms))
 	}
 	wants("in the long run", skew, 2*ms)
 	local = local.Add(500 * ms)
-	c.note(reading(local, -skew, 100*ms, 50*ms))
+	c.observe(reading(local, -skew, 100*ms, 50*ms))
 	wants("after the database's clock was set", -skew, 50*ms)
 }

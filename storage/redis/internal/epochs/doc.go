@@ -20,15 +20,15 @@
 //
 //   - No entry is trusted that may lack a committed change:
 //     TestFailoverToALaggingReplicaIsNeverLive,
-//     TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm,
+//     TestNodesSeeConfirmedWritesBeforeNoticingARewind,
 //     TestInterleavingsWithLosses.
 //   - A cluster with a missing slot is incomplete: TestGapsOfAClusterAreFound.
 //   - A mirror that may lack a queued action is reported as such:
-//     TestEvictionsMakeDoubtful, TestEvictionsAreLoggedOnceEachTimeTheyBegin,
+//     TestEvictionsMakeRepliesStale, TestEvictionsAreLoggedOnceEachTimeTheyBegin,
 //     TestAnswersAreStaleUntilTheBarrierIsPassed,
 //     TestLongBarriersPastTheQueueAreCaught.
-//   - One mirror belongs to a database: TestStrangerWaitsUntilTheMirrorIsFree,
-//     TestPassiveStoreTakesNoPartInEpochs, TestMirrorIsTakenUpWhereEverythingWasLost.
+//   - One mirror belongs to a database: TestForeignProcessWaitsUntilTheMirrorIsFree,
+//     TestPassiveStoreTakesNoPartInEpochs, TestMirrorIsRebuiltAfterTotalLoss.
 //   - Time is that of the database: TestClockFollowsTheMostExactReading,
 //     TestStoreHasTheTimeOfItsDatabase.
 //

@@ -135,10 +135,10 @@ func (k *Keeper) Poll(ctx context.Context) error {
 		if !k.RedisBackend.Healthy() { // it may be available again
 			err = errors.Join(err, k.Probe(ctx))
 		}
-		k.steady.note(false) // it is unknown which processes use the mirror
+		k.steady.record(false) // it is unknown which processes use the mirror
 		return err
 	}
-	if held, lost, _ := k.claim.held(now.Number); now.Open && held && !lost && k.markHealth.failing() && !k.Passive {
+	if held, lost, _ := k.claim.holds(now.Number); now.Open && held && !lost && k.markHealth.failing() && !k.Passive {
 		if now, err = k.change(ctx, now, k.Database.CloseEpoch); err != nil {
 			return err
 		}
@@ -149,15 +149,15 @@ func (k *Keeper) Poll(ctx context.Context) error {
 	} else {
 		err = k.Probe(ctx)
 	}
-	k.claim.note(now, found, err)
-	if k.steady.note(err == nil); err != nil {
+	k.claim.record(now, found, err)
+	if k.steady.record(err == nil); err != nil {
 		k.hold(ctx, now)
 		return err
 	}
 	if found.state != intact || now.Rewound {
 		k.revokeLease()
 		if !k.mayBegin(now) {
-			k.noteForeign(now)
+			k.updateForeign(now)
 			k.hold(ctx, now)
 			return nil
 		}
@@ -169,9 +169,9 @@ func (k *Keeper) Poll(ctx context.Context) error {
 		if found, err = k.checkSentinel(ctx, now); err != nil {
 			return err
 		}
-		k.claim.note(now, found, nil)
+		k.claim.record(now, found, nil)
 	}
-	k.noteForeign(now)
+	k.updateForeign(now)
 	if !now.Open || found.state != intact {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (k *Keeper) askEpoch(ctx context.Context) (began time.Time, now *Epoch, err
 	if err != nil {
 		return began, nil, fmt.Errorf("read the epoch: %w", err)
 	}
-	k.noteClock(found.Clock)
+	k.observeClock(found.Clock)
 	return began, k.learn(found, began), nil
 }
 
@@ -289,7 +289,7 @@ func (k *Keeper) runIDs(ctx context.Context) (out []string, gap, err error) {
 	for _, one := range masters {
 		out = append(out, one.runID)
 	}
-	if k.evictions.note(masters, k.Logger) {
+	if k.evictions.record(masters, k.Logger) {
 		k.evicted.Store(true)
 	}
 	return out, gap, err

@@ -11,7 +11,7 @@ import (
 // streak measures how long a condition has held without interruption.
 type streak struct{ from time.Time }
 
-func (s *streak) note(holds bool) {
+func (s *streak) record(holds bool) {
 	switch {
 	case !holds:
 		s.from = time.Time{}

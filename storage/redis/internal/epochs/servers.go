@@ -182,8 +182,8 @@ type evictions struct {
 	log *outage.Log
 }
 
-// note records the servers, and reports whether one has evicted keys since the last call.
-func (e *evictions) note(servers []serverInfo, logger *slog.Logger) (some bool) {
+// record records the servers, and reports whether one has evicted keys since the last call.
+func (e *evictions) record(servers []serverInfo, logger *slog.Logger) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.log == nil {

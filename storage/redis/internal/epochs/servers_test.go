@@ -42,7 +42,7 @@ func TestEvictionsAreLoggedOnceEachTimeTheyBegin(t *testing.T) {
 				if evicts {
 					one.evicted++
 				}
-				if got := e.note([]serverInfo{one}, logger); got != evicts {
+				if got := e.record([]serverInfo{one}, logger); got != evicts {
 					t.Errorf("noted %t, want %t", got, evicts)
 				}
 				time.Sleep(PollInterval)

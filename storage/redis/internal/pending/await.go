@@ -55,7 +55,7 @@ type waiters struct {
 	wake chan struct{} // signals new elements
 
 	mu       sync.Mutex
-	of       []*waiter
+	list     []*waiter
 	progress time.Time // time of the last progress, or of the first waiter
 	stalled  bool      // no progress for stallTimeout
 	lastAdd  time.Time // time of the last call of add
@@ -71,14 +71,14 @@ func (w *waiters) add(actions []storage.Action) *waiter {
 	}
 	w.lastAdd = now
 	switch {
-	case len(w.of) == 0 && !w.stalled:
+	case len(w.list) == 0 && !w.stalled:
 		w.progress = now
-	case len(w.of) > 0 && now.Sub(w.progress) > stallTimeout:
+	case len(w.list) > 0 && now.Sub(w.progress) > stallTimeout:
 		w.stalled = true
 		return nil
 	}
 	own := &waiter{began: now, actions: actions, done: make(chan struct{})}
-	w.of = append(w.of, own)
+	w.list = append(w.list, own)
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -93,14 +93,14 @@ func (w *waiters) batch() (out []*waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	w.of = slices.DeleteFunc(w.of, func(one *waiter) bool { return now.Sub(one.began) > watchTime })
+	w.list = slices.DeleteFunc(w.list, func(one *waiter) bool { return now.Sub(one.began) > watchTime })
 	actions, waiting := 0, func(one *waiter) bool { return now.Sub(one.began) <= maxWait }
-	for _, one := range w.of {
+	for _, one := range w.list {
 		if waiting(one) && actions < scripts.Pipeline {
 			out, actions = append(out, one), actions+len(one.actions)
 		}
 	}
-	for _, one := range slices.Backward(w.of) {
+	for _, one := range slices.Backward(w.list) {
 		if !waiting(one) && actions < scripts.Pipeline {
 			out, actions = append(out, one), actions+len(one.actions)
 		}
@@ -130,7 +130,7 @@ func (w *waiters) record(some []*waiter, persisted []bool) bool {
 			close(one.done)
 		}
 	}
-	w.of = slices.DeleteFunc(w.of, func(one *waiter) bool { return len(one.actions) == 0 })
+	w.list = slices.DeleteFunc(w.list, func(one *waiter) bool { return len(one.actions) == 0 })
 	return true
 }
 
@@ -138,10 +138,10 @@ func (w *waiters) record(some []*waiter, persisted []bool) bool {
 func (w *waiters) releaseAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, one := range w.of {
+	for _, one := range w.list {
 		close(one.done)
 	}
-	w.of, w.stalled = nil, false
+	w.list, w.stalled = nil, false
 }
 
 // watchPersisted polls for the actions of waiters until the context ends.

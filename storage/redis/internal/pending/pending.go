@@ -25,8 +25,8 @@ type Writes struct {
 	wake    chan struct{} // signals new elements
 	waiters waiters
 
-	mu sync.Mutex
-	of map[stateID]state
+	mu     sync.Mutex
+	states map[stateID]state
 }
 
 // Options are the dependencies of Writes.
@@ -39,7 +39,7 @@ type Options struct {
 
 // New returns empty Writes.
 func New(o Options) *Writes {
-	return &Writes{Options: o, of: make(map[stateID]state), wake: make(chan struct{}, 1), waiters: waiters{wake: make(chan struct{}, 1)}}
+	return &Writes{Options: o, states: make(map[stateID]state), wake: make(chan struct{}, 1), waiters: waiters{wake: make(chan struct{}, 1)}}
 }
 
 type stateID struct {
@@ -64,15 +64,15 @@ func (u *Writes) Add(actions []storage.Action, in int64) {
 	for i := range actions {
 		a := &actions[i]
 		id, ok := idOf(a)
-		there, known := u.of[id]
-		if ok && (known || len(u.of) < maxStates) {
+		there, known := u.states[id]
+		if ok && (known || len(u.states) < maxStates) {
 			if known && there.epoch != in {
 				there.epoch = 0
 			} else {
 				there.epoch = in
 			}
 			there.actions = storage.Coalesce(append(there.actions, *a))
-			u.of[id] = there
+			u.states[id] = there
 		}
 	}
 	select {
@@ -86,15 +86,15 @@ func (u *Writes) Remove(actions []storage.Action) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range actions {
-		if len(u.of) == 0 {
+		if len(u.states) == 0 {
 			return
 		}
 		a := &actions[i]
 		id, ok := idOf(a)
-		if there, known := u.of[id]; ok && known {
+		if there, known := u.states[id]; ok && known {
 			there.actions = slices.DeleteFunc(slices.Clone(there.actions), a.Supersedes)
-			if u.of[id] = there; len(there.actions) == 0 {
-				delete(u.of, id)
+			if u.states[id] = there; len(there.actions) == 0 {
+				delete(u.states, id)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (u *Writes) batch() []storage.Action {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var out []storage.Action
-	for _, state := range u.of {
+	for _, state := range u.states {
 		if len(out) >= scripts.Pipeline {
 			break
 		}
@@ -118,14 +118,14 @@ func (u *Writes) batch() []storage.Action {
 func (u *Writes) removeApplied(in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.of, func(_ stateID, state state) bool { return state.epoch == in })
+	maps.DeleteFunc(u.states, func(_ stateID, state state) bool { return state.epoch == in })
 }
 
 // Count returns the number of pending states.
 func (u *Writes) Count() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(u.of)
+	return len(u.states)
 }
 
 // Overlay holds pending actions on some keys; nil means none.
@@ -136,13 +136,13 @@ type Overlay map[stateID]state
 func (u *Writes) Overlay(keys []storage.StateKey) (out Overlay) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.of) == 0 {
+	if len(u.states) == 0 {
 		return nil
 	}
 	for _, key := range keys {
 		for kind := range window.Kinds {
 			id := stateID{key, kind}
-			if state, ok := u.of[id]; ok {
+			if state, ok := u.states[id]; ok {
 				if out == nil {
 					out = make(Overlay)
 				}

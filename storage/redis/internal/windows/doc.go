@@ -15,7 +15,7 @@
 //     absent entry also blocks fills for a while.
 //   - Queued entries survive a reload: TestQueuedEntriesOutliveAReload.
 //   - I7: a constant number of round trips: TestRoundTrips. Windows are bounded:
-//     TestWindowsAreBounded, TestFieldOfWhoFollowsNothingIsNotLonger.
+//     TestWindowsAreBounded, TestFieldWithoutFollowIsNotLonger.
 //   - A malformed entry counts as missing and affects no other:
 //     TestMalformedEntryHidesNoOther, TestMalformedValueFailsNoOther.
 package windows

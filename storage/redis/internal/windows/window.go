@@ -196,7 +196,7 @@ func (r *Reader) decodeFields(w *Request, values []rueidis.RedisMessage) error {
 		}
 		texts, whole := window.Split(value)
 		if !whole {
-			r.noteMalformed(w, i, window.Reaction, fmt.Errorf("%q is not a value of a window", value)) // removes all entries of the field
+			r.recordMalformed(w, i, window.Reaction, fmt.Errorf("%q is not a value of a window", value)) // removes all entries of the field
 			continue
 		}
 		for k, text := range texts {
@@ -204,15 +204,15 @@ func (r *Reader) decodeFields(w *Request, values []rueidis.RedisMessage) error {
 				continue
 			}
 			if to[k], err = window.Parse(text); err != nil {
-				r.noteMalformed(w, i, k, err)
+				r.recordMalformed(w, i, k, err)
 			}
 		}
 	}
 	return nil
 }
 
-// noteMalformed records that an entry of a field cannot be decoded.
-func (r *Reader) noteMalformed(w *Request, field, kind int, err error) {
+// recordMalformed records that an entry of a field cannot be decoded.
+func (r *Reader) recordMalformed(w *Request, field, kind int, err error) {
 	r.Redis.Malformed.Record(w.key, err)
 	w.malformed = append(w.malformed, window.Name(window.Kinds[kind], w.fields[field][1:]))
 	w.loaded, w.complete = false, false

@@ -24,7 +24,7 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	link := startProxy(t, to.Host)
 	cut = open(t, Options{URL: "redis://" + link.listener.Addr().String(), Database: db, RedisTimeout: short})
 	other = open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	link.gate.Lock()
 	t.Cleanup(sync.OnceFunc(link.gate.Unlock))
 	eventually(t, "Redis is unavailable from it", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
@@ -47,7 +47,7 @@ func wantsToWait(t *testing.T, replied chan struct{}) {
 	t.Helper()
 	select {
 	case <-replied:
-		t.Error("it replies, and nobody else knows")
+		t.Error("it replies before the write is visible to other nodes")
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -122,12 +122,12 @@ func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 
 // An epoch is closed. Nodes that do not know this yet see the actions of a node that
 // does.
-func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
+func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	first := open(t, Options{URL: server.url(), Database: db})
 	slow := &slowPolls{Database: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	must(t, other.epochs.Poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()
@@ -137,7 +137,7 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	if first.epochs.Active() != nil {
 		t.Fatal("the epoch is open")
 	}
-	if err := first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNotUsed) {
+	if err := first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNoActiveEpoch) {
 		t.Errorf("applied in an epoch that was closed: %v", err)
 	}
 	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)
@@ -170,13 +170,13 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 
 // A database is rewound. Nodes that have not noticed this yet see the actions of a node
 // that has.
-func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
+func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}
 	first := open(t, Options{URL: server.url(), Database: back})
 	slow := &slowPolls{Database: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	must(t, other.epochs.Poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()
