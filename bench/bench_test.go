@@ -278,22 +278,22 @@ func TestNumbersAreGrouped(t *testing.T) {
 
 func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	begin := time.Now()
-	says := func(words ...signal) *crowd {
-		c := &crowd{of: make([]*load.Watch, 2), signals: make(chan signal, len(words)), likes: []int64{-1, -1}}
+	says := func(words ...receipt) *crowd {
+		c := &crowd{of: make([]*load.Watch, 2), receipts: make(chan receipt, len(words)), likes: []int64{-1, -1}}
 		for i, one := range words {
 			one.at = begin.Add(time.Duration(i) * time.Second)
-			c.signals <- one
+			c.receipts <- one
 		}
 		return c
 	}
-	c := says(signal{watcher: 0}, signal{watcher: 0}, signal{watcher: 1}, signal{watcher: 1, likes: 1}, signal{watcher: 1, likes: 1}, signal{watcher: 0, likes: 1})
+	c := says(receipt{watcher: 0}, receipt{watcher: 0}, receipt{watcher: 1}, receipt{watcher: 1, likes: 1}, receipt{watcher: 1, likes: 1}, receipt{watcher: 0, likes: 1})
 	for likes, last := range []time.Duration{2 * time.Second, 5 * time.Second} {
 		at, err := c.await(t.Context(), int64(likes))
 		if err != nil || len(at) != 2 || !at[1].Equal(begin.Add(last)) {
 			t.Errorf("%d likes: %v, %v", likes, at, err)
 		}
 	}
-	for name, words := range map[string][]signal{
+	for name, words := range map[string][]receipt{
 		"too many":  {{watcher: 0, likes: 2}},
 		"backwards": {{watcher: 0, likes: 1}, {watcher: 0}},
 		"a fault":   {{watcher: 0, err: errors.New("it is gone")}},

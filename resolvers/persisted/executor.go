@@ -49,7 +49,7 @@ type Options struct {
 
 // Executor wraps an executor, so that requests may identify their document by its hash.
 func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor {
-	return &executor{
+	return &persistedExecutor{
 		GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store,
 		requests: promauto.With(options.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_persisted_queries_total",
@@ -58,7 +58,7 @@ func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor
 	}
 }
 
-type executor struct {
+type persistedExecutor struct {
 	graphql.GraphExecutor
 
 	memory   *memory
@@ -68,7 +68,7 @@ type executor struct {
 
 // CreateOperationContext implements graphql.GraphExecutor. If params identify a known
 // document by its hash, it sets their text.
-func (e *executor) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
+func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	named, has := params.Extensions[Extension]
 	if !has {
 		return e.GraphExecutor.CreateOperationContext(ctx, params)
@@ -95,7 +95,7 @@ func (e *executor) CreateOperationContext(ctx context.Context, params *graphql.R
 }
 
 // find returns the text of a hash, or "" if the hash is unknown.
-func (e *executor) find(ctx context.Context, of key) string {
+func (e *persistedExecutor) find(ctx context.Context, of key) string {
 	text, found := e.memory.get(of)
 	if !found && e.store != nil {
 		var err error
@@ -118,7 +118,7 @@ func (e *executor) find(ctx context.Context, of key) string {
 
 // keep registers a valid document. If the store fails, the request is executed
 // nevertheless; a client of another node then has to send the text once more.
-func (e *executor) register(ctx context.Context, of key, text string) {
+func (e *persistedExecutor) register(ctx context.Context, of key, text string) {
 	if _, known := e.memory.get(of); known {
 		return
 	}

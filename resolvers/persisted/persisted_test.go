@@ -85,7 +85,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		t.Errorf("without the extension: %s", got)
 	}
 	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
-		e := a.exec.(*executor)
+		e := a.exec.(*persistedExecutor)
 		if got := testutil.ToFloat64(e.requests.WithLabelValues(outcome)); got != want {
 			t.Errorf("%v are %s, want %v", got, outcome, want)
 		}
@@ -213,7 +213,7 @@ func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 }
 
 func BenchmarkByHash(b *testing.B) {
-	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*executor)
+	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*persistedExecutor)
 	sum := sha256.Sum256([]byte(viewerQuery))
 	e.memory.put(key{storage.DefaultTenant, sum}, viewerQuery)
 	extensions := map[string]any{Extension: named(viewerQuery)}
