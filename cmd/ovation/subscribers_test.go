@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,15 +76,15 @@ func BenchmarkIdleSubscriber(b *testing.B) {
 // cost is what a process takes.
 type cost struct{ bytes, goroutines float64 }
 
-// measure looks once the collector has come to rest: it gives stacks back by
-// halves.
+// measure measures the live heap and the stacks after several collections: each halves
+// unused stacks.
 func measure() cost {
-	var m runtime.MemStats
 	for range 4 {
 		runtime.GC()
 	}
-	runtime.ReadMemStats(&m)
-	return cost{float64(m.HeapInuse + m.StackInuse), float64(runtime.NumGoroutine())}
+	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(used)
+	return cost{float64(used[0].Value.Uint64() + used[1].Value.Uint64()), float64(runtime.NumGoroutine())}
 }
 
 func (c cost) since(before cost, n int) (bytes, goroutines float64) {
