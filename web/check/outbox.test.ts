@@ -36,6 +36,23 @@ test('one message after another', async () => {
   assert.deepEqual(pending(), []);
 });
 
+test('what the stream delivers before the answer is not shown as pending', async () => {
+  const { network, outbox, pending } = begin();
+  for (const to of ['bob', 'carol']) outbox.send(to, 'hello');
+  const delivered = () => outbox.pending.get().map(({ to, delivered: is }) => [to, is ?? false]);
+  outbox.delivered({ to: { userId: 'bob' }, text: 'something else' });
+  assert.deepEqual(delivered(), [['bob', false], ['carol', false]]);
+  outbox.delivered({ to: { userId: 'bob' }, text: 'hello' });
+  assert.deepEqual(delivered(), [['bob', true], ['carol', false]]);
+
+  await settled();
+  await network.answer('SendMessage', 'UNAVAILABLE');
+  assert.deepEqual(pending(), ['hello UNAVAILABLE', 'hello'], 'it may have been a message from another device');
+  assert.deepEqual(delivered(), [['bob', false], ['carol', false]]);
+  outbox.delivered({ to: { userId: 'bob' }, text: 'hello' });
+  assert.deepEqual(delivered(), [['bob', false], ['carol', false]], 'what failed stays visible');
+});
+
 test('what failed stays, does not hold up the next, and is sent again as the same', async () => {
   const { network, outbox, inputs, pending } = begin();
   for (const text of ['one', 'two']) outbox.send('bob', text);

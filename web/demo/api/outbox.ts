@@ -11,6 +11,7 @@ export interface Pending {
   readonly text: string;
   readonly at: string;
   readonly error?: CombinedError;
+  readonly delivered?: true; // the stream has delivered it before the server's answer
 }
 
 const outboxes = new WeakMap<Client, Outbox>();
@@ -41,6 +42,13 @@ class Outbox {
   // retryAll sends what may not have reached the server.
   retryAll(): void {
     for (const message of this.pending.get()) if (message.error && unconfirmed(message.error)) this.retry(message);
+  }
+
+  // delivered marks the message that the stream has delivered, so that it is not shown
+  // twice. It stays until the answer, which may be an error.
+  delivered({ to, text }: { to: { userId: string }; text: string }): void {
+    const sending = this.pending.get().find((one) => !one.error && !one.delivered && one.to === to.userId && one.text === text);
+    if (sending) this.pending.set(this.pending.get().map((one) => (one === sending ? { ...one, delivered: true } : one)));
   }
 
   discard({ requestId: id }: Pending): void {

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useLayoutEffect, useState } from 'react';
 import { useClient, useQuery, useSubscription } from 'urql';
 import { outboxOf } from '../api/outbox';
 import { useStore } from '../api/store';
@@ -63,6 +63,9 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
 
   const message = event?.messages;
   const theirs = message && message.from.userId !== userId;
+  useLayoutEffect(() => {
+    if (message && !theirs) outboxOf(client).delivered(message);
+  }, [client, message, theirs]);
   const here = route.view === 'chat' && message?.from.userId === route.id;
   return message && theirs && !here ? <Said key={message.id} message={message} /> : null;
 }

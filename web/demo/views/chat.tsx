@@ -35,7 +35,7 @@ function Conversation({ id }: { id: string }) {
   const client = useClient();
   const name = useName(id);
   const outbox = outboxOf(client);
-  const pending = useStore(outbox.pending).filter((message) => message.to === id);
+  const pending = useStore(outbox.pending).filter((message) => message.to === id && !message.delivered);
   const live = useStore(connection.status).state === 'live';
   if (id === userId) return <p className="chat chat-empty">Nobody writes to themselves.</p>;
   return (
