@@ -131,7 +131,7 @@ test-long: web examples chromium ffmpeg model ## Test at length: every fault, 1,
 	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation ./storage/postgres ./storage/sqlite
 
 .PHONY: test-web
-test-web: web examples chromium ffmpeg ## Test the pages and the examples in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
+test-web: web examples chromium ffmpeg ## Test the pages and the examples in headless Chromium, with one process and with services; SHOTS=folder keeps pictures
 	$(if $(SHOTS),mkdir -p $(SHOTS))
 	scripts/services run go test -tags long -count 1 -v -timeout 15m -run 'Browser|DemoPage' $(if $(SHOTS),-artifacts -outputdir $(abspath $(SHOTS))) ./cmd/ovation
 
@@ -166,7 +166,7 @@ test-image: build ## Test, as root, that bin/ovation runs as the image has it, w
 	scripts/services run scripts/image_test
 
 .PHONY: test-faults
-test-faults: ## The part of test-long that kills, stops and cuts off every part under load
+test-faults: ## The part of test-long that kills, pauses and disconnects every process under load
 	go test $(RACE) $(PARALLEL) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
 .PHONY: model
@@ -207,7 +207,7 @@ bench-import: ## Import a million rows of real data into each store, and verify 
 ##@ Check and generate
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) verify-generated lint-scripts lint-web ## Check style, import arrows, generated code, scripts, the pages' types and go.mod
+lint: $(GOLANGCI_LINT) verify-generated lint-scripts lint-web ## Check style, imports between packages, generated code, scripts, the pages' types and go.mod
 	$(GOLANGCI_LINT) run ./...
 	go mod tidy -diff
 
@@ -241,7 +241,7 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: generate
-generate: web/node_modules/.installed ## Write graph/ and the pages' types anew from schema.graphqls
+generate: web/node_modules/.installed ## Regenerate graph/ and the pages' types from schema.graphqls
 	go run ./generate
 	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not written'; fi
 
@@ -254,7 +254,7 @@ verify-generated: ## Check that graph/ is what generate would write
 	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
 
 .PHONY: pictures
-pictures: build chromium ## Draw the pictures of README.md anew, in headless Chromium
+pictures: build chromium ## Retake the pictures of README.md in headless Chromium
 	scripts/pictures
 
 ##@ Clean

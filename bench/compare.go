@@ -73,7 +73,7 @@ func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured,
 			if round == 0 {
 				during, into = b.plan.warm, &measured{shares: map[string]series{}}
 			}
-			if err := b.turn(ctx, &two[i], round, during, into); err != nil {
+			if err := b.measureOnce(ctx, &two[i], round, during, into); err != nil {
 				return of, fmt.Errorf("%s: %w", two[i].name, err)
 			}
 		}
@@ -81,8 +81,8 @@ func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured,
 	return of, nil
 }
 
-// turn measures one segment of one contender.
-func (b *bench) turn(ctx context.Context, c *contender, round int, during time.Duration, into *measured) error {
+// measureOnce measures one segment of one contender.
+func (b *bench) measureOnce(ctx context.Context, c *contender, round int, during time.Duration, into *measured) error {
 	if c.replacement != nil {
 		began := time.Now()
 		n, err := c.replacement(ctx, during)

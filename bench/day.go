@@ -123,7 +123,7 @@ func (d *day) measure(ctx context.Context) (err error) {
 		return err
 	}
 	left := time.Now()
-	if err := d.settle(ctx); err != nil {
+	if err := d.drainAndCompare(ctx); err != nil {
 		return err
 	}
 	d.settled = time.Since(left)

@@ -75,9 +75,9 @@ func (d *recorder) wrong() (n int) {
 	return n
 }
 
-// settle waits until everything is persisted, and compares what Postgres holds with what
-// was acknowledged.
-func (d *day) settle(ctx context.Context) error {
+// drainAndCompare waits until everything is persisted, and compares what Postgres holds
+// with what was acknowledged.
+func (d *day) drainAndCompare(ctx context.Context) error {
 	var differs error
 	err := until(ctx, backlogTime, "what was acknowledged is persisted", func() (bool, error) {
 		var err error

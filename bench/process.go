@@ -56,7 +56,7 @@ func start(ctx context.Context, name, log string, environment []string, path str
 	go func() { // ends with the process
 		defer close(p.over)
 		lines := bufio.NewReader(out)
-		line, _ := lines.ReadString('\n') // if there is none, the process has ended, and its exit status tells why
+		line, _ := lines.ReadString('\n') // if there is none, the process has ended, and its exit status shows why
 		said <- line
 		_, _ = io.Copy(io.Discard, lines)
 		_ = p.command.Wait() // the code tells

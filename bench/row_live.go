@@ -164,7 +164,7 @@ type crowd struct {
 	likes    []int64 // the latest count that each has received; -1 if none yet
 }
 
-// signal is what one watcher received, and when.
+// receipt is what one watcher received, and when.
 type receipt struct {
 	watcher int
 	likes   int64

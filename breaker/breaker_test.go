@@ -102,7 +102,7 @@ func TestLockedIsNoFailure(t *testing.T) {
 	})
 }
 
-func TestOneTimeoutOpens(t *testing.T) {
+func TestOneTimeoutOfMinOutageOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, limit := range []time.Duration{breaker.MinOutage, breaker.MinOutage - 1} {
 			b := breaker.New(breaker.Options{Timeout: limit})

@@ -150,7 +150,7 @@ func underLoad(t *testing.T, start func(*testing.T) *servers, inject func(*site)
 	s.during(time.Second)
 	inject(s)
 	stop()
-	s.settle(t)
+	s.drainAndCompare(t)
 	s.checkRecord(t)
 }
 

@@ -56,7 +56,7 @@ func rowOf(stored map[rowKey]row, c *client, sub subject) row {
 	return row{reaction: none, collected: none, followed: none}
 }
 
-// missing returns the acknowledged deeds that the database lacks, and the states in it
+// missing returns the acknowledged actions that the database lacks, and the states in it
 // that no action explains.
 func (s *site) missing(t *testing.T) (missing []string) {
 	t.Helper()
@@ -73,9 +73,9 @@ func (s *site) missing(t *testing.T) (missing []string) {
 	return missing
 }
 
-// settle waits until everything acknowledged is persisted and checks the result, again
-// when every reply is LIVE.
-func (s *site) settle(t *testing.T) {
+// drainAndCompare waits until everything acknowledged is persisted and checks the result,
+// again when every reply is LIVE.
+func (s *site) drainAndCompare(t *testing.T) {
 	t.Helper()
 	s.enter("settling", rules{})
 	s.resolve(t)

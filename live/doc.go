@@ -40,7 +40,7 @@
 //     storage/redis, TestSweepDeliversChangesWithoutASignal.
 //   - I5 Never backwards. The version of a subject's events never decreases, and
 //     unknown counts do not replace known ones: NoChangeIsLostAndVersionsNeverDecrease,
-//     TestEventAfter. After a failover that lost commits, watchers receive
+//     TestNextEventIsNewerOrFresher. After a failover that lost commits, watchers receive
 //     what is left: TestWatchersReceiveLowerVersionsAfterARewind.
 //   - I6 Say so. An event is as fresh as the reply of a query; known counts that
 //     cannot be read again are STALE: TestFailedReadsAreReportedAndRetried,

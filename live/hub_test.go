@@ -256,7 +256,7 @@ func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 	}
 }
 
-func TestEventAfter(t *testing.T) {
+func TestNextEventIsNewerOrFresher(t *testing.T) {
 	is := func(version int64, freshness storage.Freshness) *storage.Interactive {
 		return &storage.Interactive{Counts: storage.Counts{ReadCount: version, Version: version}, Freshness: freshness}
 	}

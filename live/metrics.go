@@ -45,7 +45,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		reads:    histogram("ovation_live_read_subjects", "Subjects in each read of counts.", prometheus.ExponentialBuckets(1, 4, 6)),
 		seconds:  histogram("ovation_live_read_seconds", "Duration of each read of counts.", prometheus.ExponentialBuckets(0.000_05, 4, 9)),
 		failures: counter("ovation_live_read_failures_total", "Failed reads of counts."),
-		delay: histogram("ovation_live_delay_seconds", "Time from when this process was told of a change until a subscriber's event was taken, the pause between two events included.",
+		delay: histogram("ovation_live_delay_seconds", "Time from this process's notification of a change until a subscriber's event was taken, the pause between two events included.",
 			prometheus.ExponentialBuckets(0.000_25, 2, 14)), // 0.25 ms to 2 s
 	}
 }

@@ -24,7 +24,7 @@
 // # Invariants
 //
 //   - I7 Bounded: look-ups of one kind that are made together are one call:
-//     TestFetchIsOneCallAKind, TestConcurrentLoadsAreOneCall. No key is loaded
+//     TestFetchIsOneCallAKind, TestLoadOfManyKeysIsOneCall. No key is loaded
 //     twice: TestAKeyIsLoadedOnce.
 //   - I6 Degrade: an outage costs a response one failed call of each kind:
 //     TestFailedKindIsLoadedOnce, TestAPanicIsAFailure. The other kinds are still

@@ -100,7 +100,7 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	}
 }
 
-func TestConcurrentLoadsAreOneCall(t *testing.T) {
+func TestLoadOfManyKeysIsOneCall(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
 	keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
@@ -219,7 +219,7 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 	}
 }
 
-func TestFailedCallFailsAllCallers(t *testing.T) {
+func TestErrorsOfTheStoreAreReturned(t *testing.T) {
 	s := liked(t, 1)
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)

@@ -114,8 +114,8 @@ func (m *CoverMaker) settle(ctx context.Context, d worker.Delivery) {
 		pause(ctx, retryPause)
 		_ = d.Requeue()
 	case failure.Counts && tries >= storage.MaxCoverTries:
-		m.results.WithLabelValues("aside").Inc()
-		log.Warn("cover set aside", "tries", tries, "reason", err)
+		m.results.WithLabelValues("dead_lettered").Inc()
+		log.Warn("cover dead-lettered", "tries", tries, "reason", err)
 		_ = d.Reject(err)
 	case failure.Counts:
 		m.results.WithLabelValues("failed").Inc()

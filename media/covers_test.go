@@ -65,15 +65,15 @@ func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool
 }
 
 // wait waits until a video satisfies a condition, for example until its cover is made or
-// given up, and returns the video and the reason of the last failure.
-func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Video, reason string, aside bool) bool) (*storage.Video, string) {
+// dead-lettered, and returns the video and the reason of the last failure.
+func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Video, reason string, deadLettered bool) bool) (*storage.Video, string) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); pause(t.Context(), 5*time.Millisecond) {
-		reason, aside, err := s.store.CoverReason(t.Context(), v.Key())
+		reason, deadLettered, err := s.store.CoverReason(t.Context(), v.Key())
 		must(t, err)
 		got, err := s.store.VideosOf(t.Context(), []storage.VideoKey{v.Key()})
 		must(t, err)
-		if until(got[0], reason, aside) {
+		if until(got[0], reason, deadLettered) {
 			return got[0], reason
 		}
 	}
@@ -81,8 +81,8 @@ func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Vide
 	return nil, ""
 }
 
-func isCovered(now *storage.Video, _ string, _ bool) bool     { return now.Covered }
-func isAbandoned(_ *storage.Video, _ string, aside bool) bool { return aside }
+func isCovered(now *storage.Video, _ string, _ bool) bool               { return now.Covered }
+func isDeadLettered(_ *storage.Video, _ string, deadLettered bool) bool { return deadLettered }
 
 func TestPublishedVideoGetsItsCover(t *testing.T) {
 	tool, picture := picturing(t)
@@ -94,7 +94,7 @@ func TestPublishedVideoGetsItsCover(t *testing.T) {
 	}
 }
 
-func TestFailingCoverIsAbandoned(t *testing.T) {
+func TestFailingCoverIsDeadLettered(t *testing.T) {
 	crash := `/bin/sleep 0.3; echo tried >>"$0".tries; kill -SEGV $$`
 	for name, c := range map[string]struct{ text, reason string }{
 		"crash":           {"kill -SEGV $$", "ffmpeg failed: signal: segmentation fault"},
@@ -107,7 +107,7 @@ func TestFailingCoverIsAbandoned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tool := script(t, c.text)
 			s := covering(t, tool)
-			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAbandoned)
+			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isDeadLettered)
 			if !strings.HasPrefix(reason, c.reason) {
 				t.Errorf("the reason is %q", reason)
 			}
@@ -132,7 +132,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
 	tool.Timeout = 200 * time.Millisecond
 	s := covering(t, tool)
-	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAbandoned)
+	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isDeadLettered)
 	found := regexp.MustCompile(`^ffmpeg was killed: it took longer than 200ms: child (\d+)$`).FindStringSubmatch(reason)
 	if found == nil {
 		t.Fatalf("the reason is %q", reason)
@@ -152,8 +152,8 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	s := covering(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
 	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
-	if _, aside, err := s.store.CoverReason(t.Context(), v.Key()); aside || err != nil {
-		t.Errorf("the cover is abandoned, although ffmpeg may be installed later: %v", err)
+	if _, deadLettered, err := s.store.CoverReason(t.Context(), v.Key()); deadLettered || err != nil {
+		t.Errorf("the cover is dead-lettered, although ffmpeg may be installed later: %v", err)
 	}
 	if !strings.HasPrefix(reason, "ffmpeg is not installed") || v.Covered {
 		t.Errorf("the reason is %q", reason)

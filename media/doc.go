@@ -21,8 +21,8 @@
 //   - No served file runs as a script, whatever it contains:
 //     TestFilesAreServedWithTheirTypes. Other blobs of the store cannot be read:
 //     TestOnlyFilesAreServed.
-//   - A cover is tried three times and then set aside with the reason:
-//     TestFailingCoverIsAbandoned. If ffmpeg hangs, it is killed with all processes
+//   - A cover is tried three times and then dead-lettered with the reason:
+//     TestFailingCoverIsDeadLettered. If ffmpeg hangs, it is killed with all processes
 //     that it has started: TestFFmpegThatHangsIsKilled. At most two run at once:
 //     TestTwoCoversAtOnce. A lost job is requested again:
 //     TestDueCoversAreAskedForAgain.

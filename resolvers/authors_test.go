@@ -161,7 +161,7 @@ func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects 
 }
 
 // While counts are unavailable, it is unknown who the author of a subject is.
-func TestAuthorsOfSubjectsAreNotRefusedWhileCountsAreUnavailable(t *testing.T) {
+func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
 	b := &blind{}
 	s := start(t, over(func(next storage.Store) storage.Store {
 		b.Store = next

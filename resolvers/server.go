@@ -123,8 +123,8 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
 	mux.HandleFunc("GET /schema.graphqls", serveSDL(cfg.Introspection))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { Probe(w, nil) })
-	away := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { Probe(w, ready(r.Context(), cfg, away)) })
+	unavailableLog := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { Probe(w, ready(r.Context(), cfg, unavailableLog)) })
 	if cfg.KeySet != nil {
 		mux.Handle("GET /.well-known/jwks.json", cfg.KeySet)
 	}
@@ -224,17 +224,17 @@ func (r *Root) install(to engine, cfg Config) {
 	})
 }
 
-func ready(ctx context.Context, cfg Config, away *outage.Log) error {
+func ready(ctx context.Context, cfg Config, unavailableLog *outage.Log) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if cfg.Ready != nil {
 		return cfg.Ready(ctx)
 	}
 	if err := cfg.Store.Ping(ctx); err != nil {
-		away.Failed("error", err)
+		unavailableLog.Failed("error", err)
 		return errors.New("the store does not answer")
 	}
-	away.Worked()
+	unavailableLog.Worked()
 	return nil
 }
 

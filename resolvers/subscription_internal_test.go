@@ -158,7 +158,7 @@ func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects
 
 // A like and an unlike that are persisted together change no count, so there is no
 // notification. A viewer who was sent the like nevertheless receives the subject without it.
-func TestViewerReceivesTheRevertOfAPendingAction(t *testing.T) {
+func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &undone{}
 		hub := live.New(store, live.Options{})

@@ -14,7 +14,7 @@ const BizVideo = "video"
 // Bounds of videos.
 const (
 	MaxTitleRunes = 150 // characters: code points
-	// MaxCoverTries is the number of attempts to create a cover before it is set aside.
+	// MaxCoverTries is the number of attempts to create a cover before it is dead-lettered.
 	MaxCoverTries = 3
 	// MaxCoverReasonBytes bounds the reason of a CoverFailure.
 	MaxCoverReasonBytes = 500
@@ -197,7 +197,7 @@ type CoverFailure struct {
 	Reason string // at most MaxCoverReasonBytes of it are kept
 	// Counts makes the failure count towards MaxCoverTries.
 	Counts bool
-	// Due is when the cover is due again unless it is set aside, in microseconds since 1970.
+	// Due is when the cover is due again unless it is dead-lettered, in microseconds since 1970.
 	Due int64
 }
 
@@ -257,13 +257,13 @@ type Videos interface {
 	// whether there is such a video.
 	SetCover(ctx context.Context, key VideoKey) (bool, error)
 	// FailCover records why a cover could not be created and returns the number of
-	// failures that have counted so far. A cover with MaxCoverTries of them is set aside:
+	// failures that have counted so far. A cover with MaxCoverTries of them is dead-lettered:
 	// it is not due again. Errors: ErrNotFound.
 	FailCover(ctx context.Context, key VideoKey, failure CoverFailure) (tries int, err error)
 	// CoverReason returns why the cover of a video could not be created, and whether it
-	// is set aside. The reason is empty if there has been no failure or there is no such
+	// is dead-lettered. The reason is empty if there has been no failure or there is no such
 	// video.
-	CoverReason(ctx context.Context, key VideoKey) (reason string, aside bool, err error)
+	CoverReason(ctx context.Context, key VideoKey) (reason string, deadLettered bool, err error)
 }
 
 // CoverEvery is how long after the publication of a video its cover becomes due, in

@@ -29,7 +29,7 @@ var pages = map[string]string{
 // accepts names without proof. Handler then adds namesAttribute to its root element.
 const (
 	demoPage       = "/demo"
-	namesAttribute = "data-believes-names"
+	namesAttribute = "data-accepts-names"
 )
 
 // dataPage is the path of the page that exists only in development; dataFile is its file.

@@ -207,7 +207,7 @@ func TestDemoPageStatesWhetherNamesAreAccepted(t *testing.T) {
 		"placeholder.html": "<p>not built</p>", "demo/index.html": `<!doctype html><html lang="en">`, "demo/index.html.gz": "pretend gzip",
 	})
 	tags := map[string]bool{}
-	for names, want := range map[bool]string{true: `<!doctype html><html data-believes-names lang="en">`, false: "pretend gzip"} {
+	for names, want := range map[bool]string{true: `<!doctype html><html data-accepts-names lang="en">`, false: "pretend gzip"} {
 		h, err := Handler(files, Options{Names: names})
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-// Who is asking, for both pages: the development server believes a user's name,
+// Who is asking, for both pages: the development server accepts a user's name,
 // every other server a token. Both are empty for an anonymous viewer.
 export interface Viewer {
   readonly user: string;

@@ -62,7 +62,7 @@ func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 }
 
 // A worker that stops requeues a message, and still tries those behind it.
-func TestBarrierIsNotPassedAfterARequeue(t *testing.T) {
+func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)

@@ -58,7 +58,7 @@
 //
 // A barrier (Barriers) passes only when everything that was confirmed before it
 // in its partition is persisted or rejected: TestBarrierIsPassedWithTheMessagesBeforeIt,
-// TestBarrierIsNotPassedAfterARequeue, TestRedeliveredBarrierIsNotPassed.
+// TestBarrierWaitsForRequeuedMessages, TestRedeliveredBarrierIsNotPassed.
 // It is published until it passes, and is never dead-lettered:
 // TestBarriersArePublishedUntilTheyArePassed, TestBarriersWaitForTheQueue,
 // TestBarrierThatFailsIsNotRejected.

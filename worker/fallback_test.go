@@ -281,7 +281,7 @@ func TestOnlyAnUnavailableQueueIsBypassed(t *testing.T) {
 	}
 }
 
-func TestInvalidMessagesAreRejectedWithoutTheQueue(t *testing.T) {
+func TestUnpersistableMessagesAreRejectedWithoutTheQueue(t *testing.T) {
 	unavailable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error { return errBroken }}
 	_, err := newFallback(unavailable, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))

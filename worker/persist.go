@@ -102,9 +102,9 @@ func (t *task) isBarrier() bool { return t.Message().Barrier != (storage.Barrier
 // redelivered, as it may then overtake messages requeued earlier.
 func (l *batchLoop) barrierPasses(barrier *task) bool { return !l.requeued && !barrier.Redelivered() }
 
-func setMayBeMarked(batch []task, doubtful bool) {
+func setMayBeMarked(batch []task, is bool) {
 	for i := range batch {
-		batch[i].mayBeMarked = doubtful
+		batch[i].mayBeMarked = is
 	}
 }
 

@@ -231,7 +231,7 @@ func (l *batchLoop) nextBatch(ctx context.Context) []task {
 		actions += len(d.Message().Actions)
 		redelivered = redelivered || d.Redelivered()
 	}
-	takeWhatIsThere := func() {
+	takeAvailable := func() {
 		for !redelivered && actions < l.opts.MaxActions {
 			d, open := receive(ctx, deliveries, nil, false)
 			if !open {
@@ -245,10 +245,10 @@ func (l *batchLoop) nextBatch(ctx context.Context) []task {
 		return nil
 	}
 	take(d)
-	takeWhatIsThere()
+	takeAvailable()
 	if len(batch) < fullBatch && !redelivered {
 		sleep(ctx, l.opts.Pace-time.Since(l.started))
-		takeWhatIsThere()
+		takeAvailable()
 	}
 	l.started = time.Now()
 	quiet := time.NewTimer(redeliveryQuiet)

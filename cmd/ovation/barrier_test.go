@@ -67,7 +67,7 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 
 // A like is queued while no worker runs, and Redis loses it. For however long, it is not
 // reported as persisted: the action that takes it back is published, and wins.
-func TestQueuedLikeLostByRedisIsReverted(t *testing.T) {
+func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")

@@ -119,7 +119,7 @@ func TestStoppedImportSaysHowToResume(t *testing.T) {
 	stdin := &stopping{strings.NewReader(csvOf(1)), cancel}
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
-	ended{code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "goes on from there")
+	ended{code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "resumes from there")
 }
 
 // endless waits for more input at its end, and reports that it does.
@@ -146,7 +146,7 @@ func TestImportThatWaitsForInputCanBeStopped(t *testing.T) {
 		stdin := &endless{strings.NewReader(sent), cancel, never}
 		var out bytes.Buffer
 		code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &out, &out)
-		ended{code, out.String(), ""}.wants(t, 1, "the import was stopped", "goes on from there")
+		ended{code, out.String(), ""}.wants(t, 1, "the import was stopped", "resumes from there")
 	}
 }
 

@@ -17,7 +17,7 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	_, strict := errors.AsType[*importer.RowError](err)
 	fault, permanent := errors.AsType[*importer.FileError](err)
 	unfit, mismatch := errors.AsType[*importer.MappingError](err)
-	const resumes = "the rows imported so far stay, and the same command goes on from there"
+	const resumes = "the rows imported so far stay, and the same command resumes from there"
 	switch {
 	case strict:
 		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
@@ -33,7 +33,7 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 		return fmt.Errorf("import: %w; the rows before are imported, but the last of them may be wrong: if so, a good copy of the file counts its reads again. "+
 			"Name a packed file instead of piping it, and it is checked before anything is imported", err)
 	case permanent:
-		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: it goes on from there", err)
+		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: the import resumes from there", err)
 	case err != nil:
 		return fmt.Errorf("import: %w; %s", err, resumes)
 	}

@@ -17,7 +17,7 @@ type limitFlags struct {
 	RatePerAddress  int            `default:"20000" help:"Cost a second of anonymous requests from one address (of IPv6, one /64); 0 is no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
 	RatePerSocket   int            `default:"5000" help:"Cost a second of one WebSocket; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
 	MessagesPerUser int            `default:"120" help:"Messages a minute that one user may send through one node; 0 is no limit." type:"units" variable:"OVATION_MESSAGES_PER_USER"`
-	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is believed, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
+	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
 
 	MaxStreamsPerAddress       int `default:"1000" help:"WebSockets and event streams that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
 	MaxSubscriptionsPerAddress int `default:"5000" help:"Subscriptions that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`

@@ -65,7 +65,7 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 			return environment(pairs...)
 		}
 		call(t, set(values[0]), "serve").wants(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
-		call(t, set(values[1]), "serve").wants(t, exitUsage, "whose tokens to believe") // which comes next
+		call(t, set(values[1]), "serve").wants(t, exitUsage, "whose tokens to accept") // which comes next
 	}
 	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers", "--demo"} {
 		call(t, environment(), "serve", flag).wants(t, exitUsage, "unknown flag "+flag)

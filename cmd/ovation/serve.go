@@ -50,7 +50,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		return err
 	}
 	if c.JWTSecret == "" && c.JWKS == "" && !c.Accounts {
-		return usage("ovation serve needs to know whose tokens to believe: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS, or turn on OVATION_ACCOUNTS")
+		return usage("ovation serve needs to know whose tokens to accept: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS, or turn on OVATION_ACCOUNTS")
 	}
 	if err := c.checkTokens(); err != nil {
 		return err

@@ -74,7 +74,7 @@ var announcement = regexp.MustCompile(`http://[^/\s]+`)
 func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	defer close(p.ended)
 	lines := bufio.NewReader(stdout)
-	line, _ := lines.ReadString('\n') // if the process ends early, its exit status tells why
+	line, _ := lines.ReadString('\n') // if the process ends early, its exit status shows why
 	if at := announcement.FindString(line); at != "" {
 		p.announced <- at
 	}

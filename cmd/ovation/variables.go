@@ -83,7 +83,7 @@ func refuseDevOnly(getenv func(string) string) error {
 	for _, name := range []string{"OVATION_DEV_HEADERS", "OVATION_INSECURE_DEV_HEADERS", "OVATION_DEMO"} {
 		if value := getenv(name); value != "" {
 			if on, err := strconv.ParseBool(value); err != nil || on {
-				return usage("%s is set, but it is for ovation dev alone: unset it. ovation serve believes tokens and has no demo data.", name)
+				return usage("%s is set, but it is for ovation dev alone: unset it. ovation serve accepts only tokens and has no demo data.", name)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type verifyCommand struct {
 func (*verifyCommand) Help() string {
 	return `Without --repair it only reads; a server may go on beside it. With --repair a data folder is counted once more, while nobody else can write, if something is wrong in it: stop the server, or expect its writes to wait as long, and those that cannot wait to fail.
 
-Where OVATION_REDIS_URL is set, what Redis holds is then compared with the database. What is wrong there --repair drops, and it is filled anew. While nodes use Redis, --repair is refused without OVATION_REDIS_URL.
+Where OVATION_REDIS_URL is set, what Redis holds is then compared with the database. With --repair, entries of Redis that differ are deleted; they are loaded again when they are next read. While nodes use Redis, --repair is refused without OVATION_REDIS_URL.
 
 Exit codes: 0 no differences or all repaired, 1 failed or differences found, 2 wrong flags.`
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is the next release, the first in CHANGELOG.md. Builds of a tagged commit
+// version is the next release, the latest in CHANGELOG.md. Builds of a tagged commit
 // replace it (-X main.version).
 var version = "0.1.0-dev"
 

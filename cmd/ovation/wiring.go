@@ -84,7 +84,7 @@ func messageHubOptions(log *slog.Logger) live.Options {
 // disk is full. Reading goes on.
 func (b *backends) ready(ctx context.Context) error {
 	if b.worker.Failing() != nil {
-		return errors.New("actions cannot be persisted at the moment; the log tells why")
+		return errors.New("actions cannot be persisted at the moment; the log has the reason")
 	}
 	if b.store.Ping(ctx) != nil {
 		return errors.New("the store does not answer")

@@ -114,7 +114,7 @@ func (c *workCommand) ready(ctx context.Context, p *program, consumer *watchedCo
 	case store.Stalled() != nil:
 		return store.Stalled()
 	case w.Failing() != nil:
-		return errors.New("actions cannot be persisted at the moment; the log tells why")
+		return errors.New("actions cannot be persisted at the moment; the log has the reason")
 	case store.Ping(ctx) != nil:
 		return errors.New("the database does not answer")
 	}

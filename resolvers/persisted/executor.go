@@ -116,7 +116,7 @@ func (e *persistedExecutor) find(ctx context.Context, of key) string {
 	return text
 }
 
-// keep registers a valid document. If the store fails, the request is executed
+// register stores a valid document. If the store fails, the request is executed
 // nevertheless; a client of another node then has to send the text once more.
 func (e *persistedExecutor) register(ctx context.Context, of key, text string) {
 	if _, known := e.memory.get(of); known {

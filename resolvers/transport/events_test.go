@@ -92,7 +92,7 @@ func TestOperationsAsEventStreams(t *testing.T) {
 	s.is(t, "ovation_subscriptions", 0)
 }
 
-func TestOperationsAnsweredByAnEventStream(t *testing.T) {
+func TestAcceptDecidesOnAnEventStream(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	tests := map[string]struct {
 		accept, query string

@@ -104,7 +104,7 @@ func (o *operation) start(params *graphql.RawParams) {
 // prepare executes a query or a mutation, or starts a subscription. It reports whether
 // there is more to come.
 func (o *operation) prepare(params *graphql.RawParams) bool {
-	defer rescue(o.ctx, o.deliver)
+	defer recoverPanic(o.ctx, o.deliver)
 	if wait := o.rec.payer.Take(rate.PerRequest); wait > 0 {
 		o.rec.setOperation(nil, params)
 		o.deliver(&graphql.Response{Errors: gqlerror.List{rate.Error(wait)}})
@@ -154,7 +154,7 @@ func (o *operation) follow() {
 // sendNext sends all available responses. It reports whether more are to come; if so,
 // the caller must not touch the operation any more.
 func (o *operation) sendNext() bool {
-	defer rescue(o.ctx, o.deliver)
+	defer recoverPanic(o.ctx, o.deliver)
 	for {
 		response := o.responses(o.ctx)
 		switch {

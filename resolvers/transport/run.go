@@ -16,7 +16,7 @@ const AnswerTimeout = 15 * time.Second
 // false. A response without data is the last one. After a panic, the last response is an
 // error without data. A response is valid until give returns.
 func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, give func(*graphql.Response) bool) {
-	defer rescue(ctx, give)
+	defer recoverPanic(ctx, give)
 	if operation.Operation.Operation != ast.Subscription {
 		limited, cancel := context.WithTimeout(ctx, AnswerTimeout)
 		defer cancel()
@@ -39,9 +39,9 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 	}
 }
 
-// rescue must be deferred. After a panic it recovers and passes an error response to
+// recoverPanic must be deferred. After a panic it recovers and passes an error response to
 // give.
-func rescue(ctx context.Context, give func(*graphql.Response) bool) {
+func recoverPanic(ctx context.Context, give func(*graphql.Response) bool) {
 	if value := recover(); value != nil {
 		give(failure(codeInternal, recordOf(ctx).panicked(ctx, value)))
 	}

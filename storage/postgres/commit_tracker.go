@@ -28,7 +28,7 @@ type commitTracker struct {
 func newCommitTracker(logger *slog.Logger, most int) *commitTracker {
 	return &commitTracker{
 		log: outage.New(logger, "commits hang: PostgreSQL waits for a synchronous standby (synchronous_standby_names) or for its disk; "+
-			"nothing is persisted until it answers, reads go on", "commits return again"),
+			"nothing is persisted until it answers, reads continue", "commits return again"),
 		checkAfter: callTimeout,
 		maxHung:    most,
 		began:      make(map[int64]time.Time),

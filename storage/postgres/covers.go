@@ -90,12 +90,12 @@ func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.C
 }
 
 // CoverReason returns why a video has no cover.
-func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, aside bool, err error) {
+func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	if key.Validate() != nil {
 		return "", false, nil //nolint:nilerr // there is no such video
 	}
 	err = s.read(ctx, "read reason of cover", selectCoverReason, []any{key.Tenant, key.Number}, func(row pgx.Rows) error {
-		return row.Scan(&reason, &aside)
+		return row.Scan(&reason, &deadLettered)
 	})
-	return reason, aside, err
+	return reason, deadLettered, err
 }

@@ -55,5 +55,5 @@
 //   - A full disk loses no acknowledged data:
 //     TestFullDiskIsUnavailableUntilThereIsRoom.
 //
-// This package imports storage, storage/mirror, storage/sqlstore and outage.
+// This package imports storage, storage/mirror, storage/sqlstore, its migrations and outage.
 package postgres

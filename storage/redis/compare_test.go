@@ -97,7 +97,7 @@ func TestLateApplyIsNoDifference(t *testing.T) {
 
 // A process that died after its commit and before publishing leaves counts that expire by
 // themselves, so that nothing has to be repaired.
-func TestCompareIgnoresTransientDifferences(t *testing.T) {
+func TestCompareWaitsOutTransientDifferences(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})

@@ -102,7 +102,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 
 // Redis may evict the only key that shows an action, unless its policy evicts windows
 // with shown entries last.
-func TestEvictionsMakeRepliesStale(t *testing.T) {
+func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 	t.Parallel()
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {
 		t.Run(policy, func(t *testing.T) {

@@ -72,11 +72,11 @@ func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.C
 }
 
 // CoverReason returns why a video has no cover.
-func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, aside bool, err error) {
+func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	err = s.read(ctx, "read reason of cover", func(t tx) error {
 		return t.query(selectCoverReason, []any{key.Tenant, key.Number}, func(scan func(...any) error) error {
-			return scan(&reason, &aside)
+			return scan(&reason, &deadLettered)
 		})
 	})
-	return reason, aside, err
+	return reason, deadLettered, err
 }

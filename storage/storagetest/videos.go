@@ -336,10 +336,10 @@ func coversAreTriedThreeTimes(w *world) {
 	fail("two", true, 2)
 	w.equal("due still", due(10), []storage.VideoKey{never.Key()})
 	fail("three \xff\x00"+strings.Repeat("é", storage.MaxCoverReasonBytes), true, 3)
-	w.equal("due covers after it was abandoned", len(due(10)), 0)
-	reason, aside, err := w.s.CoverReason(w.Context(), never.Key())
+	w.equal("due covers after it was dead-lettered", len(due(10)), 0)
+	reason, deadLettered, err := w.s.CoverReason(w.Context(), never.Key())
 	w.must(err)
-	w.equal("abandoned", aside, true)
+	w.equal("dead-lettered", deadLettered, true)
 	if !strings.HasPrefix(reason, "three ??é") || len(reason) > storage.MaxCoverReasonBytes {
 		w.Errorf("the reason %q", reason)
 	}

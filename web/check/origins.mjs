@@ -38,7 +38,7 @@ const { visit, shoot, close } = await openBrowser(base, out, [`--host-resolver-r
 const asked = /^request to |^socket to |^failed: |status of 40[13]/; // of another origin, and refused
 const down = /^request to |^failed: |net::ERR_/; // and while the server is down
 try {
-  await visit('localhost', desktop, ofThisMachine, asked);
+  await visit('localhost', desktop, fromLoopback, asked);
   await visit('example', desktop, plainExample, down);
   await visit('example-anonymous', desktop, plainExampleWithoutToken, asked);
   await visit('elsewhere', desktop, ofAnotherMachine, asked);
@@ -53,7 +53,7 @@ try {
   done();
 }
 
-async function ofThisMachine(page) {
+async function fromLoopback(page) {
   const origin = `http://localhost:${port}`;
   await page.goto(origin);
   assert.deepEqual(await query(page, base), { status: 200, data: { viewer: null } });

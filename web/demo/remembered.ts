@@ -21,12 +21,12 @@ const storageKey = 'ovation:demo:viewer';
 // A login belongs to the browser: it outlives the tab, and ends in all of them.
 const loginKey = 'ovation:demo:login';
 
-// Whom a server greets that believes names.
+// Whom a server that accepts names greets.
 const greeted: Viewer = { user: 'alice', token: '' };
 
-// believesNames reports whether the server believes names, as in development. It marks
+// acceptsNames reports whether the server accepts names, as in development. It marks
 // the page then.
-export const believesNames = () => document.documentElement.hasAttribute('data-believes-names');
+export const acceptsNames = () => document.documentElement.hasAttribute('data-accepts-names');
 
 // recall returns who asked last in this tab, or who is logged in. An address that
 // ends in #user=bob or #token=… names somebody else; it is taken out of the address.
@@ -42,7 +42,7 @@ export function recall(): Who {
   if (isViewer(kept)) return kept;
   const login = recallLogin();
   if (login) return loggedIn(login);
-  return believesNames() ? greeted : anonymous;
+  return acceptsNames() ? greeted : anonymous;
 }
 
 export const loggedIn = (login: Login): Who => ({ user: '', token: login.token, login });

@@ -4,7 +4,7 @@ import { anonymous, type Viewer } from '../viewer';
 import { connect, type Connection } from './api/connection';
 import { forgetEnded, loginOf, useRenewal } from './login';
 import { ViewerDocument, type SessionFragment } from './operations';
-import { believesNames, forgetLogin, loggedIn, recall, remember, rememberLogin, type Who } from './remembered';
+import { acceptsNames, forgetLogin, loggedIn, recall, remember, rememberLogin, type Who } from './remembered';
 
 // Session is who looks at the page.
 export interface Session {
@@ -12,8 +12,8 @@ export interface Session {
   readonly userId: string | null; // null for an anonymous viewer
   readonly known: boolean; // whether the server has said so
   readonly account: boolean; // whether an account of this site is logged in
-  readonly tokensOnly: boolean; // whether this server believes no names
-  readonly refusal: string | null; // why it did not believe the last token
+  readonly tokensOnly: boolean; // whether this server accepts no names
+  readonly refusal: string | null; // why it rejected the last token
   readonly ended: string | null; // why the last login is over, if the viewer did not end it
   readonly changed: boolean; // whether it was another one before, on this page
   change(viewer: Viewer): void;
@@ -31,11 +31,11 @@ export function useSession(): Session {
 
 type Known = Pick<Session, 'userId' | 'known' | 'tokensOnly' | 'refusal' | 'ended' | 'changed'>;
 
-const nobodyYet = (): Known => ({ userId: null, known: false, tokensOnly: !believesNames(), refusal: null, ended: null, changed: false });
+const nobodyYet = (): Known => ({ userId: null, known: false, tokensOnly: !acceptsNames(), refusal: null, ended: null, changed: false });
 const askAgain = 1_500; // milliseconds, while the server does not answer
 
 // SessionProvider connects as the viewer, and asks the server whether it is
-// believed. The development server believes a name. Where it is not believed, such as
+// accepted. The development server accepts a name. Where it is not accepted, such as
 // one in the address, the page goes on anonymously and asks for a token.
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [viewer, setViewer] = useState(recall);

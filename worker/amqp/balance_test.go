@@ -156,7 +156,7 @@ func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
 	})
 }
 
-func TestPartitionIsHandedOverWithoutOutstandingMessages(t *testing.T) {
+func TestPartitionIsHandedOverOnceItsMessagesAreSettled(t *testing.T) {
 	opts := options(t)
 	opts.Partitions = 2
 	first, second := open(t, opts), open(t, opts)

@@ -154,7 +154,7 @@ func (c *change) close(ctx context.Context) error {
 // drops a connection after two or three silent heartbeats.
 func (o Options) leaveTimeout() time.Duration { return 6 * o.Heartbeat }
 
-// left waits until the queues have no consumers.
+// awaitDisconnects waits until the queues have no consumers.
 func (c *change) awaitDisconnects(ctx context.Context, queues []string) error {
 	late := time.After(c.opts.leaveTimeout())
 	for {
@@ -176,7 +176,7 @@ func (c *change) awaitDisconnects(ctx context.Context, queues []string) error {
 // drainEvery is the interval at which the queues are polled.
 const drainEvery = 100 * time.Millisecond
 
-// empty drains the queues. It returns when no partition has a message or a consumer: a
+// drainQueues drains the queues. It returns when no partition has a message or a consumer: a
 // quorum queue without consumers has no delivered and unsettled messages.
 func (c *change) drainQueues(ctx context.Context) error {
 	for {

@@ -188,7 +188,7 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 	}
 }
 
-func TestNeverSettledMessageIsDeadLetteredByTheBroker(t *testing.T) {
+func TestMessageDeliveredTooOftenIsDeadLettered(t *testing.T) {
 	opts := options(t)
 	opts.DeliveryLimit = 2
 	q := open(t, opts)

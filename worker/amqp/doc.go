@@ -53,14 +53,14 @@
 //     TestAnotherTypeOfQueueIsRefused, TestOldBrokerIsRefused.
 //   - No message is discarded, whatever its content:
 //     TestUnreadableMessageIsDeadLetteredWithItsReason,
-//     TestNeverSettledMessageIsDeadLetteredByTheBroker,
+//     TestMessageDeliveredTooOftenIsDeadLettered,
 //     TestKilledWorkersDeadLetterNothing,
 //     TestRejectWithoutRoomForACopyLosesNothing.
 //   - A message that cannot be persisted delays no other:
 //     TestPoisonIsDeadLetteredAndDelaysNothing.
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,
-//     TestPartitionIsHandedOverWithoutOutstandingMessages.
+//     TestPartitionIsHandedOverOnceItsMessagesAreSettled.
 //   - Messages of a release can be read by every later one: TestFormOfVersion1.
 //   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
 //     deliveries: ConsumerHoldsABoundedNumber of the contract.

@@ -43,7 +43,7 @@ func (b *channelEnd) Nack(tag uint64, _, _ bool) error {
 
 func (b *channelEnd) Reject(tag uint64, requeue bool) error { return b.Nack(tag, false, requeue) }
 
-func newTestShare() *subscription {
+func newTestSubscription() *subscription {
 	return &subscription{consumer: &consumer{queue: &Queue{opts: Options{Metrics: noMetrics}}, done: make(chan struct{})}}
 }
 
@@ -58,7 +58,7 @@ func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
 func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
-		s := newTestShare()
+		s := newTestSubscription()
 		var held []*delivery
 		acked := map[uint64]bool{}
 		last := uint64(0)
@@ -119,7 +119,7 @@ func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 
 func TestConsecutiveDeliveriesAreAcknowledgedTogether(t *testing.T) {
 	b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
-	s := newTestShare()
+	s := newTestSubscription()
 	var all []worker.Delivery
 	for tag := range uint64(100) {
 		all = append(all, b.deliver(s, tag+1))

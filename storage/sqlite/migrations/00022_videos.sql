@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- The key is the order of the feed. file names the file and its cover in the blob
--- store. cover_due is when the cover is asked for again, 0 if it is made or set aside;
+-- store. cover_due is when the cover is asked for again, 0 if it is made or dead-lettered;
 -- cover_reason says why it could not be made.
 CREATE TABLE video (
     tenant       TEXT NOT NULL,

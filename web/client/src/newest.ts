@@ -80,7 +80,7 @@ export class Newest {
           const now = await this.ask(operation, found);
           if (now && now.version >= card.version) Object.assign(card, now);
         }
-        this.believe(card);
+        this.adopt(card);
       }
       this.correct(card);
     }
@@ -135,7 +135,7 @@ export class Newest {
       if (!now) return false;
       if (this.last.get(key) !== action) continue; // the answer is from before a click
       Object.assign(card, now);
-      this.believe(now); // the same user may have changed it elsewhere
+      this.adopt(now); // the same user may have changed it elsewhere
       return correct();
     }
   }
@@ -161,7 +161,7 @@ export class Newest {
       if (keys.some((key, place) => this.last.get(key) !== actions[place])) continue; // from before a click
       for (const [place, { card }] of doubted.entries()) {
         const now = answers[place];
-        if (now) this.believe(Object.assign(card, now));
+        if (now) this.adopt(Object.assign(card, now));
       }
       break;
     }
@@ -191,7 +191,7 @@ export class Newest {
     return card.version < (this.latest.get(keyOf(card))?.get('version')?.version ?? 0);
   }
 
-  private believe(card: Card): void {
+  private adopt(card: Card): void {
     this.own.set(keyOf(card), { card: { ...card }, until: Date.now() + doubt });
   }
 

@@ -155,7 +155,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '12 liked', '13 liked']);
   });
 
-  test('what the same user does elsewhere is believed once the server has confirmed it', async () => {
+  test('what the same user does elsewhere is adopted once the server has confirmed it', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();

@@ -15,7 +15,7 @@ export const askWho = () => open.set(true);
 // Users of the demo data.
 const people = ['alice', 'bob', 'carol'];
 
-// ViewerDialog logs in or out. Where the server believes names, or takes tokens of
+// ViewerDialog logs in or out. If the server accepts names, or tokens of
 // elsewhere, it offers that as well.
 export function ViewerDialog() {
   const { tokensOnly, account, userId, known, change } = useSession();

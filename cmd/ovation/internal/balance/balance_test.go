@@ -138,8 +138,8 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	}
 }
 
-// TestForwardedAddressesAreThoseOfTheConnections sends addresses that are made
-// up: nodes that trust the balancer must not see them.
+// A node that answers its probe with an error may still serve requests; one that does not
+// answer cannot.
 func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
 	b, s := front(t, one, two)
@@ -158,6 +158,7 @@ func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	}
 }
 
+// Nodes that trust the balancer must not see addresses that a client has made up.
 func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
 	_, s := front(t, newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%q %q", r.Header["X-Forwarded-For"], r.Header["Forwarded"])

@@ -24,7 +24,7 @@ func cachedOf(n *Cache, at keyspace.Epoch, counts storage.Counts, until int64, s
 	n.put(n.reserve(subjects, left), at, subjects, left, out, ends)
 }
 
-func TestReadsInvalidatedMeanwhileAreNotCached(t *testing.T) {
+func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 	now, at, other := time.Now().UnixMilli(), keyspace.Of("p", 7), video("other")
 	two, long := storage.Counts{LikeCount: 2, Version: 2}, now+time.Hour.Milliseconds()
 	all := []storage.Subject{movie, other}

@@ -9,7 +9,7 @@
 //   - I5 Never backwards. After counts of a version were returned, older ones never are:
 //     TestCountsNeverGoBack of package redis, TestSeenCountsAreNotFollowedByOlderOnes.
 //   - Cached counts are those that the client-side cache would return:
-//     TestReadsInvalidatedMeanwhileAreNotCached,
+//     TestOnlyCurrentReadsAreServedFromCache,
 //     TestCacheIsInvalidatedWithTheClientsCache of package redis.
 //   - There is one query for a subject at a time, which concurrent misses share. A miss
 //     waits for at most two queries, one that began before it and one that began later:

@@ -44,12 +44,12 @@ func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) 
 }
 
 // CoverReason reads from the database.
-func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, aside bool, err error) {
+func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	reason, err = dependency.Query(ctx, s.reads, "read why a cover failed", func(ctx context.Context) (reason string, err error) {
-		reason, aside, err = s.Store.CoverReason(ctx, key)
+		reason, deadLettered, err = s.Store.CoverReason(ctx, key)
 		return reason, err
 	})
-	return reason, aside, err
+	return reason, deadLettered, err
 }
 
 // DueCovers records in the database that covers were requested.

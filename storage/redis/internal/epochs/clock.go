@@ -49,7 +49,7 @@ func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 	return r.After.Sub(r.Before)/2 + drift
 }
 
-// record adopts a reading if it is more exact than the current one has become by now, or
+// observe adopts a reading if it is more exact than the current one has become by now, or
 // contradicts it: then one of the clocks was set, or stood still.
 func (c *clock) observe(r mirror.ClockReading) {
 	c.mu.Lock()

@@ -24,7 +24,7 @@
 //     TestInterleavingsWithLosses.
 //   - A cluster with a missing slot is incomplete: TestGapsOfAClusterAreFound.
 //   - A mirror that may lack a queued action is reported as such:
-//     TestEvictionsMakeRepliesStale, TestEvictionsAreLoggedOnceEachTimeTheyBegin,
+//     TestOnlyUnsafeEvictionMakesRepliesStale, TestEvictionsAreLoggedOnceEachTimeTheyBegin,
 //     TestAnswersAreStaleUntilTheBarrierIsPassed,
 //     TestLongBarriersPastTheQueueAreCaught.
 //   - One mirror belongs to a database: TestForeignProcessWaitsUntilTheMirrorIsFree,
