@@ -208,7 +208,7 @@ func TestLogLinesExist(t *testing.T) {
 	if len(rows) < 10 {
 		t.Errorf("only %d lines were found", len(rows))
 	}
-	code := source(t)
+	code := source(t, func(path string) bool { return !strings.HasSuffix(path, "_test.go") })
 	for _, row := range rows {
 		if !strings.Contains(code, `"`+row[1]) {
 			t.Errorf("operations.md: no code logs %q", row[1])
@@ -216,8 +216,25 @@ func TestLogLinesExist(t *testing.T) {
 	}
 }
 
-// source returns the Go code of the project without tests.
-func source(t *testing.T) string {
+// Every test and example that the documentation of a package names exists, in whichever
+// package.
+func TestTestsNamedByPackagesExist(t *testing.T) {
+	names := regexp.MustCompile(`\b(Test|Example)[A-Z]\w+`)
+	documentation := source(t, func(path string) bool { return filepath.Base(path) == "doc.go" })
+	code := source(t, func(path string) bool { return filepath.Base(path) != "doc.go" })
+	named := names.FindAllString(documentation, -1)
+	if len(named) < 200 {
+		t.Errorf("only %d names were found", len(named))
+	}
+	for _, name := range named {
+		if !strings.Contains(code, "\nfunc "+name+"(") {
+			t.Errorf("a doc.go names %s, which is not declared", name)
+		}
+	}
+}
+
+// source returns the text of the project's Go files whose paths are wanted.
+func source(t *testing.T, wanted func(path string) bool) string {
 	t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
@@ -226,7 +243,7 @@ func source(t *testing.T) string {
 			return err
 		case entry.IsDir() && (name == "node_modules" || name == "testdata" || name != ".." && strings.HasPrefix(name, ".")):
 			return filepath.SkipDir
-		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+		case filepath.Ext(path) != ".go" || !wanted(path):
 			return nil
 		}
 		text, err := os.ReadFile(path)
