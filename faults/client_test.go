@@ -33,21 +33,21 @@ func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz
 // client is one user. It sends one request after the other, on one node or the other, and
 // remembers what it has done.
 type client struct {
-	site     *site
-	name     string
-	token    string
-	box      string // the id of a folder of its own
-	random   *rand.Rand
-	subjects []subject // its own ones first
-	lasting  int       // the number of subjects that stay; the rest are comments
-	known    map[subject]belief
-	versions map[versionKey]int64 // the latest seen
-	unseen   map[subject]unseen
-	talks    []subject            // that it comments on
-	remarks  []*remark            // all its comments that ever were
-	heard    map[subject][]string // the ids of comments that it may reply to
-	letters  []*letter            // all its messages
-	journal  []entry
+	site        *site
+	name        string
+	token       string
+	box         string // the id of a folder of its own
+	random      *rand.Rand
+	subjects    []subject // its own ones first
+	lasting     int       // the number of subjects that stay; the rest are comments
+	known       map[subject]expectation
+	versions    map[versionKey]int64 // the latest seen
+	unseen      map[subject]unseen
+	talks       []subject            // that it comments on
+	ownComments []*ownComment        // all its comments that ever were
+	heard       map[subject][]string // the ids of comments that it may reply to
+	ownMessages []*ownMessage        // all its messages
+	journal     []entry
 }
 
 // unseen is an action that a node acknowledged although it could not write it to Redis
@@ -88,7 +88,7 @@ type entry struct {
 func (s *site) newClient(n int, seed uint64) *client {
 	c := &client{
 		site: s, name: fmt.Sprintf("user-%d", n), random: rand.New(rand.NewPCG(seed, uint64(n))),
-		known: map[subject]belief{}, versions: map[versionKey]int64{}, heard: map[subject][]string{}, unseen: map[subject]unseen{},
+		known: map[subject]expectation{}, versions: map[versionKey]int64{}, heard: map[subject][]string{}, unseen: map[subject]unseen{},
 	}
 	c.token = tokenOf(c.name)
 	for i := range ownSubjects {

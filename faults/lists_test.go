@@ -18,7 +18,7 @@ import (
 func (s *site) resolve(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
-		for _, r := range c.remarks {
+		for _, r := range c.ownComments {
 			if r.doubted() && !holds(patience, func() bool { c.resolve(s.node(i%2), r); return !r.doubted() }) {
 				t.Errorf("%s cannot find out what became of %+v", c.name, *r)
 				return
@@ -27,8 +27,8 @@ func (s *site) resolve(t *testing.T) {
 	}
 }
 
-// storedRemark is a comment in the database.
-type storedRemark struct {
+// storedComment is a comment in the database.
+type storedComment struct {
 	subject
 	number, parent  int64
 	user, text      string
@@ -36,8 +36,8 @@ type storedRemark struct {
 	replies, likes  int64
 }
 
-// storedRemarks returns the comments on the subjects of the clients, the oldest first.
-func (s *site) storedRemarks(t *testing.T) (out []storedRemark) {
+// storedComments returns the comments on the subjects of the clients, the oldest first.
+func (s *site) storedComments(t *testing.T) (out []storedComment) {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
 		SELECT biz, biz_id, comment_id, reply_to, user_id, text, deleted <> 0, listed, reply_count, like_count
@@ -45,7 +45,7 @@ func (s *site) storedRemarks(t *testing.T) (out []storedRemark) {
 	must(t, err)
 	defer rows.Close()
 	for rows.Next() {
-		var r storedRemark
+		var r storedComment
 		must(t, rows.Scan(&r.biz, &r.id, &r.number, &r.parent, &r.user, &r.text, &r.deleted, &r.listed, &r.replies, &r.likes))
 		out = append(out, r)
 	}
@@ -53,21 +53,21 @@ func (s *site) storedRemarks(t *testing.T) (out []storedRemark) {
 	return out
 }
 
-// checkRemarks compares what the clients know of their comments with the rows: none is
+// checkComments compares what the clients know of their comments with the rows: none is
 // lost, none is stored twice, and there are no others.
-func (s *site) checkRemarks(t *testing.T) {
+func (s *site) checkComments(t *testing.T) {
 	t.Helper()
-	known := map[int64]*remark{} // including deleted ones
+	known := map[int64]*ownComment{} // including deleted ones
 	authors := map[int64]string{}
 	for _, c := range s.clients {
-		for _, r := range c.remarks {
+		for _, r := range c.ownComments {
 			if r.id != "" {
 				known[r.number], authors[r.number] = r, c.name
 			}
 		}
 	}
 	var wrong []string
-	for _, got := range s.storedRemarks(t) {
+	for _, got := range s.storedComments(t) {
 		r := known[got.number]
 		switch {
 		case r == nil:
@@ -203,17 +203,17 @@ func (s *site) checkLists(t *testing.T, node *process) {
 func (s *site) checkTalk(t *testing.T, node *process) {
 	t.Helper()
 	ids := map[int64]string{}
-	of := map[subject][]storedRemark{}
+	of := map[subject][]storedComment{}
 	for _, c := range s.clients {
 		for _, sub := range c.talks {
 			of[sub] = nil
 		}
-		for _, r := range c.remarks {
+		for _, r := range c.ownComments {
 			ids[r.number] = r.id
 		}
 	}
 	replies := map[int64][]string{}
-	for _, r := range s.storedRemarks(t) {
+	for _, r := range s.storedComments(t) {
 		of[r.subject] = append(of[r.subject], r)
 		if r.parent != 0 && r.listed {
 			replies[r.parent] = append(replies[r.parent], strconv.FormatInt(r.number, 10))
@@ -239,7 +239,7 @@ func (s *site) checkTalk(t *testing.T, node *process) {
 		}
 		var got struct{ Of struct{ CommentCount int } }
 		err := post(node, tokenOf(s.clients[0].name), `{ of: `+object+` { commentCount } }`, &got)
-		deleted := func(r storedRemark) bool { return r.deleted }
+		deleted := func(r storedComment) bool { return r.deleted }
 		if there := len(slices.DeleteFunc(rows, deleted)); err != nil || got.Of.CommentCount != there {
 			wrong = append(wrong, fmt.Sprintf("%v: %d comments are counted (%v), %d stored", sub, got.Of.CommentCount, err, there))
 		}
@@ -253,10 +253,10 @@ func (s *site) checkTalk(t *testing.T, node *process) {
 }
 
 // orders are the orders of comments.
-var orders = map[string]func(a, b storedRemark) int{
-	"NEWEST": func(a, b storedRemark) int { return cmp.Compare(b.number, a.number) },
-	"OLDEST": func(a, b storedRemark) int { return cmp.Compare(a.number, b.number) },
-	"TOP": func(a, b storedRemark) int {
+var orders = map[string]func(a, b storedComment) int{
+	"NEWEST": func(a, b storedComment) int { return cmp.Compare(b.number, a.number) },
+	"OLDEST": func(a, b storedComment) int { return cmp.Compare(a.number, b.number) },
+	"TOP": func(a, b storedComment) int {
 		return cmp.Or(cmp.Compare(b.likes, a.likes), cmp.Compare(b.number, a.number))
 	},
 }

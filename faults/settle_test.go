@@ -90,7 +90,7 @@ func (s *site) drainAndCompare(t *testing.T) {
 		t.Errorf("%d messages were dead-lettered", n)
 	}
 	s.checkCounts(t)
-	s.checkRemarks(t)
+	s.checkComments(t)
 	s.checkLetters(t)
 	for _, node := range s.both() {
 		s.checkShown(t, node)

@@ -45,7 +45,7 @@ func (s *site) countedTotals(t *testing.T) map[string]totals {
 			add(key.id, func(of *totals) { of.Followers++ })
 		}
 	}
-	for _, r := range s.storedRemarks(t) {
+	for _, r := range s.storedComments(t) {
 		if !r.deleted {
 			add(r.user, func(of *totals) { of.Comments++ })
 		}

@@ -11,8 +11,8 @@ import (
 // letterPage is the number of messages of a conversation that are read at once.
 const letterPage = 50
 
-// letter is a message of a client, and what the client knows of it.
-type letter struct {
+// ownMessage is a message of a client, and what the client knows of it.
+type ownMessage struct {
 	to   string
 	text string // also its requestId
 	fate set
@@ -29,15 +29,15 @@ const letterFields = `id text from { userId } to { userId }`
 
 // write sends a message, after repeating an earlier one whose outcome is unknown.
 func (c *client) write(node *process) {
-	if n := len(c.letters); n > 0 && c.letters[n-1].fate != written {
-		c.send(node, c.letters[n-1])
+	if n := len(c.ownMessages); n > 0 && c.ownMessages[n-1].fate != written {
+		c.send(node, c.ownMessages[n-1])
 		return
 	}
-	l := &letter{to: fmt.Sprintf("user-%d", c.random.IntN(people)), text: fmt.Sprintf("%s, letter %d", c.name, len(c.letters)), fate: unwritten}
+	l := &ownMessage{to: fmt.Sprintf("user-%d", c.random.IntN(people)), text: fmt.Sprintf("%s, message %d", c.name, len(c.ownMessages)), fate: unwritten}
 	if l.to == c.name {
 		return // nobody writes to themselves
 	}
-	c.letters = append(c.letters, l)
+	c.ownMessages = append(c.ownMessages, l)
 	c.send(node, l)
 	if l.id != "" && c.random.IntN(10) == 0 { // a client may retry a request that has succeeded
 		c.send(c.site.node(c.random.IntN(2)), l)
@@ -45,7 +45,7 @@ func (c *client) write(node *process) {
 }
 
 // send sends a message, possibly not for the first time.
-func (c *client) send(node *process, l *letter) {
+func (c *client) send(node *process, l *ownMessage) {
 	var got struct{ Did struct{ Message shownLetter } }
 	code := c.ask(node, entry{what: "message", about: l.text, direct: true, limit: commentTime},
 		fmt.Sprintf(`mutation { did: sendMessage(input: {to: %q, text: %[2]q, requestId: %[2]q}) { message { `+letterFields+` } } }`, l.to, l.text), &got)
@@ -65,7 +65,7 @@ func (c *client) send(node *process, l *letter) {
 // reread reads a conversation, which must contain the last acknowledged message and no
 // message twice.
 func (c *client) reread(node *process) {
-	known := slices.DeleteFunc(slices.Clone(c.letters), func(l *letter) bool { return l.fate != written })
+	known := slices.DeleteFunc(slices.Clone(c.ownMessages), func(l *ownMessage) bool { return l.fate != written })
 	if len(known) == 0 {
 		return
 	}
@@ -99,7 +99,7 @@ func (c *client) reread(node *process) {
 func (s *site) resolveLetters(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
-		for _, l := range c.letters {
+		for _, l := range c.ownMessages {
 			if l.fate != written && !holds(patience, func() bool { c.send(s.node(i%2), l); return l.fate == written }) {
 				t.Errorf("%s cannot find out what became of %+v", c.name, *l)
 				return
@@ -127,7 +127,7 @@ func (s *site) checkLetters(t *testing.T) {
 	var wrong []string
 	sent := 0
 	for _, c := range s.clients {
-		for _, l := range c.letters {
+		for _, l := range c.ownMessages {
 			sent++
 			k := key{c.name, l.to, l.text}
 			if n := stored[k]; n != 1 {

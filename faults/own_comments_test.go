@@ -29,8 +29,8 @@ const (
 	removed
 )
 
-// remark is a comment of a client, and what the client knows of it.
-type remark struct {
+// ownComment is a comment of a client, and what the client knows of it.
+type ownComment struct {
 	subject subject
 	request string   // its requestId, and its first text
 	texts   []string // its text is one of these
@@ -42,10 +42,10 @@ type remark struct {
 }
 
 // doubted reports whether the state of the comment is unknown.
-func (r *remark) doubted() bool { return r.fate&(r.fate-1) != 0 }
+func (r *ownComment) doubted() bool { return r.fate&(r.fate-1) != 0 }
 
-// told is a comment in a reply.
-type told struct {
+// listedComment is a comment in a reply.
+type listedComment struct {
 	ID, CommentID, Text string
 	Deleted             bool
 	ReplyCount          int64
@@ -55,7 +55,7 @@ type told struct {
 const toldFields = `id commentId text deleted replyCount author { userId }`
 
 // number is the comment's id, by which lists are ordered.
-func (n *told) number() int64 {
+func (n *listedComment) number() int64 {
 	number, _ := strconv.ParseInt(n.CommentID, 10, 64) // 0 is in no order
 	return number
 }
@@ -68,7 +68,7 @@ type discussed struct {
 }
 
 // mismatch returns what is wrong with the comment as it is shown, or "" if it is right.
-func (r *remark) mismatch(author string, n *told) string {
+func (r *ownComment) mismatch(author string, n *listedComment) string {
 	switch {
 	case n.Deleted && (!r.fate.has(removed) || n.Text != "" || n.Author != nil):
 		return "a comment is shown as deleted"
@@ -81,9 +81,9 @@ func (r *remark) mismatch(author string, n *told) string {
 	return ""
 }
 
-// remarkOf returns the client's own comment with the id, or nil if it has none.
-func (c *client) remarkOf(id string) *remark {
-	for _, r := range c.remarks {
+// ownCommentOf returns the client's own comment with the id, or nil if it has none.
+func (c *client) ownCommentOf(id string) *ownComment {
+	for _, r := range c.ownComments {
 		if r.id == id && id != "" {
 			return r
 		}
@@ -95,8 +95,8 @@ func (c *client) remarkOf(id string) *remark {
 // earlier comment on the same subject if that is unknown.
 func (c *client) comment(node *process) {
 	sub := c.talks[c.random.IntN(len(c.talks))]
-	var own []*remark
-	for _, r := range c.remarks {
+	var own []*ownComment
+	for _, r := range c.ownComments {
 		switch {
 		case r.subject != sub:
 		case r.doubted():
@@ -112,7 +112,7 @@ func (c *client) comment(node *process) {
 	case len(own) > 0 && n < 4, len(own) == maxRemarks:
 		c.remove(node, own[c.random.IntN(len(own))])
 	default:
-		r := c.newRemark(sub)
+		r := c.newOwnComment(sub)
 		c.add(node, r)
 		if r.id != "" && n == 9 { // a client may retry a request that has succeeded
 			c.add(c.site.node(c.random.IntN(2)), r)
@@ -121,7 +121,7 @@ func (c *client) comment(node *process) {
 }
 
 // resolve repeats requests whose outcome is unknown.
-func (c *client) resolve(node *process, r *remark) {
+func (c *client) resolve(node *process, r *ownComment) {
 	if r.fate.has(removed) {
 		c.remove(node, r)
 	} else {
@@ -129,24 +129,24 @@ func (c *client) resolve(node *process, r *remark) {
 	}
 }
 
-// newRemark returns a comment to add, now and then a reply to one that was seen.
-func (c *client) newRemark(sub subject) *remark {
-	r := &remark{subject: sub, request: fmt.Sprintf("%s %d", c.name, len(c.remarks)), fate: unwritten}
+// newOwnComment returns a comment to add, now and then a reply to one that was seen.
+func (c *client) newOwnComment(sub subject) *ownComment {
+	r := &ownComment{subject: sub, request: fmt.Sprintf("%s %d", c.name, len(c.ownComments)), fate: unwritten}
 	r.texts = []string{r.request}
 	if heard := c.heard[sub]; len(heard) > 0 && c.random.IntN(3) == 0 {
 		r.parent = heard[c.random.IntN(len(heard))]
 	}
-	c.remarks = append(c.remarks, r)
+	c.ownComments = append(c.ownComments, r)
 	return r
 }
 
 // add adds a comment, possibly not for the first time. If its parent may be deleted,
 // NOT_FOUND is a valid reply; a comment that was added before is found nevertheless.
-func (c *client) add(node *process, r *remark) {
+func (c *client) add(node *process, r *ownComment) {
 	replyTo, mayMiss := "", false
 	if r.parent != "" {
 		replyTo = fmt.Sprintf(`, replyTo: %q`, r.parent)
-		parent := c.remarkOf(r.parent)
+		parent := c.ownCommentOf(r.parent)
 		mayMiss = r.fate != written && (parent == nil || parent.fate != written)
 	}
 	got, code := c.change(node, entry{what: "comment", mayMiss: mayMiss}, r,
@@ -161,13 +161,13 @@ func (c *client) add(node *process, r *remark) {
 			c.site.violationf("a request was done twice", c, "%q on %v is %s and %s", r.request, r.subject, r.id, got.Comment.ID)
 		}
 		r.fate, r.id, r.number = written, got.Comment.ID, got.Comment.number()
-		c.checkRemark(node, r, got)
+		c.checkOwnComment(node, r, got)
 	}
 }
 
 // edit changes the text. The lock on the counts of the subject orders the edit after
 // every earlier change that may still be committed.
-func (c *client) edit(node *process, r *remark) {
+func (c *client) edit(node *process, r *ownComment) {
 	r.edits++
 	text := fmt.Sprintf("%s, edit %d", r.request, r.edits)
 	before := r.texts
@@ -176,12 +176,12 @@ func (c *client) edit(node *process, r *remark) {
 		fmt.Sprintf(`editComment(input: {id: %q, text: %q}) { comment { %s }`, r.id, text, toldFields))
 	if code == "" {
 		r.texts = []string{text}
-		c.checkRemark(node, r, got)
+		c.checkOwnComment(node, r, got)
 	}
 }
 
 // remove deletes a comment, possibly not for the first time.
-func (c *client) remove(node *process, r *remark) {
+func (c *client) remove(node *process, r *ownComment) {
 	mayMiss := r.fate.has(removed)
 	got, code := c.change(node, entry{what: "delete", mayMiss: mayMiss}, r, fmt.Sprintf(`deleteComment(input: {id: %q}) { deletedId`, r.id))
 	switch {
@@ -199,7 +199,7 @@ func (c *client) remove(node *process, r *remark) {
 }
 
 // change sends the mutation, whose selection is left open.
-func (c *client) change(node *process, e entry, r *remark, mutation string) (got *changedComment, code string) {
+func (c *client) change(node *process, e entry, r *ownComment, mutation string) (got *changedComment, code string) {
 	var data struct{ Did changedComment }
 	e.subject, e.about, e.direct, e.limit = r.subject, r.request, true, commentTime
 	code = c.ask(node, e, `mutation { did: `+mutation+` interactive { `+fields+` commentCount } } }`, &data)
@@ -209,12 +209,12 @@ func (c *client) change(node *process, e entry, r *remark, mutation string) (got
 // changedComment is what the client requests from the payload of each mutation of a
 // comment.
 type changedComment struct {
-	Comment     told
+	Comment     listedComment
 	DeletedID   string
 	Interactive discussed
 }
 
-func (c *client) checkRemark(node *process, r *remark, got *changedComment) {
+func (c *client) checkOwnComment(node *process, r *ownComment, got *changedComment) {
 	if mismatch := r.mismatch(c.name, &got.Comment); mismatch != "" || got.Comment.ID != r.id {
 		c.site.violationf("the reply: "+mismatch, c, "%+v on %s: %+v", *r, node.name, got.Comment)
 	}
@@ -226,7 +226,7 @@ func (c *client) checkRemark(node *process, r *remark, got *changedComment) {
 func (c *client) checkSubject(node *process, sub subject, got *discussed) {
 	c.check(node, sub, &got.shown)
 	least, most := int64(0), int64(0)
-	for _, r := range c.remarks {
+	for _, r := range c.ownComments {
 		if r.subject == sub {
 			least += bit(r.fate == written)
 			most += bit(r.fate.has(written))
@@ -239,7 +239,7 @@ func (c *client) checkSubject(node *process, sub subject, got *discussed) {
 
 // listing is a page of comments.
 type listing struct {
-	Edges    []struct{ Node told }
+	Edges    []struct{ Node listedComment }
 	PageInfo struct{ HasNextPage bool }
 }
 
@@ -270,9 +270,9 @@ func (c *client) talk(node *process) {
 			c.meet(edge.Node.CommentID)
 		}
 	}
-	mine := func(r *remark) bool { return r.subject == sub && r.parent != "" && r.fate == written }
-	if i := slices.IndexFunc(c.remarks, mine); i >= 0 && c.random.IntN(2) == 0 {
-		c.replies(node, c.remarks[i])
+	mine := func(r *ownComment) bool { return r.subject == sub && r.parent != "" && r.fate == written }
+	if i := slices.IndexFunc(c.ownComments, mine); i >= 0 && c.random.IntN(2) == 0 {
+		c.replies(node, c.ownComments[i])
 	}
 }
 
@@ -292,7 +292,7 @@ func (c *client) meet(number string) {
 }
 
 // replies reads the replies to a comment, which include one of the client's own.
-func (c *client) replies(node *process, r *remark) {
+func (c *client) replies(node *process, r *ownComment) {
 	var got struct{ Of *struct{ Replies listing } }
 	query := fmt.Sprintf(`{ of: node(id: %q) { ... on Comment { replies(first: %d) %s } } }`, r.parent, talkPage, listingFields)
 	if c.ask(node, entry{what: "replies", subject: r.subject, about: r.request, direct: true}, query, &got) != "" {
@@ -320,16 +320,16 @@ func (c *client) hear(node *process, sub subject, parent, order string, page *li
 		}
 		last = number
 		name := n.ID
-		if r := c.remarkOf(n.ID); r != nil {
+		if r := c.ownCommentOf(n.ID); r != nil {
 			if mismatch := r.mismatch(c.name, n); mismatch != "" {
 				wrong(mismatch, *r)
 			}
 		} else if n.Author != nil && n.Author.UserID == c.name {
 			name = n.Text // so that a second comment of the same request is found
-			unheard := func(r *remark) bool {
+			unheard := func(r *ownComment) bool {
 				return r.id == "" && r.fate.has(written) && r.request == n.Text && r.parent == parent
 			}
-			if !slices.ContainsFunc(c.remarks, unheard) {
+			if !slices.ContainsFunc(c.ownComments, unheard) {
 				wrong("a comment that nobody wrote", *n)
 			}
 		}
@@ -338,7 +338,7 @@ func (c *client) hear(node *process, sub subject, parent, order string, page *li
 		}
 		seen[name] = true
 	}
-	for _, r := range c.remarks {
+	for _, r := range c.ownComments {
 		if r.subject != sub || r.parent != parent || r.fate != written || seen[r.id] {
 			continue
 		}

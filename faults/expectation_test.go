@@ -20,14 +20,14 @@ const (
 
 func (s set) has(state set) bool { return s&state != 0 }
 
-// belief is what a client knows about its own actions on one subject.
-type belief struct {
+// expectation is what a client knows about its own actions on one subject.
+type expectation struct {
 	reaction, collected, followed set
 	reads, maybeReads             int64 // acknowledged; of unknown outcome
 }
 
-// untouched is the belief about a subject to which nothing was done.
-var untouched = belief{reaction: none, collected: none, followed: none}
+// untouched is the expectation about a subject to which nothing was done.
+var untouched = expectation{reaction: none, collected: none, followed: none}
 
 // action is a mutation of a client.
 type action struct {
@@ -35,8 +35,8 @@ type action struct {
 	folder   set // the folder that a collect names
 }
 
-// apply returns the belief after the action was acknowledged.
-func (b belief) apply(d action) belief {
+// apply returns the expectation after the action was acknowledged.
+func (b expectation) apply(d action) expectation {
 	switch d.mutation {
 	case "like":
 		b.reaction = like
@@ -68,8 +68,8 @@ func cleared(s, taken set) set {
 	return s
 }
 
-// doubt returns the belief after an action of unknown outcome.
-func (b belief) doubt(d action) belief {
+// doubt returns the expectation after an action of unknown outcome.
+func (b expectation) doubt(d action) expectation {
 	if d.mutation == "read" {
 		b.maybeReads++
 		return b
@@ -135,7 +135,7 @@ const notOwn = "not the viewer's own "
 
 // mismatch returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
 // nobody else acts on the subject, so that its counts are known, too.
-func (b belief) mismatch(s *shown, alone bool) string {
+func (b expectation) mismatch(s *shown, alone bool) string {
 	own, counted := s.own(), s.counts
 	counted.ReadCount = 0
 	switch {
