@@ -33,8 +33,8 @@ import collections
 import random
 import sys
 
-from parts import Node, Worker, included
-from stores import NEVER, NONE, READ, Database, Redis, merge, said
+from processes import Node, Worker, share_at
+from stores import NEVER, KNOWN_NONE, READ, Database, Redis, merge, register_of
 
 RULES = {  # each can be switched off
     "counts_first": "counts are read before states",
@@ -115,53 +115,53 @@ class World:
     USERS, SUBJECTS, NODES = 3, 3, 2
 
     def __init__(self, seed, profile, off=(), steps=6000):
-        self.rnd, self.off, self.steps = random.Random(seed), frozenset(off), steps
+        self.rnd, self.disabled, self.steps = random.Random(seed), frozenset(off), steps
         self.profile, self.now, self.clock, self.ids = PROFILES[profile], 0, 0, 0
         second = self.SECOND
-        self.GUARD, self.GRACE, self.VALID, self.TX = 5 * second, 3 * second, 3 * second // 2, 4 * second
-        self.LAG, self.FLOOR, self.MINUTE = second, 2 * second, 10 * second
-        self.FILL = second
+        self.GUARD, self.GRACE, self.LEASE, self.TX_TIMEOUT = 5 * second, 3 * second, 3 * second // 2, 4 * second
+        self.INVALIDATION_DELAY, self.MIN_VERSION_LIFE, self.RECENT = second, 2 * second, 10 * second
+        self.MAX_FILL_AGE = second
         self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
-        self.nodes, self.excused, self.lost = [], {}, set()  # ids of what was persisted and is not any more
-        self.drawn, self.issued = 1, {}  # the latest number of an epoch; (user, subject, version) -> history
-        self.db, self.redis, self.other, self.begun = Database(self), Redis(self, 1), Redis(self), 0
+        self.nodes, self.exempt, self.lost = [], {}, set()  # ids of what was persisted and is not any more
+        self.last_epoch, self.issued = 1, {}  # the latest number of an epoch; (user, subject, version) -> history
+        self.db, self.redis, self.other_redis, self.epochs_begun = Database(self), Redis(self, 1), Redis(self), 0
         self.moves = 0  # of processes to the other Redis
-        self.queue, self.queue_up, self.barrier, self.saved = [], True, 0, []  # the latest that was published
+        self.queue, self.queue_up, self.barrier, self.backups = [], True, 0, []  # the latest that was published
         self.nodes = [Node(self, n) for n in range(self.NODES)]
         self.worker = Worker(self)
-        self.parts = self.nodes + [self.worker]
-        self.zombies, self.ghosts, self.busy, self.high, self.stalled = [], [], {}, {}, {}
+        self.processes = self.nodes + [self.worker]
+        self.orphans, self.replaced_workers, self.operations, self.highest, self.paused_until = [], [], {}, {}, {}
         self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, rising
-        self.words = collections.defaultdict(dict)    # (user, subject) -> version -> what it says
-        self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
-        self.tainted = {}                             # epoch -> when it was lost, or something in it
-        self.behind = {}                              # epoch -> when the database went back behind it
+        self.action_states = collections.defaultdict(dict)    # (user, subject) -> version -> what it says
+        self.exempt = {}                             # (user, subject, version) -> node that alone may know it, or None
+        self.lost_at = {}                             # epoch -> when it was lost, or something in it
+        self.rewound_at = {}                              # epoch -> when the database went back behind it
         keys = [(u, s) for u in self.users for s in self.subjects]
         self.reads_begun, self.reads_acked = {k: set() for k in keys}, {k: set() for k in keys}
-        self.found, self.stale, self.live, self.told, self.done = [], 0, 0, 0, 0
+        self.violations, self.stale_replies, self.live_replies, self.mutation_replies, self.completed = [], 0, 0, 0, 0
 
-    def on(self, rule):
-        return rule not in self.off
+    def enabled(self, rule):
+        return rule not in self.disabled
 
-    def version(self, u, s, seen, known):
+    def next_version(self, u, s, seen, known):
         """The version of the next action. Clocks alone tell what is later where the last one is not known."""
-        hidden = not known or any(k[:2] == (u, s) for k in self.excused)
+        hidden = not known or any(k[:2] == (u, s) for k in self.exempt)
         self.clock += self.rnd.randint(0, 2)
-        high = self.high.get((u, s), 0)
-        if hidden or max(self.clock, seen + 1) in self.words[u, s]:
+        high = self.highest.get((u, s), 0)
+        if hidden or max(self.clock, seen + 1) in self.action_states[u, s]:
             self.clock = max(self.clock, high + 1)
         v = max(self.clock, seen + 1)
-        self.high[u, s] = max(high, v)
+        self.highest[u, s] = max(high, v)
         self.issued[u, s, v] = self.db.history
         return v
 
     # The oracle.
 
-    def committed(self, tx):
-        for u, s, register in tx.applied:
-            for x in [x for x in self.excused if x[:2] == (u, s)]:
-                if merge(self, register, self.word(*x))[1]:
-                    del self.excused[x]
+    def after_commit(self, tx):
+        for u, s, register in tx.states:
+            for x in [x for x in self.exempt if x[:2] == (u, s)]:
+                if merge(self, register, self.register(*x))[1]:
+                    del self.exempt[x]
 
     def queued(self, u, s, v, read=False):
         """Whether an action will be persisted. One that was, and is not any more, may still be in the hands of a worker, which
@@ -169,39 +169,39 @@ class World:
         queued = [m.action for m in self.queue if m.action[1:3] == (u, s) and m.action[0] not in self.lost]
         return any(v == version and read == (state == READ) for _, _, _, state, version in queued)
 
-    def kept(self, u, s, v):
+    def durable(self, u, s, v):
         """Whether the database has an action, or will: not everything is there after it went back."""
-        return self.db.has(u, s, self.word(u, s, v)) or self.queued(u, s, v)
+        return self.db.includes(u, s, self.register(u, s, v)) or self.queued(u, s, v)
 
     def ack_read(self, u, s, v, history):
         if history == self.db.history or v in self.db.reads[u, s] or self.queued(u, s, v, True):
             self.reads_acked[u, s].add(v)
 
     def ack(self, u, s, v, excuse=None):
-        if self.issued[u, s, v] != self.db.history and not self.kept(u, s, v):
+        if self.issued[u, s, v] != self.db.history and not self.durable(u, s, v):
             return
         if v > max(self.acks[u, s], default=0):
             self.acks[u, s].append(v)
-        if excuse is not None and not self.db.has(u, s, self.word(u, s, v)):
-            self.excused[u, s, v] = excuse
+        if excuse is not None and not self.db.includes(u, s, self.register(u, s, v)):
+            self.exempt[u, s, v] = excuse
 
-    def word(self, u, s, v):
-        return said(self, self.words[u, s][v], v)
+    def register(self, u, s, v):
+        return register_of(self, self.action_states[u, s][v], v)
 
     def required(self, u, s, node, upto=None):
         """The versions of the actions that a viewer's state must include."""
-        return {v for v in self.acks[u, s][:upto] if self.excused.get((u, s, v), node) is node}
+        return {v for v in self.acks[u, s][:upto] if self.exempt.get((u, s, v), node) is node}
 
     def possible(self, u, s, version, required):
         """What the actions up to a version may have made of the state: the required ones have happened, others may have."""
-        states, said = {0}, self.words[u, s]
-        for v in sorted(v for v in said if v <= version):
-            after = {max(said[v], 0)} if said[v] >= 0 else {0 if state == -said[v] else state for state in states}
+        states, of_actions = {0}, self.action_states[u, s]
+        for v in sorted(v for v in of_actions if v <= version):
+            after = {max(of_actions[v], 0)} if of_actions[v] >= 0 else {0 if state == -of_actions[v] else state for state in states}
             states = after if v in required or v == version else states | after
         return states
 
-    def flag(self, kind, *what):
-        self.found.append((kind, self.now) + what)
+    def report(self, kind, *what):
+        self.violations.append((kind, self.now) + what)
 
     # Steps.
 
@@ -212,29 +212,29 @@ class World:
             if x < 0.22:
                 self.worker.step()
             elif x < 0.36:
-                rnd.choice(self.parts).poll_step()
+                rnd.choice(self.processes).poll_step()
             elif x < 0.42:
                 rnd.choice(self.nodes).background()
             elif x < 0.44:
-                self.resolve()
+                self.finish_orphans()
             elif x < 0.46:
-                self.chance()
+                self.inject_fault()
             else:
                 self.user_step(rnd.randrange(self.USERS))
             if not self.profile.get("away") or self.profile.get("close"):  # no poll is slow
-                for p in self.parts:
-                    lags = self.profile.get("lag") and (self.VALID if p is not self.worker else 0)
-                    if self.now - p.began > (self.SECOND if lags in (None, False) else lags):
+                for p in self.processes:
+                    lags = self.profile.get("lag") and (self.LEASE if p is not self.worker else 0)
+                    if self.now - p.lease_began > (self.SECOND if lags in (None, False) else lags):
                         p.poll_step()
-        self.rest()
-        return self.found
+        self.quiesce()
+        return self.violations
 
     def user_step(self, u):
-        op = self.busy.get(u)
-        if self.now < self.stalled.get(u, 0):
+        op = self.operations.get(u)
+        if self.now < self.paused_until.get(u, 0):
             return
         if self.profile.get("slow") and self.rnd.random() < 0.004:
-            self.stalled[u] = self.now + self.rnd.randrange(6 * self.SECOND)
+            self.paused_until[u] = self.now + self.rnd.randrange(6 * self.SECOND)
         if op is None:
             node, x = self.rnd.choice(self.nodes), self.rnd.random()
             if x < 0.45:
@@ -244,26 +244,26 @@ class World:
             elif x < 0.97 or not self.profile.get("direct"):
                 op = node.mutate(u)
             else:
-                op = node.bulk(u)
-            op = self.busy[u] = (op, node)
+                op = node.empty_folder(u)
+            op = self.operations[u] = (op, node)
         if next(op[0], self) is self:
-            self.done += 1
-            del self.busy[u]
+            self.completed += 1
+            del self.operations[u]
 
-    def resolve(self):
+    def finish_orphans(self):
         """What a dead process has left in the database ends, and so does what a replaced worker has in hand."""
-        if self.zombies and self.rnd.random() < 0.3:
-            tx = self.zombies.pop(self.rnd.randrange(len(self.zombies)))
-            if tx.ready and self.rnd.random() < 0.7:
+        if self.orphans and self.rnd.random() < 0.3:
+            tx = self.orphans.pop(self.rnd.randrange(len(self.orphans)))
+            if tx.marked and self.rnd.random() < 0.7:
                 self.db.commit(tx)
             else:
                 self.db.end(tx)
-        if self.ghosts:
-            ghost = self.rnd.choice(self.ghosts)
-            if next(ghost, self) is self:
-                self.ghosts.remove(ghost)
+        if self.replaced_workers:
+            worker = self.rnd.choice(self.replaced_workers)
+            if next(worker, self) is self:
+                self.replaced_workers.remove(worker)
 
-    def chance(self):
+    def inject_fault(self):
         rnd, p = self.rnd, self.profile
         if p.get("evict") and rnd.random() < 0.4:
             rnd.choice((self.redis.evict, self.redis.trim))(rnd)
@@ -272,72 +272,72 @@ class World:
             if x < 0.06:
                 self.worker.crash()
             elif x < 0.09:
-                self.worker.replaced()
+                self.worker.replace()
             elif x < 0.11:
                 self.restart(rnd.choice(self.nodes))
         if p.get("lag"):
             if rnd.random() < 0.1:
                 self.worker.crash()
             if rnd.random() < 0.2:
-                away = rnd.choice(self.nodes).away
+                away = rnd.choice(self.nodes).down_until
                 away["database"] = max(away["database"], self.now + rnd.choice((30, 150, 300)))
         if p.get("direct") and rnd.random() < 0.1:
             self.queue_up = not self.queue_up
         if p.get("away"):
             for what in "redis", "database":
                 if rnd.random() < 0.02:
-                    who = self.parts if rnd.random() < 0.4 else [rnd.choice(self.parts)]
+                    who = self.processes if rnd.random() < 0.4 else [rnd.choice(self.processes)]
                     until = self.now + rnd.choice((10, 100, 600, 900))
                     for part in who:
-                        part.away[what] = max(part.away[what], until)
+                        part.down_until[what] = max(part.down_until[what], until)
         if p.get("close") and rnd.random() < 0.05:
-            self.worker.away["redis"] = max(self.worker.away["redis"], self.now + 3 * self.SECOND)
+            self.worker.down_until["redis"] = max(self.worker.down_until["redis"], self.now + 3 * self.SECOND)
         if p.get("close") and rnd.random() < 0.3:
-            away = rnd.choice(self.nodes).away
+            away = rnd.choice(self.nodes).down_until
             away["database"] = max(away["database"], self.now + 3 * self.SECOND // 2)
         if p.get("loss") and rnd.random() < 0.01:
-            part = rnd.choice(self.parts)  # believes in a loss, rightly or not
-            part.alarm = True
+            part = rnd.choice(self.processes)  # believes in a loss, rightly or not
+            part.suspects_loss = True
         if p.get("loss") and rnd.random() < (0.04 if p.get("lag") else 0.015):
             everything = rnd.random() < 0.6
             self.redis.lose(everything)
             if everything:
                 if rnd.random() < 0.3:
                     rnd.choice(self.nodes).restart()
-                self.taint(self.tainted)
+                self.record_loss(self.lost_at)
         if p.get("move") and rnd.random() < 0.02:
-            self.move(rnd.choice(self.parts))
+            self.move(rnd.choice(self.processes))
         if p.get("rewind"):
-            self.saved = self.saved[-4:]
+            self.backups = self.backups[-4:]
             if rnd.random() < 0.5:
-                self.saved.append(self.db.save())
-            if self.saved and rnd.random() < 0.02:
+                self.backups.append(self.db.backup())
+            if self.backups and rnd.random() < 0.02:
                 self.rewind()
         if p.get("shown") and rnd.random() < 0.03:
-            before = self.redis.evicted
-            self.redis.evict_shown(rnd)
-            if self.redis.evicted > before:
-                self.taint(self.tainted)
+            before = self.redis.evictions
+            self.redis.evict_queued(rnd)
+            if self.redis.evictions > before:
+                self.record_loss(self.lost_at)
 
-    def taint(self, tainted):
+    def record_loss(self, tainted):
         """Until everyone has polled, replies lack what is lost; also those in the epoch before, which some still believe."""
-        tainted[self.db.number] = tainted[self.db.before] = self.now
+        tainted[self.db.epoch] = tainted[self.db.previous_epoch] = self.now
 
-    def lately(self, tainted, e):
-        return e in tainted and self.now - tainted[e] <= self.VALID
+    def recently(self, tainted, e):
+        return e in tainted and self.now - tainted[e] <= self.LEASE
 
     def restart(self, node):
-        for u, (op, at) in list(self.busy.items()):
+        for u, (op, at) in list(self.operations.items()):
             if at is node:
                 op.close()
-                del self.busy[u]
+                del self.operations[u]
         node.restart()
 
     def move(self, part):
         """A process is started again with the other Redis."""
         self.moves += 1
-        part.redis = self.other if part.redis is self.redis else self.redis
-        part.began = -NEVER
+        part.redis = self.other_redis if part.redis is self.redis else self.redis
+        part.lease_began = -NEVER
         if part is self.worker:
             part.crash()
         else:
@@ -345,47 +345,47 @@ class World:
 
     def rewind(self):
         """What only the database had is lost, and nobody is promised it any longer."""
-        self.taint(self.behind)
-        saved = self.saved[self.rnd.randrange(len(self.saved))]
+        self.record_loss(self.rewound_at)
+        saved = self.backups[self.rnd.randrange(len(self.backups))]
         inbox = self.db.inbox
         self.db.rewind(saved)
-        self.taint(self.behind)
-        self.saved.clear()
-        self.zombies.clear()
+        self.record_loss(self.rewound_at)
+        self.backups.clear()
+        self.orphans.clear()
         self.lost |= inbox - self.db.inbox
         for (u, s), acks in self.acks.items():
-            acks[:] = [v for v in acks if self.kept(u, s, v)]
-        for x in [x for x in self.excused if not self.kept(*x)]:
-            del self.excused[x]
+            acks[:] = [v for v in acks if self.durable(u, s, v)]
+        for x in [x for x in self.exempt if not self.durable(*x)]:
+            del self.exempt[x]
         for (u, s), acked in self.reads_acked.items():
             acked &= self.db.reads[u, s] | {v for v in acked if self.queued(u, s, v, True)}
         for n in self.nodes:
             n.replied = dict.fromkeys(self.subjects, 0)
-        for part in self.parts:  # which have to connect again
-            part.away["database"] = max(part.away["database"], self.now + self.rnd.choice((0, 40, 100)))
+        for part in self.processes:  # which have to connect again
+            part.down_until["database"] = max(part.down_until["database"], self.now + self.rnd.choice((0, 40, 100)))
 
     # At rest.
 
-    def rest(self):
+    def quiesce(self):
         self.profile, self.queue_up, budget = {}, True, 60000
-        for part in self.parts:
-            part.away = dict.fromkeys(part.away, 0)
+        for part in self.processes:
+            part.down_until = dict.fromkeys(part.down_until, 0)
             if part.redis is not self.redis:
                 self.move(part)
         quiet_since = None
         while budget > 0:
             self.now += 1
             budget -= 1
-            for u in list(self.busy):
-                self.user_step(u) if u in self.busy else None
+            for u in list(self.operations):
+                self.user_step(u) if u in self.operations else None
             self.worker.step()
-            for p in self.parts:
+            for p in self.processes:
                 p.poll_step()
             for n in self.nodes:
                 n.background()
-            self.resolve()
-            idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown for n in self.nodes))
-            idle = idle and self.db.open and not self.db.rewound() and self.db.drained() and all(p.number == self.db.number for p in self.parts) and not self.db.active
+            self.finish_orphans()
+            idle = not (self.operations or self.queue or self.orphans or self.replaced_workers or any(n.pending for n in self.nodes))
+            idle = idle and self.db.open and not self.db.rewound() and self.db.drained() and all(p.epoch == self.db.epoch for p in self.processes) and not self.db.active
             if not idle:
                 quiet_since = None
             elif quiet_since is None:
@@ -393,41 +393,41 @@ class World:
             elif self.now - quiet_since > self.GUARD:
                 break
         else:
-            return self.flag("never at rest", len(self.queue), self.db.open)
-        if self.moves and self.begun > 2 * self.moves:
-            self.flag("epochs for ever", self.begun, self.moves)
+            return self.report("never at rest", len(self.queue), self.db.open)
+        if self.moves and self.epochs_begun > 2 * self.moves:
+            self.report("epochs for ever", self.epochs_begun, self.moves)
         self.compare()
 
     def compare(self):
-        e = self.db.number
+        e = self.db.epoch
         for s in self.subjects:
             total = sum(st for (u, x), st in self.db.rows.items() if x == s)
             if self.db.counts[s][0] != total:
-                self.flag("rest: database", s)
+                self.report("rest: database", s)
             c = self.redis.get_counts(e, s)
             if c and c != self.db.counts[s]:
-                self.flag("rest: counts", s, c, self.db.counts[s])
+                self.report("rest: counts", s, c, self.db.counts[s])
             if self.db.counts[s][3] != sum(len(r) for (_, x), r in self.db.reads.items() if x == s):
-                self.flag("rest: reads counted", s)
+                self.report("rest: reads counted", s)
             for u in self.users:
                 if not self.reads_acked[u, s] <= self.db.reads[u, s] <= self.reads_begun[u, s]:
-                    self.flag("rest: reads", u, s)
+                    self.report("rest: reads", u, s)
                 state = self.db.row(u, s)
                 v = state.version
                 for a in self.acks[u, s]:
                     if a > v:
-                        self.flag("rest: acknowledged and gone", u, s, a, v)
+                        self.report("rest: acknowledged and gone", u, s, a, v)
                 if state not in self.possible(u, s, v, set(self.acks[u, s])):
-                    self.flag("rest: state", u, s, state, sorted(self.words[u, s].items())[-4:], self.acks[u, s][-4:])
+                    self.report("rest: state", u, s, state, sorted(self.action_states[u, s].items())[-4:], self.acks[u, s][-4:])
                 w = self.redis.window(e, u)
-                x = w and (w.entries.get(s) or (NONE if w.full else None))
+                x = w and (w.entries.get(s) or (KNOWN_NONE if w.full else None))
                 if x:
                     if (x[0] != v or x[2] != state) and x[3] is not None:
-                        self.flag("rest: entry", u, s, x, v)
+                        self.report("rest: entry", u, s, x, v)
                     if w.loaded and x[0] < v:
-                        self.flag("rest: older entry", u, s, x, v)
-                    if x[3] is not None and included(x[3], self.db.counts[s]) not in (None, state):
-                        self.flag("rest: history", u, s, x, state, self.db.counts[s])
+                        self.report("rest: older entry", u, s, x, v)
+                    if x[3] is not None and share_at(x[3], self.db.counts[s]) not in (None, state):
+                        self.report("rest: history", u, s, x, state, self.db.counts[s])
 
 
 
@@ -439,7 +439,7 @@ def batch(profile, seeds, off=(), steps=6000):
         for f in world.run():
             kinds[f[0]] += 1
             example = example or (seed, f)
-        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale, told=world.told)
+        counted.update(steps=world.now, calls=world.completed, live=world.live_replies, stale=world.stale_replies, told=world.mutation_replies)
     return kinds, example, counted
 
 
