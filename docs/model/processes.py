@@ -1,9 +1,9 @@
-"""The processes of the model: nodes and the worker. What a process does is a generator; each yield ends a step."""
-from stores import BARRIER, NEVER, UNSET, READ, Transaction, join, merge, register_of
+"""The processes of the model: nodes and the worker. Every activity of a process is a generator; each yield ends a step."""
+from stores import BARRIER, NEVER, READ, UNSET, Transaction, join, merge, register_of
 
 
 def share_at(history, c, marked=True):
-    """The share that counts include by a history, None where that is not known."""
+    """The share of a state that counts include according to its history; None if that is unknown."""
     share = None
     for v, st, kind in history or ():
         if v <= (c[2] if kind == "m" and marked else c[1]):
@@ -12,12 +12,13 @@ def share_at(history, c, marked=True):
 
 
 class Process:
-    """A process that knows an epoch and may be cut off from Redis or the database."""
+    """A process that has a lease on an epoch and may lose its connection to Redis or to the database."""
 
     def __init__(self, world):
         self.w, self.redis = world, world.redis
-        self.epoch, self.previous_epoch, self.open, self.lease_began, self.learned_at, self.closed_at = 1, 0, True, 0, -NEVER, -NEVER
-        self.history, self.rewind_noticed_at = 0, -NEVER  # when it was noticed that the database has gone back
+        self.epoch, self.previous_epoch, self.open, self.lease_began = 1, 0, True, 0
+        self.learned_at, self.closed_at = -NEVER, -NEVER  # when it learned of the epoch, and that it was closed
+        self.history, self.rewind_noticed_at = 0, -NEVER  # when a poll noticed that the database was rewound
         self.reset_claim()
         self.drained, self.evictions = True, self.redis.evictions
         self.failed_marks, self.marks_failing_since, self.probed_since, self.suspects_loss = 0, None, None, False
@@ -25,11 +26,12 @@ class Process:
         self.polling = self.poll()
 
     def reset_claim(self):
-        """This process has seen no epoch in its Redis yet."""
-        self.held_epoch, self.lost, self.run_id, self.redis_up_since = 0, False, 0, NEVER  # the epoch that it has seen there, and in which run
+        """Forgets the claim: this process has not found the sentinel of any epoch in its Redis yet."""
+        # the epoch whose sentinel it found last, whether Redis lacks it now, and the run of Redis that had it
+        self.held_epoch, self.lost, self.run_id, self.redis_up_since = 0, False, 0, NEVER
 
     def may_begin(self, number, silence):
-        """Whether this process may begin the epoch after one that is over: its mirror is the database's, or nobody uses that."""
+        """Whether this process may begin the epoch after the given one: it uses the same mirror, or no process does."""
         if not self.w.enabled("silence"):
             return True
         if self.held_epoch == number:
@@ -37,15 +39,15 @@ class Process:
         return min(silence, self.w.now - self.redis_up_since) >= 5 * self.w.SECOND
 
     def has_sentinel(self, number):
-        """Whether those who read an epoch read it in this Redis."""
-        ok, alive = self.call(lambda: number in self.redis.sentinels)
-        return ok and alive or not self.w.enabled("ours")
+        """Whether this Redis is the mirror of an epoch."""
+        ok, exists = self.call(lambda: number in self.redis.sentinels)
+        return ok and exists or not self.w.enabled("ours")
 
     def up(self, what):
         return self.w.now >= self.down_until[what]
 
     def call(self, f, *args):
-        """A call of Redis: whether it is known to have succeeded, and its result. What fails may have been done."""
+        """Calls Redis. Returns whether the call succeeded, and its result. A failed call may have been executed."""
         if self.up("redis"):
             return True, f(*args)
         if self.w.rnd.random() < 0.2:
@@ -53,7 +55,7 @@ class Process:
         return False, None
 
     def record_mark(self, f, *args):
-        """A mark or a forget: its failures close the epoch."""
+        """Marks or invalidates. Repeated failures close the epoch."""
         ok, _ = self.call(f, *args)
         if ok:
             self.failed_marks, self.marks_failing_since = 0, None
@@ -66,7 +68,7 @@ class Process:
         return self.open and (self.w.now - self.lease_began <= self.w.LEASE or not self.w.enabled("validity"))
 
     def recently_closed(self):
-        """Whether others may believe an epoch that is closed."""
+        """Whether others may have a valid lease on the epoch that was closed."""
         return not self.open and self.w.now - self.closed_at <= self.w.LEASE
 
     def may_miss_writes(self):
@@ -87,39 +89,41 @@ class Process:
             barrier, age = db.barrier, w.now - db.barrier_raised_at
             rewound, history, silence = db.rewound(), db.history, w.now - db.held_at
             yield
-            ok, alive = self.call(lambda: number in self.redis.sentinels)
+            ok, exists = self.call(lambda: number in self.redis.sentinels)
             self.redis_up_since = min(self.redis_up_since, w.now) if ok else NEVER
-            self.lost = is_open and ok and not alive
-            if ok and alive and is_open:
+            self.lost = is_open and ok and not exists
+            if ok and exists and is_open:
                 self.held_epoch, self.run_id = number, self.redis.run_id
             if is_open and self.held_epoch == number and not self.lost and not rewound:
                 db.held_at = w.now
             if history != self.history and w.enabled("history"):
                 self.history = history
                 self.rewind()
-            seen = False
+            confirmed = False
             if rewound:
                 if ok and self.may_begin(number, silence):
-                    for _ in range(w.rnd.choice((0, 20, 60))):  # the database may be slow just then
+                    for _ in range(w.rnd.choice((0, 20, 60))):  # the database may be slow at that moment
                         yield
                     yield from self.begin_next(number)
                     continue
             elif is_open:
                 if ok and self.redis.evictions > self.evictions and w.enabled("evicted"):
-                    evicted, self.drained, drained = self.redis.evictions, False, False
+                    evictions, self.drained, drained = self.redis.evictions, False, False
                     yield
                     if self.up("database"):
                         db.raise_barrier()
-                        self.evictions = evicted
-                seen = ok and (alive or not w.enabled("sentinel"))
-                if ok and (not seen or self.suspects_loss) and self.may_begin(number, silence):
+                        self.evictions = evictions
+                confirmed = ok and (exists or not w.enabled("sentinel"))
+                if ok and (not confirmed or self.suspects_loss) and self.may_begin(number, silence):
                     self.suspects_loss = False
                     yield from self.begin_next(number)
                     continue
-            self.learn(number, is_open, begin if seen or not is_open and not rewound else self.lease_began, drained)
+            self.learn(number, is_open, begin if confirmed or not is_open and not rewound else self.lease_began, drained)
             if not drained and (age > w.LEASE or not w.enabled("barrier_late")):
                 yield from self.publish_barrier(barrier)
-            if is_open and self.held_epoch == number and not self.lost and self.marks_failing_since is not None and self.failed_marks > 1 and w.now - self.marks_failing_since >= 2 * second:
+            failing = self.marks_failing_since is not None and self.failed_marks > 1
+            failing = failing and w.now - self.marks_failing_since >= 2 * second
+            if is_open and self.held_epoch == number and not self.lost and failing:
                 yield from self.change_epoch(number, 0)
                 self.marks_failing_since = None
             if is_open or rewound:
@@ -135,7 +139,7 @@ class Process:
                 yield
 
     def publish_barrier(self, barrier):
-        """Workers alone have it passed."""
+        """Only workers publish barriers."""
         return
         yield
 
@@ -147,20 +151,20 @@ class Process:
         self.epoch, self.open, self.lease_began, self.drained = number, is_open, began, drained
 
     def rewind(self):
-        """The database has gone back: nothing is believed until a poll has found everything in place."""
+        """Revokes the lease because the database was rewound. The next successful poll grants it again."""
         self.lease_began, self.rewind_noticed_at = -NEVER, self.w.now
 
     def begin_next(self, number):
         w = self.w
         w.last_epoch = max(w.last_epoch + 1, number + 1) if w.enabled("fresh_numbers") else number + 1
-        drawn = w.last_epoch
-        ok, _ = self.call(self.redis.sentinels.add, drawn)
+        following = w.last_epoch
+        ok, _ = self.call(self.redis.sentinels.add, following)
         yield
         if ok:
-            yield from self.change_epoch(number, drawn)
+            yield from self.change_epoch(number, following)
 
     def change_epoch(self, number, following):
-        """Close the epoch, or begin the next one, when no transaction is under way."""
+        """Closes the epoch, or begins the next one, while no transaction is in progress."""
         w, db = self.w, self.w.db
         if not self.up("database"):
             return
@@ -180,7 +184,7 @@ class Process:
             db.raise_barrier()
 
     def transact(self, subjects, actions, before, direct):
-        """Returns the transaction that was committed, None where it was not, as far as one knows."""
+        """Returns the transaction, or None if it was not committed or its outcome is unknown."""
         w, db = self.w, self.w.db
         yield
         while db.waiting:
@@ -203,9 +207,9 @@ class Process:
                 yield
             db.lock(tx)
             some, _ = actions()
-            for ahead, _, _, state, b in some:
+            for preceding, _, _, state, b in some:
                 if state == BARRIER:
-                    tx.barriers[b] = tx.barriers.get(b, set()) | ahead
+                    tx.barriers[b] = tx.barriers.get(b, set()) | preceding
             changed = db.prepare(tx, [a for a in some if a[3] != BARRIER], None, direct)
             yield
             if tx.epoch and not (self.lease_valid() or self.has_sentinel(tx.epoch)):
@@ -220,7 +224,7 @@ class Process:
                 db.end(tx)
                 return None
             if w.profile.get("crash") and w.rnd.random() < 0.02 or not self.up("database"):
-                w.orphans.append(tx)  # committed or not: nobody has told us
+                w.orphans.append(tx)  # the outcome is unknown to this process
                 return None
             return tx if db.commit(tx) else None
         except GeneratorExit:
@@ -229,14 +233,15 @@ class Process:
             raise
 
     def publish(self, tx, tries):
-        """Returns whether everyone may see the counts."""
+        """Writes the counts of a transaction to Redis after the commit. Returns whether it succeeded."""
         if not tx.epoch:
             return True
         w = self.w
         for s in tx.subjects:
             while True:
+                # The key may have expired and been filled again since: re-read old counts.
                 c = tx.counts[s]
-                if w.now - tx.committed_at > w.MAX_FILL_AGE and w.enabled("old_publishes"):  # the key may have gone and come since: read again
+                if w.now - tx.committed_at > w.MAX_FILL_AGE and w.enabled("old_publishes"):
                     c = w.db.counts[s] if self.up("database") else None
                 if c and self.call(self.redis.write_counts, tx.epoch, s, c, True)[0]:
                     break
@@ -252,9 +257,9 @@ class Process:
 
 class Message:
     def __init__(self, *action):
-        self.action = action  # id, user, subject, state, version; of a barrier also what is ahead of it
+        self.action = action  # id, user, subject, state, version; the id of a barrier is the set of ids before it
         self.delivered = self.to_invalidate = self.redelivered = False
-        self.last_barrier = 0  # the latest barrier that was published before
+        self.last_barrier = 0  # the latest barrier published before the message
 
     def is_barrier(self):
         return self.action[3] == BARRIER
@@ -264,11 +269,11 @@ class Worker(Process):
     def __init__(self, world):
         super().__init__(world)
         self.generation = self.idle_until = 0
-        self.barrier_published_at = -NEVER  # the last barrier
+        self.barrier_published_at = -NEVER
         self.start()
 
     def start(self):
-        """What was delivered comes again, not always in the order in which it was published."""
+        """Starts a worker. Delivered messages are redelivered, not always in the order in which they were published."""
         self.generation += 1
         for m in self.w.queue:
             m.to_invalidate, m.redelivered = m.to_invalidate or m.delivered, m.redelivered or m.delivered
@@ -276,12 +281,12 @@ class Worker(Process):
         self.working = self.work(self.generation)
 
     def publish_barrier(self, barrier):
-        """A barrier goes the way of the actions: who passes it has passed all that was confirmed before."""
+        """Publishes a barrier to the queue: it is persisted after every action that was confirmed before."""
         yield
         if self.w.queue_up and self.w.now - self.barrier_published_at > self.w.SECOND:
             self.barrier_published_at = self.w.now
-            ahead = {m.action[0] for m in self.w.queue if not m.is_barrier()}
-            self.w.queue.append(Message(ahead, None, None, BARRIER, barrier))
+            preceding = {m.action[0] for m in self.w.queue if not m.is_barrier()}
+            self.w.queue.append(Message(preceding, None, None, BARRIER, barrier))
             self.w.barrier = max(self.w.barrier, barrier)
 
     def step(self):
@@ -295,66 +300,65 @@ class Worker(Process):
         self.idle_until = self.w.now + self.w.rnd.choice((0, 0, 100, 400))
 
     def replace(self):
-        """The queue has lost this one and delivers to another. It goes on with what it has in hand."""
+        """The queue delivers to a new worker. The one that it lost finishes its current batch."""
         self.w.replaced_workers.append(self.working)
         self.start()
 
-    def work(self, turn):
-        w, tried = self.w, []
+    def work(self, generation):
+        w, retried = self.w, []
         size, prefetch = (12, 16) if w.profile.get("lag") else (4, 6)
-        while turn == self.generation:
+        while generation == self.generation:
             yield
-            held = w.queue[:prefetch]
-            if not held or turn != self.generation:
+            prefetched = w.queue[:prefetch]
+            if not prefetched or generation != self.generation:
                 continue
-            for m in held:
+            for m in prefetched:
                 m.delivered = True
-            batch = held[:w.rnd.randint(1, size)]
-            again = [m for m in held if m.to_invalidate]
+            batch = prefetched[:w.rnd.randint(1, size)]
+            again = [m for m in prefetched if m.to_invalidate]
             if again and not w.enabled("gather_all"):
                 again = [m for m in batch if m.to_invalidate]
             for m in again:
                 m.to_invalidate = False
-            tried = [m for m in tried if m in w.queue] + [m for m in again if m not in tried]
+            retried = [m for m in retried if m in w.queue] + [m for m in again if m not in retried]
             yield
-            valid_before = not w.enabled("forget_locked") and tried and w.enabled("forget")
-            if valid_before:
-                if not (yield from self.invalidate_redelivered(tried, w.db.epoch, None)):
+            if not w.enabled("forget_locked") and retried and w.enabled("forget"):
+                if not (yield from self.invalidate_redelivered(retried, w.db.epoch, None)):
                     continue
-                tried = []
-            committed = yield from self.persist(turn, batch, tried)
+                retried = []
+            committed = yield from self.persist(generation, batch, retried)
             if committed is None:
-                tried = tried + [m for m in batch if m not in tried]
-                if turn == self.generation and w.profile.get("crash") and w.rnd.random() < 0.3:
-                    yield from self.stop(turn, batch[len(batch) // 2:], tried)
+                retried = retried + [m for m in batch if m not in retried]
+                if generation == self.generation and w.profile.get("crash") and w.rnd.random() < 0.3:
+                    yield from self.stop(generation, batch[len(batch) // 2:], retried)
                 continue
             if not (yield from self.publish(committed, 0)):
                 continue
-            self.ack(turn, batch)
+            self.ack(generation, batch)
             if w.profile.get("lag") and w.rnd.random() < (0.9 if committed.passed_latest else 0.01):
                 self.idle_until = w.now + 250
 
-    def ack(self, turn, batch):
-        if turn == self.generation:
+    def ack(self, generation, batch):
+        if generation == self.generation:
             done = set(batch)
             self.w.queue[:] = [m for m in self.w.queue if m not in done]
 
-    def stop(self, turn, rest, tried):
-        """A worker that is told to stop gives back what it could not persist, and tries the rest of the batch."""
-        committed = yield from self.persist(turn, rest, tried, not self.w.enabled("barrier_stop"))
+    def stop(self, generation, rest, retried):
+        """A worker that stops returns the messages that it could not persist, and retries the rest of the batch."""
+        committed = yield from self.persist(generation, rest, retried, not self.w.enabled("barrier_stop"))
         if committed and (yield from self.publish(committed, 0)):
-            self.ack(turn, rest)
+            self.ack(generation, rest)
         self.start()
         yield
 
-    def persist(self, turn, batch, tried, passing=True):
+    def persist(self, generation, batch, retried, passing=True):
         w = self.w
 
         def before(tx, changed):
-            if turn != self.generation and w.enabled("fencing"):
+            if generation != self.generation and w.enabled("fencing"):
                 return False
             if w.enabled("forget_locked") and w.enabled("forget"):
-                if not (yield from self.invalidate_redelivered(tried, tx.epoch, tx.subjects)):
+                if not (yield from self.invalidate_redelivered(retried, tx.epoch, tx.subjects)):
                     return False
             return (yield from self.mark(tx, changed) if w.enabled("mark_first") else no_op())
 
@@ -390,6 +394,7 @@ class Worker(Process):
 
 
 def no_op():
+    """A call that takes no step."""
     return True
     yield
 
@@ -413,16 +418,17 @@ class Node(Process):
             self.redis.sentinels.add(w.db.epoch)
 
     def background(self):
-        """Invalidations arrive; what could not be shown is shown."""
+        """Invalidations arrive, and pending writes are applied."""
         w = self.w
         if self.invalidations and w.rnd.random() < 0.5:
             s = w.rnd.choice(list(self.invalidations))
             self.cache.pop(s, None)
             del self.invalidations[s]
-        elif self.retrying:  # the database did not have it a moment ago
+        elif self.retrying:  # the database did not include it a step ago
             e, key, register = self.retrying
             self.retrying = None
-            if self.can_apply() and e == self.epoch and self.call(self.redis.apply, e, [(0,) + key + (register, 0)])[0] and self.applied_everywhere():
+            ok = self.can_apply() and e == self.epoch and self.call(self.redis.apply, e, [(0,) + key + (register, 0)])[0]
+            if ok and self.applied_everywhere():
                 self.remove_pending(key, register)
         elif self.pending and w.enabled("retry"):
             key = w.rnd.choice(list(self.pending))
@@ -437,14 +443,14 @@ class Node(Process):
         self.min_versions.clear()
 
     def rewound(self):
-        """Whether others may believe an epoch on a line of commits that the database has left."""
+        """Whether others may have a valid lease on an epoch of a history that the database has left."""
         return self.w.now - self.rewind_noticed_at <= self.w.LEASE
 
     def can_apply(self):
         return self.open and (not self.rewound() or self.w.enabled("show_rewound"))
 
     def applied_everywhere(self):
-        """Whether what was just shown was shown in the epoch of everybody else."""
+        """Whether every node reads the epoch to which an action was just applied."""
         return self.lease_valid() or not self.w.enabled("show_sure")
 
     def remove_pending(self, key, register):
@@ -452,7 +458,7 @@ class Node(Process):
             del self.pending[key]
         for x in [x for x, node in self.w.exempt.items() if x[:2] == key and node is self]:
             if merge(self.w, register, self.w.register(*x))[1]:
-                del self.w.exempt[x]  # and what it has come in place of
+                del self.w.exempt[x]  # also the actions that it supersedes
 
     # Reading.
 
@@ -468,7 +474,7 @@ class Node(Process):
             self.min_versions[s] = (version, self.w.now + self.w.MIN_VERSION_LIFE)
 
     def read_counts(self, e, asked, cached):
-        """subject -> counts, None where a part is away."""
+        """subject -> counts; None if Redis or the database is unavailable."""
         w, out, missing = self.w, {}, []
         for s in asked:
             if s in self.invalidations and w.now - self.invalidations[s] > w.INVALIDATION_DELAY:
@@ -515,7 +521,7 @@ class Node(Process):
         return out
 
     def read_entries(self, e, u, asked):
-        """subject -> entry, None where a part is away."""
+        """subject -> entry; None if Redis or the database is unavailable."""
         w = self.w
         overlay = dict(self.pending) if w.enabled("overlay_first") else self.pending
         ok, reply = self.call(self.redis.get, e, u, asked, (self.name, w.now))
@@ -555,8 +561,8 @@ class Node(Process):
         e, valid_before, may_miss = self.epoch, self.lease_valid(), self.may_miss_writes()
         yield
         answer = (yield from self.interactives(e, u, asked)) if self.open else None
-        sure = self.lease_valid() if w.enabled("sure_at_end") else valid_before
-        if answer is None or not sure or may_miss or self.may_miss_writes() or self.epoch != e:
+        valid = self.lease_valid() if w.enabled("sure_at_end") else valid_before
+        if answer is None or not valid or may_miss or self.may_miss_writes() or self.epoch != e:
             w.stale_replies += 1
             return
         if w.recently(w.lost_at, e):
@@ -569,7 +575,7 @@ class Node(Process):
             self.check(u, s, x, c, total, upto[s], before[s])
 
     def interactives(self, e, u, asked):
-        """subject -> (entry, counts, what the viewer sees), None where that is not known."""
+        """subject -> (entry, counts, total as the viewer sees it); None if that is unknown."""
         w = self.w
         if w.enabled("counts_first"):
             c = yield from self.read_counts(e, asked, True)
@@ -617,11 +623,11 @@ class Node(Process):
         return out
 
     def check_since(self, u, s, x, upto):
-        """A reply may show what the database has lost, and must not lack what was acknowledged since."""
+        """A reply may include commits that the database has lost. It must include every action acknowledged since."""
         w = self.w
         need = {v for v in upto[0] & w.required(u, s, self, upto[1]) if w.issued[u, s, v] == w.db.history}
         if x[0] < max(need, default=0):
-            w.report("own state after it went back", u, s, x, max(need))
+            w.report("own state after a rewind", u, s, x, max(need))
 
     def check(self, u, s, x, c, total, upto, before):
         w = self.w
@@ -629,14 +635,14 @@ class Node(Process):
         if x[0] < max(need, default=0):
             w.report("own state", u, s, x, max(need))
         elif x[2] not in w.possible(u, s, x[0], need):
-            w.report("not what was said", u, s, x, sorted(w.action_states[u, s].items())[-4:], sorted(need)[-4:])
+            w.report("state of no sequence of actions", u, s, x, sorted(w.action_states[u, s].items())[-4:], sorted(need)[-4:])
         others = w.db.contributions[s].get(c[1])
         if others is None:
-            w.report("counts of nothing", u, s, c)
+            w.report("unknown version of counts", u, s, c)
         elif total != sum(others.values()) - others.get(u, 0) + x[2]:
             w.report("own count", u, s, x, c, total, others)
         if c[1] < before:
-            w.report("went back", s, c, before)
+            w.report("counts went backwards", s, c, before)
         self.replied[s] = max(self.replied[s], c[1])
 
     # Writing.
@@ -654,7 +660,7 @@ class Node(Process):
             w.ack_read(u, s, v, history)
             return
         if w.rnd.random() < 0.2:
-            w.queue.append(m)  # and nobody has told us
+            w.queue.append(m)  # published, but the confirm is lost
         if (yield from self.persist_directly([s], lambda: ([m.action], None))):
             w.ack_read(u, s, v, history)
 
@@ -673,14 +679,14 @@ class Node(Process):
                 merged, covered = merge(w, row, x[2])
                 x = (merged.version, not covered and x[1], merged, None, 0)
         known = x and self.lease_valid() and not may_miss and not self.may_miss_writes() and self.epoch == e
-        seen, doubt = x[0] if x else 0, self.in_doubt.get((u, s), UNSET)
-        if known and merge(w, x[2], doubt)[1] and (x[2] == state if state >= 0 else x[2] != -state):
+        seen, in_doubt = x[0] if x else 0, self.in_doubt.get((u, s), UNSET)
+        if known and merge(w, x[2], in_doubt)[1] and (x[2] == state if state >= 0 else x[2] != -state):
             need = upto[0] & w.required(u, s, self, upto[1])
             if not (w.recently(w.lost_at, e) or w.recently(w.rewound_at, e)):
                 if seen < max(need, default=0) or x[2] not in w.possible(u, s, seen, need):
-                    w.report("look", u, s, x, sorted(need))
+                    w.report("stale Get", u, s, x, sorted(need))
             return
-        v = w.next_version(u, s, max(seen, doubt.version), known)
+        v = w.next_version(u, s, max(seen, in_doubt.version), known)
         w.action_states[u, s][v] = state
         w.ids += 1
         m = Message(w.ids, u, s, state, v)
@@ -692,12 +698,12 @@ class Node(Process):
             yield from self.apply(e, m)
             return
         if w.rnd.random() < 0.2:
-            w.queue.append(m)  # and nobody has told us
+            w.queue.append(m)  # published, but the confirm is lost
         tx = yield from self.persist_directly([s], lambda: ([m.action], None))
         if tx:
             w.ack(u, s, v)
         else:
-            self.in_doubt[u, s] = join(w, w.register(u, s, v), doubt)
+            self.in_doubt[u, s] = join(w, w.register(u, s, v), in_doubt)
 
     def apply(self, e, m):
         w, (_, u, s, state, v) = self.w, m.action
@@ -714,7 +720,7 @@ class Node(Process):
         if x and not w.enabled("show_counts_first"):
             yield
             c = self.counts_in_redis(e, s)[1]
-        if ok and w.now - self.learned_at <= w.LEASE and w.enabled("show_both"):  # who has not learned yet looks there
+        if ok and w.now - self.learned_at <= w.LEASE and w.enabled("show_both"):  # other nodes may still read the previous epoch
             ok = self.call(self.redis.apply, self.previous_epoch, [m.action])[0]
         if self.recently_closed() and w.enabled("show_closed"):
             self.call(self.redis.apply, e, [m.action])
@@ -724,28 +730,28 @@ class Node(Process):
         if ok and self.lease_valid() or closed or rewound:
             w.ack(u, s, v)
             if w.db.open and not w.db.rewound() and e != w.db.epoch and m.last_barrier >= w.db.barrier:
-                w.report("shown before a barrier", u, s, v, e, w.db.epoch)
+                w.report("acknowledged in an old epoch after its barrier", u, s, v, e, w.db.epoch)
         else:
-            w.ack(u, s, v, self)  # cut off from one of them
+            w.ack(u, s, v, self)  # other nodes may lack it
         if x and c and self.lease_valid() and e == self.epoch and not w.recently(w.lost_at, e):
             self.check_applied(u, s, v, x, c, upto, before, w.recently(w.rewound_at, e))
         yield
 
-    def check_applied(self, u, s, v, x, c, upto, before, behind):
-        """What a mutation answers: the counts that were read before it was shown, and the state that the script returned."""
+    def check_applied(self, u, s, v, x, c, upto, before, rewound):
+        """Checks the reply of a mutation: counts read before the action was applied, and the entry that the script returned."""
         w, share = self.w, share_at(x[3], c, self.w.enabled("marked"))
         if share is None:
             return
         w.mutation_replies += 1
         if x[0] < v:
             w.report("own action", u, s, x, v)
-        if behind:
+        if rewound:
             self.check_since(u, s, x, upto)
         else:
             self.check(u, s, x, c, c[0] + x[2] - share, upto, before)
 
     def persist_directly(self, subjects, actions):
-        """Persists without the queue: forget under the locks, commit, publish."""
+        """Persists actions without the queue: invalidates under the locks, commits and publishes."""
         w, token = self.w, (self.name, self.w.now, self.w.rnd.random())
 
         def before(tx, changed):
@@ -779,7 +785,7 @@ class Node(Process):
         return True
 
     def empty_folder(self, u):
-        """Empties a folder: everything of one user in one transaction."""
+        """Empties a folder: clears all states of one user in one transaction."""
         w, taken = self.w, []
 
         def actions():

@@ -1,19 +1,19 @@
-"""The database and Redis of the model. Every method is one atomic step; time is the world's, in steps."""
+"""The database and Redis of the model. Every method is one atomic step. Time is counted in steps of the world."""
 
 NEVER = float("inf")
-HISTORY_LENGTH = 3  # marks a history remembers
-READ = "read"  # the state of an action that is a read
-BARRIER = "barrier"  # of what is no action, and whose version is the number of a barrier
+HISTORY_LENGTH = 3  # maximum length of a history
+READ = "read"  # the state of an action that records a read
+BARRIER = "barrier"  # the state of a message that is a barrier; its version is the number of the barrier
 
 
 class Register(int):
-    """A reaction (0, 1 or 2) as it is merged: with the version of the latest unconditional action and, above it, those of
-    the latest clears of 1 and of 2. It is not known where nothing but clears is."""
+    """A reaction (0, 1 or 2) with the version of the latest unconditional action and the versions of the latest clears of
+    1 and of 2, if they are higher. The reaction is unknown if only clears are known."""
 
-    def __new__(cls, value, at, clears=(0, 0), known=True):
+    def __new__(cls, value, version, clears=(0, 0), known=True):
         self = super().__new__(cls, value)
-        self.set, self.clears, self.known = at, clears, known
-        self.version = max(at, *clears)
+        self.set, self.clears, self.known = version, clears, known
+        self.version = max(version, *clears)
         return self
 
     def same(self, other):
@@ -24,11 +24,11 @@ class Register(int):
 
 
 UNSET, UNKNOWN = Register(0, 0), Register(0, 0, known=False)
-KNOWN_NONE = (0, False, UNSET, ((0, 0, "f"),), 0)  # the entry of what is absent from a window that holds all
+KNOWN_NONE = (0, False, UNSET, ((0, 0, "f"),), 0)  # an absent entry of a full window: known to be unset
 
 
 def register_of(world, state, v):
-    """What an action says: state 0, 1 or 2 sets it, -1 or -2 clears 1 or 2 and nothing else."""
+    """The Register of a single action: state 0, 1 or 2 sets the reaction, -1 or -2 clears only reaction 1 or 2."""
     if state >= 0 or not world.enabled("conditional"):
         return Register(max(state, 0), v)
     clears = (v, 0) if state == -1 else (0, v)
@@ -36,7 +36,7 @@ def register_of(world, state, v):
 
 
 def join(world, a, b):
-    """b merged into a, which wins where both are of the same version."""
+    """b merged into a, which wins if both have the same version."""
     if b.set == 0 and any(b.clears) and not world.enabled("registers"):
         return Register(0, b.version) if a and a.set < b.clears[a - 1] else a
     value, at = (b, b.set) if b.set > a.set or not a.known and b.set == a.set else (a, a.set)
@@ -45,7 +45,7 @@ def join(world, a, b):
 
 
 def merge(world, row, x):
-    """What the database holds and what an entry does: together, and whether the database lacks nothing."""
+    """Merges an entry x into a row of the database. Also returns whether the row covers the entry."""
     if not world.enabled("joined"):
         return (row, True) if row.version >= x.version else (x, False)
     merged = join(world, row, x)
@@ -53,20 +53,21 @@ def merge(world, row, x):
 
 
 def deep_copy(x):
-    """A copy of what changes."""
+    """A copy that shares no dict or set."""
     return {k: deep_copy(v) for k, v in x.items()} if isinstance(x, dict) else set(x) if isinstance(x, set) else x
 
 
 class Transaction:
-    """What a transaction is about to write."""
+    """The writes of a transaction before its commit."""
 
     def __init__(self, subjects, epoch):
         self.subjects, self.epoch = subjects, epoch
         self.rows, self.inbox, self.counts, self.states, self.actions = {}, set(), {}, [], []
         self.reads = []  # (user, subject, version)
-        self.marked = False  # marked: nothing is left but the commit
+        self.marked = False  # its marks are in Redis, and only the commit is left
         self.deadline = NEVER
-        self.barriers, self.passed_latest = {}, False  # those that it passes: number -> what was ahead; whether one is the latest
+        # the barriers that it persists: number -> ids of the messages before it; whether it passes the latest one
+        self.barriers, self.passed_latest = {}, False
         self.holds_locks = self.aborted = False
 
 
@@ -78,11 +79,11 @@ class Database:
         self.reads = {(u, s): set() for u in world.users for s in world.subjects}  # versions
         self.inbox = set()
         self.epoch, self.previous_epoch, self.open, self.changed_at, self.replaced_open = 1, 0, True, -NEVER, False
-        self.barrier, self.barrier_raised_at, self.passed_barrier = 0, -NEVER, 0  # the latest, when it was raised; the latest that was passed
-        self.held_at = 0  # when a process last said that it uses the mirror of this epoch
-        self.history, self.epoch_history = 0, 0  # the line of commits; the one on which the epoch began or was closed
+        self.barrier, self.barrier_raised_at, self.passed_barrier = 0, -NEVER, 0  # numbers of the latest one raised and passed
+        self.held_at = 0  # when a process last claimed the mirror of this epoch
+        self.history, self.epoch_history = 0, 0  # the current one; the one on which the epoch began or was closed
         self.locked, self.active, self.waiting = set(), set(), 0
-        self.contributions = {s: {0: {}} for s in world.subjects}   # oracle: whose share each version includes
+        self.contributions = {s: {0: {}} for s in world.subjects}  # oracle: the shares that each version of the counts includes
 
     def row(self, u, s):
         return self.rows.get((u, s), UNSET)
@@ -91,7 +92,7 @@ class Database:
         return merge(self.world, self.row(u, s), register)[1]
 
     def prepare(self, tx, actions, _, direct):
-        """Writes the rows of a transaction that holds its locks. actions: (id, user, subject, state, version)."""
+        """Prepares the rows of a transaction that holds its locks. actions: (id, user, subject, state, version)."""
         w, latest = self.world, {}
         for i, u, s, state, v in actions:
             if i in self.inbox and w.enabled("inbox"):
@@ -124,17 +125,17 @@ class Database:
         return changed
 
     def commit(self, tx):
-        """False where it is too late: the database has given the transaction up."""
+        """Returns False if the database has aborted the transaction, or does so now because of its timeout."""
         if tx.aborted or self.world.now > tx.deadline and self.world.enabled("tx_timeout"):
             self.end(tx)
             return False
         tx.committed_at = self.world.now
         self.rows.update(tx.rows)
         self.inbox |= tx.inbox
-        for number, ahead in tx.barriers.items():
-            if number == self.barrier:  # another was raised before, be it higher
-                if not ahead <= self.inbox | self.world.lost:
-                    self.world.report("barrier passed", number)
+        for number, preceding in tx.barriers.items():
+            if number == self.barrier:  # any other number is obsolete, even a higher one
+                if not preceding <= self.inbox | self.world.lost:
+                    self.world.report("barrier passed too early", number)
                 tx.passed_latest, self.passed_barrier = self.passed_barrier < number, number
         for u, s, v in tx.reads:
             self.reads[u, s].add(v)
@@ -146,7 +147,7 @@ class Database:
         return True
 
     def raise_barrier(self):
-        """What is queued now may not be shown: until the next barrier is passed, nobody knows."""
+        """Redis may lack actions that are queued now, until the queue has passed the barrier."""
         clock = self.world.now if self.world.enabled("barrier_clock") else 0
         self.barrier, self.barrier_raised_at = max(self.barrier + 1, clock), self.world.now
 
@@ -166,13 +167,13 @@ class Database:
     def backup(self):
         return {name: deep_copy(getattr(self, name)) for name in self.DURABLE}
 
-    def rewind(self, saved):
-        """The database goes back to what it was: a failover to a replica that lags, or a restore."""
+    def rewind(self, backup):
+        """Rewinds the database to a backup: a failover to a lagging replica, or a restore."""
         for tx in self.active:
             tx.aborted, tx.holds_locks = True, False
         self.active.clear()
         self.locked.clear()
-        for name, value in saved.items():
+        for name, value in backup.items():
             setattr(self, name, deep_copy(value))
         self.history += 1
 
@@ -188,8 +189,8 @@ class Database:
 
 class Window:
     def __init__(self):
-        # subject -> (version, shown, Register, history, touched); history: ((version, share, kind), ...). shown is "m" of
-        # what a transaction has marked.
+        # subject -> (version, queued, Register, history, touched). queued: True if the queue has confirmed the state and it is
+        # not persisted yet, "m" if it is marked. history: ((version of the counts, share, "m" or "f"), ...), by mark or fill
         self.entries = {}
         self.loaded = self.full = False
         self.lease, self.guard = None, (0, None)
@@ -198,10 +199,10 @@ class Window:
 class Redis:
     """Counts: (epoch, subject) -> [counts or None, expires, fence, written]. Windows: (epoch, user) -> Window."""
 
-    def __init__(self, world, *alive):
-        self.world, self.counts, self.windows, self.sentinels = world, {}, {}, set(alive)
+    def __init__(self, world, *sentinels):
+        self.world, self.counts, self.windows, self.sentinels = world, {}, {}, set(sentinels)
         self.run_id = 1
-        self.evictions = 0  # windows that held something shown
+        self.evictions = 0  # of windows with queued entries
 
     def _invalidate(self, s):
         for n in [n for n in self.world.nodes if n.redis is self]:
@@ -230,7 +231,7 @@ class Redis:
             self._invalidate(s)
 
     def fence(self, e, s, version):
-        """A direct writer is about to commit this version: what is there does not live long."""
+        """A direct writer is about to commit this version: older counts expire soon."""
         soon = self.world.now + self.world.GUARD
         have = self.counts.get((e, s))
         if have is None:
@@ -246,7 +247,7 @@ class Redis:
         return w
 
     def get(self, e, u, subjects, token):
-        """Entries, whether something is missing, and a lease."""
+        """Returns the entries, whether some are missing, and a lease."""
         w = self.window(e, u, make=True)
         out, missing = {}, not w.loaded
         for s in subjects:
@@ -265,13 +266,13 @@ class Redis:
         return out, missing, lease
 
     def applied_entry(self, e, u, s):
-        """The entry of a window that is loaded, None where the database has to be asked."""
+        """The entry of a loaded window; None if the database must be read."""
         w = self.window(e, u)
         x = w and w.loaded and (w.entries.get(s) or (KNOWN_NONE if w.full else None))
         return x if x and x[2].known else None
 
     def fill(self, e, u, lease, rows):
-        """rows: subject -> (Register, counts version), of all that the user ever touched."""
+        """Fills the window. rows: subject -> (Register, version of the counts), for every subject that the user ever touched."""
         w = self.window(e, u)
         if w is None or w.lease != lease and self.world.enabled("leases"):
             return
@@ -279,8 +280,8 @@ class Redis:
             x, row = w.entries.get(s), rows.get(s)
             register, at = row or (UNSET, 0)
             history = ((at if self.world.enabled("fill_version") else 0, int(register), "f"),) if row else ((0, 0, "f"),)
-            shown = x and (x[1] if self.world.enabled("marked_stays") else x[1] is True)
-            stays = x and (shown or self.world.now - x[4] < self.world.RECENT and self.world.enabled("stays"))
+            queued = x and (x[1] if self.world.enabled("marked_stays") else x[1] is True)
+            stays = x and (queued or self.world.now - x[4] < self.world.RECENT and self.world.enabled("stays"))
             merged, covered = merge(self.world, register, x[2]) if stays else (register, True)
             if stays and not (covered and register.version > x[0]):
                 w.entries[s] = (merged.version, not covered and x[1], merged, x[3] or history, x[4])
@@ -308,7 +309,7 @@ class Redis:
                 w.entries[s] = (merged.version, x[1] and not merged.same(register), merged, None, self.world.now)
 
     def mark(self, e, u, states):
-        """states: (subject, Register, counts version or 0)."""
+        """Marks states: (subject, Register, version of the counts, 0 if they have not changed)."""
         w = self.window(e, u, make=True)
         for s, register, at in states:
             x = w.entries.get(s) or (KNOWN_NONE if w.full else None)
@@ -342,11 +343,12 @@ class Redis:
             w.guard = (0, None)
 
     def _evictable(self, u, s, x):
-        """A window lives longer than it takes to redeliver what was marked and not committed."""
+        """Whether an entry may be evicted: a window outlives the redelivery of messages that were marked and not committed."""
         return x[1] is not True and self.world.now - x[4] > self.world.RECENT and (not x[1] or self.world.db.includes(u, s, x[2]))
 
     def evict(self, rnd):
-        """What nobody has touched for a while, and counts that nobody has just written: the oldest, or the next to end."""
+        """Evicts a window that was not touched recently, or counts that were not just written, as policies do that evict the
+        oldest key or the next to expire."""
         if self.counts and rnd.random() < 0.6:
             key = rnd.choice(list(self.counts))
             _, _, fence, written = self.counts[key]
@@ -356,31 +358,31 @@ class Redis:
         elif self.windows:
             key = rnd.choice(list(self.windows))
             w = self.windows[key]
-            idle = all(self._evictable(key[1], s, x) for s, x in w.entries.items())
-            if idle and self.world.now >= w.guard[0]:
+            evictable = all(self._evictable(key[1], s, x) for s, x in w.entries.items())
+            if evictable and self.world.now >= w.guard[0]:
                 del self.windows[key]
 
     def evict_queued(self, rnd):
-        """A window that may hold something shown. That some were evicted can be seen."""
+        """Evicts a window that may have queued entries. Redis counts these evictions."""
         if self.windows:
             key = rnd.choice(list(self.windows))
             w = self.windows[key]
-            settled = all(self.world.now - x[4] > self.world.TX_TIMEOUT for x in w.entries.values())
-            if settled and self.world.now >= w.guard[0]:
+            old = all(self.world.now - x[4] > self.world.TX_TIMEOUT for x in w.entries.values())
+            if old and self.world.now >= w.guard[0]:
                 del self.windows[key]
                 self.evictions += 1
 
     def trim(self, rnd):
-        """One entry that nobody has touched for a while; a window that is to be loaded again."""
+        """Drops an entry that was not touched recently, or makes a window load again."""
         if self.windows:
             e, u = rnd.choice(list(self.windows))
             w = self.windows[e, u]
-            idle = [s for s, x in w.entries.items() if self._evictable(u, s, x)]
-            if idle:
-                del w.entries[rnd.choice(idle)]
+            evictable = [s for s, x in w.entries.items() if self._evictable(u, s, x)]
+            if evictable:
+                del w.entries[rnd.choice(evictable)]
                 w.full = False
             elif rnd.random() < 0.5:
-                w.loaded = False  # it has lasted long enough
+                w.loaded = False  # it has expired
 
     def lose(self, everything):
         for e, s in list(self.counts):
