@@ -1,112 +1,115 @@
 #!/usr/bin/env python3
 """A randomised model of the mirror: the write and read path between database and Redis (invariants I1 to I5).
 
-Users act on a few subjects through nodes, by the queue or past it. Every arrow between node, queue, worker, database and
-Redis is a step of its own, taken in random order. Processes die or go on when they were replaced, keys are evicted, parts
-lose sight of Redis or of the database, Redis loses its data, epochs end and begin. A second is SECOND steps. Every LIVE
-reply, also that of a mutation, must show the viewer's own acknowledged state, counts that include it once, and no older counts than before; at rest,
-database, Redis and acknowledgements agree. Without faults no reply may be STALE.
+Users act on a few subjects through nodes, with or without the queue. Every call between node, queue, worker, database and
+Redis is a step of its own; steps are taken in random order. Processes crash, or continue after they were replaced; keys
+are evicted; processes lose the connection to Redis or to the database; Redis loses its data; epochs end and begin. A
+second is SECOND steps. Every LIVE reply, including that of a mutation, must contain the viewer's own acknowledged state,
+counts that include it exactly once, and no older counts than before. When everything is quiescent, database, Redis and
+acknowledgements agree. Without faults no reply may be STALE.
 
-A state stands for any: a collection and a follow are states that no conditional clear concerns.
+A state stands for any kind: collections and follows are states without conditional clears.
 
-Reads of subjects move the counts without a state; at rest every acknowledged one is counted once.
+Reads of subjects change the counts without a state. In the end each acknowledged one is counted once.
 
-What is queued may be unknown after a loss of Redis or an eviction, until the worker has passed a barrier: see RULES.
+After a loss of Redis or an eviction, queued actions may be missing from Redis until the worker has passed a barrier: see
+RULES.
 
-A clear of one reaction leaves the other (I4a), whatever is known of the state before it: what is shown, and what is stored
-in the end, must be what the acknowledged actions make of it in the order of their versions.
+A clear of one reaction keeps the other (I4a), whatever was known of the state before: replies and the final rows must be
+what the acknowledged actions result in, in the order of their versions.
 
-The database may go back to what it was seconds before, with everything that is durable in it; what only it had is lost and
-may be done again.
+The database may be rewound to a backup taken seconds before, with everything that is durable in it. Actions that only the
+lost commits contained are lost, and may be repeated.
 
-Processes may be moved to another Redis, one by one, or not all of them, or back.
+Processes may be moved to another Redis: one by one, only some of them, or back.
 
-Not in it: tombstones of folders; a database that commits later than the guard lasts; counts that Redis evicts within a
-second of writing them, which policies that evict the oldest or the next to expire do not; marks of a dead worker that are
-evicted before its messages come again, which takes a window with more states than fit, or an hour.
+The model does not include tombstones of folders; a database that commits after the guard has ended; counts that Redis
+evicts within a second of writing them, which policies that evict the oldest key or the next to expire do not do; marks of
+a crashed worker that are evicted before its messages are redelivered, which takes a window with more states than fit, or
+an hour.
 
     ./own_writes.py [RUNS [FIRST]]       the design: 0 violations; RUNS runs of 6,000 steps of each profile (100)
     ./own_writes.py RUNS RULE...         without these rules
-    ./own_writes.py RUNS table           then every rule switched off in turn, and what was found
+    ./own_writes.py RUNS table           then without each rule in turn, with the violations found
 """
 import collections
 import random
 import sys
 
-from parts import Node, Worker, included
-from stores import NEVER, NONE, READ, Database, Redis, merge, said
+from processes import Node, Worker, share_at
+from stores import KNOWN_NONE, NEVER, READ, Database, Redis, merge, register_of
 
-RULES = {  # each can be switched off
+RULES = {  # each can be disabled
     "counts_first": "counts are read before states",
-    "show_counts_first": "and before a show that tells its state",
-    "mark_first": "marks come before the commit",
-    "leases": "a fill without its lease is dropped",
-    "guard": "nobody fills while a transaction may commit",
+    "show_counts_first": "Apply reads counts before it writes the state",
+    "mark_first": "marks precede the commit",
+    "leases": "a fill without a valid lease is dropped",
+    "guard": "no fill while a transaction may commit",
     "conditional": "a clear names the reaction that it removes",
-    "registers": "a clear that does not apply now is kept for what comes late",
-    "joined": "what the database holds is merged into an entry",
-    "marked_stays": "a fill leaves what is marked and not committed",
-    "stays": "a fill leaves what was touched lately and is not older",
-    "fill_version": "a fill says from which counts version on",
-    "marked": "a mark is believed up to the queue worker's last version",
-    "snapshot": "what history does not tell is read in one snapshot",
-    "snapshot_fills": "a snapshot's counts go into Redis",
-    "forget": "redelivered states are forgotten",
-    "forget_keeps": "forget keeps state and version, as shown",
-    "forget_locked": "a worker forgets under the row locks",
-    "gather_all": "all redelivered ones are forgotten before the first persist",
-    "fencing": "the database refuses a worker that was replaced",
-    "direct_forgets": "direct writers forget before they commit",
-    "show_persisted": "direct writers show what they persisted",
-    "no_lift": "nobody lifts a guard",
+    "registers": "a clear that does not apply yet is kept for late actions",
+    "joined": "rows of the database are merged into entries",
+    "marked_stays": "a fill keeps marked entries that are not committed",
+    "stays": "a fill keeps recent entries that are not older",
+    "fill_version": "a fill records the version of the counts it is valid from",
+    "marked": "a mark is trusted up to the queue worker's last version",
+    "snapshot": "where the history is unknown, one snapshot is read",
+    "snapshot_fills": "counts of a snapshot are written to Redis",
+    "forget": "redelivered states are invalidated",
+    "forget_keeps": "Invalidate keeps state and version, as queued",
+    "forget_locked": "a worker invalidates under the row locks",
+    "gather_all": "all redelivered states are invalidated before a persist",
+    "fencing": "the database rejects a worker that was replaced",
+    "direct_forgets": "direct writers invalidate before they commit",
+    "show_persisted": "direct writers apply what they persisted",
+    "no_lift": "a guard is never lifted early",
     "shorten": "a direct writer shortens the life of counts",
-    "fence": "and of counts written before its own",
+    "fence": "also of counts that are filled before its own",
     "tx_timeout": "no transaction commits after the guard",
     "old_fills": "old counts are not filled",
-    "old_publishes": "old counts are read again before a publish",
-    "floors": "a node remembers the versions it has seen",
-    "floor_raised": "also those from the database",
-    "floor_database": "below a floor the database is read",
-    "look_history": "look asks the database about an unknown history",
-    "overlay": "a node overlays what it could not show",
+    "old_publishes": "old counts are re-read before they are published",
+    "floors": "a node keeps the minimum versions it has seen",
+    "floor_raised": "also those read from the database",
+    "floor_database": "counts below the minimum version are read from the database",
+    "look_history": "Get reads the database if the history is unknown",
+    "overlay": "a node overlays its pending writes",
     "overlay_first": "the overlay is copied before Redis is read",
-    "retry": "a failed show is tried again",
-    "exclusive": "epochs change while no transaction is under way",
-    "grace": "nothing commits unmarked within the grace",
-    "next_grace": "nor right after a next epoch",
-    "validity": "an epoch is believed for a while only",
-    "sure_at_end": "whether it is believed is asked at the end",
+    "retry": "pending writes are applied again",
+    "exclusive": "epochs change while no transaction is in progress",
+    "grace": "nothing is committed unmarked during the grace period",
+    "next_grace": "nor right after the next epoch has begun",
+    "validity": "the lease on an epoch expires",
+    "sure_at_end": "the lease must be valid at the end of a reply",
     "doubt": "replies are STALE until the latest barrier is passed",
     "evicted": "an eviction raises a barrier",
-    "barrier_late": "a barrier is published when nobody believes the epoch before any longer",
-    "barrier_fresh": "a barrier that is redelivered is not passed",
-    "barrier_stop": "nor one that is behind something that was given back",
-    "show_sure": "what was shown counts as shown only in an epoch that is sure",
-    "show_both": "shown in the epoch before, too, while others may believe it",
-    "show_closed": "and in one that is closed, while others may believe it",
+    "barrier_late": "a barrier waits until leases on the old epoch have expired",
+    "barrier_fresh": "a redelivered barrier does not count",
+    "barrier_stop": "nor one behind messages that were returned",
+    "show_sure": "Apply needs a valid lease, else the write stays pending",
+    "show_both": "Apply also writes to the previous epoch while leases on it are valid",
+    "show_closed": "and to a closed epoch while leases on it are valid",
     "barrier_clock": "the number of a barrier is a time",
-    "history": "the database says on which line of commits the epoch began",
-    "silence": "a process of another mirror begins an epoch only when nobody uses this one",
-    "show_rewound": "and in one on another line of commits, while others may believe it",
-    "ours": "nothing is committed in an epoch that is in another Redis",
-    "fresh_numbers": "no epoch has the number of another",
-    "sentinel": "every poll looks for the sentinel",
-    "inbox": "a message counts once",
-    "no_setnx": "a process that opens leaves the sentinel alone",
+    "history": "the database records the history on which the epoch began",
+    "silence": "a foreign process begins an epoch only if the mirror is unused",
+    "show_rewound": "Apply also writes to an epoch of another history while leases are valid",
+    "ours": "nothing is committed in an epoch of another Redis",
+    "fresh_numbers": "the number of an epoch is never reused",
+    "sentinel": "every poll checks the sentinel",
+    "inbox": "a redelivered message counts once",
+    "no_setnx": "a process that starts does not write the sentinel",
 }
 PROFILES = {
     "calm": {},
     "evictions": dict(evict=1),
-    "shown": dict(evict=1, shown=1, crash=1, slow=1),
+    "shown": dict(evict=1, evict_queued=1, crash=1, slow=1),
     "crashes": dict(evict=1, crash=1),
     "direct": dict(evict=1, crash=1, direct=1, slow=1),
-    "away": dict(evict=1, away=1, slow=1),
-    "closings": dict(away=1, close=1),
+    "away": dict(evict=1, outage=1, slow=1),
+    "closings": dict(outage=1, close=1),
     "losses": dict(evict=1, crash=1, loss=1, slow=1),
     "lags": dict(crash=1, loss=1, slow=1, lag=1, close=1),
     "moves": dict(crash=1, slow=1, move=1),
     "rewinds": dict(crash=1, loss=1, slow=1, rewind=1),
-    "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1, shown=1),
+    "all": dict(evict=1, crash=1, direct=1, outage=1, loss=1, slow=1, evict_queued=1),
 }
 
 
@@ -115,93 +118,94 @@ class World:
     USERS, SUBJECTS, NODES = 3, 3, 2
 
     def __init__(self, seed, profile, off=(), steps=6000):
-        self.rnd, self.off, self.steps = random.Random(seed), frozenset(off), steps
+        self.rnd, self.disabled, self.steps = random.Random(seed), frozenset(off), steps
         self.profile, self.now, self.clock, self.ids = PROFILES[profile], 0, 0, 0
         second = self.SECOND
-        self.GUARD, self.GRACE, self.VALID, self.TX = 5 * second, 3 * second, 3 * second // 2, 4 * second
-        self.LAG, self.FLOOR, self.MINUTE = second, 2 * second, 10 * second
-        self.FILL = second
+        self.GUARD, self.GRACE, self.LEASE, self.TX_TIMEOUT = 5 * second, 3 * second, 3 * second // 2, 4 * second
+        self.INVALIDATION_DELAY, self.MIN_VERSION_LIFE, self.RECENT = second, 2 * second, 10 * second
+        self.MAX_FILL_AGE = second
         self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
-        self.nodes, self.excused, self.lost = [], {}, set()  # ids of what was persisted and is not any more
-        self.drawn, self.issued = 1, {}  # the latest number of an epoch; (user, subject, version) -> history
-        self.db, self.redis, self.other, self.begun = Database(self), Redis(self, 1), Redis(self), 0
-        self.moves = 0  # of processes to the other Redis
-        self.queue, self.queue_up, self.barrier, self.saved = [], True, 0, []  # the latest that was published
+        self.nodes, self.exempt, self.lost = [], {}, set()  # lost: ids of messages whose commits a rewind has lost
+        self.last_epoch, self.issued = 1, {}  # the latest number of an epoch; (user, subject, version) -> history
+        self.db, self.redis, self.other_redis, self.epochs_begun = Database(self), Redis(self, 1), Redis(self), 0
+        self.moves = 0  # of processes from one Redis to the other
+        self.queue, self.queue_up, self.backups = [], True, []
+        self.barrier = 0  # number of the latest one published
         self.nodes = [Node(self, n) for n in range(self.NODES)]
         self.worker = Worker(self)
-        self.parts = self.nodes + [self.worker]
-        self.zombies, self.ghosts, self.busy, self.high, self.stalled = [], [], {}, {}, {}
-        self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, rising
-        self.words = collections.defaultdict(dict)    # (user, subject) -> version -> what it says
-        self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
-        self.tainted = {}                             # epoch -> when it was lost, or something in it
-        self.behind = {}                              # epoch -> when the database went back behind it
+        self.processes = self.nodes + [self.worker]
+        self.orphans, self.replaced_workers, self.operations, self.highest, self.paused_until = [], [], {}, {}, {}
+        self.acks = collections.defaultdict(list)  # (user, subject) -> acknowledged versions, rising
+        self.action_states = collections.defaultdict(dict)  # (user, subject) -> version -> state of the action
+        self.exempt = {}  # (user, subject, version) of an acknowledged action -> the only node that must include it, or None
+        self.lost_at = {}  # epoch -> when it lost data
+        self.rewound_at = {}  # epoch -> when the database was rewound to a time before it
         keys = [(u, s) for u in self.users for s in self.subjects]
         self.reads_begun, self.reads_acked = {k: set() for k in keys}, {k: set() for k in keys}
-        self.found, self.stale, self.live, self.told, self.done = [], 0, 0, 0, 0
+        self.violations, self.stale_replies, self.live_replies, self.mutation_replies, self.completed = [], 0, 0, 0, 0
 
-    def on(self, rule):
-        return rule not in self.off
+    def enabled(self, rule):
+        return rule not in self.disabled
 
-    def version(self, u, s, seen, known):
-        """The version of the next action. Clocks alone tell what is later where the last one is not known."""
-        hidden = not known or any(k[:2] == (u, s) for k in self.excused)
+    def next_version(self, u, s, seen, known):
+        """The version of the next action. If the previous version is unknown, only the clock orders the two."""
+        hidden = not known or any(k[:2] == (u, s) for k in self.exempt)
         self.clock += self.rnd.randint(0, 2)
-        high = self.high.get((u, s), 0)
-        if hidden or max(self.clock, seen + 1) in self.words[u, s]:
+        high = self.highest.get((u, s), 0)
+        if hidden or max(self.clock, seen + 1) in self.action_states[u, s]:
             self.clock = max(self.clock, high + 1)
         v = max(self.clock, seen + 1)
-        self.high[u, s] = max(high, v)
+        self.highest[u, s] = max(high, v)
         self.issued[u, s, v] = self.db.history
         return v
 
     # The oracle.
 
-    def committed(self, tx):
-        for u, s, register in tx.applied:
-            for x in [x for x in self.excused if x[:2] == (u, s)]:
-                if merge(self, register, self.word(*x))[1]:
-                    del self.excused[x]
+    def after_commit(self, tx):
+        for u, s, register in tx.states:
+            for x in [x for x in self.exempt if x[:2] == (u, s)]:
+                if merge(self, register, self.register(*x))[1]:
+                    del self.exempt[x]
 
     def queued(self, u, s, v, read=False):
-        """Whether an action will be persisted. One that was, and is not any more, may still be in the hands of a worker, which
-        takes it for persisted."""
+        """Whether an action will be persisted. A worker may still hold a message whose commit was lost; it takes the action for
+        persisted, so that does not count."""
         queued = [m.action for m in self.queue if m.action[1:3] == (u, s) and m.action[0] not in self.lost]
         return any(v == version and read == (state == READ) for _, _, _, state, version in queued)
 
-    def kept(self, u, s, v):
-        """Whether the database has an action, or will: not everything is there after it went back."""
-        return self.db.has(u, s, self.word(u, s, v)) or self.queued(u, s, v)
+    def durable(self, u, s, v):
+        """Whether the database includes an action or will: a rewind loses some."""
+        return self.db.includes(u, s, self.register(u, s, v)) or self.queued(u, s, v)
 
     def ack_read(self, u, s, v, history):
         if history == self.db.history or v in self.db.reads[u, s] or self.queued(u, s, v, True):
             self.reads_acked[u, s].add(v)
 
-    def ack(self, u, s, v, excuse=None):
-        if self.issued[u, s, v] != self.db.history and not self.kept(u, s, v):
+    def ack(self, u, s, v, only=None):
+        if self.issued[u, s, v] != self.db.history and not self.durable(u, s, v):
             return
         if v > max(self.acks[u, s], default=0):
             self.acks[u, s].append(v)
-        if excuse is not None and not self.db.has(u, s, self.word(u, s, v)):
-            self.excused[u, s, v] = excuse
+        if only is not None and not self.db.includes(u, s, self.register(u, s, v)):
+            self.exempt[u, s, v] = only
 
-    def word(self, u, s, v):
-        return said(self, self.words[u, s][v], v)
+    def register(self, u, s, v):
+        return register_of(self, self.action_states[u, s][v], v)
 
     def required(self, u, s, node, upto=None):
-        """The versions of the actions that a viewer's state must include."""
-        return {v for v in self.acks[u, s][:upto] if self.excused.get((u, s, v), node) is node}
+        """The versions of the actions that a reply of the node must include."""
+        return {v for v in self.acks[u, s][:upto] if self.exempt.get((u, s, v), node) is node}
 
     def possible(self, u, s, version, required):
-        """What the actions up to a version may have made of the state: the required ones have happened, others may have."""
-        states, said = {0}, self.words[u, s]
-        for v in sorted(v for v in said if v <= version):
-            after = {max(said[v], 0)} if said[v] >= 0 else {0 if state == -said[v] else state for state in states}
+        """The states that the actions up to a version may result in: required ones are persisted, others may be."""
+        states, actions = {0}, self.action_states[u, s]
+        for v in sorted(v for v in actions if v <= version):
+            after = {max(actions[v], 0)} if actions[v] >= 0 else {0 if state == -actions[v] else state for state in states}
             states = after if v in required or v == version else states | after
         return states
 
-    def flag(self, kind, *what):
-        self.found.append((kind, self.now) + what)
+    def report(self, kind, *what):
+        self.violations.append((kind, self.now) + what)
 
     # Steps.
 
@@ -212,29 +216,29 @@ class World:
             if x < 0.22:
                 self.worker.step()
             elif x < 0.36:
-                rnd.choice(self.parts).poll_step()
+                rnd.choice(self.processes).poll_step()
             elif x < 0.42:
                 rnd.choice(self.nodes).background()
             elif x < 0.44:
-                self.resolve()
+                self.finish_orphans()
             elif x < 0.46:
-                self.chance()
+                self.inject_fault()
             else:
                 self.user_step(rnd.randrange(self.USERS))
-            if not self.profile.get("away") or self.profile.get("close"):  # no poll is slow
-                for p in self.parts:
-                    lags = self.profile.get("lag") and (self.VALID if p is not self.worker else 0)
-                    if self.now - p.began > (self.SECOND if lags in (None, False) else lags):
+            if not self.profile.get("outage") or self.profile.get("close"):  # no poll may be slow
+                for p in self.processes:
+                    lags = self.profile.get("lag") and (self.LEASE if p is not self.worker else 0)
+                    if self.now - p.lease_began > (self.SECOND if lags in (None, False) else lags):
                         p.poll_step()
-        self.rest()
-        return self.found
+        self.quiesce()
+        return self.violations
 
     def user_step(self, u):
-        op = self.busy.get(u)
-        if self.now < self.stalled.get(u, 0):
+        op = self.operations.get(u)
+        if self.now < self.paused_until.get(u, 0):
             return
         if self.profile.get("slow") and self.rnd.random() < 0.004:
-            self.stalled[u] = self.now + self.rnd.randrange(6 * self.SECOND)
+            self.paused_until[u] = self.now + self.rnd.randrange(6 * self.SECOND)
         if op is None:
             node, x = self.rnd.choice(self.nodes), self.rnd.random()
             if x < 0.45:
@@ -244,26 +248,26 @@ class World:
             elif x < 0.97 or not self.profile.get("direct"):
                 op = node.mutate(u)
             else:
-                op = node.bulk(u)
-            op = self.busy[u] = (op, node)
+                op = node.empty_folder(u)
+            op = self.operations[u] = (op, node)
         if next(op[0], self) is self:
-            self.done += 1
-            del self.busy[u]
+            self.completed += 1
+            del self.operations[u]
 
-    def resolve(self):
-        """What a dead process has left in the database ends, and so does what a replaced worker has in hand."""
-        if self.zombies and self.rnd.random() < 0.3:
-            tx = self.zombies.pop(self.rnd.randrange(len(self.zombies)))
-            if tx.ready and self.rnd.random() < 0.7:
+    def finish_orphans(self):
+        """Ends the transactions of crashed processes, and lets replaced workers continue."""
+        if self.orphans and self.rnd.random() < 0.3:
+            tx = self.orphans.pop(self.rnd.randrange(len(self.orphans)))
+            if tx.marked and self.rnd.random() < 0.7:
                 self.db.commit(tx)
             else:
                 self.db.end(tx)
-        if self.ghosts:
-            ghost = self.rnd.choice(self.ghosts)
-            if next(ghost, self) is self:
-                self.ghosts.remove(ghost)
+        if self.replaced_workers:
+            worker = self.rnd.choice(self.replaced_workers)
+            if next(worker, self) is self:
+                self.replaced_workers.remove(worker)
 
-    def chance(self):
+    def inject_fault(self):
         rnd, p = self.rnd, self.profile
         if p.get("evict") and rnd.random() < 0.4:
             rnd.choice((self.redis.evict, self.redis.trim))(rnd)
@@ -272,174 +276,175 @@ class World:
             if x < 0.06:
                 self.worker.crash()
             elif x < 0.09:
-                self.worker.replaced()
+                self.worker.replace()
             elif x < 0.11:
                 self.restart(rnd.choice(self.nodes))
         if p.get("lag"):
             if rnd.random() < 0.1:
                 self.worker.crash()
             if rnd.random() < 0.2:
-                away = rnd.choice(self.nodes).away
-                away["database"] = max(away["database"], self.now + rnd.choice((30, 150, 300)))
+                down_until = rnd.choice(self.nodes).down_until
+                down_until["database"] = max(down_until["database"], self.now + rnd.choice((30, 150, 300)))
         if p.get("direct") and rnd.random() < 0.1:
             self.queue_up = not self.queue_up
-        if p.get("away"):
+        if p.get("outage"):
             for what in "redis", "database":
                 if rnd.random() < 0.02:
-                    who = self.parts if rnd.random() < 0.4 else [rnd.choice(self.parts)]
+                    affected = self.processes if rnd.random() < 0.4 else [rnd.choice(self.processes)]
                     until = self.now + rnd.choice((10, 100, 600, 900))
-                    for part in who:
-                        part.away[what] = max(part.away[what], until)
+                    for process in affected:
+                        process.down_until[what] = max(process.down_until[what], until)
         if p.get("close") and rnd.random() < 0.05:
-            self.worker.away["redis"] = max(self.worker.away["redis"], self.now + 3 * self.SECOND)
+            self.worker.down_until["redis"] = max(self.worker.down_until["redis"], self.now + 3 * self.SECOND)
         if p.get("close") and rnd.random() < 0.3:
-            away = rnd.choice(self.nodes).away
-            away["database"] = max(away["database"], self.now + 3 * self.SECOND // 2)
+            down_until = rnd.choice(self.nodes).down_until
+            down_until["database"] = max(down_until["database"], self.now + 3 * self.SECOND // 2)
         if p.get("loss") and rnd.random() < 0.01:
-            part = rnd.choice(self.parts)  # believes in a loss, rightly or not
-            part.alarm = True
+            rnd.choice(self.processes).suspects_loss = True  # rightly or not
         if p.get("loss") and rnd.random() < (0.04 if p.get("lag") else 0.015):
             everything = rnd.random() < 0.6
             self.redis.lose(everything)
             if everything:
                 if rnd.random() < 0.3:
                     rnd.choice(self.nodes).restart()
-                self.taint(self.tainted)
+                self.record_loss(self.lost_at)
         if p.get("move") and rnd.random() < 0.02:
-            self.move(rnd.choice(self.parts))
+            self.move(rnd.choice(self.processes))
         if p.get("rewind"):
-            self.saved = self.saved[-4:]
+            self.backups = self.backups[-4:]
             if rnd.random() < 0.5:
-                self.saved.append(self.db.save())
-            if self.saved and rnd.random() < 0.02:
+                self.backups.append(self.db.backup())
+            if self.backups and rnd.random() < 0.02:
                 self.rewind()
-        if p.get("shown") and rnd.random() < 0.03:
-            before = self.redis.evicted
-            self.redis.evict_shown(rnd)
-            if self.redis.evicted > before:
-                self.taint(self.tainted)
+        if p.get("evict_queued") and rnd.random() < 0.03:
+            before = self.redis.evictions
+            self.redis.evict_queued(rnd)
+            if self.redis.evictions > before:
+                self.record_loss(self.lost_at)
 
-    def taint(self, tainted):
-        """Until everyone has polled, replies lack what is lost; also those in the epoch before, which some still believe."""
-        tainted[self.db.number] = tainted[self.db.before] = self.now
+    def record_loss(self, times):
+        """Until every process has polled, replies may lack lost data, also in the previous epoch if a lease on it is valid."""
+        times[self.db.epoch] = times[self.db.previous_epoch] = self.now
 
-    def lately(self, tainted, e):
-        return e in tainted and self.now - tainted[e] <= self.VALID
+    def recently(self, times, e):
+        return e in times and self.now - times[e] <= self.LEASE
 
     def restart(self, node):
-        for u, (op, at) in list(self.busy.items()):
+        for u, (op, at) in list(self.operations.items()):
             if at is node:
                 op.close()
-                del self.busy[u]
+                del self.operations[u]
         node.restart()
 
-    def move(self, part):
-        """A process is started again with the other Redis."""
+    def move(self, process):
+        """Restarts a process with the other Redis."""
         self.moves += 1
-        part.redis = self.other if part.redis is self.redis else self.redis
-        part.began = -NEVER
-        if part is self.worker:
-            part.crash()
+        process.redis = self.other_redis if process.redis is self.redis else self.redis
+        process.lease_began = -NEVER
+        if process is self.worker:
+            process.crash()
         else:
-            self.restart(part)
+            self.restart(process)
 
     def rewind(self):
-        """What only the database had is lost, and nobody is promised it any longer."""
-        self.taint(self.behind)
-        saved = self.saved[self.rnd.randrange(len(self.saved))]
+        """Rewinds the database. Actions that only the lost commits contained no longer count as acknowledged."""
+        self.record_loss(self.rewound_at)
+        backup = self.backups[self.rnd.randrange(len(self.backups))]
         inbox = self.db.inbox
-        self.db.rewind(saved)
-        self.taint(self.behind)
-        self.saved.clear()
-        self.zombies.clear()
+        self.db.rewind(backup)
+        self.record_loss(self.rewound_at)
+        self.backups.clear()
+        self.orphans.clear()
         self.lost |= inbox - self.db.inbox
         for (u, s), acks in self.acks.items():
-            acks[:] = [v for v in acks if self.kept(u, s, v)]
-        for x in [x for x in self.excused if not self.kept(*x)]:
-            del self.excused[x]
+            acks[:] = [v for v in acks if self.durable(u, s, v)]
+        for x in [x for x in self.exempt if not self.durable(*x)]:
+            del self.exempt[x]
         for (u, s), acked in self.reads_acked.items():
             acked &= self.db.reads[u, s] | {v for v in acked if self.queued(u, s, v, True)}
         for n in self.nodes:
             n.replied = dict.fromkeys(self.subjects, 0)
-        for part in self.parts:  # which have to connect again
-            part.away["database"] = max(part.away["database"], self.now + self.rnd.choice((0, 40, 100)))
+        for process in self.processes:  # they must reconnect
+            process.down_until["database"] = max(process.down_until["database"], self.now + self.rnd.choice((0, 40, 100)))
 
-    # At rest.
+    # The final state.
 
-    def rest(self):
+    def quiesce(self):
         self.profile, self.queue_up, budget = {}, True, 60000
-        for part in self.parts:
-            part.away = dict.fromkeys(part.away, 0)
-            if part.redis is not self.redis:
-                self.move(part)
-        quiet_since = None
+        for process in self.processes:
+            process.down_until = dict.fromkeys(process.down_until, 0)
+            if process.redis is not self.redis:
+                self.move(process)
+        idle_since = None
         while budget > 0:
             self.now += 1
             budget -= 1
-            for u in list(self.busy):
-                self.user_step(u) if u in self.busy else None
+            for u in list(self.operations):
+                self.user_step(u) if u in self.operations else None
             self.worker.step()
-            for p in self.parts:
+            for p in self.processes:
                 p.poll_step()
             for n in self.nodes:
                 n.background()
-            self.resolve()
-            idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown for n in self.nodes))
-            idle = idle and self.db.open and not self.db.rewound() and self.db.drained() and all(p.number == self.db.number for p in self.parts) and not self.db.active
+            self.finish_orphans()
+            idle = not (self.operations or self.queue or self.orphans or self.replaced_workers)
+            idle = idle and not any(n.pending for n in self.nodes)
+            idle = idle and self.db.open and not self.db.rewound() and self.db.drained() and not self.db.active
+            idle = idle and all(p.epoch == self.db.epoch for p in self.processes)
             if not idle:
-                quiet_since = None
-            elif quiet_since is None:
-                quiet_since = self.now
-            elif self.now - quiet_since > self.GUARD:
+                idle_since = None
+            elif idle_since is None:
+                idle_since = self.now
+            elif self.now - idle_since > self.GUARD:
                 break
         else:
-            return self.flag("never at rest", len(self.queue), self.db.open)
-        if self.moves and self.begun > 2 * self.moves:
-            self.flag("epochs for ever", self.begun, self.moves)
+            return self.report("does not quiesce", len(self.queue), self.db.open)
+        if self.moves and self.epochs_begun > 2 * self.moves:
+            self.report("epochs keep changing", self.epochs_begun, self.moves)
         self.compare()
 
     def compare(self):
-        e = self.db.number
+        e = self.db.epoch
         for s in self.subjects:
             total = sum(st for (u, x), st in self.db.rows.items() if x == s)
             if self.db.counts[s][0] != total:
-                self.flag("rest: database", s)
+                self.report("final: total in the database", s)
             c = self.redis.get_counts(e, s)
             if c and c != self.db.counts[s]:
-                self.flag("rest: counts", s, c, self.db.counts[s])
+                self.report("final: counts in Redis", s, c, self.db.counts[s])
             if self.db.counts[s][3] != sum(len(r) for (_, x), r in self.db.reads.items() if x == s):
-                self.flag("rest: reads counted", s)
+                self.report("final: read count", s)
             for u in self.users:
                 if not self.reads_acked[u, s] <= self.db.reads[u, s] <= self.reads_begun[u, s]:
-                    self.flag("rest: reads", u, s)
+                    self.report("final: reads", u, s)
                 state = self.db.row(u, s)
                 v = state.version
                 for a in self.acks[u, s]:
                     if a > v:
-                        self.flag("rest: acknowledged and gone", u, s, a, v)
+                        self.report("final: acknowledged action lost", u, s, a, v)
                 if state not in self.possible(u, s, v, set(self.acks[u, s])):
-                    self.flag("rest: state", u, s, state, sorted(self.words[u, s].items())[-4:], self.acks[u, s][-4:])
+                    self.report("final: state", u, s, state, sorted(self.action_states[u, s].items())[-4:], self.acks[u, s][-4:])
                 w = self.redis.window(e, u)
-                x = w and (w.entries.get(s) or (NONE if w.full else None))
+                x = w and (w.entries.get(s) or (KNOWN_NONE if w.full else None))
                 if x:
                     if (x[0] != v or x[2] != state) and x[3] is not None:
-                        self.flag("rest: entry", u, s, x, v)
+                        self.report("final: entry", u, s, x, v)
                     if w.loaded and x[0] < v:
-                        self.flag("rest: older entry", u, s, x, v)
-                    if x[3] is not None and included(x[3], self.db.counts[s]) not in (None, state):
-                        self.flag("rest: history", u, s, x, state, self.db.counts[s])
-
+                        self.report("final: stale entry", u, s, x, v)
+                    if x[3] is not None and share_at(x[3], self.db.counts[s]) not in (None, state):
+                        self.report("final: history", u, s, x, state, self.db.counts[s])
 
 
 def batch(profile, seeds, off=(), steps=6000):
-    """Violations by kind, an example, and what was counted."""
+    """Runs seeds. Returns the violations by kind, an example, and totals."""
     kinds, example, counted = collections.Counter(), None, collections.Counter()
     for seed in seeds:
         world = World(seed, profile, off, steps)
         for f in world.run():
             kinds[f[0]] += 1
             example = example or (seed, f)
-        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale, told=world.told)
+        counted.update(steps=world.now, operations=world.completed, live=world.live_replies, stale=world.stale_replies,
+                       live_mutations=world.mutation_replies)
     return kinds, example, counted
 
 
