@@ -51,7 +51,7 @@ func (s *service) declare(t *testing.T, subjects ...any) map[string]any {
 	t.Helper()
 	got := s.declareAs(t, "owner", "subjects:write", subjects...)
 	if len(got.Errors) > 0 {
-		t.Fatalf("%+v", got.Errors)
+		t.Fatalf("declaring authors: got %+v, want no errors", got.Errors)
 	}
 	return got.Data["declareSubjects"].(map[string]any)
 }
@@ -94,7 +94,7 @@ func TestOnlyTheScopeDeclares(t *testing.T) {
 		"a development": s.ask(t, "alice", declareDocument, "in", map[string]any{"subjects": []any{one}}),
 	} {
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: got %+v, want UNAUTHENTICATED alone", name, got)
 		}
 	}
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { version author { userId } } }`), `{"interactive": {"version": 0, "author": null}}`)

@@ -57,7 +57,7 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 		for way, handler := range map[string]http.Handler{"plainly": plainly, "by the executor": ordinary} {
 			store.taken()
 			if got := string(bytes.TrimSpace(answered(t, handler, "alice", body))); got != c.want {
-				t.Errorf("%s: %s", way, got)
+				t.Errorf("%s: got %s, want %s", way, got, c.want)
 			}
 			if calls := store.taken(); !maps.Equal(calls, c.calls) {
 				t.Errorf("%s, %s: %v calls, want %v", c.fields, way, calls, c.calls)

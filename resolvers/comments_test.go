@@ -184,7 +184,7 @@ func (s *stream) news(t *testing.T) map[string]any {
 	t.Helper()
 	got := s.next()
 	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("got %+v, want an event without errors", got)
 	}
 	var data map[string]map[string]any
 	must(t, json.Unmarshal(got.Data, &data))
@@ -375,7 +375,7 @@ func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 	f.fail.Store(2)
 	s.says(t, "bob", "reply", top)
 	if got := next(); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"parent":{"text":"top"}`) {
-		t.Errorf("got %s, %v", got.Data, got.Errors)
+		t.Errorf("got %s, %v, want a comment below top and no errors", got.Data, got.Errors)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		"longer": cursor + "AAAA", "very long": strings.Repeat("A", 100_000/2), "not base64": "*" + cursor[1:],
 	} {
 		if got := s.refused(t, "BAD_USER_INPUT", "alice", likes, "after", forged); !strings.Contains(got, "after is not a cursor of this list") {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("a forged cursor, %s: got %q, want after is not a cursor of this list", name, got)
 		}
 	}
 	for name, query := range map[string]string{

@@ -169,7 +169,7 @@ func (s *stream) message(t *testing.T) map[string]any {
 	t.Helper()
 	got := s.next()
 	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("got %+v, want an event without errors", got)
 	}
 	var data map[string]map[string]any
 	must(t, json.Unmarshal(got.Data, &data))

@@ -47,7 +47,7 @@ func TestOutageCostsOneCallAKind(t *testing.T) {
 	}
 	for _, e := range got.Errors {
 		if e.Extensions["code"] != "UNAVAILABLE" {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v, want UNAVAILABLE", e)
 		}
 	}
 	want := map[string]int{"Interactives": 1, "FoldersOf": 1, "Likes": 1, "ListFolders": 1, "Reads": 1, "States": 1}

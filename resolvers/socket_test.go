@@ -152,7 +152,7 @@ func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
 			c.asks("bad", test.query, map[string]any{"s": test.s})
 			got := c.next()
 			if !strings.HasPrefix(got, `{"type":"error","id":"bad","payload":[{"message":"`) || !strings.Contains(got, test.want) || !strings.Contains(got, test.code) {
-				t.Error(got)
+				t.Errorf("got %s, want %s with %q", got, test.code, test.want)
 			}
 		})
 	}

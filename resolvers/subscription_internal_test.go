@@ -72,7 +72,7 @@ func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	}
 	ctx := withOperation(t)
 	if got, _ := s.nextOfViewer(ctx); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want one like, the viewer's own", got)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	hub := live.New(store, live.Options{})

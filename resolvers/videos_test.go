@@ -66,7 +66,7 @@ func TestUploadedVideoIsInTheFeed(t *testing.T) {
 		response, err := http.Get(s.url + dig(t, latest, path).(string))
 		must(t, err)
 		if response.StatusCode != http.StatusOK || response.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d", path, response.StatusCode)
+			t.Errorf("%s: got status %d, X-Content-Type-Options %q, want 200, nosniff", path, response.StatusCode, response.Header.Get("X-Content-Type-Options"))
 		}
 		must(t, response.Body.Close())
 	}
@@ -144,7 +144,7 @@ func TestVideosAreOff(t *testing.T) {
 		`mutation { deleteVideo(input: {videoId: "1"}) { deletedId } }`,
 	} {
 		if message := s.refused(t, "NOT_FOUND", "alice", query); !strings.Contains(message, "--videos") {
-			t.Errorf("%s: %s", query, message)
+			t.Errorf("%s: got %q, want a mention of --videos", query, message)
 		}
 	}
 	if status, body := s.post(t, "alice", "film"); status != http.StatusNotFound || !strings.Contains(string(body), "--videos") {
@@ -160,7 +160,7 @@ func TestVideosAreOff(t *testing.T) {
 	s.calls.taken()
 	for _, query := range []string{`query($id: ID!) { node(id: $id) { id ... on Video { title } } }`, `query($id: ID!) { nodes(ids: [$id]) { id ... on Video { title interactive { likeCount } } } }`} {
 		if message := s.refused(t, "NOT_FOUND", "bob", query, "id", id); !strings.Contains(message, "--videos") {
-			t.Errorf("%s: %s", query, message)
+			t.Errorf("%s: got %q, want a mention of --videos", query, message)
 		}
 	}
 	if calls := s.calls.taken(); len(calls) > 0 {

@@ -122,7 +122,7 @@ func TestEachLimitErrorStatesTheActualValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, errs := s.ask(t, test.query, "")
 			if len(errs) != 1 || errs[0].Extensions["code"] != "LIMIT_EXCEEDED" || !strings.Contains(errs[0].Message, test.want) {
-				t.Errorf("%v", errs)
+				t.Errorf("got %v, want LIMIT_EXCEEDED alone, with %q", errs, test.want)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestInvalidDocumentsAreRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, errs := newService(t, Config{Introspection: test.introspection}).askFor(t, test.name, test.query, test.variables)
 			if len(errs) != 1 || errs[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(errs[0].Message, test.want) {
-				t.Errorf("%v", errs)
+				t.Errorf("got %v, want BAD_USER_INPUT alone, with %q", errs, test.want)
 			}
 		})
 	}
@@ -253,7 +253,7 @@ func TestCostIsTheMaximumSizeOfTheResponse(t *testing.T) {
 				t.Fatal(errs)
 			}
 			if got, _ := s.limits.Plan(operation).Cost(operation.Variables); got != test.want {
-				t.Errorf("%d, not %d", got, test.want)
+				t.Errorf("the query costs %d, want %d", got, test.want)
 			}
 		})
 	}

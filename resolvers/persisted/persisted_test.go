@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -108,7 +107,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 			params := &graphql.RawParams{Query: text, Extensions: map[string]any{Extension: extension}}
 			_, errs := a.exec.CreateOperationContext(graphql.StartOperationTrace(t.Context()), params)
 			if len(errs) != 1 || code(errs) != codeBadUserInput || !strings.Contains(errs[0].Message, "persistedQuery") {
-				t.Errorf("%s: %v", name, errs)
+				t.Errorf("%s: got %v, want BAD_USER_INPUT alone, naming persistedQuery", name, errs)
 			}
 		}
 	}
@@ -208,7 +207,7 @@ func (lying) Document(context.Context, string, string) (string, error) { return 
 
 func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 	if got := newAsker(lying{}).ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Error(got)
+		t.Errorf("got %q, want %q", got, CodeNotFound)
 	}
 }
 
@@ -219,7 +218,7 @@ func BenchmarkByHash(b *testing.B) {
 	extensions := map[string]any{Extension: named(viewerQuery)}
 	for b.Loop() {
 		if hash, err := hashOf(extensions[Extension]); err != nil || e.find(b.Context(), key{storage.DefaultTenant, hash}) == "" {
-			b.Fatal(fmt.Sprint(err))
+			b.Fatalf("the registered query is not found: %v", err)
 		}
 	}
 }

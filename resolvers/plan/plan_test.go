@@ -72,7 +72,7 @@ func TestTreesContainTheSelectedFields(t *testing.T) {
 	} {
 		p, op := planned(t, test.text, test.variables)
 		if got := describe(p.Roots(op)); got != test.want {
-			t.Errorf("%s:\n%s, not\n%s", name, got, test.want)
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, test.want)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestFieldsAreFoundByTheirPath(t *testing.T) {
 	nodes := within(root, "Query", "nodes", true)
 	for object, want := range map[string]string{"User": "likes", "Liked": "user"} {
 		if got := roots.At(within(nodes, object, "a", false)); got == nil || got.Name != want {
-			t.Errorf("of %s: %+v", object, got)
+			t.Errorf("the field below %s: got %+v, want %s", object, got, want)
 		}
 	}
 	edges := within(within(nodes, "User", "a", false), "LikedConnection", "edges", true)

@@ -75,7 +75,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 				l := New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100, Registry: registry})
 				p := payers(l)[by]()
 				if wait := p.Take(20_000); wait > 0 { // more than the bucket holds: allowed once it is full
-					t.Fatal(wait)
+					t.Fatalf("the first request has to wait %v, want none", wait)
 				}
 				for _, units := range []int{1, 50, 999, 20_000} {
 					wait := p.Take(units)
@@ -99,7 +99,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 	}
 	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, time.Minute: 60} {
 		if err := Error(wait); RetryAfter(err) != want || !strings.HasSuffix(err.Message, fmt.Sprintf("try again in %d s", want)) {
-			t.Errorf("%v: %v", wait, err)
+			t.Errorf("%v: got %d s, %v, want %d s", wait, RetryAfter(err), err, want)
 		}
 	}
 }

@@ -75,12 +75,12 @@ func TestOperationsAsEventStreams(t *testing.T) {
 				must(t, err)
 				if strings.HasPrefix(test.query, "mutation") && method == http.MethodGet {
 					if res.StatusCode != http.StatusMethodNotAllowed {
-						t.Errorf("%d %s", res.StatusCode, text)
+						t.Errorf("a mutation by GET: got status %d, want 405: %s", res.StatusCode, text)
 					}
 					return
 				}
 				if res.StatusCode != http.StatusOK || string(text) != ":\n\n"+test.want {
-					t.Errorf("%d %s", res.StatusCode, text)
+					t.Errorf("got status %d, %q, want 200, %q", res.StatusCode, text, ":\n\n"+test.want)
 				}
 				if media := res.Header.Get("Content-Type"); media != "text/event-stream; charset=utf-8" || res.Header.Get("Cache-Control") != "no-store" {
 					t.Errorf("headers: %v", res.Header)
@@ -111,7 +111,7 @@ func TestOperationsAnsweredByAnEventStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := s.events(t, query(test.query), "Accept", test.accept)
 			if got.status != test.status || got.header.Get("Content-Type") != test.media {
-				t.Errorf("%d %s %s", got.status, got.header.Get("Content-Type"), got.body)
+				t.Errorf("got status %d, %q, want %d, %q: %s", got.status, got.header.Get("Content-Type"), test.status, test.media, got.body)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestOperationsAnsweredByAnEventStream(t *testing.T) {
 		"a form":      s.events(t, "query=x", "Content-Type", "application/x-www-form-urlencoded"),
 	} {
 		if got.status < 400 || got.code() == "OK" {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: got status %d, code %q, want an error: %s", name, got.status, got.code(), got.body)
 		}
 	}
 }
@@ -141,17 +141,17 @@ func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
 	}
 	for range 3 {
 		if got := line(); got != ":" {
-			t.Errorf("%q", got)
+			t.Errorf("got the line %q, want the comment \":\"", got)
 		}
 	}
 	sendEvent(t, "kept", 1)
 	for got := line(); got != "event: next"; got = line() {
 		if got != ":" {
-			t.Errorf("%q", got)
+			t.Errorf("before the event: got the line %q, want the comment \":\"", got)
 		}
 	}
 	if got := line(); got != `data: {"data":{"interactiveChanged":{"bizId":"kept","version":1}}}` {
-		t.Errorf("%q", got)
+		t.Errorf("after event: next: got the line %q, want version 1 of the subject kept", got)
 	}
 	s.is(t, "ovation_subscriptions", 1)
 	s.is(t, "ovation_graphql_requests_in_flight", 0)
@@ -172,6 +172,6 @@ func TestAPanicEndsAnEventStream(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	got := s.events(t, query(strings.Replace(watching("wait", "1"), "subscription", "subscription Kaboom", 1)))
 	if !strings.Contains(got.body, "INTERNAL") || strings.Contains(got.body, "secret") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
-		t.Error(got.body)
+		t.Errorf("got %q, want INTERNAL without the panic's text, then event: complete", got.body)
 	}
 }

@@ -47,13 +47,13 @@ func TestOperationsAreAnswered(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if test.got.status != http.StatusOK || test.got.body != test.want {
-				t.Errorf("%d %s", test.got.status, test.got.body)
+				t.Errorf("got status %d, %s, want 200, %s", test.got.status, test.got.body, test.want)
 			}
 			for name, want := range map[string]string{
 				"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Content-Length": strconv.Itoa(len(test.want)),
 			} {
 				if got := test.got.header.Get(name); got != want {
-					t.Errorf("%s: %q", name, got)
+					t.Errorf("%s: got %q, want %q", name, got, want)
 				}
 			}
 		})
@@ -90,10 +90,10 @@ func TestTheMediaTypeIsNegotiated(t *testing.T) {
 				got := s.post(t, query(body), header...)
 				media, parameters, _ := mime.ParseMediaType(got.header.Get("Content-Type"))
 				if got.status != want || media != test.want || parameters["charset"] != "utf-8" {
-					t.Errorf("%s: %d %s", body, got.status, got.header.Get("Content-Type"))
+					t.Errorf("%s: got status %d, %q, want %d, %q in UTF-8", body, got.status, got.header.Get("Content-Type"), want, test.want)
 				}
 				if has := strings.Contains(got.body, `"data"`); has != (body == `{__typename}`) {
-					t.Errorf("%s: %s", body, got.body)
+					t.Errorf("%s: got data: %t, want %t: %s", body, has, !has, got.body)
 				}
 			}
 		})
@@ -176,7 +176,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if test.got.status != test.status || test.got.code() != test.code || !strings.Contains(test.got.parsed.Errors[0].Message, test.want) {
-				t.Errorf("%d %s", test.got.status, test.got.body)
+				t.Errorf("got status %d, want %d, %s with %q: %s", test.got.status, test.status, test.code, test.want, test.got.body)
 			}
 			if strings.Contains(test.got.body, `"data"`) || strings.Contains(test.got.body, "json.") || strings.Contains(test.got.body, "map[") {
 				t.Errorf("it reveals too much: %s", test.got.body)
@@ -244,7 +244,7 @@ func TestErrorsOfTheExecutorBecomeAStatus(t *testing.T) {
 				transport.HTTP{}.Do(w, r, test.exec)
 			}), transport.Config{})
 			if got := s.post(t, query("{a}")); got.status != test.status || !strings.Contains(got.body, test.body) {
-				t.Errorf("%d %s", got.status, got.body)
+				t.Errorf("got status %d, %s, want %d, %q", got.status, got.body, test.status, test.body)
 			}
 		})
 	}
@@ -258,6 +258,6 @@ func TestARequestThatTakesTooLongIsUnavailable(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(query("{__typename}"))).WithContext(ctx)
 	r.Header.Set("Content-Type", "application/json")
 	if got := s.serve(t, r); got.status != 503 || got.code() != "UNAVAILABLE" {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("got status %d, want 503 UNAVAILABLE: %s", got.status, got.body)
 	}
 }

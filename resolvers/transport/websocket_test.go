@@ -266,7 +266,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 			must(t, err)
 			defer func() { _ = res.Body.Close() }()
 			if res.StatusCode != test.status {
-				t.Errorf("%d", res.StatusCode)
+				t.Errorf("got status %d, want %d", res.StatusCode, test.status)
 			}
 			if media := res.Header.Get("Content-Type"); test.status >= 400 && !strings.HasPrefix(media, "application/json") {
 				t.Errorf("the reply is %q", media)
@@ -345,7 +345,7 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 		line := s.log.last(t)
 		for key, want := range map[string]any{"kind": "subscription", "user": "alice", "code": "OK", "responses": 2.0} {
 			if line[key] != want {
-				t.Errorf("%s is %v in %v", key, line[key], line)
+				t.Errorf("%s: got %v, want %v, in %v", key, line[key], want, line)
 			}
 		}
 	})
@@ -361,7 +361,7 @@ func TestAnIDIsFreeAgainOnceItsOperationIsOver(t *testing.T) {
 		c.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
 		c.say(subscribe("1", `{nonsense}`))
 		if got, err := c.next(); err != nil || !strings.HasPrefix(got, `{"type":"error"`) {
-			t.Fatal(got, err)
+			t.Fatalf("an invalid query: got %s, %v, want an error message", got, err)
 		}
 	}
 	s.is(t, "ovation_subscriptions", 0)
@@ -387,7 +387,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 		c.say(fmt.Sprintf(`{"type":"subscribe","id":"1","payload":%s}`, text))
 		got, err := c.next()
 		if err != nil || !strings.HasPrefix(got, `{"type":"error","id":"1","payload":[{"message":"internal error; the server's log has it under `) {
-			t.Fatal(got, err)
+			t.Fatalf("got %s, %v, want an internal error with the id of its log line", got, err)
 		}
 	}
 	if !strings.Contains(s.log.String(), "a secret of the house") {

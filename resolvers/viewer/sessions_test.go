@@ -50,7 +50,7 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 		}
 		is, err := a.Token(t.Context(), token)
 		if err != nil || is.User != accountHolder || is.Session != (Session{3, 1_700_000_000}) || !is.Until.Equal(expires.Add(leeway)) {
-			t.Errorf("%s: %+v, %v", name, is, err)
+			t.Errorf("%s: got %+v, %v, want %v in session 3 until %v", name, is, err, accountHolder, expires.Add(leeway))
 		}
 		if got := SessionFrom(is.NewContext(t.Context())); got != is.Session {
 			t.Errorf("%s: in a context the identity is %+v", name, got)
@@ -94,7 +94,7 @@ func TestSiteKeysAreNotConfused(t *testing.T) {
 		},
 	} {
 		if is, err := test.by.Token(t.Context(), test.token); (err == nil) != test.good {
-			t.Errorf("%s: %+v, %v", name, is, err)
+			t.Errorf("%s: got %+v, %v, want the token accepted: %t", name, is, err, test.good)
 		}
 	}
 	is, err := all.Token(t.Context(), sign(t, jwt.SigningMethodEdDSA, private, claims(session), with("theirs")))

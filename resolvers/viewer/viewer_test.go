@@ -95,12 +95,12 @@ func TestASignedTokenIsItsUser(t *testing.T) {
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 		if is, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || is.User != alice || time.Until(is.Until) < time.Hour {
-			t.Errorf("%q: %v, %v", scheme, is, err)
+			t.Errorf("%q: got %v, %v, want %v for an hour", scheme, is, err, alice)
 		}
 	}
 	is, err := a.Token(t.Context(), token)
 	if left := time.Until(is.Until) - leeway; err != nil || is.User != alice || left > time.Hour || left < time.Hour-time.Minute {
-		t.Errorf("%v, %v", is, err)
+		t.Errorf("got %v, %v, want %v for an hour and the leeway", is, err, alice)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestATokenWithoutTenantIsOfTheDefaultOne(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	is, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil))
 	if got := is.User; err != nil || got != (storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v, want alice of the default tenant", got, err)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestClocksMayBeALittleApart(t *testing.T) {
 		"valid for a century": {"nbf": 0, "iat": 0},
 	} {
 		if _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(changes), nil)); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want the token accepted", name, err)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestTheAuthorizationHeader(t *testing.T) {
 		"two headers":  request("Authorization", "Bearer a", "Authorization", "Bearer b"),
 	} {
 		if got, err := a.Authenticate(r); err == nil {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want an error", name, got)
 		}
 	}
 }
@@ -247,10 +247,10 @@ func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
 	a := newAuthenticator(t, Config{})
 	token := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
 	if _, err := a.Authenticate(request("Authorization", "Bearer "+token)); err == nil || !strings.Contains(err.Error(), "neither a secret nor a JWKS") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error: neither a secret nor a JWKS", err)
 	}
 	if got, err := a.Authenticate(request()); err != nil || !got.User.Anonymous() {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("without a token: got %v, %v, want the anonymous user", got, err)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 			r.Host = test.host
 			is, err := a.Authenticate(r)
 			if got := is.User; got != test.want || (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("%v, %v", is.User, err)
+				t.Errorf("got %v, %v, want %v, error %q", is.User, err, test.want, test.fails)
 			}
 		})
 	}
