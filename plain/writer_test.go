@@ -52,7 +52,7 @@ func TestNullOfANonNullFieldIsNoResponse(t *testing.T) {
 		var w Writer
 		test.write(&w)
 		if _, ok := w.Text(); ok != test.ok {
-			t.Errorf("%s: %v", name, ok)
+			t.Errorf("%s: the text is valid: %t, want %t", name, ok, test.ok)
 		}
 	}
 }
