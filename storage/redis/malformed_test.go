@@ -116,7 +116,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection, storage.KindFollow))
 	must(t, err)
 	if states[0].Collected == nil || states[0].Followed == nil || where != storage.Queued {
-		t.Errorf("%+v, %q", states[0], where)
+		t.Errorf("got %+v, %q, want it collected and followed, %q", states[0], where, storage.Queued)
 	}
 }
 

@@ -147,7 +147,7 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 			_ = s.Close()
 		}
 		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+			t.Errorf("got %v, want %v with %q", err, storage.ErrUnavailable, says)
 		}
 		must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 		must(t, server.command("REPLICAOF", "NO", "ONE").Error())
