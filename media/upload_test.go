@@ -169,10 +169,10 @@ func TestNamesOfFilesAreNotUsed(t *testing.T) {
 		status, got := s.upload(t, out.Bytes(), w.FormDataContentType())
 		if status == http.StatusCreated {
 			if !strings.HasPrefix(got.Video.PlayURL, "/media/videos/") || !strings.HasSuffix(got.Video.PlayURL, ".mp4") {
-				t.Errorf("%q is at %s", name, got.Video.PlayURL)
+				t.Errorf("%q is at %s, want /media/videos/*.mp4", name, got.Video.PlayURL)
 			}
 		} else if status != http.StatusBadRequest {
-			t.Errorf("%q: %d %+v", name, status, got)
+			t.Errorf("%q: got status %d, want 201 or 400: %+v", name, status, got)
 		}
 	}
 	for _, name := range s.files(t) {
@@ -303,11 +303,11 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 		switch {
 		case err == nil:
 			if response.StatusCode != c.status {
-				t.Errorf("%s: %d", c.name, response.StatusCode)
+				t.Errorf("%s: got status %d, want %d", c.name, response.StatusCode, c.status)
 			}
 			must(t, response.Body.Close())
 		case c.status == http.StatusCreated: // a client that is still sending may miss the response
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want status %d", c.name, err, c.status)
 		}
 		server.Close()
 		if c.status != http.StatusCreated {
