@@ -32,7 +32,7 @@ func TestDelimiterIsRecognised(t *testing.T) {
 			result, err := importText(t, store, Options{Mapping: m}, c.file)
 			if name == "told against what it looks" {
 				if err == nil || !strings.Contains(err.Error(), `the header, split at each comma, has no column "user", "subject" or "time"; it has "x", "user;subject;time"; the header looks separated by ';'`) {
-					t.Errorf("got %v", err)
+					t.Errorf("got %v, want the missing columns and that ';' separates the header", err)
 				}
 				return
 			}
@@ -47,7 +47,7 @@ func TestDelimiterIsRecognised(t *testing.T) {
 func TestUnknownColumnsAreReportedWithTheDelimiter(t *testing.T) {
 	_, err := importText(t, openStore(t), Options{Mapping: clickMapping()}, "time\tuserId\titemId\n1\t2\t3\n")
 	if err == nil || !strings.Contains(err.Error(), `the header, split at each tab, has no column "user" or "subject"; it has "time", "userId", "itemId"`) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want the missing columns and that a tab separates the header", err)
 	}
 }
 
