@@ -55,7 +55,7 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 		{"a feed without it", v.scroll(true, ""), http.StatusOK, reels, true},
 	} {
 		if err := c.errand.judge(c.status, []byte(c.reply)); (err != nil) != c.wrong {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want an error: %t", c.name, err, c.wrong)
 		}
 	}
 	if v.commented != (tally{1, 1}) || v.uploaded != (tally{1, 1}) || !v.liked.is["7"] || !v.liked.maybe["8"] || v.liked.maybe["7"] {
@@ -77,7 +77,7 @@ func TestVisitorsDoEverything(t *testing.T) {
 			seen[one.what] = true
 			head, body, whole := strings.Cut(string(one.write(nil)), "\r\n\r\n")
 			if !whole || !strings.Contains(head, "Host: 127.0.0.1:1") || strings.HasPrefix(head, "POST") == (body == "") {
-				t.Fatalf("%s is %q", one.what, head)
+				t.Fatalf("%s: got the head %q, want a whole request to 127.0.0.1:1 and a body with POST only", one.what, head)
 			}
 		}
 	}
