@@ -268,7 +268,7 @@ func TestTheDataPageIsForDevelopmentOnly(t *testing.T) {
 	for path, status := range map[string]int{"/": 200, "/demo": 200, "/data": 404, "/data/": 404} {
 		got := ask(h, "GET", path)
 		if got.status != status || strings.HasPrefix(path, "/data") != strings.Contains(got.body, "part of ovation dev only") {
-			t.Errorf("%s: %d %q", path, got.status, got.body)
+			t.Errorf("%s: got status %d, want %d, and the notice of ovation dev for /data only: %q", path, got.status, status, got.body)
 		}
 	}
 }
@@ -277,12 +277,12 @@ func TestPageIsFoundWithATrailingSlash(t *testing.T) {
 	h := newHandler(t, built())
 	for path, to := range map[string]string{"/demo/": "/demo", "/demo/?a=1": "/demo?a=1", "/data/": "/data", "/licenses/": "/licenses"} {
 		if got := ask(h, "GET", path); got.status != 308 || got.header.Get("Location") != to {
-			t.Errorf("%s: %d, to %q", path, got.status, got.header.Get("Location"))
+			t.Errorf("%s: got status %d, to %q, want 308, to %q", path, got.status, got.header.Get("Location"), to)
 		}
 	}
 	for _, path := range []string{"/nothing/", "//evil.example/", "/assets/main-abc.js/"} {
 		if got := ask(h, "GET", path); got.status != 404 {
-			t.Errorf("%s: %d", path, got.status)
+			t.Errorf("%s: got status %d, want 404", path, got.status)
 		}
 	}
 }
