@@ -244,12 +244,12 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 		cached map[string]string
 		calls  int
 	}{
-		"none":               {nil, 2},
-		"all":                {map[string]string{"1": "alice", "2": "bob", "3": "alice"}, 1},
-		"one was another":    {map[string]string{"1": "alice", "2": "carol", "3": "alice"}, 2},
-		"one was of another": {map[string]string{"1": "bob", "2": "alice", "3": "alice"}, 1},
-		"one had none":       {map[string]string{"1": "alice", "3": "alice"}, 2},
-		"one had one":        {map[string]string{"1": "alice", "2": "bob", "3": "alice", "4": "carol"}, 1},
+		"none":                       {nil, 2},
+		"all":                        {map[string]string{"1": "alice", "2": "bob", "3": "alice"}, 1},
+		"one with a previous author": {map[string]string{"1": "alice", "2": "carol", "3": "alice"}, 2},
+		"two swapped authors":        {map[string]string{"1": "bob", "2": "alice", "3": "alice"}, 1},
+		"one not cached":             {map[string]string{"1": "alice", "3": "alice"}, 2},
+		"a subject without an author cached with one": {map[string]string{"1": "alice", "2": "bob", "3": "alice", "4": "carol"}, 1},
 	} {
 		cached = c.cached
 		s.calls.taken()

@@ -108,7 +108,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 			})
 		})
 	}
-	t.Run("a body that is none", func(t *testing.T) {
+	t.Run("an invalid body", func(t *testing.T) {
 		s := start(t, limited(rate.Config{PerAddress: perSecond}))
 		floods(t, perSecond, 1000, func() bool {
 			res, err := http.Post(s.url+"/graphql", "application/json", strings.NewReader(`{"query":1}`+strings.Repeat(" ", 1000)))
@@ -117,7 +117,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 			return res.StatusCode == http.StatusTooManyRequests
 		})
 	})
-	t.Run("a token that is none", func(t *testing.T) {
+	t.Run("an invalid token", func(t *testing.T) {
 		s, begin := start(t, limited(rate.Config{PerAddress: 10})), time.Now()
 		for n := 1; ; n++ {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))

@@ -28,18 +28,18 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 		told, got storage.Interactive
 		want      *storage.Interactive
 	}{
-		"newer":                  {is(1, storage.Live, nil), is(2, storage.Live, nil), new(is(2, storage.Live, nil))},
-		"the same":               {is(1, storage.Live, like), is(1, storage.Live, again), nil},
-		"older":                  {is(2, storage.Live, nil), is(1, storage.Live, nil), nil},
-		"older, and one's own":   {is(2, storage.Live, nil), is(1, storage.Live, like), nil},
-		"one's own":              {is(1, storage.Live, nil), is(1, storage.Live, like), new(is(1, storage.Live, like))},
-		"taken back":             {is(1, storage.Live, like), is(1, storage.Live, nil), new(is(1, storage.Live, nil))},
-		"less fresh":             {is(1, storage.Live, like), is(1, storage.Stale, like), new(is(1, storage.Stale, like))},
-		"not known":              {is(1, storage.Live, like), is(0, storage.Unavailable, nil), new(is(1, storage.Stale, like))},
-		"not known any more":     {is(1, storage.Stale, like), is(0, storage.Unavailable, nil), nil},
-		"never known":            {is(0, storage.Unavailable, nil), is(0, storage.Unavailable, nil), nil},
-		"known":                  {is(0, storage.Unavailable, nil), is(3, storage.Live, like), new(is(3, storage.Live, like))},
-		"known, nobody's so far": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
+		"newer":                           {is(1, storage.Live, nil), is(2, storage.Live, nil), new(is(2, storage.Live, nil))},
+		"the same":                        {is(1, storage.Live, like), is(1, storage.Live, again), nil},
+		"older":                           {is(2, storage.Live, nil), is(1, storage.Live, nil), nil},
+		"older, with the viewer's like":   {is(2, storage.Live, nil), is(1, storage.Live, like), nil},
+		"the viewer's like":               {is(1, storage.Live, nil), is(1, storage.Live, like), new(is(1, storage.Live, like))},
+		"the viewer's like removed":       {is(1, storage.Live, like), is(1, storage.Live, nil), new(is(1, storage.Live, nil))},
+		"less fresh":                      {is(1, storage.Live, like), is(1, storage.Stale, like), new(is(1, storage.Stale, like))},
+		"became unavailable":              {is(1, storage.Live, like), is(0, storage.Unavailable, nil), new(is(1, storage.Stale, like))},
+		"unavailable after stale":         {is(1, storage.Stale, like), is(0, storage.Unavailable, nil), nil},
+		"always unavailable":              {is(0, storage.Unavailable, nil), is(0, storage.Unavailable, nil), nil},
+		"became available":                {is(0, storage.Unavailable, nil), is(3, storage.Live, like), new(is(3, storage.Live, like))},
+		"became available without counts": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &subscription{sent: []sentState{{Interactive: test.told, sent: true}}}

@@ -272,10 +272,10 @@ func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 		subjects []any
 		want     string
 	}{
-		"none":      {[]any{}, "subjects must hold 1 to 100 entries; it holds 0"},
-		"101":       {many, "subjects must hold 1 to 100 entries; it holds 101"},
-		"twice":     {[]any{subject(1), subject(2), subject(1)}, "subjects[2] is the same as subjects[0]; name each once"},
-		"a bad biz": {[]any{subject(1), map[string]any{"biz": "V", "bizId": "1"}}, "subjects[1].biz must be 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter"},
+		"none":               {[]any{}, "subjects must hold 1 to 100 entries; it holds 0"},
+		"101":                {many, "subjects must hold 1 to 100 entries; it holds 101"},
+		"a repeated subject": {[]any{subject(1), subject(2), subject(1)}, "subjects[2] is the same as subjects[0]; name each once"},
+		"an invalid biz":     {[]any{subject(1), map[string]any{"biz": "V", "bizId": "1"}}, "subjects[1].biz must be 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.subscribe(t, "alice", query, map[string]any{"s": test.subjects})

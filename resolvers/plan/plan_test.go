@@ -60,15 +60,15 @@ func TestTreesContainTheSelectedFields(t *testing.T) {
 		variables map[string]any
 		want      string
 	}{
-		"fields":             {"{" + one + "{id n: likeCount}}", nil, "interactive Interactive!{id n}"},
-		"merged":             {"{" + one + "{...B} " + one + "{...A id}} fragment B on Interactive {liked{id}} fragment A on Interactive {liked{at id} biz}", nil, "interactive Interactive!{liked Liked!{id at} biz id}"},
-		"what is loaded":     {"{" + one + "{likers{edges{node{at}}} id}}", nil, "interactive+ Interactive{likers+ LikedConnection!{edges LikedEdge!{node Liked!{at}}} id}"},
-		"loaded below":       {"{" + one + "{liked{user{likes{edges{cursor}}}}}}", nil, "interactive+ Interactive{liked+ Liked{user+ User{likes+ LikedConnection!{edges LikedEdge!{cursor}}}}}"},
-		"an interface":       {`{node(id: "1") {id ...on User{userId} ...on Liked{at}}}`, nil, "node Interactive!{id} Liked!{id at} User!{id userId}"},
-		"conditions":         {"query($a: Boolean!) {" + one + "{id @skip(if: $a) biz @include(if: $a)}}", map[string]any{"a": true}, "interactive Interactive!{biz}"},
-		"literal conditions": {"{" + one + "{id @skip(if: true) biz}}", nil, "interactive Interactive!{biz}"},
-		"an action":          {`mutation {like(input: {biz: "a", bizId: "1"}) {changed interactive{id}}}`, nil, "like LikePayload!{changed interactive Interactive!{id}}"},
-		"introspection":      {"{__schema{types{name}} __typename}", nil, "__schema __typename"},
+		"fields":               {"{" + one + "{id n: likeCount}}", nil, "interactive Interactive!{id n}"},
+		"merged":               {"{" + one + "{...B} " + one + "{...A id}} fragment B on Interactive {liked{id}} fragment A on Interactive {liked{at id} biz}", nil, "interactive Interactive!{liked Liked!{id at} biz id}"},
+		"loaded fields":        {"{" + one + "{likers{edges{node{at}}} id}}", nil, "interactive+ Interactive{likers+ LikedConnection!{edges LikedEdge!{node Liked!{at}}} id}"},
+		"nested loaded fields": {"{" + one + "{liked{user{likes{edges{cursor}}}}}}", nil, "interactive+ Interactive{liked+ Liked{user+ User{likes+ LikedConnection!{edges LikedEdge!{cursor}}}}}"},
+		"an interface":         {`{node(id: "1") {id ...on User{userId} ...on Liked{at}}}`, nil, "node Interactive!{id} Liked!{id at} User!{id userId}"},
+		"conditions":           {"query($a: Boolean!) {" + one + "{id @skip(if: $a) biz @include(if: $a)}}", map[string]any{"a": true}, "interactive Interactive!{biz}"},
+		"literal conditions":   {"{" + one + "{id @skip(if: true) biz}}", nil, "interactive Interactive!{biz}"},
+		"an action":            {`mutation {like(input: {biz: "a", bizId: "1"}) {changed interactive{id}}}`, nil, "like LikePayload!{changed interactive Interactive!{id}}"},
+		"introspection":        {"{__schema{types{name}} __typename}", nil, "__schema __typename"},
 	} {
 		p, op := planned(t, test.text, test.variables)
 		if got := describe(p.Roots(op)); got != test.want {

@@ -55,11 +55,11 @@ func TestOperationsAsEventStreams(t *testing.T) {
 			"event: next\ndata: {\"data\":{\"interactiveChanged\":{\"bizId\":\"2\",\"version\":2}}}\n\n" + complete},
 		"a query":    {`{viewer{userId}}`, "event: next\ndata: {\"data\":{\"viewer\":null}}\n\n" + complete},
 		"a mutation": {`mutation{read(input:{biz:"a",bizId:"1"}){changed}}`, "event: next\ndata: {\"data\":{\"read\":{\"changed\":true}}}\n\n" + complete},
-		"a document that is not valid": {`{nonsens}`, "event: next\ndata: {\"errors\":[{\"message\":\"Cannot query field \\\"nonsens\\\" on type \\\"Query\\\". Did you mean \\\"nodes\\\"?\"," +
+		"an invalid document": {`{nonsens}`, "event: next\ndata: {\"errors\":[{\"message\":\"Cannot query field \\\"nonsens\\\" on type \\\"Query\\\". Did you mean \\\"nodes\\\"?\"," +
 			"\"locations\":[{\"line\":1,\"column\":2}],\"extensions\":{\"code\":\"BAD_USER_INPUT\"}}]}\n\n" + complete},
-		"a subscription that is refused": {watching("fail", "1"), "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
+		"a refused subscription": {watching("fail", "1"), "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
 			"\"path\":[\"interactiveChanged\"],\"locations\":[{\"line\":1,\"column\":14}],\"extensions\":{\"code\":\"NOT_FOUND\"}}]}\n\n" + complete},
-		"an error among data": {`{interactive(biz:"fail",bizId:"1"){bizId}}`, "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
+		"a field error": {`{interactive(biz:"fail",bizId:"1"){bizId}}`, "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
 			"\"path\":[\"interactive\"],\"locations\":[{\"line\":1,\"column\":2}],\"extensions\":{\"code\":\"NOT_FOUND\"}}],\"data\":null}\n\n" + complete},
 	}
 	for name, test := range tests {
@@ -99,13 +99,13 @@ func TestOperationsAnsweredByAnEventStream(t *testing.T) {
 		status        int
 		media         string
 	}{
-		"a query for who takes both":           {"application/json, " + stream, `{__typename}`, 200, "application/json; charset=utf-8"},
-		"a bad query for who takes both":       {"application/json, " + stream, `{`, 200, "application/json; charset=utf-8"},
-		"a subscription for who takes both":    {"application/json, " + stream, watching("count", "0"), 200, "text/event-stream; charset=utf-8"},
-		"a subscription for who takes all":     {"*/*", watching("count", "0"), 400, "application/json; charset=utf-8"},
-		"a subscription for who takes neither": {"text/html", watching("count", "0"), 406, "application/json; charset=utf-8"},
-		"not at all":                           {stream + ";q=0", watching("count", "0"), 406, "application/json; charset=utf-8"},
-		"in another charset":                   {stream + ";charset=latin1", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"a query, both types accepted":          {"application/json, " + stream, `{__typename}`, 200, "application/json; charset=utf-8"},
+		"an invalid query, both types accepted": {"application/json, " + stream, `{`, 200, "application/json; charset=utf-8"},
+		"a subscription, both types accepted":   {"application/json, " + stream, watching("count", "0"), 200, "text/event-stream; charset=utf-8"},
+		"a subscription, any type accepted":     {"*/*", watching("count", "0"), 400, "application/json; charset=utf-8"},
+		"a subscription, neither type accepted": {"text/html", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"events with quality 0":                 {stream + ";q=0", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"events in another charset":             {stream + ";charset=latin1", watching("count", "0"), 406, "application/json; charset=utf-8"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -75,15 +75,15 @@ func TestARequestIsLoggedInOneLine(t *testing.T) {
 			func() answer { return s.post(t, query("query "+long+"{__typename}")) },
 			map[string]any{"operation": long[:64], "code": "OK"},
 		},
-		"a name that is none": {
+		"an invalid operation name": {
 			func() answer { return s.post(t, `{"query":"{__typename}","operationName":"a\nb"}`) },
 			map[string]any{"operation": "", "kind": "query", "code": "BAD_USER_INPUT"},
 		},
-		"a document that is refused": {
+		"a refused document": {
 			func() answer { return s.post(t, query("# Feed page\nquery Feed{nonsense}")) },
 			map[string]any{"operation": "Feed", "kind": "query", "code": "BAD_USER_INPUT"},
 		},
-		"variables that are refused": {
+		"refused variables": {
 			func() answer {
 				return s.post(t, query("mutation Like($id: ID!){read(input:{biz:\"a\",bizId:$id}){changed}}"))
 			},
@@ -223,17 +223,17 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		status int
 		allow  string
 	}{
-		"off":                       {post(off, friend), 200, ""},
-		"off, preflight":            {preflight(off, friend), 405, ""},
-		"a friend":                  {post(some, friend), 200, friend},
-		"a friend, preflight":       {preflight(some, friend), 204, friend},
-		"a stranger":                {post(some, stranger), 200, ""},
-		"a stranger, preflight":     {preflight(some, stranger), 403, ""},
-		"no origin":                 {some.post(t, query("{__typename}")), 200, ""},
-		"everybody":                 {post(all, stranger), 200, "*"},
-		"everybody, preflight":      {preflight(all, stranger), 204, "*"},
-		"everybody, a bad token":    {all.post(t, query("{__typename}"), "Origin", friend, "Authorization", "Bearer x"), 401, "*"},
-		"options without preflight": {some.send(t, "OPTIONS", "/graphql", "", "Origin", friend), 405, friend},
+		"off":                          {post(off, friend), 200, ""},
+		"off, preflight":               {preflight(off, friend), 405, ""},
+		"an allowed origin":            {post(some, friend), 200, friend},
+		"an allowed origin, preflight": {preflight(some, friend), 204, friend},
+		"another origin":               {post(some, stranger), 200, ""},
+		"another origin, preflight":    {preflight(some, stranger), 403, ""},
+		"no origin":                    {some.post(t, query("{__typename}")), 200, ""},
+		"any origin":                   {post(all, stranger), 200, "*"},
+		"any origin, preflight":        {preflight(all, stranger), 204, "*"},
+		"any origin, a bad token":      {all.post(t, query("{__typename}"), "Origin", friend, "Authorization", "Bearer x"), 401, "*"},
+		"options without preflight":    {some.send(t, "OPTIONS", "/graphql", "", "Origin", friend), 405, friend},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,21 +34,21 @@ func TestPagesInDevelopment(t *testing.T) {
 		want         string
 	}{
 		{"vite", "http://localhost:5173", nil, nil, 200, `"viewer":null`},
-		{"by number", "http://127.0.0.1:3000", nil, nil, 200, `"viewer":null`},
-		{"by number, version 6", "https://[::1]:3000", nil, nil, 200, `"viewer":null`},
+		{"an IPv4 loopback address", "http://127.0.0.1:3000", nil, nil, 200, `"viewer":null`},
+		{"an IPv6 loopback address", "https://[::1]:3000", nil, nil, 200, `"viewer":null`},
 		{"another machine", "http://192.168.1.5:5173", nil, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
-		{"one more", "http://192.168.1.5:5173", []string{"https://a.example"}, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
+		{"another machine, not allowed by the list", "http://192.168.1.5:5173", []string{"https://a.example"}, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
 		{"named", "http://192.168.1.5:5173", []string{"http://192.168.1.5:5173"}, nil, 200, `"viewer":null`},
-		{"one that is called so", "http://localhost.evil.example", nil, nil, 403, "start ovation dev with"},
+		{"a host that begins with localhost", "http://localhost.evil.example", nil, nil, 403, "start ovation dev with"},
 		{"an extension", "chrome-extension://localhost", nil, nil, 403, "serve the page from http://localhost"},
 		{"a file", "null", nil, nil, 403, "serve the page from http://localhost"},
 		{"a user", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob"}, 401, "add --allowed-origins http://localhost:5173, or send a token"},
 		{"a tenant", "http://localhost:5173", nil, []string{"X-Ovation-Tenant", "b"}, 401, "X-Ovation-User is not accepted from other origins"},
-		{"a user of everybody", "http://evil.example", []string{"*"}, []string{"X-Ovation-User", "bob"}, 401, "X-Ovation-User is not accepted"},
-		{"a user of a named one", "http://localhost:5173", []string{"http://localhost:5173"}, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
-		{"a user of its own page", "http://example.com", nil, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
-		{"a user by a proxy", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-origin"}, 200, `"userId":"bob"`},
-		{"another port of the machine", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-site"}, 401, "X-Ovation-User is not accepted"},
+		{"a user with any origin allowed", "http://evil.example", []string{"*"}, []string{"X-Ovation-User", "bob"}, 401, "X-Ovation-User is not accepted"},
+		{"a user on an allowed origin", "http://localhost:5173", []string{"http://localhost:5173"}, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
+		{"a user on the server's own page", "http://example.com", nil, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
+		{"a user through a proxy, same origin", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-origin"}, 200, `"userId":"bob"`},
+		{"a user on another port, same site", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-site"}, 401, "X-Ovation-User is not accepted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, _ := inDevelopment(t, test.allowed...)

@@ -189,12 +189,12 @@ func TestTokensOfOtherApplicationsAreRefused(t *testing.T) {
 		audience any
 		own      bool
 	}{
-		"ours":           {"ovation", true},
-		"ours and more":  {[]string{"billing", "ovation"}, true},
-		"another's":      {"billing", false},
-		"none":           {nil, false},
-		"the word":       {"any", false},
-		"a part of ours": {"ovat", false},
+		"the audience":              {"ovation", true},
+		"the audience among others": {[]string{"billing", "ovation"}, true},
+		"another audience":          {"billing", false},
+		"no audience":               {nil, false},
+		"the audience any":          {"any", false},
+		"a prefix of the audience":  {"ovat", false},
 	} {
 		token := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(map[string]any{"aud": test.audience}), nil)
 		if _, err := own.Token(t.Context(), token); (err == nil) != test.own {

@@ -75,20 +75,20 @@ func TestSiteKeysAreNotConfused(t *testing.T) {
 		token string
 		good  bool
 	}{
-		"the site's":                      {site, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
-		"the site's, beside a JWKS":       {all, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
-		"another key":                     {site, issue(t, &Signer{Key: other, TTL: time.Hour}, 1), false},
-		"another key by the same name":    {site, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with(key.ID)), false},
-		"the JWKS's":                      {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with("theirs")), true},
-		"the JWKS's, without kid":         {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), nil), true},
-		"RSA by the name of the site's":   {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS has the key
-		"HMAC by the site's public key":   {all, sign(t, jwt.SigningMethodHS256, []byte(key.public()), claims(nil), with(key.ID)), false},
-		"an account's where there is one": {off, issue(t, &Signer{Secret: secret, TTL: time.Hour}, 1), false}, // accounts are off
-		"a session without a number": {
+		"a key of the site":                {site, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
+		"a key of the site beside a JWKS":  {all, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
+		"another key":                      {site, issue(t, &Signer{Key: other, TTL: time.Hour}, 1), false},
+		"another key with the same kid":    {site, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with(key.ID)), false},
+		"a key of the JWKS":                {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with("theirs")), true},
+		"a key of the JWKS, without kid":   {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), nil), true},
+		"RSA with the kid of the site":     {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS has the key
+		"HMAC with the site's public key":  {all, sign(t, jwt.SigningMethodHS256, []byte(key.public()), claims(nil), with(key.ID)), false},
+		"a session while accounts are off": {off, issue(t, &Signer{Secret: secret, TTL: time.Hour}, 1), false}, // accounts are off
+		"a generation that is a string": {
 			newAuthenticator(t, Config{Secret: secret, Sessions: NewSessions()}),
 			sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{generationClaim: "1", loggedInClaim: 1}), nil), false,
 		},
-		"no generation at all": {
+		"generation 0": {
 			newAuthenticator(t, Config{Secret: secret, Sessions: NewSessions()}),
 			sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{generationClaim: 0, loggedInClaim: 1}), nil), false,
 		},

@@ -115,7 +115,7 @@ func TestInvalidIdentitiesAreNotSigned(t *testing.T) {
 		"nobody":         {secret, storage.User{Tenant: "acme"}, time.Hour},
 		"a bad user":     {secret, storage.User{Tenant: "acme", UserID: "a\nb"}, time.Hour},
 		"a bad tenant":   {secret, storage.User{Tenant: "ACME", UserID: "alice"}, time.Hour},
-		"no time":        {secret, alice, 0},
+		"a zero TTL":     {secret, alice, 0},
 	} {
 		if token, err := Sign(attempt.secret, attempt.user, attempt.ttl); err == nil {
 			t.Errorf("%s: signed %s", name, token)
@@ -266,22 +266,22 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 		want   storage.User
 		fails  string // part of the reason; empty: the request is accepted
 	}{
-		"ignored":           {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
-		"user":              {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
-		"user and tenant":   {LocalDevHeaders, "127.0.0.1:8080", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, ""},
-		"tenant":            {LocalDevHeaders, "[::1]:8080", []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, ""},
-		"empty":             {LocalDevHeaders, "[::1]", []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, ""},
-		"another host":      {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
-		"a host like ours":  {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
-		"nobody, from afar": {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
-		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "--dev-headers"},
-		"nobody, refused":   {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
-		"believed":          {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
-		"the token wins":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
-		"so does a bad one": {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
-		"invalid user":      {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
-		"invalid tenant":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
-		"two users":         {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
+		"ignored":                                {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
+		"user":                                   {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"user and tenant":                        {LocalDevHeaders, "127.0.0.1:8080", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, ""},
+		"tenant":                                 {LocalDevHeaders, "[::1]:8080", []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, ""},
+		"empty":                                  {LocalDevHeaders, "[::1]", []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, ""},
+		"another host":                           {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
+		"a host that begins with localhost":      {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
+		"no headers, another host":               {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
+		"refused":                                {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "--dev-headers"},
+		"no headers, refused":                    {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
+		"accepted from any host":                 {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"the token overrides the headers":        {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
+		"an invalid token overrides the headers": {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
+		"invalid user":                           {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
+		"invalid tenant":                         {BelieveDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
+		"two users":                              {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -349,17 +349,17 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"short secret":     {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
-		"no audience":      {t.Context(), Config{Secret: secret, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))}, "needs an audience"},
-		"no file":          {t.Context(), Config{Audience: AnyAudience, JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
-		"no JSON":          {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "not a JSON Web Key Set"},
-		"no usable key":    {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no public key for RS256"},
-		"too long":         {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
-		"failing endpoint": {t.Context(), Config{Audience: AnyAudience, JWKS: silent.URL}, "502"},
-		"plain http":       {t.Context(), Config{Audience: AnyAudience, JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
-		"detour":           {t.Context(), Config{Audience: AnyAudience, JWKS: detour.URL}, "must be fetched by https"},
-		"other scheme":     {t.Context(), Config{Audience: AnyAudience, JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
-		"no time":          {gone, Config{Audience: AnyAudience, JWKS: silent.URL}, "canceled"},
+		"short secret":        {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
+		"no audience":         {t.Context(), Config{Secret: secret, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))}, "needs an audience"},
+		"no file":             {t.Context(), Config{Audience: AnyAudience, JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
+		"no JSON":             {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "not a JSON Web Key Set"},
+		"no usable key":       {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no public key for RS256"},
+		"too long":            {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
+		"failing endpoint":    {t.Context(), Config{Audience: AnyAudience, JWKS: silent.URL}, "502"},
+		"plain http":          {t.Context(), Config{Audience: AnyAudience, JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
+		"detour":              {t.Context(), Config{Audience: AnyAudience, JWKS: detour.URL}, "must be fetched by https"},
+		"other scheme":        {t.Context(), Config{Audience: AnyAudience, JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
+		"a cancelled context": {gone, Config{Audience: AnyAudience, JWKS: silent.URL}, "canceled"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
