@@ -28,7 +28,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		{"no URL", Options{}, storage.ErrInvalid, "redis://"},
 		{"another scheme", Options{URL: "http://:secret@127.0.0.1:1"}, storage.ErrInvalid, "redis://"},
 		{"braces", Options{URL: server.url(), Prefix: "a{b"}, storage.ErrInvalid, "prefix"},
-		{"nobody there", Options{URL: fmt.Sprintf("redis://:secret@127.0.0.1:%d", port.Free(t))}, storage.ErrUnavailable, "127.0.0.1"},
+		{"no listener", Options{URL: fmt.Sprintf("redis://:secret@127.0.0.1:%d", port.Free(t))}, storage.ErrUnavailable, "127.0.0.1"},
 		{"no password", Options{URL: server.url()}, storage.ErrUnavailable, "NOAUTH"},
 		{"wrong password", Options{URL: strings.Replace(server.url(), "//", "//:secret@", 1)}, storage.ErrUnavailable, "WRONGPASS"},
 	} {
