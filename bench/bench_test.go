@@ -52,9 +52,9 @@ func TestWrongPagesAreFound(t *testing.T) {
 	}{
 		{"right", http.StatusOK, string(right), false},
 		{"status", http.StatusServiceUnavailable, string(right), true},
-		{"a count", http.StatusOK, strings.Replace(string(right), `"likeCount":7`, `"likeCount":8`, 1), true},
-		{"a like that is none", http.StatusOK, strings.Replace(string(right), `"liked":null`, `"liked":{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`, 1), true},
-		{"a like that is lost", http.StatusOK, strings.Replace(string(right), `{"reaction":"LIKE","at":"2023-11-14T22:13:20.123456Z"}`, `null`, 1), true},
+		{"a wrong count", http.StatusOK, strings.Replace(string(right), `"likeCount":7`, `"likeCount":8`, 1), true},
+		{"a like that was not made", http.StatusOK, strings.Replace(string(right), `"liked":null`, `"liked":{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`, 1), true},
+		{"a lost like", http.StatusOK, strings.Replace(string(right), `{"reaction":"LIKE","at":"2023-11-14T22:13:20.123456Z"}`, `null`, 1), true},
 		{"nothing", http.StatusOK, "", true},
 	} {
 		one := all.pagers(1, false)[0]

@@ -35,8 +35,8 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 	}{
 		{"a feed", v.scroll(true, ""), http.StatusOK, reels, false},
 		{"an empty feed", v.scroll(true, ""), http.StatusOK, `{"data":{"feed":{"edges":[],"pageInfo":{"hasNextPage":false}}}}`, true},
-		{"a like of nobody's", v.scroll(true, ""), http.StatusOK, liked, true},
-		{"a like of nobody's that may be old", v.scroll(true, ""), http.StatusOK, strings.ReplaceAll(liked, "LIVE", "STALE"), false},
+		{"a like that was not made", v.scroll(true, ""), http.StatusOK, liked, true},
+		{"a stale like that was not made", v.scroll(true, ""), http.StatusOK, strings.ReplaceAll(liked, "LIVE", "STALE"), false},
 		{"the own video", v.scroll(true, "7"), http.StatusOK, reels, false},
 		{"the own video is missing", v.scroll(true, "8"), http.StatusOK, reels, true},
 		{"an error", v.scroll(true, ""), http.StatusOK, `{"data":null,"errors":[{"message":"no"}]}`, true},
@@ -116,10 +116,10 @@ func TestLostMarksAreFound(t *testing.T) {
 		wrong  bool
 	}{
 		{"as acknowledged", []string{"1"}, 0, false},
-		{"with what may be", []string{"1", "3", "4"}, 0, false},
+		{"with likes in doubt", []string{"1", "3", "4"}, 0, false},
 		{"lost", []string{"3"}, 0, true},
-		{"taken back, and still there", []string{"1", "2"}, 0, true},
-		{"of nobody", []string{"1", "5"}, 1, false},
+		{"removed, and still stored", []string{"1", "2"}, 0, true},
+		{"not made", []string{"1", "5"}, 1, false},
 	} {
 		stored := map[pair]bool{}
 		for _, subject := range c.stored {
