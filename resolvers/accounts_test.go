@@ -53,7 +53,7 @@ func TestAUserRegistersAndLogsIn(t *testing.T) {
 	same(t, got.Data, fmt.Sprintf(`{"viewer": {"userId": %q, "profile": {"name": "Ann Lee"}}}`, id))
 	if changed := s.askBy(t, token, `mutation { like(input: {biz: "video", bizId: "1"}) { changed interactive { liked { user { userId profile { name } } } } } }`); len(changed.Errors) > 0 ||
 		dig(t, changed.Data, "like", "interactive", "liked", "user", "profile", "name") != "Ann Lee" {
-		t.Errorf("a like: %+v", changed)
+		t.Errorf("a like: got %+v, want the profile name Ann Lee", changed)
 	}
 
 	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "ann lee", "password", "a good password"); m != "input.name is taken" {
@@ -86,7 +86,7 @@ func TestPasswordsAreGuessedSlowly(t *testing.T) {
 		switch code := got.Errors[0].Extensions["code"]; code {
 		case "RATE_LIMITED":
 			if wait := got.Errors[0].Extensions["retryAfter"].(float64); wait < 2 {
-				t.Fatalf("retry after %v s", wait)
+				t.Fatalf("got retryAfter %v s, want 2 or more", wait)
 			}
 			limited++
 		case "UNAUTHENTICATED":
@@ -114,14 +114,14 @@ func TestLoggingOutEverywhere(t *testing.T) {
 	next := dig(t, changed.Data, "changePassword", "token").(string)
 	for _, old := range []string{token, dig(t, fresh.Data, "refreshToken", "token").(string)} {
 		if got := s.askBy(t, old, `{ viewer { userId } }`); got.status != http.StatusUnauthorized || !strings.Contains(got.Errors[0].Message, "revoked") {
-			t.Errorf("an old token: %+v", got)
+			t.Errorf("an old token: got %+v, want it revoked", got)
 		}
 	}
 	if got := s.askBy(t, next, `mutation { logOutEverywhere { user { userId } } }`); dig(t, got.Data, "logOutEverywhere", "user", "userId") != id {
 		t.Errorf("the new token: got %+v, want user %v logged out everywhere", got, id)
 	}
 	if got := s.askBy(t, next, `{ viewer { userId } }`); got.status != http.StatusUnauthorized {
-		t.Errorf("after logging out: %+v", got)
+		t.Errorf("after logging out: got %+v, want status 401", got)
 	}
 	for _, mutation := range []string{`refreshToken { token }`, `logOutEverywhere { user { userId } }`, `updateProfile(input: {}) { user { userId } }`} {
 		s.refused(t, "UNAUTHENTICATED", "", "mutation { "+mutation+" }")
@@ -197,7 +197,7 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 	must(t, err)
 	must(t, res.Body.Close())
 	if res.StatusCode != http.StatusNotFound {
-		t.Errorf("the key set: %s", res.Status)
+		t.Errorf("the key set: got %s, want 404", res.Status)
 	}
 }
 

@@ -223,7 +223,7 @@ func TestAFullPageCostsTwoCallsMore(t *testing.T) {
 	}
 	for _, n := range []int{1, 20, 100} {
 		if plain, full := calls(n, ""), calls(n, `followerCount followed { at } commentCount author { userId interactive { followerCount followed { at } } }`); plain != 1 || full > plain+2 {
-			t.Errorf("%d subjects: %d calls, %d with all there is", n, plain, full)
+			t.Errorf("%d subjects: got %d calls, %d with every field, want 1, at most %d", n, plain, full, plain+2)
 		}
 	}
 }

@@ -157,10 +157,10 @@ func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	}
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
 	if got := asked("read moderates", remove); !strings.Contains(got, "NOT_FOUND") {
-		t.Errorf("without the scope: %s", got)
+		t.Errorf("without the scope: got %s, want NOT_FOUND", got)
 	}
 	if got := asked("read moderate", remove); strings.Contains(got, "errors") {
-		t.Errorf("with the scope: %s", got)
+		t.Errorf("with the scope: got %s, want no errors", got)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	}
 	for _, bad := range []any{"bad", s.changesCursor(t, "2")} {
 		if got := s.subscribe(t, "alice", watchComments, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
-			t.Errorf("of a bad cursor: %+v", got)
+			t.Errorf("an invalid cursor: got %+v, want BAD_USER_INPUT alone", got)
 		}
 	}
 }

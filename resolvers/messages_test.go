@@ -154,7 +154,7 @@ func TestMessagesPerMinuteAreLimited(t *testing.T) {
 	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // invalid messages do not count
 	got := s.ask(t, "alice", send, "to", "bob")
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != float64(60/most) {
-		t.Errorf("one too many: %+v", got)
+		t.Errorf("a message beyond the limit: got %+v, want RATE_LIMITED alone, retryAfter %d", got, 60/most)
 	}
 	s.sends(t, "bob", "alice", "another user")
 	if n := s.count(t, "ovation_rate_limited_total", "messages"); n != 1 {
@@ -215,11 +215,11 @@ func TestMessagesMissNothing(t *testing.T) {
 	}
 	for user, bad := range map[string]any{"alice": before, "carol": first, "bob": "bad"} {
 		if got := s.subscribe(t, user, watchMessages, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
-			t.Errorf("of a bad cursor: %+v", got)
+			t.Errorf("an invalid cursor: got %+v, want BAD_USER_INPUT alone", got)
 		}
 	}
 	if got := s.subscribe(t, "", watchMessages, nil).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
-		t.Errorf("without a viewer: %+v", got)
+		t.Errorf("without a viewer: got %+v, want UNAUTHENTICATED alone", got)
 	}
 }
 

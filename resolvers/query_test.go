@@ -102,7 +102,7 @@ func TestMoreThanAHundredSubjectsOrIDsAreRefused(t *testing.T) {
 		t.Errorf("101 subjects: got %q, want the limit of 100 entries", got)
 	}
 	if got := len(s.ok(t, "", query, "s", subjects[:100])["interactives"].([]any)); got != 100 {
-		t.Errorf("100 subjects gave %d", got)
+		t.Errorf("100 subjects: got %d, want 100", got)
 	}
 	const nodes = `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`
 	if got := s.refused(t, "BAD_USER_INPUT", "alice", nodes, "ids", ids); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {

@@ -79,7 +79,7 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	flood("reader", readIt, priceOfRead)
 	s.ok(t, "bob", countOne)
 	if got := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, countOne); len(got.Errors) > 0 {
-		t.Errorf("somebody of another tenant: %+v", got)
+		t.Errorf("a user of another tenant: got %+v, want no errors", got)
 	}
 	flood("", readIt, priceOfRead)
 	s.ok(t, "bob", readIt)
@@ -246,7 +246,7 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	for range readers - room {
 		got := <-answers // of an operation that was begun, as every error of a field is
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != 1.0 {
-			t.Errorf("a read too many: %+v", got)
+			t.Errorf("a read beyond the limit: got %+v, want RATE_LIMITED alone, retryAfter 1", got)
 		}
 	}
 	liked := make(chan answer, 1)
@@ -254,11 +254,11 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	close(gate)
 	for range room {
 		if got := <-answers; len(got.Errors) > 0 {
-			t.Errorf("a read that there was room for: %+v", got)
+			t.Errorf("a read within the limit: got %+v, want no errors", got)
 		}
 	}
 	if got := <-liked; len(got.Errors) > 0 {
-		t.Errorf("a like: %+v", got)
+		t.Errorf("a like: got %+v, want no errors", got)
 	}
 	if n := dig(t, s.ok(t, "", countOne), "interactive", "readCount"); n != float64(room) {
 		t.Errorf("%v reads are counted, want %d", n, room)

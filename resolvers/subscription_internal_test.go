@@ -46,9 +46,9 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 			got := test.got
 			switch news := s.isNew(&got); {
 			case news != (test.want != nil):
-				t.Errorf("sent: %v", news)
+				t.Errorf("got sent: %t, want %t", news, test.want != nil)
 			case news && got != *test.want:
-				t.Errorf("the event is %+v", got)
+				t.Errorf("got the event %+v, want %+v", got, *test.want)
 			}
 		})
 	}

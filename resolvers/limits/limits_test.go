@@ -137,7 +137,7 @@ func TestDepthIsThatOfFragmentsFilledIn(t *testing.T) {
 		}
 		query += fmt.Sprintf("fragment F%d on Query{a}", levels)
 		if _, errs := s.ask(t, query, ""); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
-			t.Errorf("%d levels: %v", levels, errs)
+			t.Errorf("%d levels: got %v, want %q", levels, errs, want)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestInvalidDocumentsAreRejected(t *testing.T) {
 		})
 	}
 	if _, errs := newService(t, Config{}).askFor(t, strings.Repeat("a", 257), "{viewer{id}}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "257 bytes long; at most 256") {
-		t.Errorf("a long name: %v", errs)
+		t.Errorf("a long operation name: got %v, want the limit of 256 bytes", errs)
 	}
 }
 
@@ -265,9 +265,9 @@ func TestCostIsTheMaximumSizeOfTheResponse(t *testing.T) {
 		t.Errorf("the introspection query costs %d and %d", data, schema)
 	}
 	if _, errs := newService(t, Config{MaxMutationFields: 1}).ask(t, "mutation{a:"+readOne+" b:"+readOne+"}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "has 2 root fields") {
-		t.Errorf("a bound of one's own: %v", errs)
+		t.Errorf("a limit of 1 root field: got %v, want an error about 2 root fields", errs)
 	}
 	if _, errs := newService(t, Config{MaxCost: 2}).ask(t, "{viewer{id userId}}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "costs 3") {
-		t.Errorf("a bound of one's own: %v", errs)
+		t.Errorf("a limit of cost 2: got %v, want an error about cost 3", errs)
 	}
 }

@@ -81,7 +81,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		}
 	}
 	if got := a.ask(t, "default", viewerQuery, nil); got != viewerQuery {
-		t.Errorf("without the extension: %s", got)
+		t.Errorf("without the extension: got %s, want %s", got, viewerQuery)
 	}
 	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
 		e := a.exec.(*persistedExecutor)
@@ -129,10 +129,10 @@ func TestTenantsShareNoDocuments(t *testing.T) {
 	a := newAsker(nil)
 	a.ask(t, "acme", viewerQuery, named(viewerQuery))
 	if got := a.ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Errorf("another tenant: %s", got)
+		t.Errorf("another tenant: got %s, want %s", got, CodeNotFound)
 	}
 	if got := a.ask(t, "acme", "", named(viewerQuery)); got != viewerQuery {
-		t.Errorf("its own: %s", got)
+		t.Errorf("its own tenant: got %s, want %s", got, viewerQuery)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		for i := range 1000 {
 			m.put(of(i), test.text)
 			if documents, bytes := held(m); documents > test.documents || bytes > test.bytes {
-				t.Fatalf("%s: %d documents of %d bytes", name, documents, bytes)
+				t.Fatalf("%s: got %d documents of %d bytes, want at most %d of %d", name, documents, bytes, test.documents, test.bytes)
 			}
 			if _, found := m.get(of(0)); !found { // it is looked up all the time
 				t.Fatalf("%s: with %d more the first is dropped", name, i)

@@ -93,7 +93,7 @@ func TestPlansDoNotDependOnVariables(t *testing.T) {
 	} {
 		p, _ := planned(t, text, nil)
 		if p.Kinds != want.kinds || p.Fields != want.fields || p.RootFields != want.root || p.Varies != want.varies {
-			t.Errorf("%s: %v, %d fields, %d at the root, varies %v", text, p.Kinds, p.Fields, p.RootFields, p.Varies)
+			t.Errorf("%s: got %v, %d fields, %d at the root, varies %v, want %+v", text, p.Kinds, p.Fields, p.RootFields, p.Varies, want)
 		}
 	}
 }

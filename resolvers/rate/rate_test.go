@@ -92,7 +92,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 					}
 				}
 				if n := testutil.ToFloat64(l.limited.WithLabelValues(by)); n != 8 {
-					t.Errorf("%v refusals are counted", n)
+					t.Errorf("got %v refusals counted, want 8", n)
 				}
 			})
 		})

@@ -83,7 +83,7 @@ func TestOperationsAsEventStreams(t *testing.T) {
 					t.Errorf("got status %d, %q, want 200, %q", res.StatusCode, text, ":\n\n"+test.want)
 				}
 				if media := res.Header.Get("Content-Type"); media != "text/event-stream; charset=utf-8" || res.Header.Get("Cache-Control") != "no-store" {
-					t.Errorf("headers: %v", res.Header)
+					t.Errorf("got the headers %v, want text/event-stream in UTF-8, not stored", res.Header)
 				}
 			})
 		}

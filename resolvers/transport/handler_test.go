@@ -116,7 +116,7 @@ func TestARequestIsLoggedInOneLine(t *testing.T) {
 				t.Errorf("got the log line %v, want level INFO, %d bytes and a duration", line, len(got.body))
 			}
 			if n := strings.Count(s.log.text.String(), "\n"); n != 1 || strings.Contains(s.log.text.String(), "secret") {
-				t.Errorf("%d lines: %s", n, s.log.text.String())
+				t.Errorf("got %d log lines, want one without the secret: %s", n, s.log.text.String())
 			}
 		})
 	}
@@ -245,7 +245,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			}
 			allowed := test.got.header.Get("Access-Control-Allow-Headers")
 			if (test.status == 204) != strings.Contains(allowed, "Authorization, Content-Type") {
-				t.Errorf("allowed headers: %q", allowed)
+				t.Errorf("got the allowed headers %q, want Authorization, Content-Type: %t", allowed, test.status == 204)
 			}
 		})
 	}

@@ -188,11 +188,11 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 	for name, allow := range map[string]string{"PUT": "GET, HEAD, POST", "OPTIONS": "GET, HEAD, POST", "GET of a mutation": "POST"} {
 		if got := tests[name].got.header.Get("Allow"); got != allow {
-			t.Errorf("%s: Allow: %q", name, got)
+			t.Errorf("%s: got Allow %q, want %q", name, got, allow)
 		}
 	}
 	if got := tests["a bad token"].got.header.Get("WWW-Authenticate"); got != `Bearer error="invalid_token"` {
-		t.Errorf("WWW-Authenticate: %q", got)
+		t.Errorf("got WWW-Authenticate %q, want Bearer error=\"invalid_token\"", got)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 		}
 	}
 	if got := SessionFrom(NewContext(t.Context(), accountHolder)); got != (Session{}) {
-		t.Errorf("without a token: %+v", got)
+		t.Errorf("without a token: got %+v, want no session", got)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 3, At: 20})
 	wait.Wait()
 	if !refused(second) || !slices.Equal(ended, []string{"first", "second"}) && !slices.Equal(ended, []string{"second", "first"}) {
-		t.Errorf("the streams that ended: %v", ended)
+		t.Errorf("got the ended streams %v, want first and second", ended)
 	}
 	is, done := Identity{User: accountHolder, Session: Session{Generation: 2}, sessions: sessions}, make(chan struct{})
 	is.OnRevoked(func() { close(done) })

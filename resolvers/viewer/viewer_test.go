@@ -78,11 +78,11 @@ func request(header ...string) *http.Request {
 
 func TestTheViewerOfAContext(t *testing.T) {
 	if got := FromContext(t.Context()); got != (storage.User{Tenant: storage.DefaultTenant}) {
-		t.Errorf("without a viewer: %v", got)
+		t.Errorf("without a viewer: got %v, want the anonymous user of the default tenant", got)
 	}
 	alice := storage.User{Tenant: "acme", UserID: "alice"}
 	if got := FromContext(NewContext(t.Context(), alice)); got != alice {
-		t.Errorf("with a viewer: %v", got)
+		t.Errorf("with a viewer: got %v, want %v", got, alice)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 		old := request("X-Ovation-User", "bob")
 		old.Host, old.Proto, old.ProtoMinor = "localhost", "HTTP/1.0", 0
 		if is, err := a.Authenticate(old); err == nil {
-			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: %v", mode, is.User)
+			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: got %v, want an error", mode, is.User)
 		}
 		token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
 		if err != nil {
