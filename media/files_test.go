@@ -49,7 +49,7 @@ func TestFilesAreServedWithTheirTypes(t *testing.T) {
 		v := s.publish(t, "film", c.file)
 		whole := get(t, h, http.MethodGet, v.PlayURL())
 		if got := body(t, whole); whole.StatusCode != http.StatusOK || !bytes.Equal(got, c.file) {
-			t.Errorf("%s: %d, %d bytes", c.contentType, whole.StatusCode, len(got))
+			t.Errorf("%s: got status %d, %d bytes, want 200, %d bytes unchanged", c.contentType, whole.StatusCode, len(got), len(c.file))
 		}
 		for name, want := range map[string]string{
 			"Content-Type": c.contentType, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": policy,
@@ -62,7 +62,7 @@ func TestFilesAreServedWithTheirTypes(t *testing.T) {
 		tag := whole.Header.Get("ETag")
 		part := get(t, h, http.MethodGet, v.PlayURL(), "Range", "bytes=5-14", "If-Range", tag)
 		if got := body(t, part); part.StatusCode != http.StatusPartialContent || !bytes.Equal(got, c.file[5:15]) {
-			t.Errorf("a range: %d %q", part.StatusCode, got)
+			t.Errorf("a range: got status %d, %q, want 206, %q", part.StatusCode, got, c.file[5:15])
 		}
 		for _, r := range []struct {
 			method, name, value string

@@ -185,7 +185,7 @@ func TestDeletionRemovesFileAndCover(t *testing.T) {
 	must(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("picture")))
 	_, err := s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: storage.User{Tenant: "default", UserID: "bob"}})
 	if !errors.Is(err, storage.ErrNotFound) || len(s.files(t)) != 2 {
-		t.Errorf("another's: %v, files %v", err, s.files(t))
+		t.Errorf("a video of another user: got %v, files %v, want %v, 2 files", err, s.files(t), storage.ErrNotFound)
 	}
 	_, err = s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: alice})
 	must(t, err)
