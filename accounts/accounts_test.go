@@ -153,7 +153,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		} else if errors.Is(err, ErrWrongCredentials) {
 			wrong++
 		} else {
-			t.Fatal(err)
+			t.Fatalf("got %v, want %v or a limited attempt", err, ErrWrongCredentials)
 		}
 	}
 	if wrong != pairBurst || limited != 1000-pairBurst {
@@ -188,7 +188,7 @@ func TestAttemptsOfAnAddressAreLimited(t *testing.T) {
 		if errors.Is(err, ErrWrongCredentials) {
 			tried++
 		} else if _, is := errors.AsType[*LimitedError](err); !is {
-			t.Fatal(err)
+			t.Fatalf("got %v, want %v or a limited attempt", err, ErrWrongCredentials)
 		}
 	}
 	if tried != 20 {
@@ -295,7 +295,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 		"nothing at all": {ProfileChange{}, nil},
 	} {
 		if err := s.UpdateProfile(t.Context(), alice, one.change); !errors.Is(err, one.want) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got %v, want %v", what, err, one.want)
 		}
 	}
 	if err := s.UpdateProfile(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, ProfileChange{}); !errors.Is(err, ErrNoAccount) {

@@ -26,7 +26,7 @@ func TestPasswordsAreBounded(t *testing.T) {
 			"new":      second(s.ChangePassword(t.Context(), alice.User, "password of alice", password)),
 		} {
 			if !errors.Is(err, storage.ErrInvalid) || len(err.Error()) > 200 {
-				t.Errorf("%s with %.20q: %v", what, password, err)
+				t.Errorf("%s with %.20q: got %v, want %v in at most 200 bytes", what, password, err, storage.ErrInvalid)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func TestLogInRaisesParameters(t *testing.T) {
 	after := start(t, store, func(c *Config) { c.Params = raised })
 	for _, s := range []*site{after, after, before} { // the last one has lower parameters and leaves the hash as it is
 		if _, err := s.LogIn(t.Context(), credentials("alice", "not her password")); !errors.Is(err, ErrWrongCredentials) {
-			t.Fatal(err)
+			t.Fatalf("a wrong password: got %v, want %v", err, ErrWrongCredentials)
 		}
 		_, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
 		must(t, err)
@@ -130,7 +130,7 @@ func TestHashesAreBounded(t *testing.T) {
 	room := 2 * (1 + waitingPerHash)
 	for range callers - room {
 		if err := <-errs; !errors.Is(err, ErrBusy) {
-			t.Fatal(err)
+			t.Fatalf("a caller beyond the limit: got %v, want %v", err, ErrBusy)
 		}
 	}
 	close(release)

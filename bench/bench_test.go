@@ -52,15 +52,15 @@ func TestWrongPagesAreFound(t *testing.T) {
 	}{
 		{"right", http.StatusOK, string(right), false},
 		{"status", http.StatusServiceUnavailable, string(right), true},
-		{"a count", http.StatusOK, strings.Replace(string(right), `"likeCount":7`, `"likeCount":8`, 1), true},
-		{"a like that is none", http.StatusOK, strings.Replace(string(right), `"liked":null`, `"liked":{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`, 1), true},
-		{"a like that is lost", http.StatusOK, strings.Replace(string(right), `{"reaction":"LIKE","at":"2023-11-14T22:13:20.123456Z"}`, `null`, 1), true},
+		{"a wrong count", http.StatusOK, strings.Replace(string(right), `"likeCount":7`, `"likeCount":8`, 1), true},
+		{"a like that was not made", http.StatusOK, strings.Replace(string(right), `"liked":null`, `"liked":{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`, 1), true},
+		{"a lost like", http.StatusOK, strings.Replace(string(right), `{"reaction":"LIKE","at":"2023-11-14T22:13:20.123456Z"}`, `null`, 1), true},
 		{"nothing", http.StatusOK, "", true},
 	} {
 		one := all.pagers(1, false)[0]
 		one.Next(nil)
 		if err := one.Done(reply.status, []byte(reply.body)); (err != nil) != reply.wrong {
-			t.Errorf("%s: %v", reply.name, err)
+			t.Errorf("%s: got %v, want an error: %t", reply.name, err, reply.wrong)
 		}
 	}
 	if first := clients[0].Next(nil); !bytes.Contains(first, []byte(p.tokens[drawn[0].viewer])) {
@@ -107,7 +107,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 		{"a dislike", after(8, strings.Replace(like, "LIKE", "DISLIKE", 1)), true},
 	} {
 		if err := newMixer().judge([]byte(reply.body)); (err != nil) != reply.wrong {
-			t.Errorf("%s: %v", reply.name, err)
+			t.Errorf("%s: got %v, want an error: %t", reply.name, err, reply.wrong)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestPagesOfTheFloorAreChecked(t *testing.T) {
 	right := string(s.book(p, of, drawn).replies[0])
 	items, err := s.parsePage([]byte(right))
 	if err != nil || len(items) != pageSize || !items[2].liked || items[0].liked || !items[5].collected || items[0].likes != 7 {
-		t.Fatalf("%+v, %v", items, err)
+		t.Fatalf("got %+v, %v, want %d items, the first with 7 likes, the third liked, the sixth collected", items, err, pageSize)
 	}
 	m, ok := s.book(p, of, drawn).mixers(drawn, s, of, 1, 1, true)[0].(*mixer)
 	if !ok {
@@ -135,7 +135,7 @@ func TestPagesOfTheFloorAreChecked(t *testing.T) {
 		strings.Replace(right, `"collections":3`, `"collections":4`, 1): true,
 	} {
 		if err := m.judge([]byte(body)); (err != nil) != wrong {
-			t.Errorf("%v: %s", err, body)
+			t.Errorf("%s: got %v, want an error: %t", body, err, wrong)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestWrongLikesAreFound(t *testing.T) {
 		one.Next(nil)
 		err := one.Done(reply.status, []byte(reply.body))
 		if (err != nil) != reply.wrong {
-			t.Errorf("%s: %v", reply.name, err)
+			t.Errorf("%s: got %v, want an error: %t", reply.name, err, reply.wrong)
 		}
 		if noted := p.acked.Load() > acked; noted == reply.wrong {
 			t.Errorf("%s: acknowledged: %t", reply.name, noted)
@@ -272,7 +272,7 @@ func TestNumbersAreGrouped(t *testing.T) {
 		}
 	}
 	if s := (series{3, 1, 2, 10}); s.median() != 2.5 {
-		t.Error(s.median())
+		t.Errorf("the median of %v: got %v, want 2.5", s, s.median())
 	}
 }
 
@@ -299,7 +299,7 @@ func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 		"a fault":   {{watcher: 0, err: errors.New("it is gone")}},
 	} {
 		if at, err := says(words...).await(t.Context(), 1); err == nil {
-			t.Errorf("%s: %v", name, at)
+			t.Errorf("%s: got %v, want an error", name, at)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestLikesInAnEvent(t *testing.T) {
 		`{"errors":[{"message":"freshness\":\"LIVE"}]}`:                        -1,
 	} {
 		if got, err := likesIn([]byte(text)); err == nil && got != want || err != nil && want >= 0 {
-			t.Errorf("%s: %d, %v", text, got, err)
+			t.Errorf("%s: got %d, %v, want %d (-1: an error)", text, got, err, want)
 		}
 	}
 }

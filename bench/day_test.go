@@ -35,8 +35,8 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 	}{
 		{"a feed", v.scroll(true, ""), http.StatusOK, reels, false},
 		{"an empty feed", v.scroll(true, ""), http.StatusOK, `{"data":{"feed":{"edges":[],"pageInfo":{"hasNextPage":false}}}}`, true},
-		{"a like of nobody's", v.scroll(true, ""), http.StatusOK, liked, true},
-		{"a like of nobody's that may be old", v.scroll(true, ""), http.StatusOK, strings.ReplaceAll(liked, "LIVE", "STALE"), false},
+		{"a like that was not made", v.scroll(true, ""), http.StatusOK, liked, true},
+		{"a stale like that was not made", v.scroll(true, ""), http.StatusOK, strings.ReplaceAll(liked, "LIVE", "STALE"), false},
 		{"the own video", v.scroll(true, "7"), http.StatusOK, reels, false},
 		{"the own video is missing", v.scroll(true, "8"), http.StatusOK, reels, true},
 		{"an error", v.scroll(true, ""), http.StatusOK, `{"data":null,"errors":[{"message":"no"}]}`, true},
@@ -55,7 +55,7 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 		{"a feed without it", v.scroll(true, ""), http.StatusOK, reels, true},
 	} {
 		if err := c.errand.judge(c.status, []byte(c.reply)); (err != nil) != c.wrong {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want an error: %t", c.name, err, c.wrong)
 		}
 	}
 	if v.commented != (tally{1, 1}) || v.uploaded != (tally{1, 1}) || !v.liked.is["7"] || !v.liked.maybe["8"] || v.liked.maybe["7"] {
@@ -77,7 +77,7 @@ func TestVisitorsDoEverything(t *testing.T) {
 			seen[one.what] = true
 			head, body, whole := strings.Cut(string(one.write(nil)), "\r\n\r\n")
 			if !whole || !strings.Contains(head, "Host: 127.0.0.1:1") || strings.HasPrefix(head, "POST") == (body == "") {
-				t.Fatalf("%s is %q", one.what, head)
+				t.Fatalf("%s: got the head %q, want a whole request to 127.0.0.1:1 and a body with POST only", one.what, head)
 			}
 		}
 	}
@@ -116,10 +116,10 @@ func TestLostMarksAreFound(t *testing.T) {
 		wrong  bool
 	}{
 		{"as acknowledged", []string{"1"}, 0, false},
-		{"with what may be", []string{"1", "3", "4"}, 0, false},
+		{"with likes in doubt", []string{"1", "3", "4"}, 0, false},
 		{"lost", []string{"3"}, 0, true},
-		{"taken back, and still there", []string{"1", "2"}, 0, true},
-		{"of nobody", []string{"1", "5"}, 1, false},
+		{"removed, and still stored", []string{"1", "2"}, 0, true},
+		{"not made", []string{"1", "5"}, 1, false},
 	} {
 		stored := map[pair]bool{}
 		for _, subject := range c.stored {

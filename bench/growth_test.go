@@ -42,7 +42,7 @@ func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
 	t.Helper()
 	err := pool.QueryRow(t.Context(), `SELECT string_agg(indexdef, '; ' ORDER BY indexdef) FROM pg_indexes WHERE schemaname = current_schema()`).Scan(&all)
 	if err != nil || !strings.Contains(all, "likers") {
-		t.Fatalf("%q: %v", all, err)
+		t.Fatalf("got the indexes %q, %v, want one of likers", all, err)
 	}
 	return all
 }
@@ -169,7 +169,7 @@ func TestSizesOfGrowth(t *testing.T) {
 	for args, want := range map[string]int{"": 3, "-max-states 10000": 1, "-max-states 5000000": 2} {
 		_, sizes, err := parseGrowth(strings.Fields(args))
 		if err != nil || len(sizes) != want {
-			t.Errorf("%q: %v, %v", args, sizes, err)
+			t.Errorf("%q: got %v, %v, want %d sizes", args, sizes, err, want)
 		}
 	}
 	for _, args := range []string{"-max-states 9999", "-max-states many", "more"} {
@@ -189,7 +189,7 @@ func TestCostsAreForEachRequest(t *testing.T) {
 	}
 	for average, want := range map[string]bool{"0.10 9 9": false, "999.5 0 0": true, "unknown": false} {
 		if loaded(average) != want {
-			t.Errorf("%q", average)
+			t.Errorf("%q: got loaded %t, want %t", average, !want, want)
 		}
 	}
 }

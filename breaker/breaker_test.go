@@ -48,7 +48,7 @@ func TestOneStallDoesNotOpen(t *testing.T) {
 		time.Sleep(time.Hour) // being idle is no outage
 		for range 3 * breaker.MinFailures {
 			if err := b.Do(t.Context(), fails); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, breaker.ErrOpen) {
-				t.Error(err)
+				t.Errorf("a failing call: got %v, want %v of the call itself", err, storage.ErrUnavailable)
 			}
 		}
 		isOpen(t, b, false)
@@ -56,7 +56,7 @@ func TestOneStallDoesNotOpen(t *testing.T) {
 		_ = b.Do(t.Context(), fails)
 		isOpen(t, b, true)
 		if err := b.Do(t.Context(), works); !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, storage.ErrUnavailable) {
-			t.Error(err)
+			t.Errorf("an open breaker: got %v, want %v", err, breaker.ErrOpen)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestLockedIsNoFailure(t *testing.T) {
 		}
 		for range 10 * breaker.MinFailures {
 			if err := b.Do(t.Context(), locked); !errors.Is(err, storage.ErrLocked) {
-				t.Error(err)
+				t.Errorf("a locked call: got %v, want %v", err, storage.ErrLocked)
 			}
 		}
 		isOpen(t, b, false)
@@ -108,7 +108,7 @@ func TestOneTimeoutOfMinOutageOpens(t *testing.T) {
 			b := breaker.New(breaker.Options{Timeout: limit})
 			err := b.Do(t.Context(), hangs)
 			if !errors.Is(err, storage.ErrUnavailable) {
-				t.Error(err)
+				t.Errorf("a hanging call: got %v, want %v", err, storage.ErrUnavailable)
 			}
 			isOpen(t, b, limit == breaker.MinOutage)
 		}
@@ -138,10 +138,10 @@ func TestOnlyATrialCloses(t *testing.T) {
 		isOpen(t, b, true)
 		time.Sleep(time.Hour) // with Pause 0, no call of Do is a trial
 		if err := b.Do(t.Context(), works); !errors.Is(err, breaker.ErrOpen) {
-			t.Error(err)
+			t.Errorf("an open breaker: got %v, want %v", err, breaker.ErrOpen)
 		}
 		if err := b.Probe(t.Context(), trial, hangs); !errors.Is(err, storage.ErrUnavailable) {
-			t.Error(err)
+			t.Errorf("a hanging probe: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		isOpen(t, b, true)
 		if err := b.Probe(t.Context(), trial, works); err != nil {
@@ -199,7 +199,7 @@ func TestCallsInProgressAreCancelled(t *testing.T) {
 				all.Go(func() {
 					time.Sleep(time.Duration(i) * time.Second)
 					if err := b.Do(t.Context(), hangs); !errors.Is(err, storage.ErrUnavailable) {
-						t.Error(err)
+						t.Errorf("a hanging call: got %v, want %v", err, storage.ErrUnavailable)
 					}
 				})
 			}
@@ -234,11 +234,11 @@ func TestCancelledCallsDoNotCount(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(timeout/2, cancel)
 			if err := b.Do(ctx, hangs); !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
-				t.Error(err)
+				t.Errorf("a cancelled call: got %v, want %v alone", err, context.Canceled)
 			}
 			for _, err := range []error{breaker.ErrIgnored, errors.Join(breaker.ErrIgnored, storage.ErrUnavailable), storage.ErrInvalid} {
 				if got := b.Do(t.Context(), func(context.Context) error { return err }); !errors.Is(got, err) {
-					t.Error(got)
+					t.Errorf("got %v, want %v", got, err)
 				}
 			}
 		}

@@ -87,7 +87,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 		must(t, err)
 		must(t, response.Body.Close())
 		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s %v: %d", name, films[2][name], response.StatusCode)
+			t.Errorf("%s %v: got status %d, want 200", name, films[2][name], response.StatusCode)
 		}
 	}
 	if got := entries(t, send(get, "publish/list", "token", bob.token, "user_id", ann.id), "video_list"); len(got) != 2 || got[1]["id"] != first {

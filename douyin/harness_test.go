@@ -201,7 +201,7 @@ func (s *service) do(t *testing.T, r *http.Request) object {
 	must(t, err)
 	out := object{}
 	if err := json.Unmarshal(text, &out); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %d %s", r.Method, r.URL, response.StatusCode, text)
+		t.Fatalf("%s %s: got status %d, %s, want 200, JSON", r.Method, r.URL, response.StatusCode, text)
 	}
 	header := response.Header
 	if header.Get("Content-Type") != "application/json; charset=utf-8" || header.Get("Cache-Control") != "no-store" || header.Get("X-Content-Type-Options") != "nosniff" {
@@ -227,7 +227,7 @@ func (s *service) post(t *testing.T, path string, pairs ...any) object {
 func ok(t *testing.T, reply object) object {
 	t.Helper()
 	if reply["status_code"] != 0.0 || reply["status_msg"] != "OK" {
-		t.Fatalf("%v", reply)
+		t.Fatalf("got %v, want status_code 0, status_msg OK", reply)
 	}
 	return reply
 }
@@ -237,7 +237,7 @@ func refused(t *testing.T, reply object, parts ...string) string {
 	t.Helper()
 	message, _ := reply["status_msg"].(string)
 	if reply["status_code"] != 1.0 || message == "" {
-		t.Fatalf("%v", reply)
+		t.Fatalf("got %v, want status_code 1 with a message", reply)
 	}
 	for _, part := range parts {
 		if !strings.Contains(message, part) {

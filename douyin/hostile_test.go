@@ -52,11 +52,11 @@ func TestErrorsAreReplies(t *testing.T) {
 		refused(t, reply)
 		if list := lists[path]; list != "" {
 			if got, is := reply[list].([]any); !is || len(got) != 0 {
-				t.Errorf("%s: %v", path, reply)
+				t.Errorf("%s: got %v, want an empty %s", path, reply, list)
 			}
 		}
 		if strings.HasPrefix(path, "user/") && path != "user/" && (reply["token"] != "" || reply["user_id"] != 0.0) {
-			t.Errorf("%s: %v", path, reply)
+			t.Errorf("%s: got %v, want neither a token nor a user_id", path, reply)
 		}
 	}
 	for method, paths := range map[string][]string{http.MethodGet: gets, http.MethodPost: posts} {
@@ -189,7 +189,7 @@ func TestHostileParametersAreRefused(t *testing.T) {
 		} {
 			reply := s.send(t, http.MethodPost, path, func(r *http.Request, _ url.Values) { body(r) }, nil)
 			if reply["status_code"] != 1.0 {
-				t.Errorf("%s, %s: %v", path, what, reply)
+				t.Errorf("%s, %s: got %v, want status_code 1", path, what, reply)
 			}
 		}
 	}
@@ -412,7 +412,7 @@ func TestURLsAreAbsolute(t *testing.T) {
 			}
 		}
 		if author["background_image"] != address {
-			t.Errorf("%v", author)
+			t.Errorf("got the background image %v, want %v", author["background_image"], address)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		messages[refused(t, s.post(t, "user/login/", "username", "Ann", "password", fmt.Sprint("a wrong password ", i)))[:10]]++
 	}
 	if wrong := messages["the userna"]; wrong == 0 || wrong > 30 || messages["rate limit"] != 1000-wrong {
-		t.Errorf("of 1,000: %v", messages)
+		t.Errorf("got the messages %v, want up to 30 about the password, the rest of 1,000 about the rate limit", messages)
 	}
 	refused(t, s.post(t, "user/login/", "username", "Ann", "password", "password of Ann"), "rate limit")
 	ok(t, s.get(t, "user/", "token", ann.token))

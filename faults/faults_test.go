@@ -169,7 +169,7 @@ func (s *site) checkRecord(t *testing.T) {
 	t.Helper()
 	s.enter("the end", rules{})
 	for _, kind := range slices.Sorted(maps.Keys(s.record.violations)) {
-		t.Errorf("%d × %s:\n%s", len(s.record.violations[kind]), kind, some(s.record.violations[kind]))
+		t.Errorf("got %d × %s, want none:\n%s", len(s.record.violations[kind]), kind, some(s.record.violations[kind]))
 	}
 	// If no breaker opened, every request that needs a dead service would take until its
 	// timeout: 10 to 70 % of all requests. A busy machine delays a few: the share that it

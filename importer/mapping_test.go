@@ -10,19 +10,19 @@ func TestMappingFile(t *testing.T) {
 	must(t, err)
 	must(t, m.Validate())
 	if m.Biz != "article" || m.BizColumn != "" || m.User != "personId" || m.Subject != "subject" || m.TimeUnit != "ms" || len(m.Events) != 1 {
-		t.Errorf("got %+v", m)
+		t.Errorf("got %+v, want articles of personId in ms with one event, other columns by default", m)
 	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{"all": "read", "delimiter": "tab"}`))
 	must(t, err)
 	must(t, m.Validate())
 	if m.All != "read" || m.Event != "" || m.Events != nil || m.Delimiter != "tab" {
-		t.Errorf("got %+v", m)
+		t.Errorf("got %+v, want every row read, separated by tabs", m)
 	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{"text": "body", "placeholder": "(none)"}`))
 	must(t, err)
 	must(t, m.Validate())
 	if m.Text != "body" || m.Placeholder != "(none)" || m.Events["comment"] != "comment" {
-		t.Errorf("got %+v", m)
+		t.Errorf("got %+v, want comments from body, with the placeholder (none)", m)
 	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{}`))
 	must(t, err)

@@ -52,7 +52,7 @@ func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
 	result, err := importText(t, openStore(t), Options{Mapping: testMapping()}, header+strings.Repeat("x\n", 3*maxBadRows))
 	must(t, err)
 	if result.Bad != 3*maxBadRows || len(result.BadRows) != maxBadRows || result.BadRows[maxBadRows-1].Line != maxBadRows+1 {
-		t.Fatalf("got %+v", result)
+		t.Fatalf("got %+v, want %d bad rows, the first %d listed", result, 3*maxBadRows, maxBadRows)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestHugeLineOfNDJSONIsABadRow(t *testing.T) {
 	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a.ndjson", long+asNDJSON+"\n"+long))
 	must(t, err)
 	if result.Rows != 4 || result.Bad != 2 || result.BadRows[0].Line != 1 || result.BadRows[1].Line != 5 {
-		t.Fatalf("got %+v", result)
+		t.Fatalf("got %+v, want 4 rows, lines 1 and 5 bad", result)
 	}
 }
 

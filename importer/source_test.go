@@ -225,7 +225,7 @@ func TestJSONThatIsNotOneObjectALineIsKnown(t *testing.T) {
 		for _, name := range []string{"a", "a.json", "a.ndjson"} {
 			_, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, name, text))
 			if err == nil || !strings.Contains(err.Error(), "JSON array") || !strings.Contains(err.Error(), "jq -c") {
-				t.Errorf("%s of %q: got %v", name, text, err)
+				t.Errorf("%s of %q: got %v, want a JSON array named and jq -c advised", name, text, err)
 			}
 		}
 	}

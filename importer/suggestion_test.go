@@ -27,7 +27,7 @@ func TestRemediesOfColumns(t *testing.T) {
 			[]Suggestion{{"user", "personId"}, {"subject", "contentId"}, {"event", "eventType"}, {"time", "timestamp"}, {"biz", ""}},
 		},
 		"case and punctuation":        {click, "User ID,video_id,Created At\n", `has no column "user", "subject" or "time"`, []Suggestion{{"user", "User ID"}, {"subject", "video_id"}, {"time", "Created At"}}},
-		"none that is like it":        {click, "user,subject,x\n", `has no column "time"; it has "user", "subject", "x"`, []Suggestion{{"time", ""}}},
+		"no similar column":           {click, "user,subject,x\n", `has no column "time"; it has "user", "subject", "x"`, []Suggestion{{"time", ""}}},
 		"no event":                    {preset, "biz,user,subject,time\n", `has no column "event"`, []Suggestion{{"all", ""}}},
 		"a column is not taken twice": {click, "user_id,uid,item,at\n", `has no column "user"`, []Suggestion{{"user", "user_id"}, {"subject", "item"}, {"time", "at"}}},
 		"texts":                       {texts, "user,item,at,body\n", `has no column "subject", "time" or "msg"`, []Suggestion{{"subject", "item"}, {"time", "at"}, {"text", "body"}}},

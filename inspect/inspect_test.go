@@ -94,14 +94,14 @@ type survey struct {
 func TestASurveyAddsUpEachKind(t *testing.T) {
 	var got survey
 	if status := ask(t, page(t, viewer.LocalDevHeaders), "/data/survey", &got); status != http.StatusOK {
-		t.Fatal(status)
+		t.Fatalf("got status %d, want 200", status)
 	}
 	want := []kind{{Biz: "user", Subjects: 1}, {Biz: "video", Subjects: 2, ReadCount: 4, LikeCount: 2, CollectCount: 1}}
 	if fmt.Sprint(got.Kinds) != fmt.Sprint(want) || got.Users < 2 || got.Tenant != "default" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the kinds %v of the tenant default, with at least 2 users", got, want)
 	}
 	if got.Waiting != 7 || got.Problem != "the disk is full" || got.PersistedAt == nil || time.Since(*got.PersistedAt) > time.Hour {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want 7 waiting, the problem \"the disk is full\" and a persisted time within the hour", got)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestATenantSeesItself(t *testing.T) {
 	var got survey
 	ask(t, h, "/data/survey", &got, "X-Ovation-Tenant", "other")
 	if got.Tenant != "other" || len(got.Kinds) != 1 || got.Kinds[0].Biz != "song" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the one kind song of the tenant other", got)
 	}
 	var hottest, history []struct{ BizID string }
 	ask(t, h, "/data/hottest?biz=video", &hottest, "X-Ovation-Tenant", "other")
@@ -152,7 +152,7 @@ func TestAHistoryHasTheLatestChangeOfEachState(t *testing.T) {
 	}
 	want := "4 alice folder >Default 0\n3  read > 3\n2 bob reaction dislike>like 0\n0 alice reaction >like 0"
 	if strings.Join(lines, "\n") != want {
-		t.Errorf("%s", strings.Join(lines, "\n"))
+		t.Errorf("got  %s\nwant %s", strings.Join(lines, "\n"), want)
 	}
 }
 
@@ -165,12 +165,12 @@ func TestListsAreBounded(t *testing.T) {
 	} {
 		var got any
 		if is := ask(t, h, target, &got); is != status {
-			t.Errorf("%s: %d %v", target, is, got)
+			t.Errorf("%s: got status %d, want %d: %v", target, is, status, got)
 		}
 	}
 	var one []any
 	if ask(t, h, "/data/history?biz=video&bizId=1&first=1", &one); len(one) != 1 {
-		t.Errorf("%v", one)
+		t.Errorf("got %v, want one entry", one)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestOnlyDevelopersAreAnswered(t *testing.T) {
 		for _, target := range []string{"/data/survey", "/data/hottest", "/data/history?biz=video&bizId=1"} {
 			var got any
 			if status := ask(t, h, target, &got, test.header...); status != test.status {
-				t.Errorf("%v %v, %s: %d %v", test.headers, test.header, target, status, got)
+				t.Errorf("%v %v, %s: got status %d, want %d: %v", test.headers, test.header, target, status, test.status, got)
 			}
 		}
 	}

@@ -250,7 +250,7 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 		}
 		found, err := l.CachedOnly().Interactives(t.Context(), some)
 		if err != nil || len(found) != len(some) {
-			t.Fatal(found, err)
+			t.Fatalf("got %v, %v, want all %d cached", found, err, len(some))
 		}
 		for i, one := range found {
 			alone, err := l.CachedOnly().Interactive(t.Context(), some[i])

@@ -76,7 +76,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 		must(t, os.WriteFile(path, file, 0o600))
 		var fault *toolError
 		if _, err := (FFmpeg{}).cover(t.Context(), path, storage.MP4); !errors.As(err, &fault) || strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an error of the tool without the path", name, err)
 		}
 	}
 }
@@ -87,6 +87,6 @@ func TestArgumentsAreFixed(t *testing.T) {
 	i := slices.Index(got, "-protocol_whitelist")
 	j := slices.Index(got, "-i")
 	if i < 0 || j < i || got[i+1] != "file,pipe" || got[j-1] != "matroska" || got[j+1] != "file:/data/x" || !slices.Contains(got, "-nostdin") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want the whitelist file,pipe, then matroska -i file:/data/x, and -nostdin", got)
 	}
 }

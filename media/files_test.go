@@ -49,20 +49,20 @@ func TestFilesAreServedWithTheirTypes(t *testing.T) {
 		v := s.publish(t, "film", c.file)
 		whole := get(t, h, http.MethodGet, v.PlayURL())
 		if got := body(t, whole); whole.StatusCode != http.StatusOK || !bytes.Equal(got, c.file) {
-			t.Errorf("%s: %d, %d bytes", c.contentType, whole.StatusCode, len(got))
+			t.Errorf("%s: got status %d, %d bytes, want 200, %d bytes unchanged", c.contentType, whole.StatusCode, len(got), len(c.file))
 		}
 		for name, want := range map[string]string{
 			"Content-Type": c.contentType, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": policy,
 			"Cache-Control": "public, max-age=31536000, immutable", "Accept-Ranges": "bytes", "Cross-Origin-Resource-Policy": "cross-origin",
 		} {
 			if got := whole.Header.Get(name); got != want {
-				t.Errorf("%s: %s is %q", c.contentType, name, got)
+				t.Errorf("%s: %s: got %q, want %q", c.contentType, name, got, want)
 			}
 		}
 		tag := whole.Header.Get("ETag")
 		part := get(t, h, http.MethodGet, v.PlayURL(), "Range", "bytes=5-14", "If-Range", tag)
 		if got := body(t, part); part.StatusCode != http.StatusPartialContent || !bytes.Equal(got, c.file[5:15]) {
-			t.Errorf("a range: %d %q", part.StatusCode, got)
+			t.Errorf("a range: got status %d, %q, want 206, %q", part.StatusCode, got, c.file[5:15])
 		}
 		for _, r := range []struct {
 			method, name, value string
@@ -99,10 +99,10 @@ func TestOnlyFilesAreServed(t *testing.T) {
 		got := get(t, h, http.MethodGet, path)
 		text := string(body(t, got))
 		if got.StatusCode != http.StatusNotFound || strings.Contains(text, v.File) || got.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%q: %d %s", path, got.StatusCode, text)
+			t.Errorf("%q: got status %d, %s, want 404, not cached, without the file's name", path, got.StatusCode, text)
 		}
 		if got.Header.Get("X-Content-Type-Options") != "nosniff" || got.Header.Get("Content-Security-Policy") != policy {
-			t.Errorf("%q: %v", path, got.Header)
+			t.Errorf("%q: got %v, want nosniff and the policy %q", path, got.Header, policy)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestVideosWithoutACoverShowAGeneratedPicture(t *testing.T) {
 		picture, err := png.Decode(bytes.NewReader(body(t, got)))
 		must(t, err)
 		if got.Header.Get("Content-Type") != "image/png" || picture.Bounds().Empty() {
-			t.Errorf("%s: %v %v", v.CoverURL(), got.Header, picture.Bounds())
+			t.Errorf("%s: got %v, bounds %v, want a PNG that is not empty", v.CoverURL(), got.Header, picture.Bounds())
 		}
 	}
 	if len(seen) < 5 {

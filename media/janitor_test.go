@@ -40,7 +40,7 @@ func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 		t.Errorf("swept %d: %v", n, err)
 	}
 	if left := list(t, s.blobs); !slices.Equal(left, []string{"of-another-program", markerKey}) {
-		t.Errorf("left: %v", left)
+		t.Errorf("got the files %v, want of-another-program and %s", left, markerKey)
 	}
 }
 

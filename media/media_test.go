@@ -156,7 +156,7 @@ func (s *site) upload(t *testing.T, body []byte, contentType string) (int, uploa
 	as(alice, s.service.Uploads()).ServeHTTP(w, r)
 	var out uploaded
 	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
-		t.Fatalf("%v: %s", err, w.Body)
+		t.Fatalf("the body is not JSON: %v: %s", err, w.Body)
 	}
 	return w.Code, out
 }
@@ -185,7 +185,7 @@ func TestDeletionRemovesFileAndCover(t *testing.T) {
 	must(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("picture")))
 	_, err := s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: storage.User{Tenant: "default", UserID: "bob"}})
 	if !errors.Is(err, storage.ErrNotFound) || len(s.files(t)) != 2 {
-		t.Errorf("another's: %v, files %v", err, s.files(t))
+		t.Errorf("a video of another user: got %v, files %v, want %v, 2 files", err, s.files(t), storage.ErrNotFound)
 	}
 	_, err = s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: alice})
 	must(t, err)
@@ -202,7 +202,7 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	openFolder(t, s.folder, s.store) // again
 	for _, bad := range []string{"", "x", "http://x", "file://host/x", "file://./x", "s3://", "mem://", "file:///x?base_url=y", "s3://\x00"} {
 		if _, err := OpenBlobs(t.Context(), bad, s.store); !errors.Is(err, storage.ErrInvalid) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("%q: got %v, want %v", bad, err, storage.ErrInvalid)
 		}
 	}
 }

@@ -41,11 +41,11 @@ func TestVideosInS3(t *testing.T) {
 	}
 	part := get(t, h, http.MethodGet, v.PlayURL(), "Range", "bytes=8388606-8388617")
 	if got := body(t, part); part.StatusCode != http.StatusPartialContent || !bytes.Equal(got, file[8388606:8388618]) {
-		t.Errorf("a range: %d %q", part.StatusCode, got)
+		t.Errorf("a range: got status %d, %q, want 206, %q", part.StatusCode, got, file[8388606:8388618])
 	}
 	missing := get(t, h, http.MethodGet, "/media/videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4")
 	if body(t, missing); missing.StatusCode != http.StatusNotFound {
-		t.Errorf("a file that is not there: %d", missing.StatusCode)
+		t.Errorf("a missing file: got status %d, want 404", missing.StatusCode)
 	}
 	if _, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(100)[:20])); err == nil {
 		t.Error("half a head is stored")

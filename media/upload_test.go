@@ -41,7 +41,7 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 			}
 			status, got := s.upload(t, body, contentType)
 			if status != http.StatusCreated || got.Video.Title != fields[1] || got.Video.PlayURL == "" || got.Video.CoverURL == "" {
-				t.Fatalf("%d bytes: %d %+v", size, status, got)
+				t.Fatalf("%d bytes: got status %d, %+v, want 201, titled %q", size, status, got, fields[1])
 			}
 			stored, err := os.ReadFile(filepath.Join(s.folder, strings.TrimPrefix(got.Video.PlayURL, storage.MediaPath)))
 			must(t, err)
@@ -62,7 +62,7 @@ func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	body, contentType := form(t, mp4(100_000), "title", "film")
 	for _, n := range []int{0, 10, 150, 300, 5000, 50_000, len(body) - 10, len(body) - 3} {
 		if status, _ := s.upload(t, body[:n], contentType); status != http.StatusBadRequest {
-			t.Errorf("%d bytes: %d", n, status)
+			t.Errorf("%d bytes: got status %d, want 400", n, status)
 		}
 	}
 	s.wantNothing(t, "a body that ends early")
@@ -125,7 +125,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		s.wantNothing(t, name)
 	}
 	if status, got := s.upload(t, []byte(`{"title":"x"}`), "application/json"); status != http.StatusBadRequest {
-		t.Errorf("JSON: %d %+v", status, got)
+		t.Errorf("JSON: got status %d, %+v, want 400", status, got)
 	}
 
 	// A body that is too large by its Content-Length is refused before a byte is read.
@@ -138,7 +138,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	w := httptest.NewRecorder()
 	as(alice, s.service.Uploads()).ServeHTTP(w, r)
 	if w.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("10 GiB claimed: %d", w.Code)
+		t.Errorf("10 GiB claimed: got status %d, want 413", w.Code)
 	}
 
 	w = httptest.NewRecorder()
@@ -169,10 +169,10 @@ func TestNamesOfFilesAreNotUsed(t *testing.T) {
 		status, got := s.upload(t, out.Bytes(), w.FormDataContentType())
 		if status == http.StatusCreated {
 			if !strings.HasPrefix(got.Video.PlayURL, "/media/videos/") || !strings.HasSuffix(got.Video.PlayURL, ".mp4") {
-				t.Errorf("%q is at %s", name, got.Video.PlayURL)
+				t.Errorf("%q is at %s, want /media/videos/*.mp4", name, got.Video.PlayURL)
 			}
 		} else if status != http.StatusBadRequest {
-			t.Errorf("%q: %d %+v", name, status, got)
+			t.Errorf("%q: got status %d, want 201 or 400: %+v", name, status, got)
 		}
 	}
 	for _, name := range s.files(t) {
@@ -195,7 +195,7 @@ func TestRepeatedUploadPublishesOnce(t *testing.T) {
 	}
 	other, contentType := form(t, mp4(1001), "title", "film", "requestId", "1")
 	if status, got := s.upload(t, other, contentType); status != http.StatusBadRequest {
-		t.Errorf("another file: %d %+v", status, got)
+		t.Errorf("another file: got status %d, %+v, want 400", status, got)
 	}
 	if files := s.files(t); len(files) != 1 {
 		t.Errorf("files %v", files)
@@ -215,7 +215,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 	body, contentType := form(t, mp4(100), "title", "film")
 	if status, _ := s.upload(t, body, contentType); status != http.StatusTooManyRequests {
-		t.Errorf("one more of a user: %d", status)
+		t.Errorf("an upload beyond the limit of a user: got status %d, want 429", status)
 	}
 	for i := len(ends); i < maxUploads; i++ {
 		end, err := s.service.Reserve(Uploader{User: storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint(i)}})
@@ -229,10 +229,10 @@ func TestUploadsAreBounded(t *testing.T) {
 		end()
 	}
 	if status, _ := s.upload(t, body, contentType); status != http.StatusCreated {
-		t.Errorf("after all of them: %d", status)
+		t.Errorf("after all of them: got status %d, want 201", status)
 	}
 	if len(s.service.users) != 0 || s.service.count != 0 {
-		t.Errorf("left: %v %d", s.service.users, s.service.count)
+		t.Errorf("got %v users, %d uploads left, want none", s.service.users, s.service.count)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 		end()
 	}
 	if len(s.service.users) != 0 || s.service.count != 0 || s.service.anonymous != 0 {
-		t.Errorf("left: %v %d %d", s.service.users, s.service.count, s.service.anonymous)
+		t.Errorf("got %v users, %d uploads, %d anonymous left, want none", s.service.users, s.service.count, s.service.anonymous)
 	}
 }
 
@@ -303,11 +303,11 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 		switch {
 		case err == nil:
 			if response.StatusCode != c.status {
-				t.Errorf("%s: %d", c.name, response.StatusCode)
+				t.Errorf("%s: got status %d, want %d", c.name, response.StatusCode, c.status)
 			}
 			must(t, response.Body.Close())
 		case c.status == http.StatusCreated: // a client that is still sending may miss the response
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want status %d", c.name, err, c.status)
 		}
 		server.Close()
 		if c.status != http.StatusCreated {

@@ -44,15 +44,15 @@ func TestNullOfANonNullFieldIsNoResponse(t *testing.T) {
 		write func(*Writer)
 		ok    bool
 	}{
-		"a null":               {func(w *Writer) { w.Null(false) }, true},
-		"a null that must not": {func(w *Writer) { w.Null(true) }, false},
-		"no time":              {func(w *Writer) { w.Time(time.Time{}) }, false},
-		"a failure":            {func(w *Writer) { w.Fail(); w.Int(1) }, false},
+		"null of a nullable field": {func(w *Writer) { w.Null(false) }, true},
+		"null of a non-null field": {func(w *Writer) { w.Null(true) }, false},
+		"the zero time":            {func(w *Writer) { w.Time(time.Time{}) }, false},
+		"a failure":                {func(w *Writer) { w.Fail(); w.Int(1) }, false},
 	} {
 		var w Writer
 		test.write(&w)
 		if _, ok := w.Text(); ok != test.ok {
-			t.Errorf("%s: %v", name, ok)
+			t.Errorf("%s: the text is valid: %t, want %t", name, ok, test.ok)
 		}
 	}
 }

@@ -53,17 +53,17 @@ func TestAUserRegistersAndLogsIn(t *testing.T) {
 	same(t, got.Data, fmt.Sprintf(`{"viewer": {"userId": %q, "profile": {"name": "Ann Lee"}}}`, id))
 	if changed := s.askBy(t, token, `mutation { like(input: {biz: "video", bizId: "1"}) { changed interactive { liked { user { userId profile { name } } } } } }`); len(changed.Errors) > 0 ||
 		dig(t, changed.Data, "like", "interactive", "liked", "user", "profile", "name") != "Ann Lee" {
-		t.Errorf("a like: %+v", changed)
+		t.Errorf("a like: got %+v, want the profile name Ann Lee", changed)
 	}
 
 	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "ann lee", "password", "a good password"); m != "input.name is taken" {
-		t.Error(m)
+		t.Errorf("a taken name: got %q, want input.name is taken", m)
 	}
 	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "a\x00b", "password", "a good password"); !strings.HasPrefix(m, "input.name must be 1 to 32") {
-		t.Error(m)
+		t.Errorf("a name with NUL: got %q, want its limits", m)
 	}
 	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "bob", "password", "short"); !strings.HasPrefix(m, "input.password must be 6 to 128") {
-		t.Error(m)
+		t.Errorf("a short password: got %q, want its limits", m)
 	}
 	wrong := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "ann lee", "password", "not her password")
 	unknown := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "nobody", "password", "not her password")
@@ -86,12 +86,12 @@ func TestPasswordsAreGuessedSlowly(t *testing.T) {
 		switch code := got.Errors[0].Extensions["code"]; code {
 		case "RATE_LIMITED":
 			if wait := got.Errors[0].Extensions["retryAfter"].(float64); wait < 2 {
-				t.Fatalf("retry after %v s", wait)
+				t.Fatalf("got retryAfter %v s, want 2 or more", wait)
 			}
 			limited++
 		case "UNAUTHENTICATED":
 		default:
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v, want RATE_LIMITED or UNAUTHENTICATED", got)
 		}
 	}
 	if limited < 980 {
@@ -104,24 +104,24 @@ func TestLoggingOutEverywhere(t *testing.T) {
 	token, id := s.session(t, "alice")
 	fresh := s.askBy(t, token, `mutation { refreshToken { token user { userId } } }`)
 	if dig(t, fresh.Data, "refreshToken", "user", "userId") != id {
-		t.Fatalf("%+v", fresh)
+		t.Fatalf("a refreshed token: got %+v, want one of user %v", fresh, id)
 	}
 	const change = `mutation($from: String!, $to: String!) { changePassword(input: {currentPassword: $from, newPassword: $to}) { token } }`
 	if m := s.refusedBy(t, "BAD_USER_INPUT", token, change, "from", "not her password", "to", "a new password"); m != "input.currentPassword is wrong" {
-		t.Error(m)
+		t.Errorf("a wrong current password: got %q, want input.currentPassword is wrong", m)
 	}
 	changed := s.askBy(t, token, change, "from", "password of alice", "to", "a new password")
 	next := dig(t, changed.Data, "changePassword", "token").(string)
 	for _, old := range []string{token, dig(t, fresh.Data, "refreshToken", "token").(string)} {
 		if got := s.askBy(t, old, `{ viewer { userId } }`); got.status != http.StatusUnauthorized || !strings.Contains(got.Errors[0].Message, "revoked") {
-			t.Errorf("an old token: %+v", got)
+			t.Errorf("an old token: got %+v, want it revoked", got)
 		}
 	}
 	if got := s.askBy(t, next, `mutation { logOutEverywhere { user { userId } } }`); dig(t, got.Data, "logOutEverywhere", "user", "userId") != id {
-		t.Errorf("%+v", got)
+		t.Errorf("the new token: got %+v, want user %v logged out everywhere", got, id)
 	}
 	if got := s.askBy(t, next, `{ viewer { userId } }`); got.status != http.StatusUnauthorized {
-		t.Errorf("after logging out: %+v", got)
+		t.Errorf("after logging out: got %+v, want status 401", got)
 	}
 	for _, mutation := range []string{`refreshToken { token }`, `logOutEverywhere { user { userId } }`, `updateProfile(input: {}) { user { userId } }`} {
 		s.refused(t, "UNAUTHENTICATED", "", "mutation { "+mutation+" }")
@@ -137,7 +137,7 @@ func TestProfilesAreLookedUpTogether(t *testing.T) {
 		token, _ := s.session(t, name)
 		names = append(names, name)
 		if got := s.askBy(t, token, `mutation { addComment(input: {biz: "video", bizId: "1", text: "hello"}) { comment { author { profile { name } } } } }`); len(got.Errors) > 0 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("a comment of %s: got %+v, want no errors", name, got)
 		}
 	}
 	s.ok(t, "carol", `mutation { addComment(input: {biz: "video", bizId: "1", text: "hello"}) { comment { commentId } } }`)
@@ -171,7 +171,7 @@ func TestProfilesAreEdited(t *testing.T) {
 	same(t, dig(t, other.Data, "user", "profile"), `null`)
 	for field, value := range map[string]string{"avatarUrl": "javascript:alert(1)", "backgroundUrl": "//evil.example", "signature": strings.Repeat("a", 201), "name": "a\nb"} {
 		if m := s.refusedBy(t, "BAD_USER_INPUT", token, update, "in", map[string]any{field: value}); !strings.HasPrefix(m, "input."+field+" ") {
-			t.Error(m)
+			t.Errorf("an invalid %s: got %q, want an error about input.%s", field, m, field)
 		}
 	}
 	got = s.askBy(t, token, update, "in", map[string]any{"name": "Alice!", "avatarUrl": ""})
@@ -186,7 +186,7 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 		`logOutEverywhere { user { userId } }`, `updateProfile(input: {}) { user { userId } }`,
 	} {
 		if m := s.refused(t, "NOT_FOUND", "alice", "mutation { "+mutation+" }"); !strings.Contains(m, "--accounts") {
-			t.Error(m)
+			t.Errorf("%s: got %q, want a mention of --accounts", mutation, m)
 		}
 	}
 	same(t, s.ok(t, "alice", `{ viewer { profile { name } } }`), `{"viewer": {"profile": null}}`)
@@ -197,7 +197,7 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 	must(t, err)
 	must(t, res.Body.Close())
 	if res.StatusCode != http.StatusNotFound {
-		t.Errorf("the key set: %s", res.Status)
+		t.Errorf("the key set: got %s, want 404", res.Status)
 	}
 }
 

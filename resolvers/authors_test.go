@@ -51,7 +51,7 @@ func (s *service) declare(t *testing.T, subjects ...any) map[string]any {
 	t.Helper()
 	got := s.declareAs(t, "owner", "subjects:write", subjects...)
 	if len(got.Errors) > 0 {
-		t.Fatalf("%+v", got.Errors)
+		t.Fatalf("declaring authors: got %+v, want no errors", got.Errors)
 	}
 	return got.Data["declareSubjects"].(map[string]any)
 }
@@ -94,7 +94,7 @@ func TestOnlyTheScopeDeclares(t *testing.T) {
 		"a development": s.ask(t, "alice", declareDocument, "in", map[string]any{"subjects": []any{one}}),
 	} {
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: got %+v, want UNAUTHENTICATED alone", name, got)
 		}
 	}
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { version author { userId } } }`), `{"interactive": {"version": 0, "author": null}}`)
@@ -244,12 +244,12 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 		cached map[string]string
 		calls  int
 	}{
-		"none":               {nil, 2},
-		"all":                {map[string]string{"1": "alice", "2": "bob", "3": "alice"}, 1},
-		"one was another":    {map[string]string{"1": "alice", "2": "carol", "3": "alice"}, 2},
-		"one was of another": {map[string]string{"1": "bob", "2": "alice", "3": "alice"}, 1},
-		"one had none":       {map[string]string{"1": "alice", "3": "alice"}, 2},
-		"one had one":        {map[string]string{"1": "alice", "2": "bob", "3": "alice", "4": "carol"}, 1},
+		"none":                       {nil, 2},
+		"all":                        {map[string]string{"1": "alice", "2": "bob", "3": "alice"}, 1},
+		"one with a previous author": {map[string]string{"1": "alice", "2": "carol", "3": "alice"}, 2},
+		"two swapped authors":        {map[string]string{"1": "bob", "2": "alice", "3": "alice"}, 1},
+		"one not cached":             {map[string]string{"1": "alice", "3": "alice"}, 2},
+		"a subject without an author cached with one": {map[string]string{"1": "alice", "2": "bob", "3": "alice", "4": "carol"}, 1},
 	} {
 		cached = c.cached
 		s.calls.taken()

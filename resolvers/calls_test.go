@@ -57,7 +57,7 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 		for way, handler := range map[string]http.Handler{"plainly": plainly, "by the executor": ordinary} {
 			store.taken()
 			if got := string(bytes.TrimSpace(answered(t, handler, "alice", body))); got != c.want {
-				t.Errorf("%s: %s", way, got)
+				t.Errorf("%s: got %s, want %s", way, got, c.want)
 			}
 			if calls := store.taken(); !maps.Equal(calls, c.calls) {
 				t.Errorf("%s, %s: %v calls, want %v", c.fields, way, calls, c.calls)
@@ -223,7 +223,7 @@ func TestAFullPageCostsTwoCallsMore(t *testing.T) {
 	}
 	for _, n := range []int{1, 20, 100} {
 		if plain, full := calls(n, ""), calls(n, `followerCount followed { at } commentCount author { userId interactive { followerCount followed { at } } }`); plain != 1 || full > plain+2 {
-			t.Errorf("%d subjects: %d calls, %d with all there is", n, plain, full)
+			t.Errorf("%d subjects: got %d calls, %d with every field, want 1, at most %d", n, plain, full, plain+2)
 		}
 	}
 }

@@ -106,27 +106,27 @@ func TestBadCommentsAreRefused(t *testing.T) {
 		variables         []any
 		message           string
 	}{
-		"no viewer":                  {"UNAUTHENTICATED", "", add, nil, "token"},
-		"empty":                      {"BAD_USER_INPUT", "alice", add, []any{"t", ""}, "input.text must not be empty"},
-		"blank":                      {"BAD_USER_INPUT", "alice", add, []any{"t", " \n\u202e "}, "input.text must not be empty"},
-		"2,001 characters":           {"BAD_USER_INPUT", "alice", add, []any{"t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
-		"a control character":        {"BAD_USER_INPUT", "alice", add, []any{"t", "a\x1b[2J"}, "U+001B"},
-		"a bad subject":              {"BAD_USER_INPUT", "alice", add, []any{"b", ""}, "input.bizId"},
-		"a comment on a comment":     {"BAD_USER_INPUT", "alice", add, []any{"k", "comment", "b", "1"}, "input.biz must not be comment"},
-		"a reply to a reply":         {"BAD_USER_INPUT", "alice", add, []any{"r", reply}, "input.replyTo"},
-		"a reply to what is deleted": {"NOT_FOUND", "alice", add, []any{"r", gone}, "input.replyTo"},
-		"a reply elsewhere":          {"NOT_FOUND", "alice", add, []any{"b", "2", "r", top}, "input.replyTo"},
-		"a reply to a folder":        {"NOT_FOUND", "alice", add, []any{"r", folder}, "input.replyTo"},
-		"a reply to nothing":         {"NOT_FOUND", "alice", add, []any{"r", "nothing"}, "input.replyTo"},
-		"an empty request id":        {"BAD_USER_INPUT", "alice", add, []any{"q", ""}, "input.requestId"},
-		"a long request id":          {"BAD_USER_INPUT", "alice", add, []any{"q", strings.Repeat("x", 65)}, "input.requestId"},
-		"a request id used before":   {"BAD_USER_INPUT", "alice", add, []any{"t", "twice", "q", "request"}, "input.requestId"},
-		"another's comment":          {"NOT_FOUND", "bob", edit, []any{"id", top}, "input.id"},
-		"another's, to delete":       {"NOT_FOUND", "bob", remove, []any{"id", top}, "input.id"},
-		"a deleted one":              {"NOT_FOUND", "alice", edit, []any{"id", gone}, "input.id"},
-		"deleted again":              {"NOT_FOUND", "alice", remove, []any{"id", gone}, "input.id"},
-		"edited to nothing":          {"BAD_USER_INPUT", "alice", edit, []any{"id", top, "t", "\t"}, "input.text"},
-		"edited anonymously":         {"UNAUTHENTICATED", "", edit, []any{"id", top}, "token"},
+		"no viewer":                       {"UNAUTHENTICATED", "", add, nil, "token"},
+		"empty":                           {"BAD_USER_INPUT", "alice", add, []any{"t", ""}, "input.text must not be empty"},
+		"blank":                           {"BAD_USER_INPUT", "alice", add, []any{"t", " \n\u202e "}, "input.text must not be empty"},
+		"2,001 characters":                {"BAD_USER_INPUT", "alice", add, []any{"t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
+		"a control character":             {"BAD_USER_INPUT", "alice", add, []any{"t", "a\x1b[2J"}, "U+001B"},
+		"a bad subject":                   {"BAD_USER_INPUT", "alice", add, []any{"b", ""}, "input.bizId"},
+		"a comment on a comment":          {"BAD_USER_INPUT", "alice", add, []any{"k", "comment", "b", "1"}, "input.biz must not be comment"},
+		"a reply to a reply":              {"BAD_USER_INPUT", "alice", add, []any{"r", reply}, "input.replyTo"},
+		"a reply to a deleted comment":    {"NOT_FOUND", "alice", add, []any{"r", gone}, "input.replyTo"},
+		"a reply on another subject":      {"NOT_FOUND", "alice", add, []any{"b", "2", "r", top}, "input.replyTo"},
+		"a reply to a folder":             {"NOT_FOUND", "alice", add, []any{"r", folder}, "input.replyTo"},
+		"a reply to an unknown id":        {"NOT_FOUND", "alice", add, []any{"r", "nothing"}, "input.replyTo"},
+		"an empty request id":             {"BAD_USER_INPUT", "alice", add, []any{"q", ""}, "input.requestId"},
+		"a long request id":               {"BAD_USER_INPUT", "alice", add, []any{"q", strings.Repeat("x", 65)}, "input.requestId"},
+		"a request id used before":        {"BAD_USER_INPUT", "alice", add, []any{"t", "twice", "q", "request"}, "input.requestId"},
+		"another user's comment":          {"NOT_FOUND", "bob", edit, []any{"id", top}, "input.id"},
+		"another user's comment, deleted": {"NOT_FOUND", "bob", remove, []any{"id", top}, "input.id"},
+		"a deleted comment":               {"NOT_FOUND", "alice", edit, []any{"id", gone}, "input.id"},
+		"deleted again":                   {"NOT_FOUND", "alice", remove, []any{"id", gone}, "input.id"},
+		"edited to a blank text":          {"BAD_USER_INPUT", "alice", edit, []any{"id", top, "t", "\t"}, "input.text"},
+		"edited anonymously":              {"UNAUTHENTICATED", "", edit, []any{"id", top}, "token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.refused(t, c.code, c.user, c.query, c.variables...); !strings.Contains(got, c.message) {
@@ -157,10 +157,10 @@ func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	}
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
 	if got := asked("read moderates", remove); !strings.Contains(got, "NOT_FOUND") {
-		t.Errorf("without the scope: %s", got)
+		t.Errorf("without the scope: got %s, want NOT_FOUND", got)
 	}
 	if got := asked("read moderate", remove); strings.Contains(got, "errors") {
-		t.Errorf("with the scope: %s", got)
+		t.Errorf("with the scope: got %s, want no errors", got)
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *stream) news(t *testing.T) map[string]any {
 	t.Helper()
 	got := s.next()
 	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("got %+v, want an event without errors", got)
 	}
 	var data map[string]map[string]any
 	must(t, json.Unmarshal(got.Data, &data))
@@ -249,7 +249,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	}
 	for _, bad := range []any{"bad", s.changesCursor(t, "2")} {
 		if got := s.subscribe(t, "alice", watchComments, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
-			t.Errorf("of a bad cursor: %+v", got)
+			t.Errorf("an invalid cursor: got %+v, want BAD_USER_INPUT alone", got)
 		}
 	}
 }
@@ -375,7 +375,7 @@ func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 	f.fail.Store(2)
 	s.says(t, "bob", "reply", top)
 	if got := next(); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"parent":{"text":"top"}`) {
-		t.Errorf("got %s, %v", got.Data, got.Errors)
+		t.Errorf("got %s, %v, want a comment below top and no errors", got.Data, got.Errors)
 	}
 }
 

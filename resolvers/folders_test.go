@@ -48,7 +48,7 @@ func TestDefaultFolderIsMadeWithTheFirstCollection(t *testing.T) {
 	data = s.ok(t, "alice", `mutation($id: ID!) { updateFolder(input: {id: $id, name: "Keep", public: true}) { folder { id name default public itemCount } } }`, "id", id)
 	same(t, dig(t, data, "updateFolder", "folder"), fmt.Sprintf(`{"id":%q,"name":"Keep","default":true,"public":true,"itemCount":1}`, id))
 	if got := s.refused(t, "BAD_USER_INPUT", "alice", `mutation($id: ID!) { deleteFolder(input: {id: $id}) { deletedId } }`, "id", id); !strings.Contains(got, "default folder") {
-		t.Errorf("got %q", got)
+		t.Errorf("deleting the default folder: got %q, want a mention of the default folder", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestThousandFoldersAreTheMost(t *testing.T) {
 		must(t, err)
 	}
 	if got := s.refused(t, "LIMIT_EXCEEDED", "alice", `mutation { createFolder(input: {name: "one more"}) { folder { id } } }`); !strings.Contains(got, "1000") {
-		t.Errorf("got %q", got)
+		t.Errorf("one folder more: got %q, want a mention of the limit of 1000", got)
 	}
 }
 

@@ -64,12 +64,12 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 		`changePassword(input: {currentPassword: "password of bob", newPassword: "a new password"}) { token }`,
 	} {
 		if _, got := s.sendRaw(t, http.MethodPost, "", smuggle("mutation { "+mutation+" }"), ""); !strings.Contains(got, `"UNAUTHENTICATED"`) {
-			t.Errorf("%s: %s", mutation, got)
+			t.Errorf("%s, anonymous: got %s, want UNAUTHENTICATED", mutation, got)
 		}
 	}
 	for _, mutation := range []string{`sendMessage(input: {to: "carol", text: "x", from: "` + bobID + `"}) { message { id } }`, `logOutEverywhere(userId: "` + bobID + `") { user { userId } }`} {
 		if _, got := s.sendRaw(t, http.MethodPost, "", smuggle("mutation { "+mutation+" }"), alice); !strings.Contains(got, `"errors"`) || strings.Contains(got, `"data":{"`) {
-			t.Errorf("%s: %s", mutation, got)
+			t.Errorf("%s, as alice: got %s, want errors and no data", mutation, got)
 		}
 	}
 	still := s.askBy(t, bob, `{ viewer { userId profile { name } } conversations { edges { cursor } } interactive(biz: "video", bizId: "1") { likeCount } }`)
@@ -101,7 +101,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 			t.Helper()
 			got := s.askBy(t, token, query, append(variables, "t", text)...)
 			if len(got.Errors) > 0 {
-				t.Fatalf("%q: %s: %+v", text, query, got.Errors)
+				t.Fatalf("%q: %s: got %+v, want no errors", text, query, got.Errors)
 			}
 			if got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
 				t.Errorf("its headers are %v", got.header)

@@ -158,12 +158,12 @@ func TestPagesAreTwentyUnlessAskedOtherwise(t *testing.T) {
 	for _, arguments := range []string{"", "(first: null)", "(after: null)"} {
 		data := s.ok(t, "alice", `{ viewer { likes`+arguments+` { edges { cursor } pageInfo { hasNextPage } } } }`)
 		if got := len(dig(t, data, "viewer", "likes", "edges").([]any)); got != 20 || dig(t, data, "viewer", "likes", "pageInfo", "hasNextPage") != true {
-			t.Errorf("likes%s: %d entries", arguments, got)
+			t.Errorf("likes%s: got %d entries, want 20 and a next page", arguments, got)
 		}
 	}
 	for _, first := range []int{0, -1, 101, 1 << 30} {
 		if got := s.refused(t, "BAD_USER_INPUT", "alice", `query($n: Int!) { viewer { likes(first: $n) { edges { cursor } } } }`, "n", first); !strings.Contains(got, "1 to 100") {
-			t.Errorf("first: %d: %q", first, got)
+			t.Errorf("first: %d: got %q, want the bounds 1 to 100", first, got)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		"longer": cursor + "AAAA", "very long": strings.Repeat("A", 100_000/2), "not base64": "*" + cursor[1:],
 	} {
 		if got := s.refused(t, "BAD_USER_INPUT", "alice", likes, "after", forged); !strings.Contains(got, "after is not a cursor of this list") {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("a forged cursor, %s: got %q, want after is not a cursor of this list", name, got)
 		}
 	}
 	for name, query := range map[string]string{

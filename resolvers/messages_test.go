@@ -97,25 +97,25 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		variables         []any
 		message           string
 	}{
-		"no viewer":                   {"UNAUTHENTICATED", "", send, []any{"to", "bob"}, "token"},
-		"to oneself":                  {"BAD_USER_INPUT", "alice", send, []any{"to", "alice"}, "input.to is your own"},
-		"to nobody":                   {"BAD_USER_INPUT", "alice", send, []any{"to", ""}, "input.to must not be empty"},
-		"to a name with NUL":          {"BAD_USER_INPUT", "alice", send, []any{"to", "a\x00b"}, "input.to"},
-		"blank":                       {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", " \u202e"}, "input.text must not be empty"},
-		"2,001 characters":            {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
-		"a control character":         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "a\x1b[2J"}, "U+001B"},
-		"an empty request id":         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "q", ""}, "input.requestId"},
-		"a request id used before":    {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "twice", "q", "request"}, "input.requestId"},
-		"read anonymously":            {"UNAUTHENTICATED", "", read, []any{"w", "bob"}, "token"},
-		"read with a stranger":        {"NOT_FOUND", "alice", read, []any{"w", "carol"}, "input.with"},
-		"read with oneself":           {"BAD_USER_INPUT", "alice", read, []any{"w", "alice"}, "input.with"},
-		"read of another's":           {"NOT_FOUND", "carol", read, []any{"w", "bob", "u", first}, "input.upTo"},
-		"read of another, by name":    {"NOT_FOUND", "carol", read, []any{"w", "alice"}, "input.with"},
-		"read up to a comment":        {"NOT_FOUND", "bob", read, []any{"w", "alice", "u", comment}, "input.upTo"},
-		"read up to nothing":          {"NOT_FOUND", "bob", read, []any{"w", "alice", "u", "nothing"}, "input.upTo"},
-		"conversations of nobody":     {"UNAUTHENTICATED", "", `{ conversations { edges { cursor } } }`, nil, "token"},
-		"a conversation of nobody":    {"UNAUTHENTICATED", "", `{ conversation(with: "bob") { id } }`, nil, "token"},
-		"a conversation with oneself": {"BAD_USER_INPUT", "alice", `{ conversation(with: "alice") { id } }`, nil, "with is your own"},
+		"no viewer":                                {"UNAUTHENTICATED", "", send, []any{"to", "bob"}, "token"},
+		"to the sender":                            {"BAD_USER_INPUT", "alice", send, []any{"to", "alice"}, "input.to is your own"},
+		"to an empty user id":                      {"BAD_USER_INPUT", "alice", send, []any{"to", ""}, "input.to must not be empty"},
+		"to a name with NUL":                       {"BAD_USER_INPUT", "alice", send, []any{"to", "a\x00b"}, "input.to"},
+		"blank":                                    {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", " \u202e"}, "input.text must not be empty"},
+		"2,001 characters":                         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
+		"a control character":                      {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "a\x1b[2J"}, "U+001B"},
+		"an empty request id":                      {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "q", ""}, "input.requestId"},
+		"a request id used before":                 {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "twice", "q", "request"}, "input.requestId"},
+		"read anonymously":                         {"UNAUTHENTICATED", "", read, []any{"w", "bob"}, "token"},
+		"read without a conversation":              {"NOT_FOUND", "alice", read, []any{"w", "carol"}, "input.with"},
+		"read with the viewer":                     {"BAD_USER_INPUT", "alice", read, []any{"w", "alice"}, "input.with"},
+		"read another user's message":              {"NOT_FOUND", "carol", read, []any{"w", "bob", "u", first}, "input.upTo"},
+		"read without a conversation of one's own": {"NOT_FOUND", "carol", read, []any{"w", "alice"}, "input.with"},
+		"read up to a comment":                     {"NOT_FOUND", "bob", read, []any{"w", "alice", "u", comment}, "input.upTo"},
+		"read up to an unknown id":                 {"NOT_FOUND", "bob", read, []any{"w", "alice", "u", "nothing"}, "input.upTo"},
+		"conversations, anonymous":                 {"UNAUTHENTICATED", "", `{ conversations { edges { cursor } } }`, nil, "token"},
+		"a conversation, anonymous":                {"UNAUTHENTICATED", "", `{ conversation(with: "bob") { id } }`, nil, "token"},
+		"a conversation with the viewer":           {"BAD_USER_INPUT", "alice", `{ conversation(with: "alice") { id } }`, nil, "with is your own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.refused(t, c.code, c.user, c.query, c.variables...); !strings.Contains(got, c.message) {
@@ -154,7 +154,7 @@ func TestMessagesPerMinuteAreLimited(t *testing.T) {
 	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // invalid messages do not count
 	got := s.ask(t, "alice", send, "to", "bob")
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != float64(60/most) {
-		t.Errorf("one too many: %+v", got)
+		t.Errorf("a message beyond the limit: got %+v, want RATE_LIMITED alone, retryAfter %d", got, 60/most)
 	}
 	s.sends(t, "bob", "alice", "another user")
 	if n := s.count(t, "ovation_rate_limited_total", "messages"); n != 1 {
@@ -169,7 +169,7 @@ func (s *stream) message(t *testing.T) map[string]any {
 	t.Helper()
 	got := s.next()
 	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("got %+v, want an event without errors", got)
 	}
 	var data map[string]map[string]any
 	must(t, json.Unmarshal(got.Data, &data))
@@ -215,11 +215,11 @@ func TestMessagesMissNothing(t *testing.T) {
 	}
 	for user, bad := range map[string]any{"alice": before, "carol": first, "bob": "bad"} {
 		if got := s.subscribe(t, user, watchMessages, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
-			t.Errorf("of a bad cursor: %+v", got)
+			t.Errorf("an invalid cursor: got %+v, want BAD_USER_INPUT alone", got)
 		}
 	}
 	if got := s.subscribe(t, "", watchMessages, nil).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
-		t.Errorf("without a viewer: %+v", got)
+		t.Errorf("without a viewer: got %+v, want UNAUTHENTICATED alone", got)
 	}
 }
 

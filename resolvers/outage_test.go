@@ -43,11 +43,11 @@ func TestOutageCostsOneCallAKind(t *testing.T) {
 	s.calls.taken()
 	got := s.ask(t, "alice", "{"+query.String()+" nodes(ids: ["+nodes.String()+"]) { id } }")
 	if len(got.Errors) < 30 {
-		t.Errorf("%d errors: %+v", len(got.Errors), got.Errors)
+		t.Errorf("got %d errors, want 30 or more: %+v", len(got.Errors), got.Errors)
 	}
 	for _, e := range got.Errors {
 		if e.Extensions["code"] != "UNAVAILABLE" {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v, want UNAVAILABLE", e)
 		}
 	}
 	want := map[string]int{"Interactives": 1, "FoldersOf": 1, "Likes": 1, "ListFolders": 1, "Reads": 1, "States": 1}

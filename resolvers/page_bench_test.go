@@ -170,7 +170,7 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 		one.Body = io.NopCloser(bytes.NewReader(body))
 		handler.ServeHTTP(to, &one)
 		if to.status != http.StatusOK || bytes.Contains(to.body.Bytes(), []byte(`"errors"`)) {
-			b.Errorf("%d: %s", to.status, to.body.Bytes())
+			b.Errorf("got status %d, want 200 without errors: %s", to.status, to.body.Bytes())
 		}
 	}
 	first := &sink{header: http.Header{}}

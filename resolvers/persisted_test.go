@@ -87,7 +87,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 		} {
 			status, body := s.exchange(t, step.method, step.query, step.body, "Accept", accept)
 			if step.status != 0 && status != step.status || !strings.Contains(body, step.want) {
-				t.Errorf("%s, step %d: %d %s", accept, i, status, body)
+				t.Errorf("%s, step %d: got status %d, %s, want %d, %q", accept, i, status, body, step.status, step.want)
 			}
 		}
 	}

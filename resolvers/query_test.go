@@ -99,14 +99,14 @@ func TestMoreThanAHundredSubjectsOrIDsAreRefused(t *testing.T) {
 	}
 	const query = `query($s: [SubjectInput!]!) { interactives(subjects: $s) { likeCount } }`
 	if got := s.refused(t, "BAD_USER_INPUT", "", query, "s", subjects); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {
-		t.Errorf("got %q", got)
+		t.Errorf("101 subjects: got %q, want the limit of 100 entries", got)
 	}
 	if got := len(s.ok(t, "", query, "s", subjects[:100])["interactives"].([]any)); got != 100 {
-		t.Errorf("100 subjects gave %d", got)
+		t.Errorf("100 subjects: got %d, want 100", got)
 	}
 	const nodes = `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`
 	if got := s.refused(t, "BAD_USER_INPUT", "alice", nodes, "ids", ids); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {
-		t.Errorf("got %q", got)
+		t.Errorf("101 ids: got %q, want the limit of 100 entries", got)
 	}
 	same(t, s.ok(t, "alice", nodes, "ids", ids[:2])["nodes"], `[null, null]`)
 }
@@ -131,7 +131,7 @@ func TestLongTextsCountByTheirLength(t *testing.T) {
 	} {
 		want := fmt.Sprintf("costs %d:", 1+1+100+1+cost)
 		if got := s.refused(t, "LIMIT_EXCEEDED", "alice", folders(selected)); !strings.Contains(got, want) {
-			t.Errorf("%q, not %q", got, want)
+			t.Errorf("got %q, want %q in it", got, want)
 		}
 	}
 	s.ok(t, "alice", folders(strings.Repeat("public ", 100)))

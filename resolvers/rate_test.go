@@ -79,7 +79,7 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	flood("reader", readIt, priceOfRead)
 	s.ok(t, "bob", countOne)
 	if got := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, countOne); len(got.Errors) > 0 {
-		t.Errorf("somebody of another tenant: %+v", got)
+		t.Errorf("a user of another tenant: got %+v, want no errors", got)
 	}
 	flood("", readIt, priceOfRead)
 	s.ok(t, "bob", readIt)
@@ -108,7 +108,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 			})
 		})
 	}
-	t.Run("a body that is none", func(t *testing.T) {
+	t.Run("an invalid body", func(t *testing.T) {
 		s := start(t, limited(rate.Config{PerAddress: perSecond}))
 		floods(t, perSecond, 1000, func() bool {
 			res, err := http.Post(s.url+"/graphql", "application/json", strings.NewReader(`{"query":1}`+strings.Repeat(" ", 1000)))
@@ -117,7 +117,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 			return res.StatusCode == http.StatusTooManyRequests
 		})
 	})
-	t.Run("a token that is none", func(t *testing.T) {
+	t.Run("an invalid token", func(t *testing.T) {
 		s, begin := start(t, limited(rate.Config{PerAddress: 10})), time.Now()
 		for n := 1; ; n++ {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
@@ -246,7 +246,7 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	for range readers - room {
 		got := <-answers // of an operation that was begun, as every error of a field is
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != 1.0 {
-			t.Errorf("a read too many: %+v", got)
+			t.Errorf("a read beyond the limit: got %+v, want RATE_LIMITED alone, retryAfter 1", got)
 		}
 	}
 	liked := make(chan answer, 1)
@@ -254,11 +254,11 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	close(gate)
 	for range room {
 		if got := <-answers; len(got.Errors) > 0 {
-			t.Errorf("a read that there was room for: %+v", got)
+			t.Errorf("a read within the limit: got %+v, want no errors", got)
 		}
 	}
 	if got := <-liked; len(got.Errors) > 0 {
-		t.Errorf("a like: %+v", got)
+		t.Errorf("a like: got %+v, want no errors", got)
 	}
 	if n := dig(t, s.ok(t, "", countOne), "interactive", "readCount"); n != float64(room) {
 		t.Errorf("%v reads are counted, want %d", n, room)

@@ -23,24 +23,24 @@ func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 	)
 	const query = `query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId likeCount liked { reaction } } }`
 	for name, c := range map[string]struct{ query, subjects, answer string }{
-		"plainly": {query, `{"biz":"video","bizId":"1"},{"biz":"book","bizId":"2"}`, `"likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"2"`},
-		"with what is deeper": {
+		"scalar fields": {query, `{"biz":"video","bizId":"1"},{"biz":"book","bizId":"2"}`, `"likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"2"`},
+		"with nested objects": {
 			`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId collected { folder { name } } likers(first: 1) { edges { node { user { userId } } } } } }`,
 			`{"biz":"video","bizId":"1"},{"biz":"book","bizId":"2"}`, `"userId":"alice"`,
 		},
-		"with other fields":    {`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId } viewer { userId } }`, `{"biz":"video","bizId":"1"}`, `"viewer":{"userId":"alice"}`},
-		"with a directive":     {`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId @skip(if: false) } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
-		"twice":                {`query Q($s: [SubjectInput!]!) { a: interactives(subjects: $s) { bizId } b: interactives(subjects: $s) { likeCount } }`, `{"biz":"video","bizId":"1"}`, `"b":[{"likeCount":1}]`},
-		"with a default":       {`query Q($s: [SubjectInput!]! = []) { interactives(subjects: $s) { bizId } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
-		"the same one twice":   {query, `{"biz":"video","bizId":"1"},{"biz":"video","bizId":"1"}`, `{"bizId":"1","likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"1"`},
-		"as many as may be":    {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 99) + `{"biz":"video","bizId":"1"}`, `"likeCount":1`},
-		"too many":             {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 100) + `{"biz":"video","bizId":"1"}`, `subjects holds 101 entries; at most 100 are allowed`},
-		"one that is none":     {query, `{"biz":"video","bizId":"1"},{"biz":"Video","bizId":"2"}`, `subjects[1].biz must be`},
-		"one without an id":    {query, `{"biz":"video","bizId":""}`, `subjects[0].bizId`},
-		"a member too few":     {query, `{"biz":"video"}`, `"message":"the variable $s[0].bizId is missing`},
-		"a member too many":    {query, `{"biz":"video","bizId":"1","id":"x"}`, `has a member`},
-		"a text for an object": {`query Q($s: String) { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } viewer { likes(after: $s) { edges { cursor } } } }`, `{"biz":"video"}`, `must be of type String, not a list`},
-		"not asked for":        {`query Q { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } }`, `{"biz":"video"}`, `"bizId":"1"`},
+		"with other fields":      {`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId } viewer { userId } }`, `{"biz":"video","bizId":"1"}`, `"viewer":{"userId":"alice"}`},
+		"with a directive":       {`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId @skip(if: false) } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
+		"twice":                  {`query Q($s: [SubjectInput!]!) { a: interactives(subjects: $s) { bizId } b: interactives(subjects: $s) { likeCount } }`, `{"biz":"video","bizId":"1"}`, `"b":[{"likeCount":1}]`},
+		"with a default":         {`query Q($s: [SubjectInput!]! = []) { interactives(subjects: $s) { bizId } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
+		"a repeated subject":     {query, `{"biz":"video","bizId":"1"},{"biz":"video","bizId":"1"}`, `{"bizId":"1","likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"1"`},
+		"100 subjects":           {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 99) + `{"biz":"video","bizId":"1"}`, `"likeCount":1`},
+		"101 subjects":           {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 100) + `{"biz":"video","bizId":"1"}`, `subjects holds 101 entries; at most 100 are allowed`},
+		"an invalid subject":     {query, `{"biz":"video","bizId":"1"},{"biz":"Video","bizId":"2"}`, `subjects[1].biz must be`},
+		"one without an id":      {query, `{"biz":"video","bizId":""}`, `subjects[0].bizId`},
+		"a missing member":       {query, `{"biz":"video"}`, `"message":"the variable $s[0].bizId is missing`},
+		"an unknown member":      {query, `{"biz":"video","bizId":"1","id":"x"}`, `has a member`},
+		"a String variable":      {`query Q($s: String) { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } viewer { likes(after: $s) { edges { cursor } } } }`, `{"biz":"video"}`, `must be of type String, not a list`},
+		"an undeclared variable": {`query Q { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } }`, `{"biz":"video"}`, `"bizId":"1"`},
 	} {
 		for i := range 2 { // the second time, the document is cached
 			alike := s.raw(t, c.query, c.subjects)

@@ -67,6 +67,6 @@ func TestListsOfOneBizCostTheRowsTheyExamine(t *testing.T) {
 	const most = 20_000 / (storage.MaxListScan + 3)
 	s.ok(t, "alice", aliased(most))
 	if got := s.refused(t, "LIMIT_EXCEEDED", "alice", aliased(100)); !strings.Contains(got, "costs 50301") {
-		t.Errorf("100 lists of one biz: %q", got)
+		t.Errorf("100 lists of one biz: got %q, want cost 50301", got)
 	}
 }

@@ -101,7 +101,7 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 	s := start(t, closed)
 	got := s.ask(t, "", `{ __schema { types { name } } }`)
 	if len(got.Errors) == 0 || got.Data["__schema"] != nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want errors and no schema", got)
 	}
 	got = s.ask(t, "", `{ viewr { userId } }`)
 	if len(got.Errors) != 1 || strings.Contains(got.Errors[0].Message, "viewer") {

@@ -136,23 +136,23 @@ func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
 		code  string
 		want  string
 	}{
-		"101 subjects":          {query, many, "BAD_USER_INPUT", "subjects must hold 1 to 100 entries; it holds 101"},
-		"none":                  {query, []any{}, "BAD_USER_INPUT", "subjects must hold 1 to 100 entries; it holds 0"},
-		"one twice":             {query, []any{many[1], many[2], many[1]}, "BAD_USER_INPUT", "subjects[2] is the same as subjects[0]"},
-		"no kind of content":    {query, []any{map[string]any{"biz": "", "bizId": "1"}}, "BAD_USER_INPUT", "subjects[0].biz must be"},
-		"no id":                 {query, []any{map[string]any{"biz": "video"}}, "BAD_USER_INPUT", "$s[0].bizId is missing"},
-		"nothing":               {`subscription { nothing }`, nil, "BAD_USER_INPUT", "Cannot query field"},
-		"what it is":            {`subscription { __typename }`, nil, "BAD_USER_INPUT", "must not select an introspection top level field"},
-		"two":                   {`subscription { a: interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) { id } b: interactiveChanged(subjects: [{biz: "b", bizId: "1"}]) { id } }`, nil, "BAD_USER_INPUT", "must select one field"},
-		"none that is not left": {`subscription { interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) @skip(if: true) { id } }`, nil, "BAD_USER_INPUT", "must select one field"},
-		"too much":              {`subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likers(first: 100) { edges { node { user { likes(first: 100) { edges { cursor } } } } } } } }`, many[:100], "LIMIT_EXCEEDED", "at most 5000"},
+		"101 subjects":             {query, many, "BAD_USER_INPUT", "subjects must hold 1 to 100 entries; it holds 101"},
+		"none":                     {query, []any{}, "BAD_USER_INPUT", "subjects must hold 1 to 100 entries; it holds 0"},
+		"a repeated subject":       {query, []any{many[1], many[2], many[1]}, "BAD_USER_INPUT", "subjects[2] is the same as subjects[0]"},
+		"an empty biz":             {query, []any{map[string]any{"biz": "", "bizId": "1"}}, "BAD_USER_INPUT", "subjects[0].biz must be"},
+		"no bizId":                 {query, []any{map[string]any{"biz": "video"}}, "BAD_USER_INPUT", "$s[0].bizId is missing"},
+		"an unknown field":         {`subscription { nothing }`, nil, "BAD_USER_INPUT", "Cannot query field"},
+		"introspection":            {`subscription { __typename }`, nil, "BAD_USER_INPUT", "must not select an introspection top level field"},
+		"two root fields":          {`subscription { a: interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) { id } b: interactiveChanged(subjects: [{biz: "b", bizId: "1"}]) { id } }`, nil, "BAD_USER_INPUT", "must select one field"},
+		"every root field skipped": {`subscription { interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) @skip(if: true) { id } }`, nil, "BAD_USER_INPUT", "must select one field"},
+		"too costly":               {`subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likers(first: 100) { edges { node { user { likes(first: 100) { edges { cursor } } } } } } } }`, many[:100], "LIMIT_EXCEEDED", "at most 5000"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c.asks("bad", test.query, map[string]any{"s": test.s})
 			got := c.next()
 			if !strings.HasPrefix(got, `{"type":"error","id":"bad","payload":[{"message":"`) || !strings.Contains(got, test.want) || !strings.Contains(got, test.code) {
-				t.Error(got)
+				t.Errorf("got %s, want %s with %q", got, test.code, test.want)
 			}
 		})
 	}

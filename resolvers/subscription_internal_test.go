@@ -28,27 +28,27 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 		told, got storage.Interactive
 		want      *storage.Interactive
 	}{
-		"newer":                  {is(1, storage.Live, nil), is(2, storage.Live, nil), new(is(2, storage.Live, nil))},
-		"the same":               {is(1, storage.Live, like), is(1, storage.Live, again), nil},
-		"older":                  {is(2, storage.Live, nil), is(1, storage.Live, nil), nil},
-		"older, and one's own":   {is(2, storage.Live, nil), is(1, storage.Live, like), nil},
-		"one's own":              {is(1, storage.Live, nil), is(1, storage.Live, like), new(is(1, storage.Live, like))},
-		"taken back":             {is(1, storage.Live, like), is(1, storage.Live, nil), new(is(1, storage.Live, nil))},
-		"less fresh":             {is(1, storage.Live, like), is(1, storage.Stale, like), new(is(1, storage.Stale, like))},
-		"not known":              {is(1, storage.Live, like), is(0, storage.Unavailable, nil), new(is(1, storage.Stale, like))},
-		"not known any more":     {is(1, storage.Stale, like), is(0, storage.Unavailable, nil), nil},
-		"never known":            {is(0, storage.Unavailable, nil), is(0, storage.Unavailable, nil), nil},
-		"known":                  {is(0, storage.Unavailable, nil), is(3, storage.Live, like), new(is(3, storage.Live, like))},
-		"known, nobody's so far": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
+		"newer":                           {is(1, storage.Live, nil), is(2, storage.Live, nil), new(is(2, storage.Live, nil))},
+		"the same":                        {is(1, storage.Live, like), is(1, storage.Live, again), nil},
+		"older":                           {is(2, storage.Live, nil), is(1, storage.Live, nil), nil},
+		"older, with the viewer's like":   {is(2, storage.Live, nil), is(1, storage.Live, like), nil},
+		"the viewer's like":               {is(1, storage.Live, nil), is(1, storage.Live, like), new(is(1, storage.Live, like))},
+		"the viewer's like removed":       {is(1, storage.Live, like), is(1, storage.Live, nil), new(is(1, storage.Live, nil))},
+		"less fresh":                      {is(1, storage.Live, like), is(1, storage.Stale, like), new(is(1, storage.Stale, like))},
+		"became unavailable":              {is(1, storage.Live, like), is(0, storage.Unavailable, nil), new(is(1, storage.Stale, like))},
+		"unavailable after stale":         {is(1, storage.Stale, like), is(0, storage.Unavailable, nil), nil},
+		"always unavailable":              {is(0, storage.Unavailable, nil), is(0, storage.Unavailable, nil), nil},
+		"became available":                {is(0, storage.Unavailable, nil), is(3, storage.Live, like), new(is(3, storage.Live, like))},
+		"became available without counts": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &subscription{sent: []sentState{{Interactive: test.told, sent: true}}}
 			got := test.got
 			switch news := s.isNew(&got); {
 			case news != (test.want != nil):
-				t.Errorf("sent: %v", news)
+				t.Errorf("got sent: %t, want %t", news, test.want != nil)
 			case news && got != *test.want:
-				t.Errorf("the event is %+v", got)
+				t.Errorf("got the event %+v, want %+v", got, *test.want)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	}
 	ctx := withOperation(t)
 	if got, _ := s.nextOfViewer(ctx); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want one like, the viewer's own", got)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	hub := live.New(store, live.Options{})

@@ -49,7 +49,7 @@ func (s *stream) data(t *testing.T) any {
 	t.Helper()
 	got := s.next()
 	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("got %+v, want an event without errors", got)
 	}
 	var data map[string]any
 	must(t, json.Unmarshal(got.Data, &data))
@@ -169,7 +169,7 @@ func TestSubscriptionReportsErrorsOfFieldsAndContinues(t *testing.T) {
 	nobody := s.subscribe(t, "", `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likers { edges { cursor } } } }`, nil)
 	for range 2 {
 		if got := nobody.next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
-			t.Fatalf("got %+v", got)
+			t.Fatalf("got %+v, want UNAUTHENTICATED alone", got)
 		}
 		s.act(t, time.Now(), reads(2)...)
 	}
@@ -272,17 +272,17 @@ func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 		subjects []any
 		want     string
 	}{
-		"none":      {[]any{}, "subjects must hold 1 to 100 entries; it holds 0"},
-		"101":       {many, "subjects must hold 1 to 100 entries; it holds 101"},
-		"twice":     {[]any{subject(1), subject(2), subject(1)}, "subjects[2] is the same as subjects[0]; name each once"},
-		"a bad biz": {[]any{subject(1), map[string]any{"biz": "V", "bizId": "1"}}, "subjects[1].biz must be 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter"},
+		"none":               {[]any{}, "subjects must hold 1 to 100 entries; it holds 0"},
+		"101":                {many, "subjects must hold 1 to 100 entries; it holds 101"},
+		"a repeated subject": {[]any{subject(1), subject(2), subject(1)}, "subjects[2] is the same as subjects[0]; name each once"},
+		"an invalid biz":     {[]any{subject(1), map[string]any{"biz": "V", "bizId": "1"}}, "subjects[1].biz must be 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.subscribe(t, "alice", query, map[string]any{"s": test.subjects})
 			first := got.next()
 			if first == nil || len(first.Errors) != 1 || first.Errors[0].Message != test.want ||
 				first.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || len(first.Data) > 0 {
-				t.Errorf("got %+v", first)
+				t.Errorf("got %+v, want BAD_USER_INPUT alone: %s", first, test.want)
 			}
 			if got.next() != nil {
 				t.Error("the stream continues")

@@ -19,7 +19,7 @@ func (s *service) upload(t *testing.T, user, title string) string {
 	status, body := s.post(t, user, title)
 	var out struct{ Video struct{ VideoID string } }
 	if err := json.Unmarshal(body, &out); err != nil || status != http.StatusCreated || out.Video.VideoID == "" {
-		t.Fatalf("upload: %d %s", status, body)
+		t.Fatalf("upload: got status %d, %s, want 201 with a video id", status, body)
 	}
 	return out.Video.VideoID
 }
@@ -66,7 +66,7 @@ func TestUploadedVideoIsInTheFeed(t *testing.T) {
 		response, err := http.Get(s.url + dig(t, latest, path).(string))
 		must(t, err)
 		if response.StatusCode != http.StatusOK || response.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d", path, response.StatusCode)
+			t.Errorf("%s: got status %d, X-Content-Type-Options %q, want 200, nosniff", path, response.StatusCode, response.Header.Get("X-Content-Type-Options"))
 		}
 		must(t, response.Body.Close())
 	}
@@ -123,7 +123,7 @@ func TestVideosAreDeletedByTheirAuthors(t *testing.T) {
 		s.refused(t, "NOT_FOUND", "bob", remove, "v", id)
 	}
 	if other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, remove, "v", video); len(other.Errors) != 1 || other.Errors[0].Extensions["code"] != "NOT_FOUND" {
-		t.Errorf("of another tenant: %+v", other)
+		t.Errorf("a user of another tenant: got %+v, want NOT_FOUND alone", other)
 	}
 	data := s.ok(t, "alice", remove, "v", video)
 	same(t, dig(t, data, "deleteVideo", "interactive"), `{"likeCount":1,"author":null,"liked":null}`)
@@ -132,7 +132,7 @@ func TestVideosAreDeletedByTheirAuthors(t *testing.T) {
 	response, err := http.Get(s.url + play)
 	must(t, err)
 	if must(t, response.Body.Close()); response.StatusCode != http.StatusNotFound {
-		t.Errorf("the file of a deleted video: %d", response.StatusCode)
+		t.Errorf("the file of a deleted video: got status %d, want 404", response.StatusCode)
 	}
 	s.refused(t, "NOT_FOUND", "alice", remove, "v", video)
 }
@@ -144,11 +144,11 @@ func TestVideosAreOff(t *testing.T) {
 		`mutation { deleteVideo(input: {videoId: "1"}) { deletedId } }`,
 	} {
 		if message := s.refused(t, "NOT_FOUND", "alice", query); !strings.Contains(message, "--videos") {
-			t.Errorf("%s: %s", query, message)
+			t.Errorf("%s: got %q, want a mention of --videos", query, message)
 		}
 	}
 	if status, body := s.post(t, "alice", "film"); status != http.StatusNotFound || !strings.Contains(string(body), "--videos") {
-		t.Errorf("an upload: %d %s", status, body)
+		t.Errorf("an upload: got status %d, %s, want 404 and a mention of --videos", status, body)
 	}
 
 	// Videos that were published before videos were turned off are not found by id either.
@@ -160,11 +160,11 @@ func TestVideosAreOff(t *testing.T) {
 	s.calls.taken()
 	for _, query := range []string{`query($id: ID!) { node(id: $id) { id ... on Video { title } } }`, `query($id: ID!) { nodes(ids: [$id]) { id ... on Video { title interactive { likeCount } } } }`} {
 		if message := s.refused(t, "NOT_FOUND", "bob", query, "id", id); !strings.Contains(message, "--videos") {
-			t.Errorf("%s: %s", query, message)
+			t.Errorf("%s: got %q, want a mention of --videos", query, message)
 		}
 	}
 	if calls := s.calls.taken(); len(calls) > 0 {
-		t.Errorf("the store was asked: %v", calls)
+		t.Errorf("got the calls %v, want none of the store", calls)
 	}
 	other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, `query($id: ID!) { node(id: $id) { id } }`, "id", id)
 	same(t, other.Data, `{"node":null}`)

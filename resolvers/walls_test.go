@@ -103,7 +103,7 @@ func TestOneEntryOfNodesDoesNotSpoilTheOthers(t *testing.T) {
 	got := s.ask(t, "", `query($ids: [ID!]!) { nodes(ids: $ids) { __typename } }`, "ids", []string{all["Folder (public)"], all["Interactive"], "x"})
 	same(t, got.Data, `{"nodes":[null,{"__typename":"Interactive"},null]}`)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" || len(got.Errors[0].Path) != 2 {
-		t.Errorf("got %+v", got.Errors)
+		t.Errorf("got %+v, want UNAUTHENTICATED alone, at its entry", got.Errors)
 	}
 }
 

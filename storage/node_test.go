@@ -53,7 +53,7 @@ func TestLongestNodeIDIsParsed(t *testing.T) {
 		},
 	}
 	if ref, err := storage.ParseNodeID(long.ID()); err != nil || ref.Subject != long.Subject || ref.User != long.User {
-		t.Errorf("got %+v, %v", ref, err)
+		t.Errorf("got %+v, %v, want %+v", ref, err, long)
 	}
 }
 
@@ -71,7 +71,7 @@ func FuzzParseNodeID(f *testing.F) {
 		ref, err := storage.ParseNodeID(id)
 		if err != nil {
 			if !errors.Is(err, storage.ErrNotFound) {
-				t.Fatalf("%q: %v", id, err)
+				t.Fatalf("%q: got %v, want %v", id, err, storage.ErrNotFound)
 			}
 			return
 		}

@@ -91,11 +91,11 @@ func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
 		{"an icon", "GET", "/assets/icon-abc.svg", built(), 200, "image/svg+xml", forever, "<svg/>"},
 		{"a font", "GET", "/assets/font-abc.woff2", built(), 200, "font/woff2", forever, "letters"},
 		{"an unknown kind of file", "GET", "/assets/strange-abc.what", built(), 200, "application/octet-stream", forever, "?"},
-		{"a path nobody knows", "GET", "/favicon.ico", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
-		{"a file that is no page", "GET", "/placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"an unknown path", "GET", "/favicon.ico", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"a file that is not a page", "GET", "/placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
 		{"the compressed form by its own name", "GET", "/assets/main-abc.js.gz", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
 		{"a folder", "GET", "/assets/", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
-		{"a way out", "GET", "/assets/../placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"a path outside the assets", "GET", "/assets/../placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
 		{"an asset where nothing is built", "GET", "/assets/main-abc.js", notBuilt(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
 		{"another method", "POST", "/", built(), 405, "text/plain; charset=utf-8", "", "only GET and HEAD are answered here; the API is at /graphql\n"},
 	}
@@ -268,7 +268,7 @@ func TestTheDataPageIsForDevelopmentOnly(t *testing.T) {
 	for path, status := range map[string]int{"/": 200, "/demo": 200, "/data": 404, "/data/": 404} {
 		got := ask(h, "GET", path)
 		if got.status != status || strings.HasPrefix(path, "/data") != strings.Contains(got.body, "part of ovation dev only") {
-			t.Errorf("%s: %d %q", path, got.status, got.body)
+			t.Errorf("%s: got status %d, want %d, and the notice of ovation dev for /data only: %q", path, got.status, status, got.body)
 		}
 	}
 }
@@ -277,12 +277,12 @@ func TestPageIsFoundWithATrailingSlash(t *testing.T) {
 	h := newHandler(t, built())
 	for path, to := range map[string]string{"/demo/": "/demo", "/demo/?a=1": "/demo?a=1", "/data/": "/data", "/licenses/": "/licenses"} {
 		if got := ask(h, "GET", path); got.status != 308 || got.header.Get("Location") != to {
-			t.Errorf("%s: %d, to %q", path, got.status, got.header.Get("Location"))
+			t.Errorf("%s: got status %d, to %q, want 308, to %q", path, got.status, got.header.Get("Location"), to)
 		}
 	}
 	for _, path := range []string{"/nothing/", "//evil.example/", "/assets/main-abc.js/"} {
 		if got := ask(h, "GET", path); got.status != 404 {
-			t.Errorf("%s: %d", path, got.status)
+			t.Errorf("%s: got status %d, want 404", path, got.status)
 		}
 	}
 }

@@ -41,8 +41,8 @@ func TestDeclarationsAreRetriedOnce(t *testing.T) {
 		calls int
 		want  error
 	}{
-		"it works":    {nil, 1, nil},
-		"a stall":     {[]error{down}, 2, nil},
+		"success":     {nil, 1, nil},
+		"one failure": {[]error{down}, 2, nil},
 		"an outage":   {[]error{down, down}, 2, storage.ErrUnavailable},
 		"not allowed": {[]error{invalid}, 1, storage.ErrInvalid},
 	} {

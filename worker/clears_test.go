@@ -107,11 +107,11 @@ func TestClearLeavesUnseenReactions(t *testing.T) {
 // reaction that it clears does not come back, and nothing else is lost.
 func TestClearPastTheQueueIsConditional(t *testing.T) {
 	for name, c := range map[string]struct{ queued, clears, leaves storage.Reaction }{
-		"a like that is queued is removed":      {storage.Like, storage.Like, storage.NoReaction},
-		"a dislike that is queued stays":        {storage.Dislike, storage.Like, storage.Dislike},
-		"a dislike that is queued is removed":   {storage.Dislike, storage.Dislike, storage.NoReaction},
-		"a like that is queued stays":           {storage.Like, storage.Dislike, storage.Like},
-		"nothing comes back after nothing else": {storage.NoReaction, storage.Like, storage.NoReaction},
+		"a like that is queued is removed":       {storage.Like, storage.Like, storage.NoReaction},
+		"a dislike that is queued stays":         {storage.Dislike, storage.Like, storage.Dislike},
+		"a dislike that is queued is removed":    {storage.Dislike, storage.Dislike, storage.NoReaction},
+		"a like that is queued stays":            {storage.Like, storage.Dislike, storage.Like},
+		"without a reaction there is still none": {storage.NoReaction, storage.Like, storage.NoReaction},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := openStore(t)

@@ -187,7 +187,7 @@ func TestOneStallOfThePersisterFailsNoCall(t *testing.T) {
 	}}
 	f := newFallback(unavailable, stalls, worker.FallbackOptions{})
 	if got, err := f.Publish(t.Context(), 0, message(1)); got != storage.Persisted || err != nil {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want %q after one retry", got, err, storage.Persisted)
 	}
 }
 

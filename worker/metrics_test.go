@@ -50,7 +50,7 @@ func TestWritePathIsMeasured(t *testing.T) {
 	record(t, r, collect(alice, movie, storage.DefaultFolderID))
 	record(t, r, storage.Action{User: alice, Subject: movie, Kind: storage.KindRead})
 	if _, err := r.Record(t.Context(), react(alice, movie, 9), nil); !errors.Is(err, storage.ErrInvalid) {
-		t.Error(err)
+		t.Errorf("an invalid reaction: got %v, want %v", err, storage.ErrInvalid)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)

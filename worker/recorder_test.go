@@ -227,10 +227,10 @@ func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 		doubtful, next storage.Action
 		leaves         storage.Reaction
 	}{
-		"a clear":              {react(alice, movie, storage.Like), react(alice, movie, storage.NoReaction), storage.NoReaction},
-		"an unlike":            {react(alice, movie, storage.Like), unreact(alice, movie, storage.Like), storage.NoReaction},
-		"a like":               {unreact(alice, movie, storage.Like), react(alice, movie, storage.Like), storage.Like},
-		"not what it is about": {react(alice, movie, storage.Dislike), unreact(alice, movie, storage.Like), storage.Dislike},
+		"a clear":                {react(alice, movie, storage.Like), react(alice, movie, storage.NoReaction), storage.NoReaction},
+		"an unlike":              {react(alice, movie, storage.Like), unreact(alice, movie, storage.Like), storage.NoReaction},
+		"a like":                 {unreact(alice, movie, storage.Like), react(alice, movie, storage.Like), storage.Like},
+		"an unlike of a dislike": {react(alice, movie, storage.Dislike), unreact(alice, movie, storage.Like), storage.Dislike},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ func TestRequestsAreRead(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/page", strings.NewReader(body))
 		user, ids, err := read(new(bytes.Buffer), httptest.NewRecorder(), r)
 		if !slices.Equal(ids, want) || (err == nil) != (want != nil) || want != nil && user != "u" {
-			t.Errorf("%s: %q, %q, %v", body, user, ids, err)
+			t.Errorf("%s: got user %q, ids %q, %v, want user u, ids %q", body, user, ids, err, want)
 		}
 	}
 }

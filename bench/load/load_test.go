@@ -84,7 +84,7 @@ func TestRequestsAndRepliesArriveWhole(t *testing.T) {
 			}
 			result, err := load.Closed(t.Context(), address, clients, time.Minute)
 			if err != nil || result.Requests != 3 || result.Errors != 0 {
-				t.Errorf("%+v, %v", result, err)
+				t.Errorf("got %+v, %v, want 3 requests and no errors", result, err)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestFaultsAreCounted(t *testing.T) {
 	own[1].request = load.Post(nil, address, "/it", "", nil)
 	result, err := load.Closed(t.Context(), address, clients, time.Minute)
 	if err != nil || result.Requests != 5 || result.Errors != 6 || len(result.Faults) != 3 {
-		t.Errorf("%+v, %v", result, err)
+		t.Errorf("got %+v, %v, want 5 requests, 6 errors and 3 faults", result, err)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestWatchReceivesResponses(t *testing.T) {
 	defer func() { _ = watch.Close() }()
 	for _, want := range []string{"1", long, strings.Repeat("y", 200)} {
 		if got, err := watch.Next(); err != nil || string(got) != `{"data":"`+want+`"}` {
-			t.Fatalf("%.100s, %v", got, err)
+			t.Fatalf("got %.100s, %v, want the data %.100s", got, err, want)
 		}
 	}
 	if got, err := watch.Next(); err == nil || !strings.Contains(err.Error(), "complete") {
@@ -76,13 +76,13 @@ func TestWatchReceivesResponses(t *testing.T) {
 func TestAWatchThatIsRefused(t *testing.T) {
 	address, _, _ := serve(t, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Error(err)
+		t.Errorf("got %v, want the status 503", err)
 	}
 	address = speak(t, func(ctx context.Context, conn *websocket.Conn) {
 		receives(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		_ = conn.Close(1013, "too many")
 	})
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {
-		t.Error(err)
+		t.Errorf("got %v, want the close reason \"too many\"", err)
 	}
 }

@@ -145,7 +145,7 @@ func (c *npmClients) note(h clientEvent) {
 		c.connects[h.Client]++
 	case "query":
 		if named := h.Viewer != nil && h.Viewer.UserID == "alice"; named != strings.HasSuffix(h.Client, "user") {
-			c.t.Errorf("%s is %v", h.Client, h.Viewer)
+			c.t.Errorf("%s has the viewer %v, want alice only if its name ends in user", h.Client, h.Viewer)
 		}
 	case "first":
 		c.looked = true
@@ -155,6 +155,6 @@ func (c *npmClients) note(h clientEvent) {
 		}
 		c.last[h.Client] = h
 	default:
-		c.t.Fatalf("%s: %s %s", h.Client, h.Is, h.Message)
+		c.t.Fatalf("%s: got the event %s, want a known one: %s", h.Client, h.Is, h.Message)
 	}
 }

@@ -46,7 +46,7 @@ func TestDemoClipsArePublishedOnce(t *testing.T) {
 		t.Errorf("the feed is %q, want %q", got, want)
 	}
 	checkDemoTalk(t, store)
-	if _, err := store.Verify(t.Context(), false, func(d storage.Difference) error { t.Errorf("%+v", d); return nil }); err != nil {
+	if _, err := store.Verify(t.Context(), false, func(d storage.Difference) error { t.Errorf("got the difference %+v, want none", d); return nil }); err != nil {
 		t.Error(err)
 	}
 }

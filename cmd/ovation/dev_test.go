@@ -379,7 +379,7 @@ func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 			r.SetXForwarded()
 		})
 		if flag != "" && !strings.Contains(said, "not accepted through a proxy") {
-			t.Errorf("%q: %s", flag, said)
+			t.Errorf("%q: got %s, want the headers refused through a proxy", flag, said)
 		}
 		if flag == "" { // a proxy that leaves no sign
 			ask(s, func(r *httputil.ProxyRequest) { r.SetURL(at) })

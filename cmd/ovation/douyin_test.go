@@ -102,7 +102,7 @@ func (c douyinClient) do(request *http.Request) (out douyinReply) {
 	text, err := io.ReadAll(response.Body)
 	must(c.t, err)
 	if err := json.Unmarshal(text, &out); err != nil || response.StatusCode != http.StatusOK || out.StatusCode == nil {
-		c.t.Fatalf("%s %s: %d %s: %v", request.Method, request.URL.Path, response.StatusCode, text, err)
+		c.t.Fatalf("%s %s: got status %d, %s, %v, want 200, JSON with a status code", request.Method, request.URL.Path, response.StatusCode, text, err)
 	}
 	return out
 }
@@ -111,7 +111,7 @@ func (c douyinClient) do(request *http.Request) (out douyinReply) {
 func (r douyinReply) ok(t *testing.T) douyinReply {
 	t.Helper()
 	if *r.StatusCode != 0 {
-		t.Fatalf("%d %s", *r.StatusCode, r.StatusMsg)
+		t.Fatalf("got status code %d, %q, want 0", *r.StatusCode, r.StatusMsg)
 	}
 	return r
 }
@@ -139,7 +139,7 @@ func (c douyinClient) session(path, name string) (id float64, token string) {
 	c.t.Helper()
 	r := c.post(path, "username", name, "password", "password of "+name).ok(c.t)
 	if r.UserID <= 0 || r.Token == "" {
-		c.t.Fatalf("%+v", r)
+		c.t.Fatalf("got %+v, want a user's id and token", r)
 	}
 	return r.UserID, r.Token
 }
@@ -233,7 +233,7 @@ func douyinStory(t *testing.T, first, second string) {
 	})
 	for _, r := range []douyinReply{b.get("user/", "token", annToken+"x"), b.get("user/"), a.get("message/chat/", "to_user_id", ann), a.get("nothing/")} {
 		if *r.StatusCode != 1 || r.StatusMsg == "" {
-			t.Errorf("%+v", r)
+			t.Errorf("got %+v, want status code 1 with a message", r)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func coverIsMade(t *testing.T, at string) {
 	must(t, err)
 	_ = response.Body.Close()
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "image/jpeg" {
-		t.Errorf("%s: %s, %s", cover, response.Status, kind)
+		t.Errorf("%s: got %s, %s, want 200, image/jpeg", cover, response.Status, kind)
 	}
 }
 

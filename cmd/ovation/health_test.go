@@ -44,7 +44,7 @@ func TestHealthRejectsInvalidAddresses(t *testing.T) {
 	call(t, environment(), "health", "--addr=127.0.0.1:0").wants(t, exitUsage, "name the port")
 	for _, at := range []string{"http://user:hush-hush@127.0.0.1:1", "ftp://user:hush-hush@127.0.0.1:1", "http://user:hush-hush@ /"} {
 		if got := call(t, environment(), "health", at); got.code == 0 || strings.Contains(got.stdout+got.stderr, "hush") {
-			t.Errorf("%d %s%s", got.code, got.stdout, got.stderr)
+			t.Errorf("%s: got exit code %d, %s%s, want an error without the password", at, got.code, got.stdout, got.stderr)
 		}
 	}
 }

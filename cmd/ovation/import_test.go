@@ -185,7 +185,7 @@ func TestOpeningADatabaseCanBeStopped(t *testing.T) {
 	cancel()
 	_, err := dataFlag{t.TempDir()}.open(ctx, true)
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "move it away") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want %v without advice to move the database away", err, context.Canceled)
 	}
 }
 

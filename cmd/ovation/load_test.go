@@ -211,7 +211,7 @@ func (p pressure) kill(t *testing.T) {
 	}
 	for _, err := range errs {
 		if errors.Is(err, errWrongAnswer) || strings.Contains(err.Error(), "status") {
-			t.Fatal(err)
+			t.Fatalf("got %v, want lost connections alone", err)
 		}
 	}
 	t.Logf("%d users, %d mutations before the end", len(users), clicks)

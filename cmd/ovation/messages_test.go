@@ -65,7 +65,7 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 					return
 				}
 				if m := got.Messages; m.From.UserID != user && m.To.UserID != user {
-					t.Errorf("%s got %+v", user, m)
+					t.Errorf("%s got %+v, want messages from or to that user alone", user, m)
 				}
 				orders[i] = append(orders[i], got.Messages.ID)
 			}
@@ -201,7 +201,7 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 						break
 					}
 					if refused.Add(1); !isUnavailable(err) {
-						t.Errorf("%s: %v", text, err)
+						t.Errorf("sending %q: got %v, want UNAVAILABLE if it fails", text, err)
 					}
 					<-again.C
 				}

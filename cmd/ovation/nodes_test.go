@@ -126,7 +126,7 @@ func (p pressure) killedNode(t *testing.T) {
 	}
 	for _, err := range errs {
 		if errors.Is(err, errWrongAnswer) || strings.Contains(err.Error(), "status") {
-			t.Fatal(err)
+			t.Fatalf("got %v, want lost connections alone", err)
 		}
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)

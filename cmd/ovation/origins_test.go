@@ -31,7 +31,7 @@ func TestPagesOfThisMachineMayAskOvationDev(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		must(t, errors.Join(err, response.Body.Close()))
 		if response.StatusCode != want.status || !strings.Contains(string(body), want.says) || response.Header.Get("Access-Control-Allow-Origin") != origin {
-			t.Errorf("%s: %s %s", origin, response.Status, body)
+			t.Errorf("%s: got %s, origin %q allowed, want %d, %q: %s", origin, response.Status, response.Header.Get("Access-Control-Allow-Origin"), want.status, want.says, body)
 		}
 	}
 	if log := s.stop().stderr; !strings.Contains(log, `"to_admit_them":"--allowed-origins http://a.example,http://b.example:1,http://192.168.1.5:5173"`) {

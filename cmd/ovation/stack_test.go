@@ -158,7 +158,7 @@ func TestLogsOfAStackAreAddedTo(t *testing.T) {
 	write("fourth\n")
 	for name, want := range map[string]int64{path: 7, path + ".old": maxLog + 1} {
 		if file, err := os.Stat(name); err != nil || file.Size() != want {
-			t.Errorf("%s: %v, %v", name, file, err)
+			t.Errorf("%s: got %v, %v, want %d bytes", name, file, err, want)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (c *crowd) await(tb testing.TB, likes int) told {
 		var count int
 		var w told
 		if _, err := fmt.Sscan(c.says.Text(), &count, &w[0], &w[1], &w[2]); err != nil {
-			tb.Fatal(c.says.Text())
+			tb.Fatalf("got the line %q, want four numbers: %v", c.says.Text(), err)
 		}
 		if c.known[count] = w; count == likes {
 			return w

@@ -55,7 +55,7 @@ func TestBillOfThisBinary(t *testing.T) {
 	}
 	var b bill
 	if err := json.Unmarshal(one.Bytes(), &b); err != nil || b.Format != "CycloneDX" || b.Components[0].Name != "std" {
-		t.Errorf("%v: %s", err, &one)
+		t.Errorf("got %v, %s, want CycloneDX with std as the first component", err, &one)
 	}
 	if one.String() != two.String() {
 		t.Error("the same binary has two bills")

@@ -31,7 +31,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 			held += len(text)
 		}
 		if c.byText.Len() != len(want) || len(c.byDocument) != len(want) || c.totalSize != held {
-			t.Errorf("%s: %d entries, %d by document, %d of %d bytes", what, c.byText.Len(), len(c.byDocument), c.totalSize, held)
+			t.Errorf("%s: got %d entries, %d by document, %d bytes, want %d, %d, %d", what, c.byText.Len(), len(c.byDocument), c.totalSize, len(want), len(want), held)
 		}
 	}
 	add("a", "b", "c", "a")

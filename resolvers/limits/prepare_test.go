@@ -51,7 +51,7 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 		text := "query($v:" + typ + someDefault(random, typ) + "){all}"
 		document, err := parser.ParseQuery(&ast.Source{Input: text})
 		if err != nil {
-			t.Fatal(text, err)
+			t.Fatalf("parse %s: %v", text, err)
 		}
 		operation := document.Operations[0]
 		for _, variable := range operation.VariableDefinitions { // as validation does

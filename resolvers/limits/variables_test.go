@@ -90,7 +90,7 @@ func TestVariablesAreOfTheirTypes(t *testing.T) {
 			case test.want == "" && err != nil:
 				t.Error(err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Message, test.want) || err.Extensions["code"] != codeBadUserInput):
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want BAD_USER_INPUT with %q", err, test.want)
 			case err != nil && len(err.Message) > 200:
 				t.Errorf("%d bytes", len(err.Message))
 			}
@@ -111,7 +111,7 @@ func TestVariablesThatAreNotGiven(t *testing.T) {
 	} {
 		_, errs := s.ask(t, query, `{"unused":{"a":[1]}}`)
 		if want == "" && errs != nil || want != "" && (len(errs) == 0 || !strings.Contains(errs[0].Message, want)) {
-			t.Errorf("%s: %v", query, errs)
+			t.Errorf("%s: got %v, want %q", query, errs, want)
 		}
 	}
 }

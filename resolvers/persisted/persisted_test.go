@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -82,7 +81,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		}
 	}
 	if got := a.ask(t, "default", viewerQuery, nil); got != viewerQuery {
-		t.Errorf("without the extension: %s", got)
+		t.Errorf("without the extension: got %s, want %s", got, viewerQuery)
 	}
 	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
 		e := a.exec.(*persistedExecutor)
@@ -108,7 +107,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 			params := &graphql.RawParams{Query: text, Extensions: map[string]any{Extension: extension}}
 			_, errs := a.exec.CreateOperationContext(graphql.StartOperationTrace(t.Context()), params)
 			if len(errs) != 1 || code(errs) != codeBadUserInput || !strings.Contains(errs[0].Message, "persistedQuery") {
-				t.Errorf("%s: %v", name, errs)
+				t.Errorf("%s: got %v, want BAD_USER_INPUT alone, naming persistedQuery", name, errs)
 			}
 		}
 	}
@@ -130,10 +129,10 @@ func TestTenantsShareNoDocuments(t *testing.T) {
 	a := newAsker(nil)
 	a.ask(t, "acme", viewerQuery, named(viewerQuery))
 	if got := a.ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Errorf("another tenant: %s", got)
+		t.Errorf("another tenant: got %s, want %s", got, CodeNotFound)
 	}
 	if got := a.ask(t, "acme", "", named(viewerQuery)); got != viewerQuery {
-		t.Errorf("its own: %s", got)
+		t.Errorf("its own tenant: got %s, want %s", got, viewerQuery)
 	}
 }
 
@@ -156,7 +155,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		for i := range 1000 {
 			m.put(of(i), test.text)
 			if documents, bytes := held(m); documents > test.documents || bytes > test.bytes {
-				t.Fatalf("%s: %d documents of %d bytes", name, documents, bytes)
+				t.Fatalf("%s: got %d documents of %d bytes, want at most %d of %d", name, documents, bytes, test.documents, test.bytes)
 			}
 			if _, found := m.get(of(0)); !found { // it is looked up all the time
 				t.Fatalf("%s: with %d more the first is dropped", name, i)
@@ -208,7 +207,7 @@ func (lying) Document(context.Context, string, string) (string, error) { return 
 
 func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 	if got := newAsker(lying{}).ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Error(got)
+		t.Errorf("got %q, want %q", got, CodeNotFound)
 	}
 }
 
@@ -219,7 +218,7 @@ func BenchmarkByHash(b *testing.B) {
 	extensions := map[string]any{Extension: named(viewerQuery)}
 	for b.Loop() {
 		if hash, err := hashOf(extensions[Extension]); err != nil || e.find(b.Context(), key{storage.DefaultTenant, hash}) == "" {
-			b.Fatal(fmt.Sprint(err))
+			b.Fatalf("the registered query is not found: %v", err)
 		}
 	}
 }

@@ -60,19 +60,19 @@ func TestTreesContainTheSelectedFields(t *testing.T) {
 		variables map[string]any
 		want      string
 	}{
-		"fields":             {"{" + one + "{id n: likeCount}}", nil, "interactive Interactive!{id n}"},
-		"merged":             {"{" + one + "{...B} " + one + "{...A id}} fragment B on Interactive {liked{id}} fragment A on Interactive {liked{at id} biz}", nil, "interactive Interactive!{liked Liked!{id at} biz id}"},
-		"what is loaded":     {"{" + one + "{likers{edges{node{at}}} id}}", nil, "interactive+ Interactive{likers+ LikedConnection!{edges LikedEdge!{node Liked!{at}}} id}"},
-		"loaded below":       {"{" + one + "{liked{user{likes{edges{cursor}}}}}}", nil, "interactive+ Interactive{liked+ Liked{user+ User{likes+ LikedConnection!{edges LikedEdge!{cursor}}}}}"},
-		"an interface":       {`{node(id: "1") {id ...on User{userId} ...on Liked{at}}}`, nil, "node Interactive!{id} Liked!{id at} User!{id userId}"},
-		"conditions":         {"query($a: Boolean!) {" + one + "{id @skip(if: $a) biz @include(if: $a)}}", map[string]any{"a": true}, "interactive Interactive!{biz}"},
-		"literal conditions": {"{" + one + "{id @skip(if: true) biz}}", nil, "interactive Interactive!{biz}"},
-		"an action":          {`mutation {like(input: {biz: "a", bizId: "1"}) {changed interactive{id}}}`, nil, "like LikePayload!{changed interactive Interactive!{id}}"},
-		"introspection":      {"{__schema{types{name}} __typename}", nil, "__schema __typename"},
+		"fields":               {"{" + one + "{id n: likeCount}}", nil, "interactive Interactive!{id n}"},
+		"merged":               {"{" + one + "{...B} " + one + "{...A id}} fragment B on Interactive {liked{id}} fragment A on Interactive {liked{at id} biz}", nil, "interactive Interactive!{liked Liked!{id at} biz id}"},
+		"loaded fields":        {"{" + one + "{likers{edges{node{at}}} id}}", nil, "interactive+ Interactive{likers+ LikedConnection!{edges LikedEdge!{node Liked!{at}}} id}"},
+		"nested loaded fields": {"{" + one + "{liked{user{likes{edges{cursor}}}}}}", nil, "interactive+ Interactive{liked+ Liked{user+ User{likes+ LikedConnection!{edges LikedEdge!{cursor}}}}}"},
+		"an interface":         {`{node(id: "1") {id ...on User{userId} ...on Liked{at}}}`, nil, "node Interactive!{id} Liked!{id at} User!{id userId}"},
+		"conditions":           {"query($a: Boolean!) {" + one + "{id @skip(if: $a) biz @include(if: $a)}}", map[string]any{"a": true}, "interactive Interactive!{biz}"},
+		"literal conditions":   {"{" + one + "{id @skip(if: true) biz}}", nil, "interactive Interactive!{biz}"},
+		"an action":            {`mutation {like(input: {biz: "a", bizId: "1"}) {changed interactive{id}}}`, nil, "like LikePayload!{changed interactive Interactive!{id}}"},
+		"introspection":        {"{__schema{types{name}} __typename}", nil, "__schema __typename"},
 	} {
 		p, op := planned(t, test.text, test.variables)
 		if got := describe(p.Roots(op)); got != test.want {
-			t.Errorf("%s:\n%s, not\n%s", name, got, test.want)
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, test.want)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestPlansDoNotDependOnVariables(t *testing.T) {
 	} {
 		p, _ := planned(t, text, nil)
 		if p.Kinds != want.kinds || p.Fields != want.fields || p.RootFields != want.root || p.Varies != want.varies {
-			t.Errorf("%s: %v, %d fields, %d at the root, varies %v", text, p.Kinds, p.Fields, p.RootFields, p.Varies)
+			t.Errorf("%s: got %v, %d fields, %d at the root, varies %v, want %+v", text, p.Kinds, p.Fields, p.RootFields, p.Varies, want)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestFieldsAreFoundByTheirPath(t *testing.T) {
 	nodes := within(root, "Query", "nodes", true)
 	for object, want := range map[string]string{"User": "likes", "Liked": "user"} {
 		if got := roots.At(within(nodes, object, "a", false)); got == nil || got.Name != want {
-			t.Errorf("of %s: %+v", object, got)
+			t.Errorf("the field below %s: got %+v, want %s", object, got, want)
 		}
 	}
 	edges := within(within(nodes, "User", "a", false), "LikedConnection", "edges", true)

@@ -75,7 +75,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 				l := New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100, Registry: registry})
 				p := payers(l)[by]()
 				if wait := p.Take(20_000); wait > 0 { // more than the bucket holds: allowed once it is full
-					t.Fatal(wait)
+					t.Fatalf("the first request has to wait %v, want none", wait)
 				}
 				for _, units := range []int{1, 50, 999, 20_000} {
 					wait := p.Take(units)
@@ -92,14 +92,14 @@ func TestRetryAfterIsEnough(t *testing.T) {
 					}
 				}
 				if n := testutil.ToFloat64(l.limited.WithLabelValues(by)); n != 8 {
-					t.Errorf("%v refusals are counted", n)
+					t.Errorf("got %v refusals counted, want 8", n)
 				}
 			})
 		})
 	}
 	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, time.Minute: 60} {
 		if err := Error(wait); RetryAfter(err) != want || !strings.HasSuffix(err.Message, fmt.Sprintf("try again in %d s", want)) {
-			t.Errorf("%v: %v", wait, err)
+			t.Errorf("%v: got %d s, %v, want %d s", wait, RetryAfter(err), err, want)
 		}
 	}
 }
@@ -178,35 +178,35 @@ func TestTheAddressOfAClient(t *testing.T) {
 		want      string
 		proxied   bool
 	}{
-		"no proxy":                          {peer: "192.0.2.1:1234", want: "192.0.2.1"},
-		"a stranger that says it is one":    {peer: "192.0.2.1:1234", forwarded: []string{"198.51.100.7"}, want: "192.0.2.1", proxied: true},
-		"and so by Forwarded":               {peer: "192.0.2.1:1234", elements: []string{"for=198.51.100.7"}, want: "192.0.2.1", proxied: true},
-		"a proxy":                           {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, want: "198.51.100.7"},
-		"a proxy that says nothing":         {peer: "10.0.0.1:1234", want: "10.0.0.1"},
-		"the client's own words before":     {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9, 198.51.100.7"}, want: "198.51.100.7"},
-		"proxies behind each other":         {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9,198.51.100.7, 10.1.2.3 ,10.9.9.9"}, want: "198.51.100.7"},
-		"in several lines":                  {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9", "198.51.100.7", "10.1.2.3"}, want: "198.51.100.7"},
-		"a client inside":                   {peer: "10.0.0.1:1234", forwarded: []string{"10.5.5.5, 10.1.2.3"}, want: "10.5.5.5"},
-		"what is no address":                {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7, unknown, 10.1.2.3"}, want: "10.1.2.3"},
-		"nothing but that":                  {peer: "10.0.0.1:1234", forwarded: []string{"secret"}, want: "10.0.0.1"},
-		"an empty line":                     {peer: "10.0.0.1:1234", forwarded: []string{""}, want: "10.0.0.1"},
-		"with a port":                       {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7:99"}, want: "198.51.100.7"},
-		"IPv6":                              {peer: "10.0.0.1:1234", forwarded: []string{"2001:db8:1:2:3:4:5:6"}, want: "2001:db8:1:2::"},
-		"IPv6 in brackets, with a port":     {peer: "10.0.0.1:1234", forwarded: []string{"[2001:db8:1:2:3:4:5:6]:99"}, want: "2001:db8:1:2::"},
-		"IPv6 with a zone":                  {peer: "[fe80::1%eth0]:1234", want: "fe80::"},
-		"a peer of IPv6":                    {peer: "[2001:db8:1:2:ffff::1]:1234", want: "2001:db8:1:2::"},
-		"IPv4 in IPv6":                      {peer: "[::ffff:192.0.2.1]:1234", want: "192.0.2.1"},
-		"a proxy by IPv4 in IPv6":           {peer: "[::ffff:10.0.0.1]:1234", forwarded: []string{"::ffff:198.51.100.7"}, want: "198.51.100.7"},
-		"a proxy by IPv6":                   {peer: "[fd00::1]:1234", forwarded: []string{"198.51.100.7"}, want: "198.51.100.7"},
-		"Forwarded":                         {peer: "10.0.0.1:1234", elements: []string{`for=203.0.113.9, for=198.51.100.7;proto=https;by=10.1.1.1, For="10.1.2.3:80"`}, want: "198.51.100.7"},
-		"Forwarded of IPv6":                 {peer: "10.0.0.1:1234", elements: []string{`proto=https; for="[2001:db8:1:2::17]:4711"`}, want: "2001:db8:1:2::"},
-		"Forwarded that hides it":           {peer: "10.0.0.1:1234", elements: []string{`for=198.51.100.7, for=_hidden`}, want: "10.0.0.1"},
-		"Forwarded without it":              {peer: "10.0.0.1:1234", elements: []string{`proto=https`}, want: "10.0.0.1"},
-		"both headers":                      {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, elements: []string{"for=198.51.100.7"}, want: "198.51.100.7"},
-		"a Forwarded that is the client's":  {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, elements: []string{"for=203.0.113.9"}, want: "10.0.0.1"},
-		"nobody knows":                      {peer: "@"},
-		"nobody knows, whatever it says":    {peer: "", forwarded: []string{"198.51.100.7"}, proxied: true},
-		"a list that goes on and on of own": {peer: "10.0.0.1:1234", forwarded: []string{strings.Repeat("10.1.2.3,", 3000) + "10.1.2.3"}, want: "10.1.2.3"},
+		"no proxy":                                       {peer: "192.0.2.1:1234", want: "192.0.2.1"},
+		"X-Forwarded-For from an untrusted peer":         {peer: "192.0.2.1:1234", forwarded: []string{"198.51.100.7"}, want: "192.0.2.1", proxied: true},
+		"Forwarded from an untrusted peer":               {peer: "192.0.2.1:1234", elements: []string{"for=198.51.100.7"}, want: "192.0.2.1", proxied: true},
+		"a proxy":                                        {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, want: "198.51.100.7"},
+		"a proxy without the header":                     {peer: "10.0.0.1:1234", want: "10.0.0.1"},
+		"X-Forwarded-For set by the client before":       {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9, 198.51.100.7"}, want: "198.51.100.7"},
+		"proxies behind each other":                      {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9,198.51.100.7, 10.1.2.3 ,10.9.9.9"}, want: "198.51.100.7"},
+		"in several lines":                               {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9", "198.51.100.7", "10.1.2.3"}, want: "198.51.100.7"},
+		"a client inside":                                {peer: "10.0.0.1:1234", forwarded: []string{"10.5.5.5, 10.1.2.3"}, want: "10.5.5.5"},
+		"an invalid address in the list":                 {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7, unknown, 10.1.2.3"}, want: "10.1.2.3"},
+		"nothing but an invalid address":                 {peer: "10.0.0.1:1234", forwarded: []string{"secret"}, want: "10.0.0.1"},
+		"an empty line":                                  {peer: "10.0.0.1:1234", forwarded: []string{""}, want: "10.0.0.1"},
+		"with a port":                                    {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7:99"}, want: "198.51.100.7"},
+		"IPv6":                                           {peer: "10.0.0.1:1234", forwarded: []string{"2001:db8:1:2:3:4:5:6"}, want: "2001:db8:1:2::"},
+		"IPv6 in brackets, with a port":                  {peer: "10.0.0.1:1234", forwarded: []string{"[2001:db8:1:2:3:4:5:6]:99"}, want: "2001:db8:1:2::"},
+		"IPv6 with a zone":                               {peer: "[fe80::1%eth0]:1234", want: "fe80::"},
+		"a peer of IPv6":                                 {peer: "[2001:db8:1:2:ffff::1]:1234", want: "2001:db8:1:2::"},
+		"IPv4 in IPv6":                                   {peer: "[::ffff:192.0.2.1]:1234", want: "192.0.2.1"},
+		"a proxy by IPv4 in IPv6":                        {peer: "[::ffff:10.0.0.1]:1234", forwarded: []string{"::ffff:198.51.100.7"}, want: "198.51.100.7"},
+		"a proxy by IPv6":                                {peer: "[fd00::1]:1234", forwarded: []string{"198.51.100.7"}, want: "198.51.100.7"},
+		"Forwarded":                                      {peer: "10.0.0.1:1234", elements: []string{`for=203.0.113.9, for=198.51.100.7;proto=https;by=10.1.1.1, For="10.1.2.3:80"`}, want: "198.51.100.7"},
+		"Forwarded of IPv6":                              {peer: "10.0.0.1:1234", elements: []string{`proto=https; for="[2001:db8:1:2::17]:4711"`}, want: "2001:db8:1:2::"},
+		"Forwarded with a hidden client":                 {peer: "10.0.0.1:1234", elements: []string{`for=198.51.100.7, for=_hidden`}, want: "10.0.0.1"},
+		"Forwarded without for":                          {peer: "10.0.0.1:1234", elements: []string{`proto=https`}, want: "10.0.0.1"},
+		"both headers":                                   {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, elements: []string{"for=198.51.100.7"}, want: "198.51.100.7"},
+		"Forwarded of the client beside X-Forwarded-For": {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, elements: []string{"for=203.0.113.9"}, want: "10.0.0.1"},
+		"no peer address":                                {peer: "@"},
+		"no peer address, with X-Forwarded-For":          {peer: "", forwarded: []string{"198.51.100.7"}, proxied: true},
+		"a very long list of trusted proxies":            {peer: "10.0.0.1:1234", forwarded: []string{strings.Repeat("10.1.2.3,", 3000) + "10.1.2.3"}, want: "10.1.2.3"},
 	}
 	l := New(Config{TrustedProxies: trusted})
 	for name, test := range tests {

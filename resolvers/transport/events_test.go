@@ -55,11 +55,11 @@ func TestOperationsAsEventStreams(t *testing.T) {
 			"event: next\ndata: {\"data\":{\"interactiveChanged\":{\"bizId\":\"2\",\"version\":2}}}\n\n" + complete},
 		"a query":    {`{viewer{userId}}`, "event: next\ndata: {\"data\":{\"viewer\":null}}\n\n" + complete},
 		"a mutation": {`mutation{read(input:{biz:"a",bizId:"1"}){changed}}`, "event: next\ndata: {\"data\":{\"read\":{\"changed\":true}}}\n\n" + complete},
-		"a document that is not valid": {`{nonsens}`, "event: next\ndata: {\"errors\":[{\"message\":\"Cannot query field \\\"nonsens\\\" on type \\\"Query\\\". Did you mean \\\"nodes\\\"?\"," +
+		"an invalid document": {`{nonsens}`, "event: next\ndata: {\"errors\":[{\"message\":\"Cannot query field \\\"nonsens\\\" on type \\\"Query\\\". Did you mean \\\"nodes\\\"?\"," +
 			"\"locations\":[{\"line\":1,\"column\":2}],\"extensions\":{\"code\":\"BAD_USER_INPUT\"}}]}\n\n" + complete},
-		"a subscription that is refused": {watching("fail", "1"), "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
+		"a refused subscription": {watching("fail", "1"), "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
 			"\"path\":[\"interactiveChanged\"],\"locations\":[{\"line\":1,\"column\":14}],\"extensions\":{\"code\":\"NOT_FOUND\"}}]}\n\n" + complete},
-		"an error among data": {`{interactive(biz:"fail",bizId:"1"){bizId}}`, "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
+		"a field error": {`{interactive(biz:"fail",bizId:"1"){bizId}}`, "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
 			"\"path\":[\"interactive\"],\"locations\":[{\"line\":1,\"column\":2}],\"extensions\":{\"code\":\"NOT_FOUND\"}}],\"data\":null}\n\n" + complete},
 	}
 	for name, test := range tests {
@@ -75,15 +75,15 @@ func TestOperationsAsEventStreams(t *testing.T) {
 				must(t, err)
 				if strings.HasPrefix(test.query, "mutation") && method == http.MethodGet {
 					if res.StatusCode != http.StatusMethodNotAllowed {
-						t.Errorf("%d %s", res.StatusCode, text)
+						t.Errorf("a mutation by GET: got status %d, want 405: %s", res.StatusCode, text)
 					}
 					return
 				}
 				if res.StatusCode != http.StatusOK || string(text) != ":\n\n"+test.want {
-					t.Errorf("%d %s", res.StatusCode, text)
+					t.Errorf("got status %d, %q, want 200, %q", res.StatusCode, text, ":\n\n"+test.want)
 				}
 				if media := res.Header.Get("Content-Type"); media != "text/event-stream; charset=utf-8" || res.Header.Get("Cache-Control") != "no-store" {
-					t.Errorf("headers: %v", res.Header)
+					t.Errorf("got the headers %v, want text/event-stream in UTF-8, not stored", res.Header)
 				}
 			})
 		}
@@ -99,19 +99,19 @@ func TestAcceptDecidesOnAnEventStream(t *testing.T) {
 		status        int
 		media         string
 	}{
-		"a query for who takes both":           {"application/json, " + stream, `{__typename}`, 200, "application/json; charset=utf-8"},
-		"a bad query for who takes both":       {"application/json, " + stream, `{`, 200, "application/json; charset=utf-8"},
-		"a subscription for who takes both":    {"application/json, " + stream, watching("count", "0"), 200, "text/event-stream; charset=utf-8"},
-		"a subscription for who takes all":     {"*/*", watching("count", "0"), 400, "application/json; charset=utf-8"},
-		"a subscription for who takes neither": {"text/html", watching("count", "0"), 406, "application/json; charset=utf-8"},
-		"not at all":                           {stream + ";q=0", watching("count", "0"), 406, "application/json; charset=utf-8"},
-		"in another charset":                   {stream + ";charset=latin1", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"a query, both types accepted":          {"application/json, " + stream, `{__typename}`, 200, "application/json; charset=utf-8"},
+		"an invalid query, both types accepted": {"application/json, " + stream, `{`, 200, "application/json; charset=utf-8"},
+		"a subscription, both types accepted":   {"application/json, " + stream, watching("count", "0"), 200, "text/event-stream; charset=utf-8"},
+		"a subscription, any type accepted":     {"*/*", watching("count", "0"), 400, "application/json; charset=utf-8"},
+		"a subscription, neither type accepted": {"text/html", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"events with quality 0":                 {stream + ";q=0", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"events in another charset":             {stream + ";charset=latin1", watching("count", "0"), 406, "application/json; charset=utf-8"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := s.events(t, query(test.query), "Accept", test.accept)
 			if got.status != test.status || got.header.Get("Content-Type") != test.media {
-				t.Errorf("%d %s %s", got.status, got.header.Get("Content-Type"), got.body)
+				t.Errorf("got status %d, %q, want %d, %q: %s", got.status, got.header.Get("Content-Type"), test.status, test.media, got.body)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestAcceptDecidesOnAnEventStream(t *testing.T) {
 		"a form":      s.events(t, "query=x", "Content-Type", "application/x-www-form-urlencoded"),
 	} {
 		if got.status < 400 || got.code() == "OK" {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: got status %d, code %q, want an error: %s", name, got.status, got.code(), got.body)
 		}
 	}
 }
@@ -141,17 +141,17 @@ func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
 	}
 	for range 3 {
 		if got := line(); got != ":" {
-			t.Errorf("%q", got)
+			t.Errorf("got the line %q, want the comment \":\"", got)
 		}
 	}
 	sendEvent(t, "kept", 1)
 	for got := line(); got != "event: next"; got = line() {
 		if got != ":" {
-			t.Errorf("%q", got)
+			t.Errorf("before the event: got the line %q, want the comment \":\"", got)
 		}
 	}
 	if got := line(); got != `data: {"data":{"interactiveChanged":{"bizId":"kept","version":1}}}` {
-		t.Errorf("%q", got)
+		t.Errorf("after event: next: got the line %q, want version 1 of the subject kept", got)
 	}
 	s.is(t, "ovation_subscriptions", 1)
 	s.is(t, "ovation_graphql_requests_in_flight", 0)
@@ -172,6 +172,6 @@ func TestAPanicEndsAnEventStream(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	got := s.events(t, query(strings.Replace(watching("wait", "1"), "subscription", "subscription Kaboom", 1)))
 	if !strings.Contains(got.body, "INTERNAL") || strings.Contains(got.body, "secret") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
-		t.Error(got.body)
+		t.Errorf("got %q, want INTERNAL without the panic's text, then event: complete", got.body)
 	}
 }

@@ -25,7 +25,7 @@ func TestAPanicShowsNothingButAnID(t *testing.T) {
 	s := around(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret of the house") }), transport.Config{})
 	got := s.post(t, query("{a}"))
 	if got.status != 500 || got.code() != "INTERNAL" || strings.Contains(got.body, "secret") || strings.Contains(got.body, ".go:") {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("got status %d, want 500 INTERNAL without the panic's text: %s", got.status, got.body)
 	}
 	id := got.parsed.Errors[0].Message[strings.LastIndex(got.parsed.Errors[0].Message, " ")+1:]
 	log := s.log.text.String()
@@ -35,7 +35,7 @@ func TestAPanicShowsNothingButAnID(t *testing.T) {
 		}
 	}
 	if line := s.log.last(t); line["code"] != "INTERNAL" || line["status"] != 500.0 {
-		t.Errorf("%v", line)
+		t.Errorf("got the log line %v, want code INTERNAL, status 500", line)
 	}
 
 	half := around(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -75,15 +75,15 @@ func TestARequestIsLoggedInOneLine(t *testing.T) {
 			func() answer { return s.post(t, query("query "+long+"{__typename}")) },
 			map[string]any{"operation": long[:64], "code": "OK"},
 		},
-		"a name that is none": {
+		"an invalid operation name": {
 			func() answer { return s.post(t, `{"query":"{__typename}","operationName":"a\nb"}`) },
 			map[string]any{"operation": "", "kind": "query", "code": "BAD_USER_INPUT"},
 		},
-		"a document that is refused": {
+		"a refused document": {
 			func() answer { return s.post(t, query("# Feed page\nquery Feed{nonsense}")) },
 			map[string]any{"operation": "Feed", "kind": "query", "code": "BAD_USER_INPUT"},
 		},
-		"variables that are refused": {
+		"refused variables": {
 			func() answer {
 				return s.post(t, query("mutation Like($id: ID!){read(input:{biz:\"a\",bizId:$id}){changed}}"))
 			},
@@ -109,14 +109,14 @@ func TestARequestIsLoggedInOneLine(t *testing.T) {
 			line := s.log.last(t)
 			for key, want := range test.want {
 				if line[key] != want {
-					t.Errorf("%s: %v", key, line[key])
+					t.Errorf("%s: got %v, want %v", key, line[key], want)
 				}
 			}
 			if line["level"] != "INFO" || line["bytes"] != float64(len(got.body)) || line["duration_ms"].(float64) <= 0 {
-				t.Errorf("%v", line)
+				t.Errorf("got the log line %v, want level INFO, %d bytes and a duration", line, len(got.body))
 			}
 			if n := strings.Count(s.log.text.String(), "\n"); n != 1 || strings.Contains(s.log.text.String(), "secret") {
-				t.Errorf("%d lines: %s", n, s.log.text.String())
+				t.Errorf("got %d log lines, want one without the secret: %s", n, s.log.text.String())
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 		"ovation_graphql_requests_in_flight ":                    0,
 	} {
 		if counts[series] != want {
-			t.Errorf("%s: %v", series, counts[series])
+			t.Errorf("%s: got %v, want %v", series, counts[series], want)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestItServesWithoutLogAndMetrics(t *testing.T) {
 	srv.AddTransport(transport.HTTP{})
 	for name, h := range map[string]http.Handler{"bare": srv, "wrapped": transport.Handler(srv, transport.Config{})} {
 		if got := (&server{Handler: h}).post(t, query("{__typename}")); got.status != 200 {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: got status %d, want 200: %s", name, got.status, got.body)
 		}
 	}
 }
@@ -223,29 +223,29 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		status int
 		allow  string
 	}{
-		"off":                       {post(off, friend), 200, ""},
-		"off, preflight":            {preflight(off, friend), 405, ""},
-		"a friend":                  {post(some, friend), 200, friend},
-		"a friend, preflight":       {preflight(some, friend), 204, friend},
-		"a stranger":                {post(some, stranger), 200, ""},
-		"a stranger, preflight":     {preflight(some, stranger), 403, ""},
-		"no origin":                 {some.post(t, query("{__typename}")), 200, ""},
-		"everybody":                 {post(all, stranger), 200, "*"},
-		"everybody, preflight":      {preflight(all, stranger), 204, "*"},
-		"everybody, a bad token":    {all.post(t, query("{__typename}"), "Origin", friend, "Authorization", "Bearer x"), 401, "*"},
-		"options without preflight": {some.send(t, "OPTIONS", "/graphql", "", "Origin", friend), 405, friend},
+		"off":                          {post(off, friend), 200, ""},
+		"off, preflight":               {preflight(off, friend), 405, ""},
+		"an allowed origin":            {post(some, friend), 200, friend},
+		"an allowed origin, preflight": {preflight(some, friend), 204, friend},
+		"another origin":               {post(some, stranger), 200, ""},
+		"another origin, preflight":    {preflight(some, stranger), 403, ""},
+		"no origin":                    {some.post(t, query("{__typename}")), 200, ""},
+		"any origin":                   {post(all, stranger), 200, "*"},
+		"any origin, preflight":        {preflight(all, stranger), 204, "*"},
+		"any origin, a bad token":      {all.post(t, query("{__typename}"), "Origin", friend, "Authorization", "Bearer x"), 401, "*"},
+		"options without preflight":    {some.send(t, "OPTIONS", "/graphql", "", "Origin", friend), 405, friend},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if test.got.status != test.status || test.got.header.Get("Access-Control-Allow-Origin") != test.allow {
-				t.Errorf("%d %q", test.got.status, test.got.header.Get("Access-Control-Allow-Origin"))
+				t.Errorf("got status %d, origin %q allowed, want %d, %q", test.got.status, test.got.header.Get("Access-Control-Allow-Origin"), test.status, test.allow)
 			}
 			if test.got.header.Get("Access-Control-Allow-Credentials") != "" {
 				t.Error("credentials are allowed")
 			}
 			allowed := test.got.header.Get("Access-Control-Allow-Headers")
 			if (test.status == 204) != strings.Contains(allowed, "Authorization, Content-Type") {
-				t.Errorf("allowed headers: %q", allowed)
+				t.Errorf("got the allowed headers %q, want Authorization, Content-Type: %t", allowed, test.status == 204)
 			}
 		})
 	}
@@ -255,7 +255,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		"": false, "null": false, friend + "/": false, "app.example.com": false, "ftp://a": false, "https://": false, "https://a?b": false, "https://u@a": false,
 	} {
 		if err := transport.CheckOrigin(origin); (err == nil) != good {
-			t.Errorf("%q: %v", origin, err)
+			t.Errorf("%q: got %v, want a valid origin: %t", origin, err, good)
 		}
 	}
 }
@@ -285,7 +285,7 @@ func BenchmarkPost(b *testing.B) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != 200 {
-			b.Fatal(w.Body)
+			b.Fatalf("got status %d, want 200: %s", w.Code, w.Body)
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (s *server) serve(t *testing.T, r *http.Request) answer {
 	got := answer{status: res.StatusCode, header: res.Header, body: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &got.parsed); err != nil {
-			t.Fatalf("%v: %s", err, text)
+			t.Fatalf("the body is not JSON: %v: %s", err, text)
 		}
 	}
 	return got

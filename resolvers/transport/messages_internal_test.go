@@ -31,7 +31,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		if why != nil {
 			if reason := why.truncated(); why.code != closeBadMessage || reason == "" || len(reason) > maxReasonBytes || !utf8.ValidString(reason) {
-				t.Errorf("%d %q", why.code, reason)
+				t.Errorf("got close code %d, reason %q, want %d and 1 to %d bytes of UTF-8", why.code, reason, closeBadMessage, maxReasonBytes)
 			}
 			return
 		}
@@ -43,7 +43,7 @@ func FuzzMessages(f *testing.F) {
 		} {
 			var out bytes.Buffer
 			if write(&out); !json.Valid(out.Bytes()) || bytes.ContainsAny(out.Bytes(), "\n\r") {
-				t.Errorf("%q", &out)
+				t.Errorf("got the message %q, want JSON in one line", &out)
 			}
 		}
 	})

@@ -34,21 +34,21 @@ func TestPagesInDevelopment(t *testing.T) {
 		want         string
 	}{
 		{"vite", "http://localhost:5173", nil, nil, 200, `"viewer":null`},
-		{"by number", "http://127.0.0.1:3000", nil, nil, 200, `"viewer":null`},
-		{"by number, version 6", "https://[::1]:3000", nil, nil, 200, `"viewer":null`},
+		{"an IPv4 loopback address", "http://127.0.0.1:3000", nil, nil, 200, `"viewer":null`},
+		{"an IPv6 loopback address", "https://[::1]:3000", nil, nil, 200, `"viewer":null`},
 		{"another machine", "http://192.168.1.5:5173", nil, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
-		{"one more", "http://192.168.1.5:5173", []string{"https://a.example"}, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
+		{"another machine, not allowed by the list", "http://192.168.1.5:5173", []string{"https://a.example"}, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
 		{"named", "http://192.168.1.5:5173", []string{"http://192.168.1.5:5173"}, nil, 200, `"viewer":null`},
-		{"one that is called so", "http://localhost.evil.example", nil, nil, 403, "start ovation dev with"},
+		{"a host that begins with localhost", "http://localhost.evil.example", nil, nil, 403, "start ovation dev with"},
 		{"an extension", "chrome-extension://localhost", nil, nil, 403, "serve the page from http://localhost"},
 		{"a file", "null", nil, nil, 403, "serve the page from http://localhost"},
 		{"a user", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob"}, 401, "add --allowed-origins http://localhost:5173, or send a token"},
 		{"a tenant", "http://localhost:5173", nil, []string{"X-Ovation-Tenant", "b"}, 401, "X-Ovation-User is not accepted from other origins"},
-		{"a user of everybody", "http://evil.example", []string{"*"}, []string{"X-Ovation-User", "bob"}, 401, "X-Ovation-User is not accepted"},
-		{"a user of a named one", "http://localhost:5173", []string{"http://localhost:5173"}, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
-		{"a user of its own page", "http://example.com", nil, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
-		{"a user by a proxy", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-origin"}, 200, `"userId":"bob"`},
-		{"another port of the machine", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-site"}, 401, "X-Ovation-User is not accepted"},
+		{"a user with any origin allowed", "http://evil.example", []string{"*"}, []string{"X-Ovation-User", "bob"}, 401, "X-Ovation-User is not accepted"},
+		{"a user on an allowed origin", "http://localhost:5173", []string{"http://localhost:5173"}, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
+		{"a user on the server's own page", "http://example.com", nil, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
+		{"a user through a proxy, same origin", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-origin"}, 200, `"userId":"bob"`},
+		{"a user on another port, same site", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-site"}, 401, "X-Ovation-User is not accepted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, _ := inDevelopment(t, test.allowed...)
@@ -63,7 +63,7 @@ func TestPagesInDevelopment(t *testing.T) {
 			}
 			got := s.post(t, query(ask), append([]string{"Origin", test.origin}, test.header...)...)
 			if got.status != test.status || !strings.Contains(got.body, test.want) || got.header.Get("Access-Control-Allow-Origin") != allow {
-				t.Errorf("%d %v %s", got.status, got.header, got.body)
+				t.Errorf("got status %d, headers %v, want %d, Access-Control-Allow-Origin %q; body %s, want %q in it", got.status, got.header, test.status, allow, got.body, test.want)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestARefusedPageExecutesNothing(t *testing.T) {
 	post := s.post(t, query(`mutation{read(input:{biz:"video",bizId:"1"}){changed}}`), "Origin", "https://evil.example")
 	for _, got := range []answer{get, post} {
 		if got.status != 403 || strings.Contains(got.body, "data") {
-			t.Errorf("%d %s", got.status, got.body)
+			t.Errorf("got status %d, want 403 without data: %s", got.status, got.body)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestRefusedOriginsAreLogged(t *testing.T) {
 		line := log.last(t)
 		if strings.Count(log.String(), "\n") != 1 || line["level"] != "WARN" || line["origin"] != "http://192.168.1.5:3000" ||
 			line["to_admit_them"] != "--allowed-origins https://a.example,http://192.168.1.5:3000" {
-			t.Error(log)
+			t.Errorf("got the log %s, want one warning, with --allowed-origins for http://192.168.1.5:3000", log)
 		}
 		for i := range 1000 {
 			preflight(s, fmt.Sprintf("https://%d.example%s", i, strings.Repeat("x", 1000)))
@@ -112,13 +112,13 @@ func TestRefusedOriginsAreLogged(t *testing.T) {
 			s.post(t, query("{__typename}"), "Origin", "https://b.example") // perhaps the server's own, behind a proxy
 			s.post(t, query("{__typename}"), "Origin", "https://b.example", "Sec-Fetch-Site", "same-origin")
 			if log.String() != "" {
-				t.Error(log)
+				t.Errorf("got the log %s, want none about the server's own origin", log)
 			}
 			s.post(t, query("{__typename}"), "Origin", "https://b.example", "Sec-Fetch-Site", "cross-site")
 			preflight(s, "http://localhost:3000")
 			preflight(s, "http://localhost:3000")
 			if strings.Count(log.String(), "\n") != 2 || log.last(t)["origin"] != "http://localhost:3000" {
-				t.Error(log)
+				t.Errorf("got the log %s, want two lines, the last about http://localhost:3000", log)
 			}
 		})
 	}
@@ -143,6 +143,6 @@ func TestSocketsOfPagesInDevelopment(t *testing.T) {
 	s.dial(t, "Origin", "http://192.168.1.5:5173").isClosed(4403, "start ovation dev with --allowed-origins http://192.168.1.5:5173")
 	s.dial(t, "Origin", "null").isClosed(4403, "serve the page from http://localhost")
 	if log := s.log.String(); !strings.Contains(log, `"level":"WARN","msg":"pages of another origin are refused","origin":"http://192.168.1.5:5173"`) {
-		t.Error(log)
+		t.Errorf("got the log %s, want a warning about http://192.168.1.5:5173", log)
 	}
 }

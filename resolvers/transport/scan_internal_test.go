@@ -153,7 +153,7 @@ func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
 	} {
 		got, refused := members("the body", []byte(`{"query":"q","variables":{"v":`+text+`}}`))
 		if refused != nil {
-			t.Errorf("%s: %s", text, refused.message)
+			t.Errorf("%s: got %q, want it accepted", text, refused.message)
 			continue
 		}
 		if alike, is := got.Variables["v"].(*rows.Rows); is != (want != nil) || is && !reflect.DeepEqual(alike, want) {

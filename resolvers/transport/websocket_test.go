@@ -32,30 +32,30 @@ func TestASocketAnswersOperations(t *testing.T) {
 			`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"2","version":1}}}}`,
 			`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"2","version":2}}}}`, `{"type":"complete","id":"1"}`,
 		}},
-		"one without events": {subscribe("1", watching("count", "0")), []string{`{"type":"complete","id":"1"}`}},
+		"a subscription without events": {subscribe("1", watching("count", "0")), []string{`{"type":"complete","id":"1"}`}},
 		"variables, a name, and an id to be escaped": {
 			`{"payload":{"operationName":"Q","extensions":{},"variables":{"id":12345678901234567890},"query":"query P{__typename} query Q($id:ID!){interactive(biz:\"video\",bizId:$id){bizId}}"},` +
 				`"id":"a\"\n<é","type":"subscribe","else":[1]}`,
 			[]string{`{"type":"next","id":"a\"\n\u003cé","payload":{"data":{"interactive":{"bizId":"12345678901234567890"}}}}`, `{"type":"complete","id":"a\"\n\u003cé"}`},
 		},
-		"an error among data": {subscribe("1", `{interactive(biz:"fail",bizId:"1"){bizId}}`), []string{
+		"a field error": {subscribe("1", `{interactive(biz:"fail",bizId:"1"){bizId}}`), []string{
 			`{"type":"next","id":"1","payload":{"errors":[{"message":"no such thing","path":["interactive"],"locations":[{"line":1,"column":2}],"extensions":{"code":"NOT_FOUND"}}],"data":null}}`,
 			`{"type":"complete","id":"1"}`,
 		}},
-		"a document that is not valid": {subscribe("1", `{nonsense}`), []string{
+		"an invalid document": {subscribe("1", `{nonsense}`), []string{
 			`{"type":"error","id":"1","payload":[{"message":"Cannot query field \"nonsense\" on type \"Query\". Did you mean \"nodes\"?","locations":[{"line":1,"column":2}],"extensions":{"code":"BAD_USER_INPUT"}}]}`,
 		}},
-		"what costs too much": {subscribe("1", `{viewer{folders(first:100){edges{node{items(first:100){edges{node{folder{items(first:100){edges{cursor}}}}}}}}}}}`), []string{
+		"too costly": {subscribe("1", `{viewer{folders(first:100){edges{node{items(first:100){edges{node{folder{items(first:100){edges{cursor}}}}}}}}}}}`), []string{
 			`{"type":"error","id":"1","payload":[{"message":"the operation costs 2050403: its answer can hold that many fields; at most 20000 are allowed. Ask for shorter lists (first) or fewer fields","extensions":{"code":"LIMIT_EXCEEDED"}}]}`,
 		}},
-		"a subscription that is refused": {subscribe("1", watching("fail", "1")), []string{
+		"a refused subscription": {subscribe("1", watching("fail", "1")), []string{
 			`{"type":"error","id":"1","payload":[{"message":"no such thing","path":["interactiveChanged"],"locations":[{"line":1,"column":14}],"extensions":{"code":"NOT_FOUND"}}]}`,
 		}},
-		"the longest message": {longest(), []string{`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`}},
-		"a ping":              {`{"type":"ping"}`, []string{`{"type":"pong"}`}},
-		"a ping with payload": {`{"type":"ping","payload":{"at":[1, 2]}}`, []string{`{"type":"pong","payload":{"at":[1,2]}}`}},
-		"a pong":              {`{"type":"pong","payload":null}`, nil},
-		"an end of nothing":   {`{"type":"complete","id":"nothing"}`, nil},
+		"the longest message":        {longest(), []string{`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`}},
+		"a ping":                     {`{"type":"ping"}`, []string{`{"type":"pong"}`}},
+		"a ping with payload":        {`{"type":"ping","payload":{"at":[1, 2]}}`, []string{`{"type":"pong","payload":{"at":[1,2]}}`}},
+		"a pong":                     {`{"type":"pong","payload":null}`, nil},
+		"complete for an unknown id": {`{"type":"complete","id":"nothing"}`, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,41 +88,41 @@ func TestCloseCodes(t *testing.T) {
 		code   websocket.StatusCode
 		reason string
 	}{
-		"garbage":                   {[]string{"\x00\x01garbage"}, 4400, "must be a JSON object"},
-		"nothing":                   {[]string{""}, 4400, "must be a JSON object"},
-		"a list":                    {[]string{`[{"type":"ping"}]`}, 4400, "must be a JSON object"},
-		"cut off":                   {[]string{`{"type":"pi`}, 4400, "ends too early"},
-		"two in one":                {[]string{`{"type":"ping"}{"type":"ping"}`}, 4400, "has more after the end"},
-		"invalid UTF-8":             {[]string{"{\"type\":\"\xff\"}"}, 4400, "not valid UTF-8"},
-		"deep":                      {[]string{`{"type":"ping","payload":{"a":` + deep + `}}`}, 4400, "at most 64 are allowed"},
-		"many values":               {[]string{`{"type":"ping","payload":{"a":[` + strings.Repeat("1,", 11_000) + `1]}}`}, 4400, "more than 10000 values"},
-		"no type":                   {[]string{`{}`}, 4400, `"type" is missing`},
-		"a type that is no string":  {[]string{`{"type":1}`}, 4400, `"type" must be a string`},
-		"a type twice":              {[]string{`{"type":"ping","type":"pong"}`}, 4400, "more than once"},
-		"an unknown type":           {[]string{`{"type":"start"}`}, 4400, "no such type"},
-		"a type of servers":         {[]string{`{"type":"next","id":"1","payload":{}}`}, 4400, "no such type"},
-		"a payload that is text":    {[]string{`{"type":"ping","payload":"x"}`}, 4400, `"payload" must be an object`},
-		"an init that is text":      {[]string{`{"type":"connection_init","payload":"x"}`}, 4400, `"payload" must be an object`},
-		"a token that is no text":   {[]string{`{"type":"connection_init","payload":{"Authorization":1}}`}, 4400, "Authorization must be a string"},
-		"no id":                     {[]string{begun, `{"type":"subscribe","payload":{"query":"{__typename}"}}`}, 4400, `"id" is missing`},
-		"an empty id":               {[]string{begun, `{"type":"subscribe","id":"","payload":{"query":"{__typename}"}}`}, 4400, `"id" is missing`},
-		"an id that is a number":    {[]string{begun, `{"type":"subscribe","id":1,"payload":{"query":"{__typename}"}}`}, 4400, `"id" must be a string`},
-		"a long id":                 {[]string{begun, subscribe(strings.Repeat("x", 129), "{__typename}")}, 4400, `"id" is too long`},
-		"an end without id":         {[]string{begun, `{"type":"complete"}`}, 4400, `"id" is missing`},
-		"no payload":                {[]string{begun, `{"type":"subscribe","id":"1"}`}, 4400, `"payload" must be an object`},
-		"a payload that is a list":  {[]string{begun, `{"type":"subscribe","id":"1","payload":["{__typename}"]}`}, 4400, `"payload" must be an object`},
-		"no query":                  {[]string{begun, `{"type":"subscribe","id":"1","payload":{}}`}, 4400, `"query" is missing`},
-		"a query that is an object": {[]string{begun, `{"type":"subscribe","id":"1","payload":{"query":{}}}`}, 4400, `"query" must be a string`},
-		"variables that are text":   {[]string{begun, `{"type":"subscribe","id":"1","payload":{"query":"{__typename}","variables":"x"}}`}, 4400, `"variables" must be an object`},
-		"unacknowledged":            {[]string{subscribe("1", "{__typename}")}, 4401, "Unauthorized"},
-		"a bad token":               {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`}, 4403, "Forbidden: the token is not a JSON Web Token"},
-		"in small letters":          {[]string{`{"type":"connection_init","payload":{"authorization":"Bearer x"}}`}, 4403, "Forbidden: the token is not a JSON Web Token"},
-		"two tokens":                {[]string{`{"type":"connection_init","payload":{"authorization":"Bearer x","Authorization":"Bearer x"}}`}, 4403, "Forbidden: there is more than one"},
-		"another scheme":            {[]string{`{"type":"connection_init","payload":{"authorization":"Basic eA=="}}`}, 4403, "Forbidden"},
-		"two inits":                 {[]string{begun, begun}, 4429, "Too many initialisation requests"},
-		"an id twice":               {[]string{begun, subscribe("one", watching("wait", "1")), subscribe("one", "{__typename}")}, 4409, "Subscriber for one already exists"},
-		"a long message":            {[]string{begun, subscribe("1", "#"+strings.Repeat("x", 64<<10))}, 1009, "64 KiB"},
-		"a very long message":       {[]string{`{"type":"ping","payload":{"":"` + strings.Repeat("x", 4<<20) + `"}}`}, 1009, "64 KiB"},
+		"garbage":                      {[]string{"\x00\x01garbage"}, 4400, "must be a JSON object"},
+		"nothing":                      {[]string{""}, 4400, "must be a JSON object"},
+		"a list":                       {[]string{`[{"type":"ping"}]`}, 4400, "must be a JSON object"},
+		"cut off":                      {[]string{`{"type":"pi`}, 4400, "ends too early"},
+		"two messages in one frame":    {[]string{`{"type":"ping"}{"type":"ping"}`}, 4400, "has more after the end"},
+		"invalid UTF-8":                {[]string{"{\"type\":\"\xff\"}"}, 4400, "not valid UTF-8"},
+		"deep":                         {[]string{`{"type":"ping","payload":{"a":` + deep + `}}`}, 4400, "at most 64 are allowed"},
+		"many values":                  {[]string{`{"type":"ping","payload":{"a":[` + strings.Repeat("1,", 11_000) + `1]}}`}, 4400, "more than 10000 values"},
+		"no type":                      {[]string{`{}`}, 4400, `"type" is missing`},
+		"a type that is a number":      {[]string{`{"type":1}`}, 4400, `"type" must be a string`},
+		"a repeated type":              {[]string{`{"type":"ping","type":"pong"}`}, 4400, "more than once"},
+		"an unknown type":              {[]string{`{"type":"start"}`}, 4400, "no such type"},
+		"a message type of the server": {[]string{`{"type":"next","id":"1","payload":{}}`}, 4400, "no such type"},
+		"a payload that is text":       {[]string{`{"type":"ping","payload":"x"}`}, 4400, `"payload" must be an object`},
+		"an init that is text":         {[]string{`{"type":"connection_init","payload":"x"}`}, 4400, `"payload" must be an object`},
+		"a token that is a number":     {[]string{`{"type":"connection_init","payload":{"Authorization":1}}`}, 4400, "Authorization must be a string"},
+		"no id":                        {[]string{begun, `{"type":"subscribe","payload":{"query":"{__typename}"}}`}, 4400, `"id" is missing`},
+		"an empty id":                  {[]string{begun, `{"type":"subscribe","id":"","payload":{"query":"{__typename}"}}`}, 4400, `"id" is missing`},
+		"an id that is a number":       {[]string{begun, `{"type":"subscribe","id":1,"payload":{"query":"{__typename}"}}`}, 4400, `"id" must be a string`},
+		"a long id":                    {[]string{begun, subscribe(strings.Repeat("x", 129), "{__typename}")}, 4400, `"id" is too long`},
+		"complete without an id":       {[]string{begun, `{"type":"complete"}`}, 4400, `"id" is missing`},
+		"no payload":                   {[]string{begun, `{"type":"subscribe","id":"1"}`}, 4400, `"payload" must be an object`},
+		"a payload that is a list":     {[]string{begun, `{"type":"subscribe","id":"1","payload":["{__typename}"]}`}, 4400, `"payload" must be an object`},
+		"no query":                     {[]string{begun, `{"type":"subscribe","id":"1","payload":{}}`}, 4400, `"query" is missing`},
+		"a query that is an object":    {[]string{begun, `{"type":"subscribe","id":"1","payload":{"query":{}}}`}, 4400, `"query" must be a string`},
+		"variables that are text":      {[]string{begun, `{"type":"subscribe","id":"1","payload":{"query":"{__typename}","variables":"x"}}`}, 4400, `"variables" must be an object`},
+		"unacknowledged":               {[]string{subscribe("1", "{__typename}")}, 4401, "Unauthorized"},
+		"a bad token":                  {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`}, 4403, "Forbidden: the token is not a JSON Web Token"},
+		"a header name in lower case":  {[]string{`{"type":"connection_init","payload":{"authorization":"Bearer x"}}`}, 4403, "Forbidden: the token is not a JSON Web Token"},
+		"two tokens":                   {[]string{`{"type":"connection_init","payload":{"authorization":"Bearer x","Authorization":"Bearer x"}}`}, 4403, "Forbidden: there is more than one"},
+		"another scheme":               {[]string{`{"type":"connection_init","payload":{"authorization":"Basic eA=="}}`}, 4403, "Forbidden"},
+		"two inits":                    {[]string{begun, begun}, 4429, "Too many initialisation requests"},
+		"an id in use":                 {[]string{begun, subscribe("one", watching("wait", "1")), subscribe("one", "{__typename}")}, 4409, "Subscriber for one already exists"},
+		"a long message":               {[]string{begun, subscribe("1", "#"+strings.Repeat("x", 64<<10))}, 1009, "64 KiB"},
+		"a very long message":          {[]string{`{"type":"ping","payload":{"":"` + strings.Repeat("x", 4<<20) + `"}}`}, 1009, "64 KiB"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 		"a pong not masked":      "\x8a\x00",
 		"a long pong":            "\x8a\xfe\x01\x00\x00\x00\x00\x00",
 		"a long ping":            "\x89\xfe\x01\x00\x00\x00\x00\x00",
-		"no frames":              "GET / HTTP/1.1\r\n\r\n",
+		"no WebSocket frames":    "GET / HTTP/1.1\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := s.raw(t)
@@ -240,15 +240,15 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 		header []string
 		status int
 	}{
-		"no origin":          {nil, 101},
-		"its own page":       {[]string{"Origin", s.url}, 101},
-		"its own, by TLS":    {[]string{"Origin", strings.Replace(s.url, "http", "https", 1)}, 101},
-		"a friend's":         {[]string{"Origin", friend}, 101},
-		"a stranger's":       {[]string{"Origin", "https://evil.example.com"}, 403},
-		"one like a friend":  {[]string{"Origin", friend + ".evil.example"}, 403},
+		"no origin":         {nil, 101},
+		"its own page":      {[]string{"Origin", s.url}, 101},
+		"its own, by TLS":   {[]string{"Origin", strings.Replace(s.url, "http", "https", 1)}, 101},
+		"an allowed origin": {[]string{"Origin", friend}, 101},
+		"another origin":    {[]string{"Origin", "https://evil.example.com"}, 403},
+		"an origin that begins like an allowed one": {[]string{"Origin", friend + ".evil.example"}, 403},
 		"another port":       {[]string{"Origin", "http://127.0.0.1:1"}, 403},
 		"a file":             {[]string{"Origin", "null"}, 403},
-		"no origin at all":   {[]string{"Origin", "%%"}, 403},
+		"an invalid origin":  {[]string{"Origin", "%%"}, 403},
 		"a bad token":        {[]string{"Authorization", "Bearer x"}, 401},
 		"an unknown version": {[]string{"Sec-WebSocket-Version", "8"}, 400},
 	}
@@ -266,7 +266,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 			must(t, err)
 			defer func() { _ = res.Body.Close() }()
 			if res.StatusCode != test.status {
-				t.Errorf("%d", res.StatusCode)
+				t.Errorf("got status %d, want %d", res.StatusCode, test.status)
 			}
 			if media := res.Header.Get("Content-Type"); test.status >= 400 && !strings.HasPrefix(media, "application/json") {
 				t.Errorf("the reply is %q", media)
@@ -285,14 +285,14 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 		payload string
 		want    string
 	}{
-		"nobody":              {nil, `{}`, `null`},
-		"no payload":          {nil, `null`, `null`},
-		"a token":             {nil, `{"Authorization":"Bearer ` + alice + `","else":{"a":[1]}}`, `{"userId":"alice"}`},
-		"in small letters":    {nil, `{"authorization":"bearer ` + alice + `"}`, `{"userId":"alice"}`},
-		"of the upgrade":      {[]string{"Authorization", "Bearer " + alice}, `{}`, `{"userId":"alice"}`},
-		"a user for tries":    {nil, `{"X-Ovation-User":"bob"}`, `{"userId":"bob"}`},
-		"the token over that": {nil, `{"x-ovation-user":"bob","Authorization":"Bearer ` + alice + `"}`, `{"userId":"alice"}`},
-		"the init over the upgrade": {
+		"nobody":                      {nil, `{}`, `null`},
+		"no payload":                  {nil, `null`, `null`},
+		"a token":                     {nil, `{"Authorization":"Bearer ` + alice + `","else":{"a":[1]}}`, `{"userId":"alice"}`},
+		"a header name in lower case": {nil, `{"authorization":"bearer ` + alice + `"}`, `{"userId":"alice"}`},
+		"the token of the upgrade":    {[]string{"Authorization", "Bearer " + alice}, `{}`, `{"userId":"alice"}`},
+		"a development header":        {nil, `{"X-Ovation-User":"bob"}`, `{"userId":"bob"}`},
+		"the token overrides the development header": {nil, `{"x-ovation-user":"bob","Authorization":"Bearer ` + alice + `"}`, `{"userId":"alice"}`},
+		"connection_init overrides the upgrade": {
 			[]string{"Authorization", "Bearer " + alice}, `{"X-Ovation-User":"bob"}`, `{"userId":"bob"}`,
 		},
 	}
@@ -306,18 +306,18 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 			c.receives(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"viewer":%s}}}`, test.want))
 		})
 	}
-	t.Run("a user where that is not believed", func(t *testing.T) {
+	t.Run("development headers are off", func(t *testing.T) {
 		c := newSite(t, siteOptions{dev: viewer.RefuseDevHeaders}).dial(t)
 		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
 		c.isClosed(4403, "X-Ovation-User is off")
 	})
 	for name, header := range map[string][]string{
-		"through a proxy":                      {"X-Forwarded-For", "192.0.2.1"},
-		"on a page allowed as all are":         {"Origin", "https://evil.example"},
-		"on a page of another port":            {"Origin", "http://127.0.0.1:1"},
-		"on a page whose origin is withheld":   {"Origin", "null"},
-		"through a proxy, on a page by name":   {"Origin", "https://app.example", "Via", "1.1 proxy"},
-		"through a proxy that says it quietly": {"X-Real-IP", ""},
+		"through a proxy":                                 {"X-Forwarded-For", "192.0.2.1"},
+		"on a page allowed by *":                          {"Origin", "https://evil.example"},
+		"on a page of another port":                       {"Origin", "http://127.0.0.1:1"},
+		"on a page whose origin is withheld":              {"Origin", "null"},
+		"through a proxy, on a page of an allowed origin": {"Origin", "https://app.example", "Via", "1.1 proxy"},
+		"through a proxy with an empty X-Real-IP":         {"X-Real-IP", ""},
 	} {
 		t.Run("a user "+name, func(t *testing.T) {
 			s := newSite(t, siteOptions{dev: viewer.LocalDevHeaders, origins: []string{"https://app.example", "*"}})
@@ -329,12 +329,12 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 			c.receives(`{"type":"connection_ack"}`)
 		})
 	}
-	t.Run("a user on a page allowed by name", func(t *testing.T) {
+	t.Run("a user on a page of an allowed origin", func(t *testing.T) {
 		c := newSite(t, siteOptions{dev: viewer.LocalDevHeaders, origins: []string{"https://app.example"}}).dial(t, "Origin", "https://app.example")
 		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
 		c.receives(`{"type":"connection_ack"}`)
 	})
-	t.Run("nobody asks for a subject", func(t *testing.T) { // the log and the metrics have each operation
+	t.Run("operations are logged and counted", func(t *testing.T) { // the log and the metrics have each operation
 		c := s.ready(t, "Authorization", "Bearer "+alice)
 		c.say(subscribe("1", "subscription Watch"+strings.TrimPrefix(watching("count", "2"), "subscription")))
 		for range 3 {
@@ -345,7 +345,7 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 		line := s.log.last(t)
 		for key, want := range map[string]any{"kind": "subscription", "user": "alice", "code": "OK", "responses": 2.0} {
 			if line[key] != want {
-				t.Errorf("%s is %v in %v", key, line[key], line)
+				t.Errorf("%s: got %v, want %v, in %v", key, line[key], want, line)
 			}
 		}
 	})
@@ -361,7 +361,7 @@ func TestAnIDIsFreeAgainOnceItsOperationIsOver(t *testing.T) {
 		c.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
 		c.say(subscribe("1", `{nonsense}`))
 		if got, err := c.next(); err != nil || !strings.HasPrefix(got, `{"type":"error"`) {
-			t.Fatal(got, err)
+			t.Fatalf("an invalid query: got %s, %v, want an error message", got, err)
 		}
 	}
 	s.is(t, "ovation_subscriptions", 0)
@@ -387,7 +387,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 		c.say(fmt.Sprintf(`{"type":"subscribe","id":"1","payload":%s}`, text))
 		got, err := c.next()
 		if err != nil || !strings.HasPrefix(got, `{"type":"error","id":"1","payload":[{"message":"internal error; the server's log has it under `) {
-			t.Fatal(got, err)
+			t.Fatalf("got %s, %v, want an internal error with the id of its log line", got, err)
 		}
 	}
 	if !strings.Contains(s.log.String(), "a secret of the house") {

@@ -189,16 +189,16 @@ func TestTokensOfOtherApplicationsAreRefused(t *testing.T) {
 		audience any
 		own      bool
 	}{
-		"ours":           {"ovation", true},
-		"ours and more":  {[]string{"billing", "ovation"}, true},
-		"another's":      {"billing", false},
-		"none":           {nil, false},
-		"the word":       {"any", false},
-		"a part of ours": {"ovat", false},
+		"the audience":              {"ovation", true},
+		"the audience among others": {[]string{"billing", "ovation"}, true},
+		"another audience":          {"billing", false},
+		"no audience":               {nil, false},
+		"the audience any":          {"any", false},
+		"a prefix of the audience":  {"ovat", false},
 	} {
 		token := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(map[string]any{"aud": test.audience}), nil)
 		if _, err := own.Token(t.Context(), token); (err == nil) != test.own {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want the token accepted: %t", name, err, test.own)
 		}
 		if _, err := everybody.Token(t.Context(), token); err != nil {
 			t.Errorf("%s, where any is accepted: %v", name, err)
@@ -334,7 +334,7 @@ func TestABrokenKeyLeavesTheOthers(t *testing.T) {
 		set(text)
 		a.tokens.keys.refresh(t.Context())
 		if _, err := a.Token(t.Context(), token); err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("after %s: got %v, want the token accepted", text, err)
 		}
 	}
 }

@@ -50,14 +50,14 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 		}
 		is, err := a.Token(t.Context(), token)
 		if err != nil || is.User != accountHolder || is.Session != (Session{3, 1_700_000_000}) || !is.Until.Equal(expires.Add(leeway)) {
-			t.Errorf("%s: %+v, %v", name, is, err)
+			t.Errorf("%s: got %+v, %v, want %v in session 3 until %v", name, is, err, accountHolder, expires.Add(leeway))
 		}
 		if got := SessionFrom(is.NewContext(t.Context())); got != is.Session {
 			t.Errorf("%s: in a context the identity is %+v", name, got)
 		}
 	}
 	if got := SessionFrom(NewContext(t.Context(), accountHolder)); got != (Session{}) {
-		t.Errorf("without a token: %+v", got)
+		t.Errorf("without a token: got %+v, want no session", got)
 	}
 }
 
@@ -75,26 +75,26 @@ func TestSiteKeysAreNotConfused(t *testing.T) {
 		token string
 		good  bool
 	}{
-		"the site's":                      {site, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
-		"the site's, beside a JWKS":       {all, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
-		"another key":                     {site, issue(t, &Signer{Key: other, TTL: time.Hour}, 1), false},
-		"another key by the same name":    {site, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with(key.ID)), false},
-		"the JWKS's":                      {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with("theirs")), true},
-		"the JWKS's, without kid":         {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), nil), true},
-		"RSA by the name of the site's":   {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS has the key
-		"HMAC by the site's public key":   {all, sign(t, jwt.SigningMethodHS256, []byte(key.public()), claims(nil), with(key.ID)), false},
-		"an account's where there is one": {off, issue(t, &Signer{Secret: secret, TTL: time.Hour}, 1), false}, // accounts are off
-		"a session without a number": {
+		"a key of the site":                {site, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
+		"a key of the site beside a JWKS":  {all, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
+		"another key":                      {site, issue(t, &Signer{Key: other, TTL: time.Hour}, 1), false},
+		"another key with the same kid":    {site, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with(key.ID)), false},
+		"a key of the JWKS":                {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with("theirs")), true},
+		"a key of the JWKS, without kid":   {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), nil), true},
+		"RSA with the kid of the site":     {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS has the key
+		"HMAC with the site's public key":  {all, sign(t, jwt.SigningMethodHS256, []byte(key.public()), claims(nil), with(key.ID)), false},
+		"a session while accounts are off": {off, issue(t, &Signer{Secret: secret, TTL: time.Hour}, 1), false}, // accounts are off
+		"a generation that is a string": {
 			newAuthenticator(t, Config{Secret: secret, Sessions: NewSessions()}),
 			sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{generationClaim: "1", loggedInClaim: 1}), nil), false,
 		},
-		"no generation at all": {
+		"generation 0": {
 			newAuthenticator(t, Config{Secret: secret, Sessions: NewSessions()}),
 			sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{generationClaim: 0, loggedInClaim: 1}), nil), false,
 		},
 	} {
 		if is, err := test.by.Token(t.Context(), test.token); (err == nil) != test.good {
-			t.Errorf("%s: %+v, %v", name, is, err)
+			t.Errorf("%s: got %+v, %v, want the token accepted: %t", name, is, err, test.good)
 		}
 	}
 	is, err := all.Token(t.Context(), sign(t, jwt.SigningMethodEdDSA, private, claims(session), with("theirs")))
@@ -146,7 +146,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 3, At: 20})
 	wait.Wait()
 	if !refused(second) || !slices.Equal(ended, []string{"first", "second"}) && !slices.Equal(ended, []string{"second", "first"}) {
-		t.Errorf("the streams that ended: %v", ended)
+		t.Errorf("got the ended streams %v, want first and second", ended)
 	}
 	is, done := Identity{User: accountHolder, Session: Session{Generation: 2}, sessions: sessions}, make(chan struct{})
 	is.OnRevoked(func() { close(done) })

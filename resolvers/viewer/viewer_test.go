@@ -78,11 +78,11 @@ func request(header ...string) *http.Request {
 
 func TestTheViewerOfAContext(t *testing.T) {
 	if got := FromContext(t.Context()); got != (storage.User{Tenant: storage.DefaultTenant}) {
-		t.Errorf("without a viewer: %v", got)
+		t.Errorf("without a viewer: got %v, want the anonymous user of the default tenant", got)
 	}
 	alice := storage.User{Tenant: "acme", UserID: "alice"}
 	if got := FromContext(NewContext(t.Context(), alice)); got != alice {
-		t.Errorf("with a viewer: %v", got)
+		t.Errorf("with a viewer: got %v, want %v", got, alice)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestASignedTokenIsItsUser(t *testing.T) {
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 		if is, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || is.User != alice || time.Until(is.Until) < time.Hour {
-			t.Errorf("%q: %v, %v", scheme, is, err)
+			t.Errorf("%q: got %v, %v, want %v for an hour", scheme, is, err, alice)
 		}
 	}
 	is, err := a.Token(t.Context(), token)
 	if left := time.Until(is.Until) - leeway; err != nil || is.User != alice || left > time.Hour || left < time.Hour-time.Minute {
-		t.Errorf("%v, %v", is, err)
+		t.Errorf("got %v, %v, want %v for an hour and the leeway", is, err, alice)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestInvalidIdentitiesAreNotSigned(t *testing.T) {
 		"nobody":         {secret, storage.User{Tenant: "acme"}, time.Hour},
 		"a bad user":     {secret, storage.User{Tenant: "acme", UserID: "a\nb"}, time.Hour},
 		"a bad tenant":   {secret, storage.User{Tenant: "ACME", UserID: "alice"}, time.Hour},
-		"no time":        {secret, alice, 0},
+		"a zero TTL":     {secret, alice, 0},
 	} {
 		if token, err := Sign(attempt.secret, attempt.user, attempt.ttl); err == nil {
 			t.Errorf("%s: signed %s", name, token)
@@ -127,7 +127,7 @@ func TestATokenWithoutTenantIsOfTheDefaultOne(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	is, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil))
 	if got := is.User; err != nil || got != (storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v, want alice of the default tenant", got, err)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestClocksMayBeALittleApart(t *testing.T) {
 		"valid for a century": {"nbf": 0, "iat": 0},
 	} {
 		if _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(changes), nil)); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want the token accepted", name, err)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestTheAuthorizationHeader(t *testing.T) {
 		"two headers":  request("Authorization", "Bearer a", "Authorization", "Bearer b"),
 	} {
 		if got, err := a.Authenticate(r); err == nil {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want an error", name, got)
 		}
 	}
 }
@@ -247,10 +247,10 @@ func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
 	a := newAuthenticator(t, Config{})
 	token := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
 	if _, err := a.Authenticate(request("Authorization", "Bearer "+token)); err == nil || !strings.Contains(err.Error(), "neither a secret nor a JWKS") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error: neither a secret nor a JWKS", err)
 	}
 	if got, err := a.Authenticate(request()); err != nil || !got.User.Anonymous() {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("without a token: got %v, %v, want the anonymous user", got, err)
 	}
 }
 
@@ -266,22 +266,22 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 		want   storage.User
 		fails  string // part of the reason; empty: the request is accepted
 	}{
-		"ignored":           {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
-		"user":              {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
-		"user and tenant":   {LocalDevHeaders, "127.0.0.1:8080", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, ""},
-		"tenant":            {LocalDevHeaders, "[::1]:8080", []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, ""},
-		"empty":             {LocalDevHeaders, "[::1]", []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, ""},
-		"another host":      {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
-		"a host like ours":  {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
-		"nobody, from afar": {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
-		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "--dev-headers"},
-		"nobody, refused":   {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
-		"believed":          {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
-		"the token wins":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
-		"so does a bad one": {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
-		"invalid user":      {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
-		"invalid tenant":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
-		"two users":         {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
+		"ignored":                                {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
+		"user":                                   {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"user and tenant":                        {LocalDevHeaders, "127.0.0.1:8080", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, ""},
+		"tenant":                                 {LocalDevHeaders, "[::1]:8080", []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, ""},
+		"empty":                                  {LocalDevHeaders, "[::1]", []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, ""},
+		"another host":                           {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
+		"a host that begins with localhost":      {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
+		"no headers, another host":               {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
+		"refused":                                {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "--dev-headers"},
+		"no headers, refused":                    {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
+		"accepted from any host":                 {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"the token overrides the headers":        {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
+		"an invalid token overrides the headers": {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
+		"invalid user":                           {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
+		"invalid tenant":                         {BelieveDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
+		"two users":                              {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 			r.Host = test.host
 			is, err := a.Authenticate(r)
 			if got := is.User; got != test.want || (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("%v, %v", is.User, err)
+				t.Errorf("got %v, %v, want %v, error %q", is.User, err, test.want, test.fails)
 			}
 		})
 	}
@@ -322,7 +322,7 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 		old := request("X-Ovation-User", "bob")
 		old.Host, old.Proto, old.ProtoMinor = "localhost", "HTTP/1.0", 0
 		if is, err := a.Authenticate(old); err == nil {
-			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: %v", mode, is.User)
+			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: got %v, want an error", mode, is.User)
 		}
 		token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
 		if err != nil {
@@ -349,17 +349,17 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"short secret":     {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
-		"no audience":      {t.Context(), Config{Secret: secret, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))}, "needs an audience"},
-		"no file":          {t.Context(), Config{Audience: AnyAudience, JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
-		"no JSON":          {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "not a JSON Web Key Set"},
-		"no usable key":    {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no public key for RS256"},
-		"too long":         {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
-		"failing endpoint": {t.Context(), Config{Audience: AnyAudience, JWKS: silent.URL}, "502"},
-		"plain http":       {t.Context(), Config{Audience: AnyAudience, JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
-		"detour":           {t.Context(), Config{Audience: AnyAudience, JWKS: detour.URL}, "must be fetched by https"},
-		"other scheme":     {t.Context(), Config{Audience: AnyAudience, JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
-		"no time":          {gone, Config{Audience: AnyAudience, JWKS: silent.URL}, "canceled"},
+		"short secret":        {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
+		"no audience":         {t.Context(), Config{Secret: secret, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))}, "needs an audience"},
+		"no file":             {t.Context(), Config{Audience: AnyAudience, JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
+		"no JSON":             {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "not a JSON Web Key Set"},
+		"no usable key":       {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no public key for RS256"},
+		"too long":            {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
+		"failing endpoint":    {t.Context(), Config{Audience: AnyAudience, JWKS: silent.URL}, "502"},
+		"plain http":          {t.Context(), Config{Audience: AnyAudience, JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
+		"detour":              {t.Context(), Config{Audience: AnyAudience, JWKS: detour.URL}, "must be fetched by https"},
+		"other scheme":        {t.Context(), Config{Audience: AnyAudience, JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
+		"a cancelled context": {gone, Config{Audience: AnyAudience, JWKS: silent.URL}, "canceled"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

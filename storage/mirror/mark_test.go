@@ -18,11 +18,11 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 		fails error
 		want  error
 	}{
-		"at once":          {},
-		"just in time":     {takes: mirror.MarkTime},
-		"too late":         {takes: mirror.MarkTime + time.Millisecond, want: storage.ErrUnavailable},
-		"refused":          {fails: broken, want: broken},
-		"refused too late": {takes: time.Minute, fails: broken, want: broken},
+		"at once":                 {},
+		"at the limit":            {takes: mirror.MarkTime},
+		"after the limit":         {takes: mirror.MarkTime + time.Millisecond, want: storage.ErrUnavailable},
+		"refused":                 {fails: broken, want: broken},
+		"refused after the limit": {takes: time.Minute, fails: broken, want: broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

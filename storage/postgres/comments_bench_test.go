@@ -82,7 +82,7 @@ func BenchmarkListComments(b *testing.B) {
 			b.Run(string(order)+"/"+name, func(b *testing.B) {
 				for b.Loop() {
 					if got, err := s.ListComments(b.Context(), []storage.CommentsQuery{q}); err != nil || len(got[0].Entries) != page {
-						b.Fatal(len(got[0].Entries), err)
+						b.Fatalf("got %d comments, %v, want %d", len(got[0].Entries), err, page)
 					}
 				}
 			})

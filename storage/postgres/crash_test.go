@@ -81,7 +81,7 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 		t.Errorf("%d messages were acknowledged, %d are stored; %d calls failed", n, len(stored), failed.Load())
 	}
 	_, err = s.Verify(t.Context(), false, func(d storage.Difference) error {
-		t.Errorf("%+v", d)
+		t.Errorf("got the difference %+v, want none", d)
 		return nil
 	})
 	fatal(t, err)

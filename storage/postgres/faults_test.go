@@ -55,8 +55,8 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		"the server stops":          {code("57P01"), storage.ErrUnavailable, "refused"},
 		"no privilege":              {code("42501"), storage.ErrUnavailable, "grant"},
 		"deadlocks without end":     {code("40P01"), storage.ErrUnavailable, "refused"},
-		"a value it refuses":        {code("22000"), nil, "refused"},
-		"a database for reading":    {fail: failReadOnly(persist), want: storage.ErrUnavailable, says: "primary"},
+		"an invalid value":          {code("22000"), nil, "refused"},
+		"a read-only database":      {fail: failReadOnly(persist), want: storage.ErrUnavailable, says: "primary"},
 		"another transaction locks": {fail: failLocked(persist), want: storage.ErrUnavailable, says: "lock_timeout"},
 		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()

@@ -75,7 +75,7 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	got, err := s.Friends(t.Context(), []storage.FriendsQuery{{User: alice, Page: storage.Page{First: 21}}})
 	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
-		t.Errorf("got %+v, %v", got, err)
+		t.Errorf("got %+v, %v, want no friends and to resume at version %d", got, err, 10_000-storage.MaxListScan+1)
 	}
 	if err := s.Close(); err != nil { // the server counts the reads of a connection when it ends
 		t.Fatal(err)

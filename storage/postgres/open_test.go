@@ -73,22 +73,22 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		url, says string
 		is        error
 	}{
-		"no URL":                   {"", "want postgres://USER:PASSWORD@HOST:PORT/DATABASE", storage.ErrInvalid},
-		"another scheme":           {"mysql://alice:s3cr%25et%26word@localhost/x", "want postgres://", storage.ErrInvalid},
-		"a password as it is":      {"postgres://alice:" + password + "@localhost/x", "%XX for each special character", storage.ErrInvalid},
-		"a wrong port":             {"postgres://alice:s3cr%25et%26word@localhost:99999999/x", "port", storage.ErrInvalid},
-		"a wrong mode of TLS":      {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
-		"a certificate not there":  {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
-		"nobody listens":           {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; check that a PostgreSQL server runs there", storage.ErrUnavailable},
-		"no TLS where it must be":  {with(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
-		"a wrong password":         {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
-		"no such database":         {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},
-		"too many connections":     {fake("15.0", "UTF8", "53300"), "max_connections", storage.ErrUnavailable},
-		"starting up":              {fake("15.0", "UTF8", "57P03"), "refused", storage.ErrUnavailable},
-		"an older server":          {fake("9.6.24", "UTF8", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
-		"another encoding":         {fake("15.0", "LATIN1", ""), "ENCODING 'UTF8'", nil},
-		"tables not made":          {postgrestest.EmptySchema(t), "run: ovation migrate", ErrNotMigrated},
-		"tables of a newer schema": {newer, "version 99, this release knows versions up to ", storage.ErrNewerSchema},
+		"no URL":                      {"", "want postgres://USER:PASSWORD@HOST:PORT/DATABASE", storage.ErrInvalid},
+		"another scheme":              {"mysql://alice:s3cr%25et%26word@localhost/x", "want postgres://", storage.ErrInvalid},
+		"an unescaped password":       {"postgres://alice:" + password + "@localhost/x", "%XX for each special character", storage.ErrInvalid},
+		"a wrong port":                {"postgres://alice:s3cr%25et%26word@localhost:99999999/x", "port", storage.ErrInvalid},
+		"a wrong mode of TLS":         {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
+		"a missing certificate":       {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
+		"no listener":                 {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; check that a PostgreSQL server runs there", storage.ErrUnavailable},
+		"no TLS where it is required": {with(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
+		"a wrong password":            {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
+		"no such database":            {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},
+		"too many connections":        {fake("15.0", "UTF8", "53300"), "max_connections", storage.ErrUnavailable},
+		"starting up":                 {fake("15.0", "UTF8", "57P03"), "refused", storage.ErrUnavailable},
+		"an older server":             {fake("9.6.24", "UTF8", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
+		"another encoding":            {fake("15.0", "LATIN1", ""), "ENCODING 'UTF8'", nil},
+		"tables not made":             {postgrestest.EmptySchema(t), "run: ovation migrate", ErrNotMigrated},
+		"tables of a newer schema":    {newer, "version 99, this release knows versions up to ", storage.ErrNewerSchema},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, opened := Open(t.Context(), Options{URL: c.url})

@@ -19,7 +19,7 @@ func plan(t *testing.T, s *Store, query string) []string {
 	}
 	defer c.Release()
 	if _, err := c.Exec(t.Context(), "PREPARE asked AS "+query); err != nil {
-		t.Fatalf("%v: %s", err, query)
+		t.Fatalf("prepare %s: %v", query, err)
 	}
 	arguments := ""
 	for n := 1; strings.Contains(query, fmt.Sprint("$", n)); n++ {
@@ -28,7 +28,7 @@ func plan(t *testing.T, s *Store, query string) []string {
 	rows, _ := c.Query(t.Context(), "EXPLAIN (COSTS OFF) EXECUTE asked("+strings.TrimPrefix(arguments, ", ")+")")
 	steps, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		t.Fatalf("%v: %s", err, query)
+		t.Fatalf("explain %s: %v", query, err)
 	}
 	if _, err := c.Exec(t.Context(), "DEALLOCATE asked"); err != nil {
 		t.Fatal(err)

@@ -228,18 +228,18 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		when int
 		says string
 	}{
-		"wrong password":            {strings.Replace(plain, s.password, "s3cr-wrong", 1), both, "check the user and the password in the URL"},
-		"no such user":              {strings.Replace(plain, "ovation:", "nobody:", 1), both, "check the user and the password in the URL"},
-		"no such database":          {strings.TrimSuffix(plain, "postgres") + "nowhere", both, "create the database with: createdb"},
-		"no such schema":            {with(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
-		"a schema it may not use":   {weak("hidden"), both, `no schema of search_path (hidden) exists that the user "weak" may use`},
-		"a schema it may not fill":  {weak("seen"), onMigrate, `GRANT USAGE, CREATE ON SCHEMA "seen" TO "weak"`},
-		"tables it may only read":   {weak("made"), onOpen, `may not read and write the tables account, account_name, comment, comment_count, conversation, deleted_folder, folder, inbox, interactive, mailbox, message, mirror, request, secret, user_collection, user_comments, user_follow, user_reaction, user_read, user_totals, video, watermark, nor use the sequences account_number, comment_number, video_number; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA "made" TO "weak"`},
-		"a sequence it may not use": {weak("mute"), onOpen, `the user "weak" may not use the sequences account_number, comment_number, video_number; their owner can run: GRANT USAGE ON ALL SEQUENCES IN SCHEMA "mute" TO "weak"`},
-		"a table it may not delete": {weak("half"), onOpen, "may not read and write the tables inbox;"},
-		"an authority unknown":      {s.url(t, "localhost", "sslmode", "verify-full"), both, "certificate signed by unknown authority"},
-		"a certificate of another":  {s.url(t, "127.0.0.1", "sslmode", "verify-full", "sslrootcert", s.ca), both, "127.0.0.1"},
-		"another encoding":          {strings.TrimSuffix(plain, "postgres") + "latin", both, "ENCODING 'UTF8'"},
+		"wrong password":                   {strings.Replace(plain, s.password, "s3cr-wrong", 1), both, "check the user and the password in the URL"},
+		"no such user":                     {strings.Replace(plain, "ovation:", "nobody:", 1), both, "check the user and the password in the URL"},
+		"no such database":                 {strings.TrimSuffix(plain, "postgres") + "nowhere", both, "create the database with: createdb"},
+		"no such schema":                   {with(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
+		"a schema without USAGE":           {weak("hidden"), both, `no schema of search_path (hidden) exists that the user "weak" may use`},
+		"a schema without CREATE":          {weak("seen"), onMigrate, `GRANT USAGE, CREATE ON SCHEMA "seen" TO "weak"`},
+		"read-only tables":                 {weak("made"), onOpen, `may not read and write the tables account, account_name, comment, comment_count, conversation, deleted_folder, folder, inbox, interactive, mailbox, message, mirror, request, secret, user_collection, user_comments, user_follow, user_reaction, user_read, user_totals, video, watermark, nor use the sequences account_number, comment_number, video_number; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA "made" TO "weak"`},
+		"a sequence without USAGE":         {weak("mute"), onOpen, `the user "weak" may not use the sequences account_number, comment_number, video_number; their owner can run: GRANT USAGE ON ALL SEQUENCES IN SCHEMA "mute" TO "weak"`},
+		"a table without DELETE":           {weak("half"), onOpen, "may not read and write the tables inbox;"},
+		"an unknown certificate authority": {s.url(t, "localhost", "sslmode", "verify-full"), both, "certificate signed by unknown authority"},
+		"a certificate of another host":    {s.url(t, "127.0.0.1", "sslmode", "verify-full", "sslrootcert", s.ca), both, "127.0.0.1"},
+		"another encoding":                 {strings.TrimSuffix(plain, "postgres") + "latin", both, "ENCODING 'UTF8'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.when != onMigrate {

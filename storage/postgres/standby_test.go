@@ -176,7 +176,7 @@ func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 			t.Helper()
 			stalled, refused := s.Stalled(), s.commits.checkHung()
 			if errors.Is(stalled, storage.ErrUnavailable) != hangs || errors.Is(refused, storage.ErrUnavailable) != hangs {
-				t.Errorf("%s: %v, %v", when, stalled, refused)
+				t.Errorf("%s: got %v, %v, want both unavailable: %t", when, stalled, refused, hangs)
 			}
 		}
 		end := s.commits.begin()

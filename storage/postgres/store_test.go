@@ -39,7 +39,7 @@ func ask[T any](tb testing.TB, at, query string, args ...any) (value T) {
 	}
 	defer c.Close(tb.Context())
 	if err := c.QueryRow(tb.Context(), query, args...).Scan(&value); err != nil {
-		tb.Fatalf("%v: %s", err, query)
+		tb.Fatalf("query %s: %v", query, err)
 	}
 	return value
 }

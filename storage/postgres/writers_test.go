@@ -23,7 +23,7 @@ import (
 type complaints struct{ t *testing.T }
 
 func (c complaints) Write(line []byte) (int, error) {
-	c.t.Errorf("%s", line)
+	c.t.Errorf("got the log line %s, want no transaction retried", line)
 	return len(line), nil
 }
 

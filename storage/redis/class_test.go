@@ -127,7 +127,7 @@ func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: cold}
 		got, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video(cold)}, storage.AllKinds)
 		if err != nil || got[1].Freshness != storage.Unavailable {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("got %+v, %v, want the second subject %s", got, err, storage.Unavailable)
 		}
 		if n := db.reads.Load(); n > 1 {
 			t.Errorf("a call has asked a database that hangs %d times", n)

@@ -220,7 +220,7 @@ func TestCluster(t *testing.T) {
 			subject := video(strconv.Itoa(i))
 			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie, subject}, window.KindSet)
 			if err != nil || got[0].LikeCount != 1 || got[0].Liked == nil {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("got %+v, %v, want the first subject with one like, alice's", got, err)
 			}
 		}
 		eventually(t, "the others know", func() bool {

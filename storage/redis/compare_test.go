@@ -67,7 +67,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	}
 	eventually(t, "the client cache is invalidated", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
 	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want a like", got)
 	}
 }
 

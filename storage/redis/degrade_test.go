@@ -54,7 +54,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 		"publish": s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}),
 	} {
 		if !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got %v, want %v", what, err, storage.ErrUnavailable)
 		}
 	}
 	if _, err := s.Persist(t.Context(), message(dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
@@ -144,7 +144,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	// Mutations continue.
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
 	if states, where := look(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
-		t.Errorf("%+v, %q", states, where)
+		t.Errorf("got %+v, %q, want a dislike, %q", states, where, storage.Queued)
 	}
 	if got := ask(alice); got[0].LikeCount != 0 || got[0].DislikeCount != 1 {
 		t.Errorf("own action: %+v", got[0])

@@ -25,7 +25,7 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 		"another prefix": {other, "acme", "ab", ""},
 	} {
 		if got, err := c.s.Document(t.Context(), c.tenant, c.hash); err != nil || got != c.want {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
 		}
 	}
 	if left, err := server.command("PTTL", keyspace.Documents(one.opts.Prefix, "acme")).AsInt64(); err != nil || left <= 0 || left > documentTTL.Milliseconds() {
@@ -34,11 +34,11 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 	// A key of another type is replaced.
 	must(t, server.command("SET", keyspace.Documents(one.opts.Prefix, "default"), "x").Error())
 	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("a key of another type: got %q, %v, want no document", got, err)
 	}
 	must(t, one.KeepDocument(t.Context(), "default", "ab", "{b}"))
 	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "{b}" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("after it is replaced: got %q, %v, want {b}", got, err)
 	}
 }
 

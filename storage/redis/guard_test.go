@@ -181,7 +181,7 @@ func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	live(t, s)
 	for _, words := range []string{"the database is unavailable", "the database is back"} {
 		if lines := log.about(words); len(lines) != 1 {
-			t.Errorf("%s: %q", words, lines)
+			t.Errorf("%s: got the log lines %q, want one", words, lines)
 		}
 	}
 }

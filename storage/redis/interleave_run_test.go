@@ -306,6 +306,6 @@ func findNothing(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	_, found := interleave(t, steps, rules)
 	for _, f := range found {
-		t.Error(f)
+		t.Errorf("found %v, want nothing", f)
 	}
 }

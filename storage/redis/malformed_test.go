@@ -21,19 +21,19 @@ var malformedValues = map[string][]string{
 	"a text in place of the window":   {"SET", "ovation:EPOCH:w:{default:u:alice}:video", "x"},
 	"a text in place of the counts":   {"SET", "ovation:EPOCH:c:{default:video:movie}", "x"},
 	"a part too many":                 {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;;"},
-	"a follow of nonsense":            {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;x"},
-	"no entry in the window":          {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "x"},
-	"a history of nonsense":           {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "1 - 1 1 x:y;"},
+	"a malformed follow":              {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;x"},
+	"a malformed entry in the window": {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "x"},
+	"a malformed history":             {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "1 - 1 1 x:y;"},
 	"a version that is too large":     {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "99999999999999999999 - 1 1 0:1;"},
-	"counts that are no numbers":      {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "x 1 1 1 1 1"},
-	"one count that is no number":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 x 0 0 0"},
-	"a count too few":                 {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 @"},
-	"a count too many":                {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0 0 @"},
+	"counts that are not numbers":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "x 1 1 1 1 1"},
+	"one count that is not a number":  {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 x 0 0 0"},
+	"a missing count":                 {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 @"},
+	"an additional count":             {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0 0 @"},
 	"a count that is too large":       {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 99999999999999999999 0 0 0 @"},
-	"an author that is none":          {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0 @\x01"},
+	"an invalid author":               {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0 @\x01"},
 	"counts without an author":        {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0"},
-	"a birth that is none":            {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", "x"},
-	"a birth that is none, and empty": {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
+	"an invalid birth":                {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", "x"},
+	"an empty birth":                  {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
 
 // malform lets alice and bob like a movie, puts a malformed value into Redis, and opens a
@@ -116,7 +116,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection, storage.KindFollow))
 	must(t, err)
 	if states[0].Collected == nil || states[0].Followed == nil || where != storage.Queued {
-		t.Errorf("%+v, %q", states[0], where)
+		t.Errorf("got %+v, %q, want it collected and followed, %q", states[0], where, storage.Queued)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestWorkerReplacesMalformedValues(t *testing.T) {
 }
 
 func TestMalformedValuesAreCounted(t *testing.T) {
-	s, _ := malform(t, malformedValues["no entry in the window"])
+	s, _ := malform(t, malformedValues["a malformed entry in the window"])
 	see(t, s, alice, movie)
 	if n := testutil.ToFloat64(s.scripts.Malformed.Total); n != 1 {
 		t.Errorf("%v are counted, want 1", n)

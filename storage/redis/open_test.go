@@ -28,7 +28,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		{"no URL", Options{}, storage.ErrInvalid, "redis://"},
 		{"another scheme", Options{URL: "http://:secret@127.0.0.1:1"}, storage.ErrInvalid, "redis://"},
 		{"braces", Options{URL: server.url(), Prefix: "a{b"}, storage.ErrInvalid, "prefix"},
-		{"nobody there", Options{URL: fmt.Sprintf("redis://:secret@127.0.0.1:%d", port.Free(t))}, storage.ErrUnavailable, "127.0.0.1"},
+		{"no listener", Options{URL: fmt.Sprintf("redis://:secret@127.0.0.1:%d", port.Free(t))}, storage.ErrUnavailable, "127.0.0.1"},
 		{"no password", Options{URL: server.url()}, storage.ErrUnavailable, "NOAUTH"},
 		{"wrong password", Options{URL: strings.Replace(server.url(), "//", "//:secret@", 1)}, storage.ErrUnavailable, "WRONGPASS"},
 	} {
@@ -147,7 +147,7 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 			_ = s.Close()
 		}
 		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+			t.Errorf("got %v, want %v with %q", err, storage.ErrUnavailable, says)
 		}
 		must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 		must(t, server.command("REPLICAOF", "NO", "ONE").Error())

@@ -121,7 +121,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
 	if states, where := look(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
-		t.Errorf("%+v, %q", states, where)
+		t.Errorf("got %+v, %q, want no reaction, %q", states, where, storage.Persisted)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestMarkedOutlivesAReload(t *testing.T) {
 		return dies
 	})
 	if !errors.Is(err, dies) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want %v", err, dies)
 	}
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	entry, err := server.command("HGET", key, "smovie").ToString()

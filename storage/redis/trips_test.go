@@ -142,7 +142,7 @@ func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10), react(bob, movie, storage.Like, 11), collect(alice, movie, "y", 12)},
 		storage.Queued, []*storage.Interactive{&seen[0], &seen[1], &seen[2]}))
 	if seen[0].Freshness != "" || seen[2].Freshness != "" || seen[1].Freshness != storage.Live || seen[1].LikeCount != 1 {
-		t.Errorf("%+v", seen)
+		t.Errorf("got %+v, want the second alone, %s with one like", seen, storage.Live)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestOpenErrorNamesTheReadOnlyPath(t *testing.T) {
 			}
 			t.Log(err)
 			if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want %v with %s", err, storage.ErrUnavailable, path)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ func plan(t *testing.T, s *Store, query string) string {
 	t.Helper()
 	rows, err := s.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, make([]any, strings.Count(query, "?"))...)
 	if err != nil {
-		t.Fatalf("%v: %s", err, query)
+		t.Fatalf("explain %s: %v", query, err)
 	}
 	defer rows.Close()
 	var steps []string
@@ -120,6 +120,6 @@ func TestMailboxesUseTheirIndexes(t *testing.T) {
 func TestDueCoversUseTheirIndex(t *testing.T) {
 	steps := plan(t, open(t), takeDueCovers)
 	if !strings.Contains(steps, "INDEX covers_due (cover_due>? AND cover_due<?)") || strings.Contains(steps, "SCAN") || strings.Contains(steps, "TEMP B-TREE") {
-		t.Error(steps)
+		t.Errorf("got the plan %s, want the index covers_due, no scan and no sorting", steps)
 	}
 }

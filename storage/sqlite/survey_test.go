@@ -82,18 +82,18 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 	}
 	want := storage.KindSummary{Biz: "video", Subjects: videos, Counts: storage.Counts{ReadCount: users * videos, LikeCount: 7 + 6 + 5 + 4 + 3 - 2, DislikeCount: 1}}
 	if len(got.Kinds) != 1 || got.Kinds[0] != want || got.Users != users || got.Persisted == 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want %d users, the time of persisting and the one kind %+v", got, users, want)
 	}
 	hottest, err := s.Hottest(t.Context(), storage.HottestQuery{Tenant: storage.DefaultTenant, By: "likeCount", Limit: 2})
 	if err != nil || len(hottest) != 2 || hottest[0].Subject != video(1) || hottest[0].LikeCount != 6 || hottest[1].LikeCount != 5 {
-		t.Errorf("%+v %v", hottest, err)
+		t.Errorf("got %+v, %v, want %v with 6 likes, then one with 5", hottest, err, video(1))
 	}
 	if _, err := s.Hottest(t.Context(), storage.HottestQuery{By: "version; DROP TABLE interactive", Limit: 1}); !errors.Is(err, storage.ErrInvalid) {
 		t.Errorf("an unknown count: %v", err)
 	}
 	history, err := s.History(t.Context(), video(0), 3)
 	if err != nil || len(history) != 3 {
-		t.Fatalf("%+v %v", history, err)
+		t.Fatalf("got %+v, %v, want 3 entries", history, err)
 	}
 	for i, want := range []struct {
 		id       string

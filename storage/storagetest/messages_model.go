@@ -85,7 +85,7 @@ func (m *messageState) checkResult(one storage.NewMessage, got storage.AddedMess
 	switch {
 	case one.From == one.To, one.RequestID != "" && used && before != one:
 		if !errors.Is(got.Err, storage.ErrInvalid) || got.Message != nil {
-			m.Fatalf("%+v is %+v", one, got)
+			m.Fatalf("adding %+v returned %+v, want %v", one, got, storage.ErrInvalid)
 		}
 	case one.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || *got.Message != m.sent[request] {
@@ -93,7 +93,7 @@ func (m *messageState) checkResult(one storage.NewMessage, got storage.AddedMess
 		}
 	default:
 		if got.Err != nil || got.Repeated {
-			m.Fatalf("%+v is %+v", one, got)
+			m.Fatalf("adding %+v returned %+v, want a new message", one, got)
 		}
 		sent := *got.Message
 		if want := (storage.DirectMessage{From: one.From, To: one.To, Number: sent.Number, Text: one.Text, Created: sent.Created}); sent != want {

@@ -36,22 +36,22 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		says        string
 		unavailable bool
 	}{
-		"nobody there":      {with(func(u *url.URL) { u.Host = nobodyThere(t) }), "connection refused", true},
-		"no broker":         {with(func(u *url.URL) { u.Host = silent(t) }), "no answer in time", true},
-		"wrong password":    {with(func(u *url.URL) { u.User = url.UserPassword("ovation", "wrong") }), "password", false},
-		"no such vhost":     {with(func(u *url.URL) { u.Path = "/nowhere" }), "virtual host does not exist", false},
-		"no URL":            {func(o *Options) { o.URL = "" }, "must be amqp://", false},
-		"another protocol":  {func(o *Options) { o.URL = "http://localhost" }, "must be amqp://", false},
-		"unreadable URL":    {func(o *Options) { o.URL = "amqp://u:sec%ret@localhost" }, "%XX", false},
-		"prefix":            {func(o *Options) { o.Prefix = "a b" }, "prefix must be", false},
-		"partitions":        {func(o *Options) { o.Partitions = 257 }, "must be 1 to 256", false},
-		"name":              {func(o *Options) { o.Name = "a.b"; o.Partitions = 1 }, "name must be", false},
-		"name, partitions":  {func(o *Options) { o.Name = "jobs" }, "name must be", false},
-		"fewer partitions":  {func(o *Options) { o.Partitions = 2 }, "queues do not have 2 partitions", false},
-		"more partitions":   {func(o *Options) { o.Partitions = 4 }, "queues do not have 4 partitions", false},
-		"another argument":  {func(o *Options) { o.DeliveryLimit = 7 }, "with a different type or arguments", false},
-		"window too large":  {func(o *Options) { o.Window = 1001 }, "window is 1001", false},
-		"prefetch negative": {func(o *Options) { o.Prefetch = -1 }, "prefetch is -1", false},
+		"no listener":                   {with(func(u *url.URL) { u.Host = nobodyThere(t) }), "connection refused", true},
+		"a listener that never answers": {with(func(u *url.URL) { u.Host = silent(t) }), "no answer in time", true},
+		"wrong password":                {with(func(u *url.URL) { u.User = url.UserPassword("ovation", "wrong") }), "password", false},
+		"no such vhost":                 {with(func(u *url.URL) { u.Path = "/nowhere" }), "virtual host does not exist", false},
+		"no URL":                        {func(o *Options) { o.URL = "" }, "must be amqp://", false},
+		"another protocol":              {func(o *Options) { o.URL = "http://localhost" }, "must be amqp://", false},
+		"unreadable URL":                {func(o *Options) { o.URL = "amqp://u:sec%ret@localhost" }, "%XX", false},
+		"prefix":                        {func(o *Options) { o.Prefix = "a b" }, "prefix must be", false},
+		"partitions":                    {func(o *Options) { o.Partitions = 257 }, "must be 1 to 256", false},
+		"name":                          {func(o *Options) { o.Name = "a.b"; o.Partitions = 1 }, "name must be", false},
+		"name, partitions":              {func(o *Options) { o.Name = "jobs" }, "name must be", false},
+		"fewer partitions":              {func(o *Options) { o.Partitions = 2 }, "queues do not have 2 partitions", false},
+		"more partitions":               {func(o *Options) { o.Partitions = 4 }, "queues do not have 4 partitions", false},
+		"different queue arguments":     {func(o *Options) { o.DeliveryLimit = 7 }, "with a different type or arguments", false},
+		"window too large":              {func(o *Options) { o.Window = 1001 }, "window is 1001", false},
+		"prefetch negative":             {func(o *Options) { o.Prefetch = -1 }, "prefetch is -1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := good

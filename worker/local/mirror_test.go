@@ -23,7 +23,7 @@ func TestMirrorReadsTheStore(t *testing.T) {
 	}
 	states, known, err := mirror.Get(t.Context(), keys, storage.AllKinds)
 	if err != nil || known != storage.Persisted || states[0].Reaction.Version() != 7 || states[0].Liked == nil || states[1].Liked != nil {
-		t.Errorf("got %+v, %q, %v", states, known, err)
+		t.Errorf("got %+v, %q, %v, want the like of version 7 first, none second, %q", states, known, err, storage.Persisted)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func Exec(tb testing.TB, at string, statements ...string) {
 	defer func() { _ = c.Close(ctx) }()
 	for _, sql := range statements {
 		if _, err := c.Exec(ctx, sql); err != nil {
-			tb.Fatalf("%v: %s", err, sql)
+			tb.Fatalf("execute %s: %v", sql, err)
 		}
 	}
 }

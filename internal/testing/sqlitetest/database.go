@@ -102,7 +102,7 @@ func Edit(tb testing.TB, path, statement string) {
 func edit(tb testing.TB, db *sql.DB, statement string) {
 	tb.Helper()
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		tb.Fatalf("%v: %s", err, statement)
+		tb.Fatalf("execute %s: %v", statement, err)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestOnlyMethodsThatReturnAResultAreFound(t *testing.T) {
 	r := &recorder{TB: t}
 	CheckReturning[io.ReadCloser, int](r, &wrapper{}, nil) // Close returns none
 	if len(r.errors) > 0 {
-		t.Errorf("got %q", r.errors)
+		t.Errorf("got the errors %q, want none", r.errors)
 	}
 	CheckReturning[io.ReadCloser, int](r, outer{}, nil)
 	if want := []string{"wrapping.outer does not declare Read: calls bypass it; declare it, or list it with a reason"}; !slices.Equal(r.errors, want) {

@@ -112,7 +112,7 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	for range 10 {
 		status, answer := post(t, s, "hello")
 		if status != 200 || !strings.HasSuffix(answer, " /graphql?a=%2F "+strings.TrimPrefix(s.URL, "http://")+" hello") {
-			t.Errorf("%d %s", status, answer)
+			t.Errorf("got status %d, %q, want 200, the path, host and body unchanged", status, answer)
 		}
 	}
 	if one.got.Load() != 5 || two.got.Load() != 5 {
@@ -148,7 +148,7 @@ func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	becomes(t, b, 0)
 	for range 2 {
 		if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
-			t.Errorf("%d %s", status, answer)
+			t.Errorf("got status %d, %q, want 200 from node one", status, answer)
 		}
 	}
 	two.busy.Store(false)
@@ -202,7 +202,7 @@ func TestARequestNotSentGoesToAnotherNode(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)
 	for range 4 { // whoever's turn it is, and whether or not that is known already
 		if status, answer := post(t, s, body); status != 200 || !strings.HasPrefix(answer, "one ") || !strings.HasSuffix(answer, body) {
-			t.Errorf("%d %.100s", status, answer)
+			t.Errorf("got status %d, %.100q, want 200 from node one, with the whole body", status, answer)
 		}
 	}
 	becomes(t, b, 1)
@@ -219,7 +219,7 @@ func TestARequestSentIsNotRepeated(t *testing.T) {
 	_, s := front(t, one, two)
 	for i := range 4 {
 		if status, answer := post(t, s, "like"); status != 502 {
-			t.Errorf("%d %s", status, answer)
+			t.Errorf("got status %d, %q, want 502", status, answer)
 		}
 		if got := one.got.Load() + two.got.Load(); got != int64(i+1) {
 			t.Errorf("the nodes received %[2]d requests, want %[1]d", i+1, got)
@@ -254,7 +254,7 @@ func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	}))
 	defer slow.Close()
 	if status, answer := post(t, slow, "like"); status != 200 || answer != "begin+rest" {
-		t.Errorf("%d %s", status, answer)
+		t.Errorf("got status %d, %q, want 200, \"begin+rest\"", status, answer)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestAddRejectsInvalidNodes(t *testing.T) {
 	defer b.Close()
 	for _, at := range []string{"", "127.0.0.1:8081", "https://x", "http:///readyz", "http://a b"} {
 		if err := b.Add(at); err == nil || !strings.Contains(err.Error(), "write http://host:port") {
-			t.Errorf("%q: %v", at, err)
+			t.Errorf("%q: got %v, want an error that says how to write the address", at, err)
 		}
 	}
 }

@@ -37,10 +37,10 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 	}
 	// Keys of ids without braces are not escaped.
 	if key := e.Counts(subject("%7D:1")); key != "ovation:17:c:{default:video:%7D:1}" {
-		t.Error(key)
+		t.Errorf("got the key %s, want ovation:17:c:{default:video:%%7D:1}", key)
 	}
 	if key := e.Window(window("alice%25", "video")); key != "ovation:17:w:{default:u:alice%25}:video" {
-		t.Error(key)
+		t.Errorf("got the key %s, want ovation:17:w:{default:u:alice%%25}:video", key)
 	}
 	ids := rapid.StringMatching(`[{}%a:]{1,6}|\{?%(7B|7D|25){1,2}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,7 +71,7 @@ func TestSubjectsOfKeys(t *testing.T) {
 		for _, prefix := range []string{"ovation", "a:1"} {
 			key := Of(prefix, 17).Counts(subject)
 			if got, ok := SubjectOf(prefix, key); !ok || got != subject {
-				t.Errorf("%s: %+v, %v", key, got, ok)
+				t.Errorf("%s: got %+v, %t, want %+v", key, got, ok, subject)
 			}
 		}
 	}
