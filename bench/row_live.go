@@ -85,7 +85,7 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	r.result = fmt.Sprintf("%s of them: delivered p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each idle %.1f KB, %.2f goroutines",
 		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
 	r.notes = append(r.notes, fmt.Sprintf("%d likes, each sent once all watchers had received the one before. The watchers are anonymous and part of the load, on the same processors. "+
-		"A request is a delivered event. Idle: the node's live heap at its last garbage collection, and its stacks.", b.plan.changes))
+		"A request is a delivered event. Idle: the node's live heap at its last garbage collection, at most, and its stacks.", b.plan.changes))
 	return nil
 }
 

@@ -38,7 +38,7 @@ for i = 5, #ARGV, 3 do
 end
 if changed then
   if leased then redis.call('HDEL', window, '~l') end
-  if grew and trim(ARGV[3]) then full = false end
+  if (grew or how == '-') and trim(ARGV[3]) then full = false end -- trim spares shown entries
   redis.call('PEXPIRE', window, shown > 0 and ARGV[2] or ARGV[1])
 end
 if #ARGV > 7 then return redis.call('HMGET', window, '~b', '~f', field_of(ARGV[5])) end
