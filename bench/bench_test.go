@@ -296,7 +296,7 @@ func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	for name, words := range map[string][]receipt{
 		"too many":  {{watcher: 0, likes: 2}},
 		"backwards": {{watcher: 0, likes: 1}, {watcher: 0}},
-		"a fault":   {{watcher: 0, err: errors.New("it is gone")}},
+		"a fault":   {{watcher: 0, err: errors.New("connection closed")}},
 	} {
 		if at, err := says(words...).await(t.Context(), 1); err == nil {
 			t.Errorf("%s: got %v, want an error", name, at)

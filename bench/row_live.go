@@ -107,15 +107,18 @@ func atRest(ctx context.Context, p *process) (rest, error) {
 	if err != nil {
 		return rest{}, err
 	}
-	stirring := make([]load.Client, 8)
-	for i := range stirring {
-		stirring[i] = newChangeMaker(p)
+	if _, exported := first[metricHeapLive]; !exported {
+		return rest{}, fmt.Errorf("%s does not export %s", p.name, metricHeapLive)
+	}
+	clients := make([]load.Client, 8)
+	for i := range clients {
+		clients[i] = newGarbageMaker(p)
 	}
 	for now := first; ; {
 		if now[metricCollections] >= first[metricCollections]+collections {
 			return rest{now[metricHeapLive] + now[metricStacks], now[metricGoroutines]}, nil
 		}
-		result, err := load.Closed(ctx, p.address, stirring, 200*time.Millisecond)
+		result, err := load.Closed(ctx, p.address, clients, 200*time.Millisecond)
 		if err == nil {
 			err = faultsOf(result)
 		}
@@ -128,10 +131,10 @@ func atRest(ctx context.Context, p *process) (rest, error) {
 	}
 }
 
-// changeMaker requests as many unknown subjects as allowed.
-type changeMaker struct{ request []byte }
+// garbageMaker requests as many unknown subjects as allowed.
+type garbageMaker struct{ request []byte }
 
-func newChangeMaker(p *process) *changeMaker {
+func newGarbageMaker(p *process) *garbageMaker {
 	const most = 100
 	subjects := make([]map[string]string, most)
 	for i := range subjects {
@@ -141,14 +144,14 @@ func newChangeMaker(p *process) *changeMaker {
 		"query":     `query Stir($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { id bizId likeCount } }`,
 		"variables": map[string]any{"subjects": subjects},
 	})
-	return &changeMaker{load.Post(nil, p.address, "/graphql", "", body)}
+	return &garbageMaker{load.Post(nil, p.address, "/graphql", "", body)}
 }
 
 // Next implements load.Client.
-func (s *changeMaker) Next(buf []byte) []byte { return append(buf, s.request...) }
+func (s *garbageMaker) Next(buf []byte) []byte { return append(buf, s.request...) }
 
 // Done implements load.Client.
-func (s *changeMaker) Done(status int, body []byte) error {
+func (s *garbageMaker) Done(status int, body []byte) error {
 	if status != http.StatusOK || !bytes.HasPrefix(body, []byte(`{"data":{"interactives":[{"id":`)) {
 		return fmt.Errorf("status %d with %.200s", status, body)
 	}

@@ -59,8 +59,8 @@ func (r reply) done() (d ownState) {
 	return d
 }
 
-// sequentialViewer is a viewer who acts sequentially, each time on the next node, and knows
-// what every reply must contain.
+// sequentialViewer sends one request after another, each to the next node, and knows what
+// every reply must contain.
 type sequentialViewer struct {
 	nodes   []*server
 	random  *rand.Rand

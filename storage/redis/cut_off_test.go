@@ -120,17 +120,25 @@ func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	return d.Database.Epoch(ctx)
 }
 
+// openWithoutPolls opens a store that has polled once and does not poll again until
+// resume is called.
+func openWithoutPolls(t *testing.T, server *server, db *sqlitetest.Database) (s *Store, resume func()) {
+	t.Helper()
+	slow := &slowPolls{Database: openAgain(t, db)}
+	s = open(t, Options{URL: server.url(), Database: slow})
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
+	must(t, s.epochs.Poll(t.Context()))
+	slow.gate.Lock()
+	return s, slow.gate.Unlock
+}
+
 // An epoch is closed. Nodes that do not know this yet see the actions of a node that
 // does.
 func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	first := open(t, Options{URL: server.url(), Database: db})
-	slow := &slowPolls{Database: openAgain(t, db)}
-	other := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
-	must(t, other.epochs.Poll(t.Context()))
-	slow.gate.Lock()
-	defer slow.gate.Unlock()
+	other, resume := openWithoutPolls(t, server, db)
+	defer resume()
 	_, err := db.CloseEpoch(t.Context(), first.epochs.Current().Number)
 	must(t, err)
 	must(t, first.epochs.Poll(t.Context()))
@@ -174,12 +182,8 @@ func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}
 	first := open(t, Options{URL: server.url(), Database: back})
-	slow := &slowPolls{Database: openAgain(t, db)}
-	other := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
-	must(t, other.epochs.Poll(t.Context()))
-	slow.gate.Lock()
-	defer slow.gate.Unlock()
+	other, resume := openWithoutPolls(t, server, db)
+	defer resume()
 	back.rewound.Store(true)
 	eventually(t, "the first node notices", func() bool {
 		_ = first.epochs.Poll(t.Context()) // it cannot begin the next epoch

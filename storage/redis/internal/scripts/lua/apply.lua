@@ -9,15 +9,14 @@
 --         becomes unknown what the counts include of them
 -- ARGV[5…] for each action: name, version, state
 -- Returns ~b, ~f and the field of the first action after the change.
-local how, changed, grew = ARGV[4], false, false
-local first, leased, shown, full, born = head(ARGV[5])
+local how, changed = ARGV[4], false
+local first, leased, shown, full = head(ARGV[5])
 for i = 5, #ARGV, 3 do
   local name, version, state = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local e, malformed = first, false
   if i > 5 then e, malformed = entry(name) end
-  if malformed then full, born = false, false end
+  full = full and not malformed
   if not e and how == 'q' then
-    grew = true
     e = full and known_none() or {version = '0', shown = '-', touched = '0', state = '0?', history = '-'}
   end
   if e then
@@ -38,9 +37,7 @@ for i = 5, #ARGV, 3 do
 end
 if changed then
   if leased then redis.call('HDEL', window, '~l') end
-  if (grew or how == '-') and trim(ARGV[3]) then full = false end -- trim spares shown entries
+  trim(ARGV[3])
   redis.call('PEXPIRE', window, shown > 0 and ARGV[2] or ARGV[1])
 end
-if #ARGV > 7 then return redis.call('HMGET', window, '~b', '~f', field_of(ARGV[5])) end
-local value = joined(ARGV[5])
-return {born, full and '1', value ~= ';' and value}
+return redis.call('HMGET', window, '~b', '~f', field_of(ARGV[5]))

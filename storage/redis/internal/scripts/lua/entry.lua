@@ -43,10 +43,10 @@ local function place_of(name) return places[name:sub(1, 1)] end
 -- field.
 local texts = {}
 
--- joined returns the value of the field, with a new text for the entry if given.
+-- joined returns the value of the field with a new text for an entry.
 local function joined(name, text)
   local all = texts[name]
-  if text then all[place_of(name)] = text end
+  all[place_of(name)] = text
   local value = all[1] .. ';' .. all[2]
   if all[3] ~= '' then value = value .. ';' .. all[3] end
   return value
@@ -68,7 +68,7 @@ local function known_none()
 end
 
 -- split stores the texts of the entries in the value of a field, and returns whether it has
--- two or three. Plain finds take half the time of a pattern.
+-- two or three. Plain finds are faster than a pattern.
 local function split(value, texts)
   local first = value:find(';', 1, true)
   if not first then return false end
@@ -101,13 +101,12 @@ end
 local function entry(name) return unpacked(name, redis.call('HGET', window, field_of(name))) end
 
 -- head reads the fields that describe the window, and one entry, with one command. It
--- returns the entry, the lease, the number of shown entries, whether absent entries are
--- known to be unset, and when the window was loaded.
+-- returns the entry, the lease, the number of shown entries, and whether absent entries are
+-- known to be unset.
 local function head(name)
-  local all = redis.call('HMGET', window, '~l', '~n', '~f', '~b', field_of(name))
-  local e, malformed = unpacked(name, all[5])
-  if malformed then return nil, all[1], tonumber(all[2] or '0'), false, false end
-  return e, all[1], tonumber(all[2] or '0'), all[3] == '1', all[4]
+  local all = redis.call('HMGET', window, '~l', '~n', '~f', field_of(name))
+  local e, malformed = unpacked(name, all[4])
+  return e, all[1], tonumber(all[2] or '0'), all[3] == '1' and not malformed
 end
 
 local function packed(name, e)
@@ -188,8 +187,7 @@ local function bar(ms, life)
 end
 
 -- trim removes the least recently touched subjects if there are over a quarter more than
--- the limit. Subjects with a shown entry stay. trim returns true if absent entries are
--- not known to be unset any more.
+-- the limit. Subjects with a shown entry stay.
 local function trim(limit)
   limit = tonumber(limit)
   local excess = redis.call('HLEN', window) - limit - limit / 4
@@ -205,5 +203,4 @@ local function trim(limit)
   table.sort(oldest, function(a, b) return a[2] < b[2] end)
   for i = 1, math.min(#oldest, #all / 2 - limit) do redis.call('HDEL', window, oldest[i][1]) end
   redis.call('HDEL', window, '~f')
-  return true
 end

@@ -27,22 +27,20 @@ local function remember(history, version, share)
 end
 
 local first, leased, shown, full = head(ARGV[5])
-local present, absent, trims = 0, false, false
+local present, absent = 0, false
 for i = 5, #ARGV, 5 do
   local name, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local e, malformed = first, false
   if i > 5 then e, malformed = entry(name) end
   full = full and not malformed
-  if full and not e then
-    e, trims = known_none(), true
-  end
+  if full then e = e or known_none() end
   if e then
     present = present + 1
     if v ~= '0' then e.history = remember(e.history, v, share) end
     local before = shown
     local _, covered = join(e, version, state, true)
     if covered then
-      if e.shown == 'q' then shown, trims = shown - 1, true end -- trim spares shown entries
+      if e.shown == 'q' then shown = shown - 1 end
       e.shown = 'm'
     end
     e.touched = clock[1]
@@ -53,7 +51,7 @@ for i = 5, #ARGV, 5 do
 end
 if leased then redis.call('HDEL', window, '~l') end
 if present > 0 then
-  if trims then trim(ARGV[3]) end
+  trim(ARGV[3])
   redis.call('PEXPIRE', window, shown > 0 and ARGV[2] or ARGV[1])
 end
 if absent then bar(ARGV[4], ARGV[1]) end
