@@ -1,6 +1,6 @@
 // Package wrapping tests types that wrap an interface by embedding it. A method that is
 // added to the interface is promoted from the embedded value: calls of it bypass the
-// wrapper, without a warning of the compiler.
+// wrapper, without a warning of the compiler. Only tests import it.
 package wrapping
 
 import (
