@@ -3,7 +3,7 @@
 # and without any capability. Only `dev` writes, into /data: give it a volume there.
 # /media is for a volume with the files of videos (--blob-url=file:///media).
 #
-#   docker build --build-arg VERSION=$(git describe --tags --always) -t ovation .
+#   docker build --build-arg VERSION=$(git describe --tags 2>/dev/null | sed 's/^v//') -t ovation .
 #   docker run --rm --read-only --cap-drop ALL -p 8080:8080 -v ovation:/data ovation dev
 #
 # Covers of videos need ffmpeg, which the target covers adds, for `work` and `dev`:

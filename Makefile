@@ -21,7 +21,7 @@ GROWTH_FLAGS ?=
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 EXAMPLES := examples/apollo examples/urql
 # The version is that of the latest tag or, without tags, that in cmd/ovation/version.go.
-VERSION := $(shell git describe --tags --dirty 2>/dev/null || sed -n 's/^var version = "\(.*\)"$$/\1/p' cmd/ovation/version.go)
+VERSION := $(shell git describe --tags --dirty 2>/dev/null | sed 's/^v//' | grep . || sed -n 's/^var version = "\(.*\)"$$/\1/p' cmd/ovation/version.go)
 # make install installs the program in PREFIX/bin.
 PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 

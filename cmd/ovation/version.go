@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is the next release, the latest in CHANGELOG.md. Builds of a tagged commit
-// replace it (-X main.version).
+// version is the next release, the latest in CHANGELOG.md. Builds replace it (-X
+// main.version) once a tag precedes their commit.
 var version = "0.1.0-dev"
 
 // versionCommand prints the version and the commit that this program was built from.
