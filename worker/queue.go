@@ -31,8 +31,9 @@ type Publisher interface {
 	Partitions() int
 	// Publish makes a message durable and returns where it is stored. After an error
 	// the outcome is unknown: the message may still be persisted. Publishing a message
-	// with the same ID again is harmless. Errors: storage.ErrUnavailable, ErrRejected,
-	// ErrClosed, the context's.
+	// with the same ID again is harmless. A queue that returns before a worker has
+	// received the message sets Published of what it delivers to the time of Publish.
+	// Errors: storage.ErrUnavailable, ErrRejected, ErrClosed, the context's.
 	Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error)
 }
 

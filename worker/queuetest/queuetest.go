@@ -60,6 +60,8 @@ func Run(t *testing.T, features Features, newQueue func(t *testing.T) Queue) {
 		test func(t *trial)
 	}{
 		{"MessageArrivesWhole", messageArrivesWhole},
+		{"BarriersAndJobsArriveWhole", barriersAndJobsArriveWhole},
+		{"DeliveryNamesTheTimeOfPublishing", deliveryNamesTheTimeOfPublishing},
 		{"PartitionKeepsItsOrder", partitionKeepsItsOrder},
 		{"PartitionHasOneConsumerAtATime", partitionHasOneConsumerAtATime},
 		{"UnknownPartitionIsRefused", unknownPartitionIsRefused},
