@@ -1,12 +1,12 @@
-// Writes what is derived from ../schema.graphqls: of each page with operations
-// operations/index.ts, the types of the *.graphql files beside it, and
-// client/src/schema.ts, what caches have to know of the schema.
+// Writes the files that derive from ../schema.graphqls: operations/index.ts of each page
+// with operations, which has the types of the *.graphql files beside it, and
+// client/src/schema.ts, which has what caches need to know about the schema.
 //
 //   node generate.mjs           writes them
-//   node generate.mjs --check   exits with 1 where one is not what would be written
+//   node generate.mjs --check   exits with 1 if a file is not up to date
 //
-// It calls graphql-codegen's plugins without its command line, which would
-// bring five times as many packages.
+// It calls graphql-codegen's plugins without its command line, which would add five
+// times as many packages.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codegen } from '@graphql-codegen/core';
@@ -64,18 +64,18 @@ async function operations(page) {
   return written.replace('/** Internal type. DO NOT USE DIRECTLY. */\n', '');
 }
 
-// identities returns the names of the types of objects that have an id, and of
-// those that have none. Payloads are never cached.
+// identities returns the names of the object types with an id, and of those without
+// one. Payloads are never cached.
 function identities() {
   const objects = schema.definitions.filter(({ kind, name }) => kind === 'ObjectTypeDefinition' && !/^(Query|Mutation|Subscription)$|Payload$/.test(name.value));
   const names = (some) => some.map(({ name }) => `  '${name.value}',\n`).sort().join('');
   const hasId = ({ fields }) => fields.some(({ name }) => name.value === 'id');
   return `
-// The types of objects that are identified by their id.
+// The object types that are identified by their id.
 export const nodes = [
 ${names(objects.filter(hasId))}] as const;
 
-// The types of objects that are a part of another one.
+// The object types that are part of another object.
 export const embedded = [
 ${names(objects.filter((one) => !hasId(one)))}] as const;
 `;

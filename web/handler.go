@@ -22,7 +22,7 @@ import (
 var pages = map[string]string{
 	"/":         "graphiql/index.html",
 	demoPage:    "demo/index.html",
-	"/licenses": "licenses.md", // of what is bundled with the pages
+	"/licenses": "licenses.md", // of the packages that are bundled with the pages
 }
 
 // demoPage is the path of the page that sends requests as a named user if the server
@@ -201,7 +201,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f, found := h[r.URL.Path]
 	if page, slash := strings.CutSuffix(r.URL.Path, "/"); !found && slash && h[page] != nil && !strings.HasPrefix(page, "/"+assetsDir) {
 		r.URL.Path = page
-		http.Redirect(w, r, r.URL.String(), http.StatusPermanentRedirect) //nolint:gosec // page is one of ours
+		http.Redirect(w, r, r.URL.String(), http.StatusPermanentRedirect) //nolint:gosec // page is a path of pages
 		return
 	}
 	if !found {

@@ -1,5 +1,5 @@
-// Who is asking, for both pages: the development server accepts a user's name,
-// every other server a token. Both are empty for an anonymous viewer.
+// Authentication, for both pages: the development server accepts a user's name, every
+// other server a token. Both are empty for an anonymous viewer.
 export interface Viewer {
   readonly user: string;
   readonly token: string;
@@ -7,8 +7,8 @@ export interface Viewer {
 
 export const anonymous: Viewer = { user: '', token: '' };
 
-// viewerHeaders are the request headers that say who is asking. A token says
-// it all; the user's name alone is honoured in development only.
+// viewerHeaders returns the request headers that authenticate the viewer. A token is
+// sufficient; the user's name alone is accepted in development only.
 export function viewerHeaders(viewer: Viewer): Record<string, string> {
   const { token, user } = bare(viewer);
   if (token) return { authorization: `Bearer ${token}` };
@@ -16,8 +16,8 @@ export function viewerHeaders(viewer: Viewer): Record<string, string> {
   return {};
 }
 
-// viewerParams say the same in the connection_init message of a WebSocket,
-// since browsers send no custom headers with it.
+// viewerParams returns the same for the connection_init message of a WebSocket, because
+// browsers cannot send custom headers with it.
 export function viewerParams(viewer: Viewer): Record<string, string> {
   const { token, user } = bare(viewer);
   if (token) return { Authorization: `Bearer ${token}` };
@@ -25,13 +25,13 @@ export function viewerParams(viewer: Viewer): Record<string, string> {
   return {};
 }
 
-// A pasted "Authorization: Bearer …" or "Bearer …" is as good as the token.
+// A pasted "Authorization: Bearer …" or "Bearer …" is accepted like the bare token.
 function bare({ user, token }: Viewer): Viewer {
   return { user: user.trim(), token: token.replace(/^\s*(authorization:)?\s*(bearer\s)?/i, '').trim() };
 }
 
-// asBytes makes any text fit for a header: one character for each byte of its
-// UTF-8 form. fetch refuses characters above 255.
+// asBytes encodes any text for a header: one character for each byte of its UTF-8 form.
+// fetch rejects characters above 255.
 function asBytes(text: string): string {
   return String.fromCharCode(...new TextEncoder().encode(text));
 }

@@ -5,14 +5,14 @@ import { defineConfig } from 'vite';
 
 const dist = join(import.meta.dirname, 'dist');
 
-// One folder here for each page; it becomes a folder of the same name in dist.
+// Each folder listed here is a page; it is built into a folder of the same name in dist.
 const pages = ['graphiql', 'demo', 'data'];
 
-// The files a browser gains from receiving compressed.
+// The types of files that are worth compressing.
 const compressible = /\.(css|html|js|json|md|svg)$/;
 
-// Empties dist but for the placeholder, which is committed: the Go package
-// embeds dist and does not compile without a file in it.
+// Empties dist except for the placeholder, which is committed: the Go package embeds
+// dist and does not compile if it is empty.
 const keepPlaceholder = {
   name: 'keep-placeholder',
   buildStart() {
@@ -52,9 +52,9 @@ export default defineConfig({
     outDir: dist,
     emptyOutDir: false,
     chunkSizeWarningLimit: 1000,
-    // The licences of what is bundled; the binary hands them on at /licenses.
+    // The licences of the bundled packages; the binary serves them at /licenses.
     license: { fileName: 'licenses.md' },
-    // No data: URLs, so that the content security policy can do without them.
+    // No data: URLs, so that the content security policy need not allow them.
     assetsInlineLimit: 0,
     rolldownOptions: {
       input: Object.fromEntries(pages.map((page) => [page, join(import.meta.dirname, page, 'index.html')])),

@@ -1,7 +1,7 @@
 import type { CodegenConfig } from '@graphql-codegen/cli';
 import { existsSync } from 'node:fs';
 
-// In this repository the schema is a file, elsewhere that of the running server.
+// In this repository the schema is a file; elsewhere use the URL of a running server.
 const server = process.env['OVATION_URL'] ?? 'http://127.0.0.1:8080';
 const file = '../../schema.graphqls';
 
@@ -13,7 +13,7 @@ const config: CodegenConfig = {
     'src/operations.ts': {
       plugins: ['typescript-operations', 'typed-document-node'],
       config: {
-        // Without these every count and every time is `unknown`.
+        // Otherwise all counts and times would be `unknown`.
         scalars: { ID: 'string', Int64: 'number', Time: 'string' },
         enumType: 'string-literal',
         nonOptionalTypename: true,

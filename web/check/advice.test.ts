@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// What the demo page says of errors.
+// What the demo page says about errors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CombinedError } from '@urql/core';

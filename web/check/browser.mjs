@@ -1,4 +1,4 @@
-// What the checks in a browser share.
+// Shared by the checks in a browser.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ exitWithFaults();
 export const desktop = { viewport: { width: 1440, height: 900 } };
 export const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
-// Patience is how long anything may take, in milliseconds.
+// patience is how long anything may take, in milliseconds.
 export const patience = 30_000;
 
-// openBrowser returns a browser whose visits leave screenshots in a folder. Of
-// the page under base it may ask for anything, of others nothing. CHROMIUM
-// names the program, /usr/bin/chromium if unset; flags are further ones of it.
+// openBrowser returns a browser that writes the screenshots of its visits to a folder. The
+// page under base may send requests to its own origin only. CHROMIUM names the program,
+// /usr/bin/chromium if unset; flags are additional flags of it.
 export async function openBrowser(base, out, flags = []) {
   mkdirSync(out, { recursive: true });
   const origin = new URL(base).origin;
@@ -34,8 +34,8 @@ export async function openBrowser(base, out, flags = []) {
     ],
   });
 
-  // newPage opens a page in a profile of its own, and gathers its faults:
-  // what it logs as an error, throws, or asks of another origin.
+  // newPage opens a page in a separate profile and collects its faults: errors that it
+  // logs or throws, and requests to other origins.
   async function newPage(options) {
     const context = await browser.newContext(options);
     const page = await context.newPage();
@@ -54,15 +54,15 @@ export async function openBrowser(base, out, flags = []) {
     });
     page.on('requestfailed', (request) => {
       const { errorText } = request.failure();
-      // A view that is left wants no answer any more.
+      // A view that the user leaves aborts its requests.
       if (errorText !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()} ${errorText}`);
     });
     return { context, page, faults };
   }
 
-  // visit runs a check with a page for each of the options, and fails if one of
-  // them has faults, but for those that are expected. With ONLY, a regular
-  // expression, it leaves out those of other names.
+  // visit runs a check with one page for each of the options, and fails if a page has faults
+  // other than the expected ones. If ONLY is set, a regular expression, checks with other
+  // names are skipped.
   async function visit(name, options, check, expected) {
     if (!new RegExp(process.env.ONLY ?? '').test(name)) return;
     const opened = await Promise.all([options].flat().map(newPage));
@@ -89,9 +89,8 @@ export async function openBrowser(base, out, flags = []) {
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
-// restart has whoever started the check, and the server, restart the server.
-// They are asked by a line, and answer with one when the server is down and one
-// when it is up again.
+// restart asks the process that started the check to restart the server: it prints a line
+// and reads one when the server is down, and another pair when it is up again.
 export async function restart(whileDown) {
   console.log('restart the server');
   await lines.next();
@@ -100,13 +99,13 @@ export async function restart(whileDown) {
   await lines.next();
 }
 
-// done lets the process end, which listens to whoever started it.
+// done closes standard input, so that the process can exit.
 export function done() {
   process.stdin.unref?.();
   process.stdin.destroy();
 }
 
-// until waits for something to hold.
+// until waits until a condition holds.
 export async function until(what, holds) {
   const end = Date.now() + patience;
   for (;;) {

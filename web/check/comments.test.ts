@@ -1,6 +1,6 @@
 /// <reference types="node" />
-// What the cache does with the lists of comments, with a network whose every
-// answer the test gives: npm run test.
+// What the cache does with the lists of comments, on a network on which the test gives every
+// response: npm run test.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
@@ -22,16 +22,16 @@ const atOnce = 3;
 
 interface Said {
   readonly number: number;
-  readonly parent: number; // 0: none
+  readonly parent: number; // 0 if none
   text: string;
   likes: number;
   deleted: boolean;
 }
 
-// Server is one in small. Its answers are true when they are made.
+// Server is a small model of the server. Its responses are correct when they are made.
 class Server {
   readonly comments: Said[] = [];
-  readonly log: number[] = []; // of the comments that changed, in order
+  readonly log: number[] = []; // ids of the changed comments, in order
 
   add(text: string, parent = 0, likes = 0): number {
     const number = this.comments.length + 1;
@@ -57,7 +57,7 @@ class Server {
   replies = (to: number): Said[] => this.comments.filter((one) => one.parent === to && !one.deleted);
   count = (): number => this.comments.filter((one) => !one.deleted).length;
 
-  // list is what is listed, in its order.
+  // list returns the listed comments in an order.
   list(order: CommentOrder, parent = 0): Said[] {
     const listed = this.comments.filter((one) => one.parent === parent && (!one.deleted || this.replies(one.number).length > 0));
     if (order === 'NEWEST') return listed.reverse();
@@ -125,12 +125,12 @@ class Server {
   }
 }
 
-// Page is a client that shows lists of comments, and the network behind it.
+// Page is a client that shows lists of comments, with its network.
 class Page {
   readonly server = new Server();
   readonly sent: Operation[] = [];
-  told = 0; // events
-  readonly lists = new Map<string, string[][]>(); // texts by page
+  told = 0; // number of events sent
+  readonly lists = new Map<string, string[][]>(); // the texts of each page
   private readonly answers = makeSubject<OperationResult>();
   private readonly client: Client;
 
@@ -146,7 +146,7 @@ class Page {
     this.client = new Client({ url: 'http://unused.test', preferGetMethod: false, exchanges: [cache(), network] });
   }
 
-  // open shows one page after another, until there are so many.
+  // open loads pages one after another, up to the given number.
   async open(order: CommentOrder, pages = 100): Promise<void> {
     await this.pages(order, pages, (after) =>
       this.client.query(CommentsDocument, { ...subject, order, first: atOnce, after }), (data) => data.interactive.comments);
@@ -199,7 +199,7 @@ class Page {
     await settled();
   }
 
-  // hear takes the events of whatever has changed, or those from an earlier place on.
+  // hear sends the events of all changes, or those from an earlier position on.
   async hear(from = this.told): Promise<void> {
     const operation = this.sent.find((one) => one.kind === 'subscription')!;
     for (this.told = from; this.told < this.server.log.length; this.told++) {
@@ -218,7 +218,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// talk is a page about some comments: 1 to 5, the third with two replies.
+// talk returns a page with some comments: 1 to 5, the third with two replies.
 async function talk(): Promise<Page> {
   const page = new Page();
   for (const text of ['a', 'b', 'c', 'd', 'e']) page.server.add(text);
@@ -235,7 +235,7 @@ test('what others add comes to its place in each order, once', async () => {
   const [top] = page.lists.get('TOP')!;
   page.server.add('f');
   await page.hear();
-  await page.hear(0); // everything once more
+  await page.hear(0); // all events again
   assert.deepEqual(page.lists.get('NEWEST'), [['f', 'e', 'd', 'c +2'], ['b', 'a']]);
   assert.deepEqual(page.lists.get('OLDEST'), [['a', 'b', 'c +2'], ['d', 'e', 'f']]);
   assert.deepEqual(top, ['e', 'd', 'c +2']);
@@ -291,7 +291,7 @@ test('a deletion shows at once, and is taken back if it is refused', async () =>
   assert.deepEqual(page.shown('NEWEST'), ['e', 'c +2', 'b', 'a']);
   await page.answer(page.sent.find((one) => one.kind === 'mutation')!, 'UNAVAILABLE');
   assert.deepEqual(page.shown('NEWEST'), ['e', 'd', 'c +2', 'b', 'a']);
-  // It was done all the same: the stream tells.
+  // The deletion was executed all the same: the stream delivers the event.
   page.server.remove(4);
   await page.hear();
   assert.deepEqual(page.shown('NEWEST'), ['e', 'c +2', 'b', 'a']);
@@ -405,7 +405,7 @@ test('whatever others do, the lists are what the server has', async (t) => {
       await settled();
       if (random(2) === 0) await page.hear();
       await page.answerAll();
-      if (random(4) === 0) await page.hear(random(page.told + 1)); // some of it once more
+      if (random(4) === 0) await page.hear(random(page.told + 1)); // some events again
     }
     await page.hear();
     const expected = (order: CommentOrder, parent = 0) =>

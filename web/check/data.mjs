@@ -2,9 +2,9 @@
 //
 //   node check/data.mjs BASE_URL OUT_DIR
 //
-// The server must be `ovation dev` with demo data and development headers. What
-// the page shows is compared with what the API says. Screenshots go to OUT_DIR.
-// Exits with 1 at the first fault.
+// The server must be `ovation dev` with demo data and development headers. What the page
+// shows is compared with the responses of the API. Screenshots go to OUT_DIR. Exits with 1
+// at the first fault.
 import assert from 'node:assert/strict';
 import { done, noSidewaysScroll, openBrowser, phone, until } from './browser.mjs';
 import { ada, ask, base, dark, light, out, rules } from './demo-kit.mjs';
@@ -57,7 +57,7 @@ async function wholeVisit(page) {
   await page.getByText('Nobody did anything to it.').waitFor();
 }
 
-// subjectIsTrue compares a subject, and sees what is done to it meanwhile.
+// subjectIsTrue compares a subject, and checks that changes appear.
 async function subjectIsTrue(page) {
   await page.getByRole('heading', { name: 'video 1', exact: true }).waitFor();
   const truth = async () => (await ask(ada, '{ interactive(biz: "video", bizId: "1") { likeCount readCount commentCount followerCount } }')).interactive;
@@ -72,7 +72,7 @@ async function subjectIsTrue(page) {
   }
 }
 
-// userIsTrue compares alice with what the API tells her.
+// userIsTrue compares alice with what the API returns to her.
 async function userIsTrue(page) {
   await page.getByRole('heading', { name: 'alice', exact: true }).waitFor();
   const { viewer } = await ask({ id: 'alice' }, '{ viewer { totals { likes collections } folders { edges { node { name itemCount } } } reads(first: 20) { edges { node { times interactive { biz bizId } } } } } }');
@@ -107,7 +107,7 @@ async function cells(row) {
   return (await row.getByRole('cell').allInnerTexts()).map((text) => text.replaceAll(',', ''));
 }
 
-// sum reports whether the last row of a table adds up those before it.
+// sum checks that the last row of a table is the sum of those before it.
 async function sum(table) {
   const rows = [];
   for (const row of (await table.getByRole('row').all()).slice(1)) rows.push((await cells(row)).slice(1).map(Number));

@@ -1,5 +1,5 @@
-// What the check of the demo page does with the text and the focus in the drawer
-// of comments.
+// The part of the check of the demo page that covers text and focus in the drawer of
+// comments.
 import assert from 'node:assert/strict';
 import { until } from './browser.mjs';
 import { ada, answerWith, focusIs, refused } from './demo-kit.mjs';
@@ -12,7 +12,7 @@ const written = (page) => field(page).inputValue();
 async function reopen(page) {
   await page.keyboard.press('Escape');
   await drawer(page).waitFor({ state: 'detached' });
-  await page.keyboard.press('Enter'); // the focus is on the button that opens it
+  await page.keyboard.press('Enter'); // the button that opens it has the focus
   await field(page).waitFor();
   await drawer(page).locator('.comment').first().waitFor();
 }
@@ -43,7 +43,7 @@ export async function draftsAreKept(page) {
 export async function whatIsWrittenMeanwhileStays(page) {
   await openComments(page, ada);
 
-  // hold holds back the answer to the next comment. It returns how to let it go.
+  // hold delays the response to the next comment. It returns a function that releases it.
   async function hold(answer = (route) => route.fallback()) {
     let letGo;
     const gate = new Promise((resolve) => (letGo = resolve));
@@ -75,7 +75,7 @@ export async function whatIsWrittenMeanwhileStays(page) {
   await drawer(page).getByText('That was a lot at once.').waitFor();
   assert.equal(await written(page), `${first} and more, still`, 'it is lost with the error');
 
-  // The answer comes to a drawer that was opened anew.
+  // The response arrives after the drawer was opened again.
   const last = unique('last');
   answer = await hold();
   await field(page).fill(last);
@@ -135,7 +135,7 @@ export async function focusStaysInTheDrawer(page) {
   await page.keyboard.press('Enter');
   await focusIs('Delete', act('Delete'));
 
-  // What has a reply stays, without its text.
+  // A comment with a reply stays, without its text.
   await act('Reply').click();
   const reply = unique('reply');
   await say(page, reply);
@@ -147,7 +147,7 @@ export async function focusStaysInTheDrawer(page) {
   await left.getByText('This comment was deleted.').waitFor();
   await focusIs('what is left of it', left);
 
-  // Its last reply takes it along.
+  // Deleting its last reply removes it, too.
   await comment(page, reply).getByRole('button', { name: 'Delete', exact: true }).focus();
   await page.keyboard.press('Enter');
   await page.keyboard.press('Enter');

@@ -1,11 +1,11 @@
-// What the check of the demo page does with folders.
+// The part of the check of the demo page that covers folders.
 import assert from 'node:assert/strict';
 import { until } from './browser.mjs';
 import { ada, ask, ben, button, card, count, focusIs, open, rules, subject, title, truth } from './demo-kit.mjs';
 
 const second = 'Five doughs from one bowl'; // an item of the feed
 
-// foldersByKeyboard holds the focus to where it was.
+// foldersByKeyboard checks that the focus returns to where it was.
 export async function foldersByKeyboard(page, shoot) {
   await open(page, ada);
   const collect = button(page, 'Collect');
@@ -48,7 +48,7 @@ export async function foldersByKeyboard(page, shoot) {
   await leavesAFolder(page, shoot);
 }
 
-// leavesAFolder takes both items out of the default folder.
+// leavesAFolder removes both items from the default folder.
 async function leavesAFolder(page, shoot) {
   await page.getByRole('link', { name: 'Folders' }).click();
   await page.getByRole('link', { name: /^Weekend\s*0 items/ }).waitFor();
@@ -88,7 +88,7 @@ async function leavesAFolder(page, shoot) {
   await focusIs('the button after a folder was made', page.getByRole('button', { name: 'New folder' }));
 }
 
-// foldersAreChanged renames, publishes and deletes folders with something in them.
+// foldersAreChanged renames, publishes and deletes folders with items.
 export async function foldersAreChanged(page, shoot) {
   const name = (text) => `${text} ${Date.now()}`;
   const [old, other, renamed] = ['Old', 'Other', 'Renamed'].map(name);

@@ -1,11 +1,11 @@
-// What the check of the demo page does with single items: opened, read, listed.
+// The part of the check of the demo page that covers single items: opened, read, listed.
 import assert from 'node:assert/strict';
 import { noSidewaysScroll, until } from './browser.mjs';
 import { ada, answerWith, ask, base, ben, button, card, cleo, focusIs, linkIs, open, rules, title, truth } from './demo-kit.mjs';
 
 const sheet = (page) => page.getByRole('dialog', { name: title });
 
-// clickPicture clicks where a card looks like a link, and is none.
+// clickPicture clicks where a card looks like a link but has none.
 async function clickPicture(page) {
   const picture = card(page).locator('.card-picture');
   await picture.scrollIntoViewIfNeeded();
@@ -29,7 +29,7 @@ export async function cardsOpen(page) {
   await sheet(page).locator('.sheet-item').getByRole('button', { name: /^Like/, pressed: true }).click();
   await until('and no more', async () => (await truth(ada)).liked === null);
 
-  // What is opened in it closes alone.
+  // A dialog that is opened within it closes alone.
   await sheet(page).getByRole('button', { name: /^Collect/ }).click();
   const picker = page.getByRole('dialog', { name: 'Collect in a folder' });
   await picker.waitFor();
@@ -50,12 +50,12 @@ export async function cardsOpen(page) {
   await focusIs('the title', opens);
 }
 
-// readsAreListed is asked after something was read.
+// readsAreListed runs after items were read.
 export async function readsAreListed(page, shoot) {
   let counted = 0;
   await answerWith(page, 'Read', (route) => {
     counted++;
-    return route.fulfill({ json: { data: { read: { durability: 'QUEUED', __typename: 'ReadPayload' } } } }); // the feed is on the way there
+    return route.fulfill({ json: { data: { read: { durability: 'QUEUED', __typename: 'ReadPayload' } } } }); // the feed is on the way to the list
   });
   const { viewer } = await ask(cleo, '{ viewer { reads { edges { node { times interactive { biz bizId } } } } } }');
   await page.goto(`${base}/demo#${cleo.token ? `token=${cleo.token}` : `user=${cleo.id}`}`);
@@ -91,7 +91,7 @@ export async function notLiveSaysWhy(page, shoot) {
   await why.waitFor({ state: 'hidden' });
 }
 
-// itemLooks takes pictures of an item by itself and of what was read, and holds them
+// itemLooks takes screenshots of a single item and of the list of reads, and checks them
 // against axe's rules.
 export async function itemLooks(page, name, shoot) {
   await open(page, ada);

@@ -1,4 +1,4 @@
-// What the checks of the demo page share: whom they ask as, and what they look at.
+// Shared by the checks of the demo page: its users and what they look at.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,7 +15,7 @@ export const people = tokens
   : ['ada', 'ben', 'cleo'].map((name) => ({ id: `${name}-${Date.now()}` }));
 export const [ada, ben, cleo] = people; // cleo reads only
 
-// What the page shows of an item, by its title.
+// An item that the page shows, and its title.
 export const title = 'Packing for the second night';
 export const subject = { biz: 'article', bizId: '1' };
 
@@ -23,7 +23,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const light = { ...desktop, colorScheme: 'light' };
 export const dark = { ...desktop, colorScheme: 'dark' };
 
-// open shows the page to somebody, or to nobody.
+// open opens the page as a user, or as an anonymous viewer.
 export async function open(page, person, view = 'Browse') {
   const who = person?.token ? `token=${person.token}` : `user=${encodeURIComponent(person?.id ?? '')}`;
   if (person) await page.goto(`${base}/demo#${who}`);
@@ -45,12 +45,12 @@ export function button(page, what, name = title) {
   return card(page, name).getByRole('button', { name: new RegExp(`^${what}`) });
 }
 
-// focusIs waits for an element to have the focus.
+// focusIs waits until an element has the focus.
 export async function focusIs(what, element) {
   await until(`the focus is on ${what}`, () => element.evaluate((one) => one === document.activeElement || document.activeElement.outerHTML.slice(0, 200)));
 }
 
-// count is what a button says: "Like, 74 likes".
+// count returns the number in a button's name, such as "Like, 74 likes".
 export async function count(page, what = 'Like', name = title) {
   const label = await button(page, what, name).getAttribute('aria-label');
   return Number(/, ([\d,]+) /.exec(label)?.[1].replaceAll(',', ''));
@@ -60,7 +60,7 @@ export async function isPressed(page, what = 'Like', name = title) {
   return (await button(page, what, name).getAttribute('aria-pressed')) === 'true';
 }
 
-// ask sends an operation in somebody's name.
+// ask sends an operation as a user.
 export async function ask({ id, token }, query, variables = {}) {
   const who = token ? { authorization: `Bearer ${token}` } : { 'x-ovation-user': Buffer.from(id).toString('latin1') };
   const response = await fetch(`${base}/graphql`, {
@@ -73,7 +73,7 @@ export async function ask({ id, token }, query, variables = {}) {
   return data;
 }
 
-// truth is what the server says of the subject.
+// truth returns the state of the subject from the server.
 export async function truth(person) {
   const query = `query ($biz: String!, $bizId: ID!) {
     interactive(biz: $biz, bizId: $bizId) { readCount likeCount liked { reaction } read { times } collected { folder { name } } }
@@ -81,8 +81,7 @@ export async function truth(person) {
   return (await ask(person, query, subject)).interactive;
 }
 
-// record notes every state of a button from now on: how often, and whether the
-// viewer did.
+// record records every state of a button from now on: the count, and whether it is pressed.
 export async function record(page, what = 'Like') {
   return button(page, what).evaluateHandle((element) => {
     const states = [];
@@ -104,18 +103,18 @@ export async function answerWith(page, operation, change) {
   });
 }
 
-// refused is an answer to a like that says why it was not done.
+// refused returns an error response to a like.
 export function refused(code) {
   return { json: { data: null, errors: [{ message: 'not now', path: ['like'], extensions: { code } }] } };
 }
 
-// atRest waits until nothing moves.
+// atRest waits until all animations have finished.
 export async function atRest(page) {
   await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished.catch(() => {}))));
 }
 
 export async function rules(page) {
-  await atRest(page); // when colours are as they stay
+  await atRest(page); // so that colours are final
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
   assert.deepEqual(

@@ -1,11 +1,11 @@
-// What the check of the demo page does with lists of several pages, by keyboard.
+// The part of the check of the demo page that covers lists of several pages, by keyboard.
 import { until } from './browser.mjs';
 import { ada, answerWith, ask, ben, focusIs, open, subject } from './demo-kit.mjs';
 import { addComment, comment, drawer, openComments, unique } from './demo-talk.mjs';
 
 export async function moreByKeyboard(page) {
   await open(page, ada);
-  await page.getByRole('button', { name: 'More to see' }).focus(); // which brings the next page by itself
+  await page.getByRole('button', { name: 'More to see' }).focus(); // which loads the next page by itself
   await until('the focus is on the next page', () =>
     page.evaluate(() => document.activeElement.closest('section')?.ariaLabel === 'Page 2' || document.activeElement.outerHTML.slice(0, 200)),
   );

@@ -1,4 +1,4 @@
-// What the check of the demo page does with comments and people.
+// The part of the check of the demo page that covers comments and people.
 import assert from 'node:assert/strict';
 import { noSidewaysScroll, until } from './browser.mjs';
 import { ada, answerWith, ask, base, ben, button, card, linkIs, open, refused, rules, subject, title } from './demo-kit.mjs';
@@ -22,7 +22,7 @@ export async function say(page, text) {
 
 export const unique = (text) => `${text} ${Date.now()}`;
 
-// said is what the server has of the subject's comments, the newest first.
+// said returns the subject's comments from the server, newest first.
 export async function said() {
   const { interactive } = await ask(ada, `query ($biz: String!, $bizId: ID!) {
     interactive(biz: $biz, bizId: $bizId) { commentCount comments(first: 20) { edges { node { id text replyCount deleted } } } }
@@ -35,7 +35,7 @@ export const addComment = (person, text) =>
 
 export async function commentsAreLive(a, b, shoot) {
   await Promise.all([open(a, ada), open(b, ben)]);
-  // By keyboard, and back to where it was.
+  // By keyboard, with the focus returning to where it was.
   await button(a, 'Comments').focus();
   await a.keyboard.press('Enter');
   await drawer(a).waitFor();
@@ -101,7 +101,7 @@ export async function nothingIsMissedOffline(b) {
   await drawer(b).getByText('New comments come when the connection is back.').waitFor();
   const late = [1, 2, 3].map((n) => unique(`meanwhile ${n}`));
   for (const text of late) await addComment(ada, text);
-  // What cannot be sent is not lost.
+  // A comment that cannot be sent is not lost.
   const own = unique('own');
   await drawer(b).getByLabel('Say something').fill(own);
   await b.keyboard.press('Control+Enter');
@@ -116,8 +116,7 @@ export async function nothingIsMissedOffline(b) {
   assert.equal((await said()).comments.edges.filter(({ node }) => node.text === own).length, 1);
 }
 
-// whatIsSentTwiceIsThereOnce has the server add a comment and answer that it does
-// not know.
+// whatIsSentTwiceIsThereOnce makes the server add a comment and respond with UNAVAILABLE.
 export async function whatIsSentTwiceIsThereOnce(page, shoot) {
   await openComments(page, ada);
   const text = unique('once');
@@ -128,10 +127,10 @@ export async function whatIsSentTwiceIsThereOnce(page, shoot) {
   await drawer(page).getByLabel('Say something').fill(text);
   await page.keyboard.press('Control+Enter');
   await drawer(page).getByText('It may have been done all the same').waitFor();
-  await comment(page, text).waitFor(); // the stream brings it
+  await comment(page, text).waitFor(); // the stream delivers it
   await shoot(page, 'comment-unconfirmed');
   await page.unroute('**/graphql');
-  // What was written is still there when the drawer is opened again.
+  // The draft is still there when the drawer is opened again.
   await page.keyboard.press('Escape');
   await openComments(page);
   assert.equal(await drawer(page).getByLabel('Say something').inputValue(), text);
@@ -141,7 +140,7 @@ export async function whatIsSentTwiceIsThereOnce(page, shoot) {
   assert.equal((await texts(page)).filter((one) => one === text).length, 1);
 }
 
-// whoWroteChanges has changes of a comment refused.
+// whoWroteChanges has changes of a comment rejected.
 export async function whoWroteChanges(page) {
   await openComments(page, ada);
   const text = unique('stays');
@@ -190,8 +189,8 @@ export async function peopleFollowEachOther(a, b, shoot) {
   await until('it is as before', async () => (await ask(ben, '{ viewer { following { edges { cursor } } } }')).viewer.following.edges.length === 0);
 }
 
-// talkLooks takes pictures of the drawer and of a profile, and holds each against
-// axe's rules.
+// talkLooks takes screenshots of the drawer and of a profile, and checks each against axe's
+// rules.
 export async function talkLooks(page, name, shoot) {
   await openComments(page, ada);
   await drawer(page).locator('.comment').first().waitFor();
@@ -211,7 +210,7 @@ export async function talkLooks(page, name, shoot) {
   }
 }
 
-// hostileTextStaysInItsBox shows the worst that somebody may write.
+// hostileTextStaysInItsBox shows the worst text that a user may write.
 export async function hostileTextStaysInItsBox(page, shoot) {
   const marks = `marks ${'e'.repeat(5)}${'\u0301\u0308\u0327'.repeat(600)}`;
   const long = `long ${'W'.repeat(1_990)}`;

@@ -1,4 +1,4 @@
-// What the check of the demo page does with the width of the window.
+// The part of the check of the demo page that covers the width of the window.
 import assert from 'node:assert/strict';
 import { ask, linkIs, open } from './demo-kit.mjs';
 
@@ -9,8 +9,8 @@ const widths = [
 
 const longestName = 32; // characters
 
-// mastheadFits resizes two pages, of a short name and of the longest that an account
-// may have: while the page is live, and with the longest label of the connection.
+// mastheadFits resizes two pages, one of a user with a short name and one of an account with
+// the longest possible name: while live, and with the longest label of the connection.
 export async function mastheadFits(a, b) {
   const stamp = `${Date.now()}`;
   const name = stamp.padStart(longestName, 'W');
@@ -31,8 +31,8 @@ async function fits(page, person, name) {
   await fitsAtEachWidth(page, name, 'Reconnecting');
 }
 
-// cuttable returns a function that closes the sockets of a page, which then cannot
-// connect again.
+// cuttable returns a function that closes the sockets of a page and prevents it from
+// reconnecting.
 async function cuttable(page) {
   const open = [];
   let down = false;
@@ -54,9 +54,9 @@ async function fitsAtEachWidth(page, name, label) {
   }
 }
 
-// misfit runs in the page. It returns by how many pixels the page can be scrolled
-// sideways and which element is at fault: the one that sticks out most, first of all a
-// control of the masthead, or a control that another one covers.
+// misfit runs in the page. It returns by how many pixels the page scrolls sideways and the
+// cause: the element that protrudes most, preferably a control of the masthead, or a
+// control that is covered by another one.
 function misfit() {
   const room = document.documentElement.clientWidth;
   const shown = (elements) => [...elements].filter((one) => one.checkVisibility({ visibilityProperty: true })).map((element) => ({ element, box: element.getBoundingClientRect() }));

@@ -2,11 +2,10 @@
 //
 //   node check/demo.mjs BASE_URL OUT_DIR
 //
-// The server must have demo data. `ovation dev --demo` is asked in the names of users
-// made for this run; any other server with the three tokens of
-// OVATION_CHECK_TOKENS (one after the other, spaces between). The page is also
-// seen through a restart of the server: whoever runs this is asked for it on
-// standard output, see restart in browser.mjs. Screenshots go to OUT_DIR. Exits
+// The server must have demo data. With `ovation dev --demo`, requests use the names of users
+// made for this run; with any other server, the three tokens of OVATION_CHECK_TOKENS
+// (separated by spaces). The page is also checked during a restart of the server, which is
+// requested on standard output, see restart in browser.mjs. Screenshots go to OUT_DIR. Exits
 // with 1 at the first fault.
 import assert from 'node:assert/strict';
 import { done, noSidewaysScroll, openBrowser, phone, restart, until } from './browser.mjs';
@@ -68,7 +67,7 @@ try {
   if (tokens) {
     await visit('token', light, aTokenIsAskedFor, /status of 401/);
   } else {
-    // What does not depend on the way to run.
+    // Independent of how the server authenticates.
     await visit('somebody else', light, somebodyElseLooks);
     await visit('refusals', light, refusalsAreTakenBack, gone);
     await visit('unconfirmed', light, whatIsNotConfirmedIsReadAgain);
@@ -184,7 +183,7 @@ async function readsAreCountedOnce(page) {
   await until('the read is counted', async () => (await truth(cleo)).read?.times === 1);
   const reads = async () => (await card(page).locator('.card-reads').innerText()).match(/([\d,]+) reads/)?.[1];
   await until('it shows', async () => (await reads()) === (await truth(cleo)).readCount.toLocaleString('en') || (await reads()));
-  // Out of view and back is the same read.
+  // Scrolling out of view and back is the same read.
   for (const place of [10, 0, 19, 0]) {
     const before = sent.length;
     await page.getByRole('article').nth(place).scrollIntoViewIfNeeded();
@@ -214,8 +213,7 @@ async function refusalsAreTakenBack(page) {
   await until('it is as before', async () => (await truth(ada)).liked === null);
 }
 
-// whatIsNotConfirmedIsReadAgain has the server do a like and answer that it does
-// not know.
+// whatIsNotConfirmedIsReadAgain makes the server execute a like and respond with UNAVAILABLE.
 async function whatIsNotConfirmedIsReadAgain(page) {
   await open(page, ada);
   const before = await count(page);
@@ -223,7 +221,7 @@ async function whatIsNotConfirmedIsReadAgain(page) {
   let readAgain = 0;
   await answerWith(page, 'Like', async (route) => {
     await route.fetch();
-    // Nothing but the page's own question tells it of the like.
+    // The page learns about the like only from its own query.
     await answerWith(page, 'Subject', (question) => {
       readAgain++;
       return question.fallback();
@@ -254,7 +252,7 @@ async function doubtsAreShown(page) {
     Object.assign(json.data.interactives[2], { freshness: 'UNAVAILABLE', version: 0, readCount: 0, likeCount: 0, dislikeCount: 0, collectCount: 0 });
     return route.fulfill({ response, json });
   });
-  // The subscription would put it right at once.
+  // The subscription would correct it at once.
   await page.routeWebSocket('**/graphql', () => {});
   await page.goto(`${base}/demo#${ada.token ? `token=${ada.token}` : `user=${ada.id}`}`);
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
@@ -266,8 +264,7 @@ async function doubtsAreShown(page) {
   doubtful = false;
 }
 
-// lateAnswersNeverShow holds back an answer and an event until newer ones have
-// been shown.
+// lateAnswersNeverShow delays a response and an event until newer ones have been shown.
 async function lateAnswersNeverShow(page) {
   const held = [];
   let hold = false;
@@ -284,7 +281,7 @@ async function lateAnswersNeverShow(page) {
   const before = await count(page);
   const seen = await record(page);
 
-  // What others do now is told late: after the page has acted and asked itself.
+  // Events about others arrive late: after the page has acted and queried the subject itself.
   hold = true;
   await act(ben, 'like');
   await until('the event is held', async () => held.length > 0);
@@ -348,7 +345,7 @@ async function aTokenIsAskedFor(page) {
   await until('and no more', async () => (await truth(ada)).liked === null);
 }
 
-// looks takes pictures, and holds each view against axe's rules.
+// looks takes screenshots and checks each view against axe's rules.
 async function looks(page, name) {
   await open(page, ada);
   await rules(page);
@@ -372,7 +369,7 @@ async function looks(page, name) {
   await itemLooks(page, name, shoot);
 }
 
-// whatIsLongFits shows the longest names that there may be.
+// whatIsLongFits shows the longest possible names.
 async function whatIsLongFits(page) {
   const long = { id: `${Date.now()}`.padEnd(128, 'm') };
   const { createFolder } = await ask(long, 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { folder { id } } }', {

@@ -1,11 +1,11 @@
-// Looks at one of the examples in a browser, against a server with demo data that
-// is restarted under it.
+// Checks one of the examples in a browser, on a server with demo data that is restarted
+// meanwhile.
 //
 //   node check/examples.mjs PAGE_URL OUT_DIR
 //
-// PAGE_URL is that of Vite, which passes /graphql on to the server. The tokens in
-// OVATION_CHECK_TOKENS are of three users who have not done anything yet. With
-// OVATION_CHECK_BRIEFLY set it looks at what shows at first alone.
+// PAGE_URL is that of Vite, which proxies /graphql to the server. The tokens in
+// OVATION_CHECK_TOKENS are those of three users without any actions. If
+// OVATION_CHECK_BRIEFLY is set, only the initial page is checked.
 import assert from 'node:assert/strict';
 import { desktop, done, openBrowser, restart, until } from './browser.mjs';
 
@@ -15,12 +15,12 @@ if (!cleo || !URL.canParse(base)) {
   console.error('usage: OVATION_CHECK_TOKENS="A B C" node check/examples.mjs BASE_URL OUT_DIR');
   process.exit(2);
 }
-const soon = 5_000; // milliseconds from the start of the server to live counts
+const soon = 5_000; // milliseconds from the start of the server until counts are live
 const name = process.env.OVATION_CHECK_NAME ?? 'example';
 const { visit, shoot, close } = await openBrowser(base, out);
 const tell = (what) => `${name}: ${what}`;
-const refused = /status of 40[13]/; // what Chromium logs of an answer to a bad token
-const down = /status of 50\d|WebSocket connection to|ERR_CONNECTION|failed: /; // and while the server is down
+const refused = /status of 40[13]/; // logged by Chromium for responses to an invalid token
+const down = /status of 50\d|WebSocket connection to|ERR_CONNECTION|failed: /; // logged while the server is down
 
 try {
   await visit(tell('counts are live, for anybody'), desktop, anonymous);
@@ -190,8 +190,8 @@ async function badToken(page) {
   await page.getByRole('heading', { name: /^Folders of / }).waitFor();
 }
 
-// saysWhyOnce checks a page whose token was rejected: it says why, once, and shows
-// nothing as the user of the token.
+// saysWhyOnce checks a page whose token was rejected: it shows the reason once, and nothing
+// that belongs to the user of the token.
 async function saysWhyOnce(page) {
   const [, reason] = (await page.getByRole('status').textContent()).split(': ');
   assert.ok(reason, 'no reason is given');
@@ -238,7 +238,7 @@ async function restarted(a, b) {
     await shoot(a, `${name}-reconnecting`);
   });
   const up = Date.now();
-  await act(cleo, 'like'); // most likely before they are back
+  await act(cleo, 'like'); // most likely before they have reconnected
   await until('all have the final value', async () => (await count(a)) === before + 1 && (await count(b)) === before + 1);
   await Promise.all([statusIs(a, 'Live'), statusIs(b, 'Live')]);
   await until('the error goes', async () => (await a.getByRole('alert').count()) === 0);

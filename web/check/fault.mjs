@@ -1,20 +1,19 @@
-// What a check prints when it fails. Of the output of a failing test CI shows the end, so
-// that the last lines say what has failed.
+// The output of a failing check. CI shows the end of a failing test's output, so the last
+// lines must say what failed.
 import { stripVTControlCharacters } from 'node:util';
 
 const shown = 5; // faults of each page
 const longest = 300; // characters of a line
 
-// The visit in which an error was thrown, and the pages that were open.
+// The visit in which an error was thrown, and the open pages.
 const visits = new WeakMap();
 
-// note notes the name of the visit that an error has ended, and its pages: the URL and the
-// faults of each.
+// note records the visit that an error has ended, and its pages with their URLs and faults.
 export function note(error, visit, pages) {
   visits.set(error, { visit, pages });
 }
 
-// linesOf says in a few short lines what an error has ended, why and where.
+// linesOf describes an error in a few short lines: the visit, the message, the place.
 export function linesOf(error) {
   const { visit, pages } = visits.get(error) ?? { visit: 'outside of a visit', pages: [] };
   return [
@@ -24,8 +23,8 @@ export function linesOf(error) {
   ].map((line) => line.slice(0, longest));
 }
 
-// firstOf is the first line of a text. One that ends with a colon, such as those of
-// assertions without a message, is followed by the others.
+// firstOf returns the first line of a text. If it ends with a colon, as in assertions
+// without a message, the other lines follow it.
 function firstOf(text) {
   const [first = '', ...rest] = stripVTControlCharacters(text)
     .split('\n')
@@ -34,16 +33,16 @@ function firstOf(text) {
   return first.endsWith(':') ? [first, ...rest].join(' ') : first;
 }
 
-// placesIn are the frames of a stack that lie in the checks, the innermost first. What
-// waits for something to hold says nothing of where that is.
+// placesIn returns the frames of a stack that are in the checks, innermost first. Frames of
+// browser.mjs are omitted, because helpers such as until do not show where the fault is.
 function placesIn(stack) {
   const all = [...stack.matchAll(/web\/check\/([\w.-]+:\d+:\d+)/g)].map(([, place]) => place);
   const checks = all.filter((place) => !place.startsWith('browser.mjs:'));
   return checks.length > 0 ? checks : all;
 }
 
-// exitWithFaults has an error that nothing catches end the process with 1, after the
-// error itself and those lines are printed.
+// exitWithFaults makes an uncaught error end the process with 1, after the error and the
+// lines about it are printed.
 export function exitWithFaults() {
   process.on('uncaughtException', (thrown) => {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// The last lines of a check that fails say what failed, where, and on which page.
+// The last lines of a failing check say what failed, where, and on which page.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
-// run runs a script that fails, and returns how it exits and what it prints.
+// run runs a failing script, and returns its exit code and output.
 function run(script: string): Promise<{ code: unknown; lines: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'fault-'));
   const file = join(folder, 'failing.mjs');

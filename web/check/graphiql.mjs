@@ -2,10 +2,9 @@
 //
 //   node check/graphiql.mjs BASE_URL OUT_DIR
 //
-// The server must be `ovation dev` with demo data. It is asked in the name of
-// a user made for this run, and by the token of alice in OVATION_CHECK_TOKENS.
-// Screenshots go to OUT_DIR. CHROMIUM names the browser, /usr/bin/chromium if unset.
-// Exits with 1 at the first fault.
+// The server must be `ovation dev` with demo data. Requests use the name of a user made for
+// this run, and the token of alice in OVATION_CHECK_TOKENS. Screenshots go to OUT_DIR.
+// CHROMIUM names the browser, /usr/bin/chromium if unset. Exits with 1 at the first fault.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -19,8 +18,8 @@ if (!base || !out || !URL.canParse(base)) {
 }
 const user = `check-${Date.now()}`;
 
-// The rules of axe that GraphiQL 4.1.2 itself breaks, and where: each of its tabs
-// has two buttons inside.
+// The rules of axe that GraphiQL 4.1.2 itself violates, and where: each of its tabs contains
+// two buttons.
 const ofGraphiQL = [/^nested-interactive: <li [^>]*role="tab"/];
 
 const { visit, shoot, close } = await openBrowser(base, out);
@@ -28,7 +27,7 @@ try {
   await visit('light', { ...desktop, colorScheme: 'light' }, (page) => wholeVisit(page, 'light'));
   await visit('dark', { ...desktop, colorScheme: 'dark' }, (page) => shortVisit(page, 'dark'));
   await visit('phone', { ...phone, colorScheme: 'light' }, (page) => shortVisit(page, 'phone'));
-  // It types a token that is none, which the server refuses.
+  // This types an invalid token, which the server rejects.
   await visit('links', desktop, followLinks, /status of 401/);
   await visit('greeting', desktop, opensAsAlice);
   await visit('tokens', desktop, tokensAreJudged, /status of 401|WebSocket/);
@@ -92,7 +91,7 @@ async function wholeVisit(page, name) {
   assert.equal(anonymous.viewer, null);
 }
 
-// subscribe runs the tab Live, and sees what somebody else does.
+// subscribe runs the tab Live, and checks that it shows another user's action.
 async function subscribe(page) {
   await tab(page, 'Live').click();
   await operationIs(page, 'Live');
@@ -145,7 +144,7 @@ async function opensAsAlice(page) {
   assert.equal(await page.getByRole('link', { name: 'Schema' }).getAttribute('href'), '/schema.graphqls');
 }
 
-// A valid token shows its user; a bad one says what is wrong, over a WebSocket too.
+// A valid token shows its user; an invalid one shows the reason, also over a WebSocket.
 async function tokensAreJudged(page) {
   await page.goto(base);
   await says(page, /^You are alice/);
@@ -164,7 +163,7 @@ async function tokensAreJudged(page) {
   await shows(page, ({ data }) => data?.interactiveChanged.biz === 'video');
 }
 
-// Every operation of every tab can be run twice.
+// Every operation of every tab can be executed twice.
 async function tabsRunAgain(page) {
   await page.goto(base);
   await shows(page, (result) => result.data?.interactives.length === 10);
@@ -181,7 +180,7 @@ async function tabsRunAgain(page) {
   }
 }
 
-// What is copied works elsewhere.
+// Copied operations work elsewhere.
 async function operationsAreCopied(page) {
   await page.goto(base);
   await shows(page, (result) => result.data?.interactives.length === 10);
@@ -207,8 +206,8 @@ async function operationsAreCopied(page) {
   assert.match(await copied('curl'), /^curl -N [^]*accept: text\/event-stream/);
 }
 
-// keepsTheRules lets axe look at the page, but for the insides of the editors, whose
-// colours and structure are CodeMirror's; their names are ours.
+// keepsTheRules checks the page with axe, except for the insides of the editors, whose
+// colours and structure are CodeMirror's. Their names are set by this page.
 async function keepsTheRules(page) {
   await page.goto(base);
   await shows(page, (result) => result.data?.interactives.length === 10);
@@ -221,7 +220,7 @@ async function keepsTheRules(page) {
   assert.deepEqual(found.filter((one) => !ofGraphiQL.some((known) => known.test(one))), []);
 }
 
-// Links carry an operation and a user; what was edited since outlives them.
+// A link contains an operation and a user; later edits outlive it.
 async function followLinks(page) {
   await page.goto(`${base}/?${new URLSearchParams({ query: 'query First { __typename }', user: 'josé' })}`);
   assert.deepEqual(await run(page, 'First'), { data: { __typename: 'Query' } });
@@ -243,7 +242,7 @@ async function followLinks(page) {
   assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('a.b.c')), false);
 }
 
-// comeBack loads the page again when GraphiQL has stored its tabs.
+// comeBack reloads the page once GraphiQL has stored its tabs.
 async function comeBack(page) {
   await page.waitForFunction(() => {
     const stored = JSON.parse(localStorage.getItem('graphiql:tabState'))?.tabs;
@@ -279,19 +278,19 @@ function tabs(page) {
   return page.locator('.graphiql-tab-button').allInnerTexts();
 }
 
-// says waits until the page says something of the viewer.
+// says waits until the page shows a text about the viewer.
 async function says(page, text) {
   await page.locator('.viewer-bar output', { hasText: text }).waitFor();
 }
 
-// shows waits until the response pane shows a result that fits.
+// shows waits until the response pane shows a matching result.
 async function shows(page, fits) {
   await until('the result is shown', async () => {
     const value = (await page.locator('.graphiql-response .CodeMirror').count()) > 0 && (await editorValue(page, '.graphiql-response'));
     try {
       return fits(JSON.parse(value)) || value;
     } catch {
-      return value; // half of it, or none
+      return value; // incomplete, or none yet
     }
   });
 }
@@ -300,8 +299,8 @@ async function execute(page) {
   await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
 }
 
-// run executes an operation of the open tab, the first one if none is named, whose
-// name is that of the tab, and returns the result when the page shows it.
+// run executes an operation of the open tab and returns the result once the page shows it.
+// Without a name, it executes the first one, which has the name of the tab.
 async function run(page, first, operation = first) {
   await operationIs(page, first);
   const answered = page.waitForResponse((r) => r.url().endsWith('/graphql') && isOperation(r.request(), operation));
@@ -317,8 +316,8 @@ async function run(page, first, operation = first) {
   return result;
 }
 
-// operationIs waits until the open tab's first operation has this name: GraphiQL
-// parses what it shows a moment later.
+// operationIs waits until the first operation of the open tab has this name: GraphiQL parses
+// the text shortly after it is shown.
 async function operationIs(page, name) {
   await page.waitForFunction((want) => {
     const editor = document.querySelector('.graphiql-query-editor .CodeMirror')?.CodeMirror;
@@ -334,7 +333,7 @@ function editorValue(page, pane) {
   return page.locator(`${pane} .CodeMirror`).first().evaluate((element) => element.CodeMirror.getValue());
 }
 
-// openDocs looks the type Interactive up in the docs explorer.
+// openDocs opens the type Interactive in the docs explorer.
 async function openDocs(page) {
   const response = await page.request.post(`${base}/graphql`, {
     data: { query: '{ __type(name: "Interactive") { description } }' },

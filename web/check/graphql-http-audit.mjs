@@ -1,9 +1,9 @@
-// Holds a GraphQL endpoint against the GraphQL-over-HTTP specification.
+// Checks a GraphQL endpoint against the GraphQL-over-HTTP specification.
 //
 //   node check/graphql-http-audit.mjs URL
 //
-// Prints a line for each audit that is not ok and a summary as JSON. Exits
-// with 1 if an audit ends in a warning or an error, with 2 on wrong use.
+// Prints a line for each audit that is not ok, and a summary as JSON. Exits with 1 if an
+// audit ends in a warning or an error, with 2 on invalid usage.
 import { serverAudits } from 'graphql-http';
 
 const [url] = process.argv.slice(2);
@@ -17,12 +17,12 @@ for (const audit of serverAudits({ url })) {
   const result = await run(audit);
   count[result.status]++;
   if (result.status !== 'ok') console.log(`${result.status} ${result.id} ${result.name}: ${result.reason}`);
-  await result.response?.body?.cancel().catch(() => {}); // an answer that was read is locked
+  await result.response?.body?.cancel().catch(() => {}); // a response that was read is locked
 }
 console.log(JSON.stringify(count));
 process.exitCode = count.warn + count.error > 0 ? 1 : 0;
 
-// run never throws: an audit that could not be made counts as an error.
+// run never throws: an audit that could not be run counts as an error.
 async function run(audit) {
   try {
     return await audit.fn();

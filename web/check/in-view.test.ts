@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// Whether a view is live follows from what it subscribes to.
+// Whether a view is live depends on its subscriptions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Operation, SubscriptionForwarder } from '@urql/core';
@@ -40,7 +40,7 @@ test('a view is live while it subscribes to anything but messages', (t) => {
   assert.equal(live(), true, 'one that ends twice is counted once');
 
   sinks.at(-1)!.complete();
-  const third = subscribe('CommentsChanged'); // of the next view
+  const third = subscribe('CommentsChanged'); // belongs to the next view
   second.unsubscribe();
   t.mock.timers.tick(1_000);
   assert.equal(live(), true);

@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// A login is renewed before it ends, in one tab or another, and its end is told once.
+// A login is renewed before it expires, by this tab or another, and its end is reported once.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Client } from '@urql/core';
@@ -153,7 +153,7 @@ test('a clock that is ahead of the token has it renewed once a second at most', 
   const { network, tick, answer } = begin(t);
   await tick(0.75 * life);
   network.names();
-  await tick(10 * life); // nothing was answered, and the clock goes on
+  await tick(10 * life); // there is no response, and the clock advances
   for (let n = 0; n < 3; n++) {
     await network.answer('RefreshToken', {
       refreshToken: { __typename: 'SessionPayload', token: `t${n}`, expiresAt: new Date(begun + life).toISOString(), user: { __typename: 'User', id: 'u7', userId: '7', profile: null } },

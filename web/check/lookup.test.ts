@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// Profiles and clips that lists lack are looked up many at a time.
+// Profiles and clips that lists lack are looked up in batches.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Client } from '@urql/core';

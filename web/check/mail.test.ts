@@ -15,7 +15,8 @@ type Message = ReturnType<typeof message>;
 const conversation = (other: string, latest: Message, unread: number) => ({ __typename: 'Conversation', id: `c ${other}`, with: user(other), latest, unread });
 const pageInfo = { __typename: 'PageInfo', hasNextPage: false, endCursor: null };
 
-// begin is alice, who has talked to bob last, and to carol before.
+// begin returns the page of alice. Her latest conversation is with bob, the one before it
+// with carol.
 async function begin(unread = 0) {
   const network = new Network();
   const client = new Client({ url: 'http://unused.test', preferGetMethod: false, exchanges: [cache(), network.exchange] });

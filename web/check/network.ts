@@ -1,8 +1,8 @@
-// A network for tests of the demo, whose every answer the test gives.
+// A network for tests of the demo, on which the test gives every response.
 import { makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
 import { filter, makeSubject, pipe, subscribe } from 'wonka';
 
-// Network keeps what was sent until it is answered.
+// Network keeps the operations that were sent until they have a response.
 export class Network {
   readonly sent: Operation[] = [];
   private readonly answers = makeSubject<OperationResult>();
@@ -16,10 +16,10 @@ export class Network {
     return this.answers.source;
   };
 
-  // names are those of the operations that wait for an answer.
+  // names returns the names of the operations that wait for a response.
   names = (): string[] => this.sent.filter((one) => one.kind !== 'subscription').map(nameOf);
 
-  // answer answers the first operation of a name, with data or the code of an error.
+  // answer responds to the first operation of a name, with data or the code of an error.
   async answer(name: string, data: object | string): Promise<void> {
     const place = this.sent.findIndex((one) => nameOf(one) === name && one.kind !== 'subscription');
     if (place < 0) throw new Error(`nothing named ${name} was sent, but ${this.names()}`);
@@ -30,7 +30,7 @@ export class Network {
     await settled();
   }
 
-  // tell sends an event to a subscription.
+  // tell sends an event of a subscription.
   async tell(name: string, data: object): Promise<void> {
     const operation = this.sent.find((one) => one.kind === 'subscription' && nameOf(one) === name);
     if (!operation) throw new Error(`${name} is not subscribed`);
@@ -39,7 +39,7 @@ export class Network {
   }
 }
 
-// settled waits until everything that was under way has been done.
+// settled waits until everything in progress is done.
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function nameOf({ query }: Operation): string {

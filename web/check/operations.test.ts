@@ -1,6 +1,6 @@
 /// <reference types="node" />
-// The operations of the demo and the examples are files to copy: they work with
-// the normalised cache of any client.
+// The operations of the demo and the examples are meant to be copied: they work with the
+// normalised cache of any client.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ for (const folder of folders) {
 
   test(`${folder}: every operation is valid`, () => {
     assert.notEqual(names.length, 0);
-    const rules = specifiedRules.filter((rule) => rule !== NoUnusedFragmentsRule); // caches use some as well
+    const rules = specifiedRules.filter((rule) => rule !== NoUnusedFragmentsRule); // caches use some fragments, too
     assert.deepEqual(validate(schema, document, rules).map(String), []);
   });
 
@@ -26,7 +26,7 @@ for (const folder of folders) {
   });
 }
 
-// withoutId are the places where an object is selected without its id.
+// withoutId returns the places where an object is selected without its id.
 function withoutId(document: DocumentNode): string[] {
   const places: string[] = [];
   const types = new TypeInfo(schema);

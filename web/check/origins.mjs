@@ -1,11 +1,11 @@
-// Checks, in headless Chromium, that a page of one's own can ask a running server.
+// Checks, in headless Chromium, that pages of other origins can use a running server.
 //
 //   node check/origins.mjs BASE_URL OUT_DIR
 //
-// The server must be `ovation dev` with development headers; OVATION_CHECK_TOKENS is
-// the token of a user. It is asked by pages of localhost on another port, among them
-// examples/plain, by those of a host that is not this machine, and by those that Vite
-// serves and proxies. Exits with 1 at the first fault.
+// The server must be `ovation dev` with development headers; OVATION_CHECK_TOKENS is the
+// token of a user. The pages are those of localhost on another port, among them
+// examples/plain, those of a host that is not this machine, and those that Vite serves and
+// proxies. Exits with 1 at the first fault.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,7 +18,7 @@ const [base, out] = process.argv.slice(2);
 const html = '<!doctype html><html lang="en"><title>A page of one\'s own</title><link rel="icon" href="data:,"></html>';
 const example = readFileSync(join(import.meta.dirname, '../../examples/plain/index.html'), 'utf8').replace('http://127.0.0.1:8080', base);
 const elsewhere = 'other.test';
-const soon = 5_000; // milliseconds from the start of the server to live counts
+const soon = 5_000; // milliseconds from the start of the server until counts are live
 
 const pages = createServer(({ url }, response) => response.setHeader('content-type', 'text/html').end(url === '/example' ? example : html));
 await new Promise((resolve) => pages.listen(0, 'localhost', resolve));
@@ -30,13 +30,13 @@ const vite = await createVite({
   configFile: false,
   root: folder,
   logLevel: 'silent',
-  server: { port: 0, hmr: false, proxy: { '/graphql': { target: base, ws: true } } }, // as README says
+  server: { port: 0, hmr: false, proxy: { '/graphql': { target: base, ws: true } } }, // as in the README
 });
 await vite.listen();
 
 const { visit, shoot, close } = await openBrowser(base, out, [`--host-resolver-rules=MAP ${elsewhere} localhost`]);
-const asked = /^request to |^socket to |^failed: |status of 40[13]/; // of another origin, and refused
-const down = /^request to |^failed: |net::ERR_/; // and while the server is down
+const asked = /^request to |^socket to |^failed: |status of 40[13]/; // faults of rejected requests to another origin
+const down = /^request to |^failed: |net::ERR_/; // faults while the server is down
 try {
   await visit('localhost', desktop, fromLoopback, asked);
   await visit('example', desktop, plainExample, down);
@@ -65,7 +65,7 @@ async function fromLoopback(page) {
   assert.deepEqual([code, reason.includes(`add --allowed-origins ${origin}`)], [4403, true], reason);
 }
 
-// plainExample likes and takes it back, live, also after a restart of the server.
+// plainExample likes and unlikes, live, also after a restart of the server.
 async function plainExample(page) {
   await page.goto(`http://localhost:${port}/example#token=${process.env.OVATION_CHECK_TOKENS}`);
   await likeAndTakeBack(page);
@@ -128,7 +128,7 @@ async function byProxy(page) {
   }
 }
 
-// query asks who the viewer is, from within a page.
+// query queries the viewer from within a page.
 function query(page, server, headers = {}) {
   return page.evaluate(
     async ([url, more]) => {
@@ -144,7 +144,7 @@ function query(page, server, headers = {}) {
   );
 }
 
-// connect opens a WebSocket from within a page, and says how that ends.
+// connect opens a WebSocket from within a page, and returns the result.
 function connect(page, server, payload = {}) {
   return page.evaluate(
     ([url, init]) =>

@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// Messages that the viewer sends keep their order, and none is lost or sent twice.
+// The viewer's messages keep their order, and none is lost or sent twice.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '@urql/core';

@@ -1,10 +1,9 @@
-// Draws the pictures of README.md from a running `ovation dev --demo` with fresh
-// data:
+// Takes the pictures of README.md from a running `ovation dev --demo` with fresh data:
 //
 //   node check/pictures.mjs BASE_URL OUT_DIR
 //
-// graphiql.png is the tab Feed, run as alice. The others are what alice sees: the feed,
-// on a desktop and on a phone, and a chat.
+// graphiql.png is the tab Feed, run as alice. The others are alice's views: the feed, on a
+// desktop and on a phone, and a chat.
 import { done, openBrowser, phone, until } from './browser.mjs';
 import { atRest, base, light, out } from './demo-kit.mjs';
 
@@ -34,7 +33,7 @@ async function graphiql(page) {
   await shoot(page, 'graphiql');
 }
 
-// feed shows the newest clip, whose cover may still be on the way.
+// feed shows the newest clip, whose cover may not be ready yet.
 async function feed(page, name) {
   await page.goto(`${base}/demo#user=alice`);
   const clip = page.getByRole('article').first();

@@ -1,4 +1,4 @@
-// What the check of the story of two people does with their accounts.
+// The part of the check of the story that covers the accounts of both users.
 import assert from 'node:assert/strict';
 import { until } from './browser.mjs';
 import { focusIs, linkIs, rules } from './demo-kit.mjs';
@@ -7,12 +7,12 @@ export const dialog = (page) => page.getByRole('dialog').last();
 export const view = (page, name) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: new RegExp(`^${name}`) });
 const viewer = (page) => page.getByRole('button', { name: /^You are .*Change that$/ });
 
-// accountOf waits for the page to belong to somebody.
+// accountOf waits until the page shows a user's account.
 export async function accountOf(page, { name }) {
   await page.getByRole('button', { name: `You are ${name}. Change that` }).waitFor();
 }
 
-// chats waits for a number of unread messages.
+// chats waits until the page shows a number of unread messages.
 export async function chats(page, unread) {
   await until(`${unread} unread`, async () => {
     const says = await view(page, 'Chats').innerText();
@@ -20,7 +20,7 @@ export async function chats(page, unread) {
   });
 }
 
-// loginOf is the login that the browser keeps.
+// loginOf returns the login that the browser has stored.
 export const loginOf = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('ovation:demo:login')));
 
 async function openAccounts(page) {
@@ -79,11 +79,11 @@ export async function profileIsSaved(page, { name }, signature) {
   await edit.click();
 }
 
-// tokenIsRenewed makes the login three quarters of its life old. A new token takes its
-// place, with which everything goes on.
+// tokenIsRenewed moves the login to three quarters of its lifetime. A new token replaces it,
+// and everything continues.
 export async function tokenIsRenewed(page, person) {
   const before = await loginOf(page);
-  await until('a token of now is another one', () => Date.now() > before.since + 1_500); // its times are in seconds
+  await until('a token of now is another one', () => Date.now() > before.since + 1_500); // the times in tokens are in seconds
   await page.evaluate((login) => {
     localStorage.setItem('ovation:demo:login', JSON.stringify({ ...login, since: login.since - 0.8 * (login.until - Date.now()) * 5 }));
   }, before);
@@ -103,7 +103,7 @@ export async function tokenIsRenewed(page, person) {
   await until('it is sent', async () => (await page.getByText('Sending …').count()) === 0);
 }
 
-// sessionsEnd logs somebody out everywhere, from one of two devices: both are told.
+// sessionsEnd logs a user out everywhere, from one of two devices: both show it.
 export async function sessionsEnd(a, b, person, shoot) {
   await viewer(a).click();
   await dialog(a).getByRole('button', { name: 'Log out', exact: true }).click();

@@ -1,10 +1,10 @@
-// Checks the demo page of a running server in headless Chromium, as two people with
-// accounts: from registering to a chat about a clip that one of them has published.
+// Checks the demo page of a running server in headless Chromium, as two users with
+// accounts: from registration to a chat about a clip that one of them has published.
 //
 //   node check/story.mjs BASE_URL OUT_DIR
 //
-// OVATION_CHECK_CLIP is an MP4 file of a few seconds. OVATION_CHECK_COVERS says what the
-// server has for covers: made, where ffmpeg is installed, or generated. Screenshots go to
+// OVATION_CHECK_CLIP is an MP4 file of a few seconds. OVATION_CHECK_COVERS is the kind of
+// covers that the server has: made, if ffmpeg is installed, or generated. Screenshots go to
 // OUT_DIR. Exits with 1 at the first fault.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const mia = { name: `Mia ${stamp}`, password: 'a bicycle in the rain' };
 const noah = { name: `Noah ${stamp}`, password: 'two bicycles in the rain' };
 const title = `My first clip ${stamp}`;
 
-const refused = /status of 401/; // of a session that has ended
+const refused = /status of 401/; // logged for a session that has ended
 const gone = /ERR_INTERNET_DISCONNECTED|WebSocket connection/;
 
 const { visit, shoot, close } = await openBrowser(base, out);
@@ -34,7 +34,7 @@ try {
   done();
 }
 
-// story is that of a (a phone) and b.
+// story is the story of a, on a phone, and b.
 async function story(a, b) {
   await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
   await Promise.all([register(a, mia, shoot), register(b, noah, shoot)]);
@@ -48,7 +48,7 @@ async function story(a, b) {
   await clipIsSent(a, b);
 }
 
-// checked holds a view against axe's rules, and takes a picture.
+// checked takes a screenshot of a view and checks it against axe's rules.
 async function checked(page, name) {
   await rules(page);
   await noSidewaysScroll(page);
@@ -61,7 +61,7 @@ async function chooseFile(page, bytes, name) {
   await dialog(page).getByRole('textbox', { name: 'Title' }).fill(name);
 }
 
-// uploadIsCancelled cancels an upload over a slow line, half way.
+// uploadIsCancelled cancels an upload over a slow connection half way.
 async function uploadIsCancelled(page) {
   const answers = [];
   page.on('response', (response) => response.url().endsWith('/media/videos') && answers.push(response.status()));
@@ -75,7 +75,7 @@ async function uploadIsCancelled(page) {
   await dialog(page).getByRole('progressbar', { name: 'Upload' }).waitFor();
   await until('a part of it is sent', async () => Number(await dialog(page).getByRole('progressbar').getAttribute('value')) > 0.01);
   await checked(page, 'progress');
-  // It goes on while its dialog is closed.
+  // The upload continues while its dialog is closed.
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: /^Upload, \d+ % sent$/ }).click();
   await dialog(page).getByRole('button', { name: 'Cancel the upload' }).click();
@@ -117,7 +117,7 @@ async function clipPlays(page) {
   await pause.waitFor();
 }
 
-// clipIsFound finds a clip that was published while the feed is looked at.
+// clipIsFound finds a clip that was published while the feed was open.
 async function clipIsFound(page) {
   await page.getByRole('button', { name: 'New clips' }).click();
   await article(page).waitFor();
@@ -129,7 +129,7 @@ async function clipIsFound(page) {
     }),
   );
   await checked(page, 'feed');
-  // By keyboard to the next clip and back, where there is one.
+  // By keyboard to the next clip, if there is one, and back.
   const all = page.locator('.clips > .clip');
   if ((await all.count()) < 2) return;
   await page.getByRole('feed').focus();
@@ -141,7 +141,7 @@ async function clipIsFound(page) {
   await focusIs('the first clip', all.nth(0));
 }
 
-// clipIsAnswered has b like and discuss the clip, which a sees at once.
+// clipIsAnswered has b like and comment on the clip, which a sees at once.
 async function clipIsAnswered(a, b) {
   await article(b).getByRole('button', { name: 'Like, 0 likes' }).click();
   await article(a).getByRole('button', { name: 'Like, 1 like' }).waitFor();
@@ -178,12 +178,12 @@ async function theyTalk(a, b) {
   await a.getByLabel(`Message to ${noah.name}`).fill('Out of nothing but numbers');
   await a.getByRole('button', { name: 'Send', exact: true }).click();
   await b.getByRole('log').getByText('Out of nothing but numbers').waitFor();
-  await chats(b, 0); // it is read while it is looked at
+  await chats(b, 0); // a message in view is marked as read
   await checked(a, 'chat');
   await checked(b, 'chat-wide');
 }
 
-// clipIsSent has them become friends, and one send the clip to the other.
+// clipIsSent makes them friends, and has one send the clip to the other.
 async function clipIsSent(a, b) {
   await view(a, 'People').click();
   await a.getByRole('link', { name: 'Followers' }).click();
@@ -203,7 +203,7 @@ async function clipIsSent(a, b) {
   await clipPlays(b);
 }
 
-// account is what the owner of an account does with it, on two devices.
+// account covers what the owner of an account does with it, on two devices.
 async function account(a, b) {
   await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
   await logInEnds(a, mia, shoot);
@@ -220,7 +220,7 @@ async function account(a, b) {
   await sessionsEnd(a, b, noah, shoot);
 }
 
-// chatOffline has a write while the line is down. What was written arrives once.
+// chatOffline has a write while offline. The message arrives once.
 async function chatOffline(a, b) {
   await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
   await logIn(a, mia);

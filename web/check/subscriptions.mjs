@@ -1,13 +1,12 @@
-// Watches a subject with the clients of npm's graphql-ws and graphql-sse, as a
-// user and as nobody, and looks at it once with urql, by Server-Sent Events.
+// Watches a subject with npm's graphql-ws and graphql-sse, as a user and as an anonymous
+// viewer, and once with urql, by Server-Sent Events.
 //
 //   node check/subscriptions.mjs URL BIZ BIZ_ID USER
 //
-// The server must be `ovation dev --dev-headers`. First each client asks a query. Then it
-// prints a line of JSON for each thing that happens to it: {"client", "is", …},
-// where "is" is "query", "connected", "next" (with "likeCount" and "liked"; of
-// urql "first"), "complete" or "error". It goes on, also when the server is away, until its
-// input ends.
+// The server must be `ovation dev --dev-headers`. First, each client sends a query. Then it
+// prints a line of JSON for each of its events: {"client", "is", …}, where "is" is "query",
+// "connected", "next" (with "likeCount" and "liked"; for urql "first"), "complete" or
+// "error". It continues, even while the server is down, until its input ends.
 import { Client as Urql, fetchExchange } from '@urql/core';
 import { createClient as createSSE } from 'graphql-sse';
 import { createClient as createWS } from 'graphql-ws';
@@ -33,7 +32,7 @@ for (const [who, headers] of [['user', { 'X-Ovation-User': user }], ['nobody', {
     connectionParams: headers,
     keepAlive: 1_000,
     retryWait: soon,
-    shouldRetry: () => true, // outside of browsers a refused connection is no close event
+    shouldRetry: () => true, // outside of browsers, a refused connection causes no close event
     on: { connected: () => say(ws, 'connected') },
     ...patience,
   }));
@@ -48,7 +47,7 @@ for (const [who, headers] of [['user', { 'X-Ovation-User': user }], ['nobody', {
 }
 process.stdin.on('end', () => process.exit(0)).resume();
 
-// urql does not come back by itself.
+// urql does not reconnect by itself.
 const urql = new Urql({ url, exchanges: [fetchExchange], preferGetMethod: false, fetchSubscriptions: true, fetchOptions: { headers: { 'X-Ovation-User': user } } });
 const first = await urql.subscription(query, { subjects: [{ biz, bizId }] }).toPromise();
 say('urql', first.error ? 'error' : 'first', { likeCount: first.data?.interactiveChanged.likeCount, message: first.error?.message });

@@ -9,8 +9,7 @@ const tests = ['check', 'client/test'].flatMap((folder) =>
     .map((name) => [name.replace(/\.ts$/, ''), join(root, folder, name)]),
 );
 
-// Makes JavaScript of the tests, since node runs no TypeScript before its
-// version 22.
+// Compiles the tests to JavaScript, because node before version 22 does not run TypeScript.
 export default defineConfig({
   root,
   build: {

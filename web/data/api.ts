@@ -1,7 +1,7 @@
 import { Client, fetchExchange, type AnyVariables, type TypedDocumentNode } from '@urql/core';
 import { viewerHeaders } from '../viewer';
 
-// Counts by their names in GraphQL.
+// Counts by their GraphQL names.
 export interface Counts {
   readonly readCount: number;
   readonly likeCount: number;
@@ -16,28 +16,28 @@ export interface Survey {
   readonly kinds: readonly (Counts & { readonly biz: string; readonly subjects: number; readonly comments: number })[];
   readonly users: number;
   readonly folders: number;
-  readonly persistedAt: string | null; // null: nothing was, but by imports
-  readonly waiting: number; // actions that are accepted and not persisted
-  readonly problem: string; // why nothing can be persisted, empty where it can
+  readonly persistedAt: string | null; // null if nothing was persisted except by imports
+  readonly waiting: number; // actions that are accepted but not persisted
+  readonly problem: string; // why nothing can be persisted; empty if it can
 }
 
 export type HotSubject = Counts & { readonly biz: string; readonly bizId: string; readonly author: string };
 
-// Change is the latest change of one state of one user.
+// Change is the latest change of one state of a user.
 export interface Change {
   readonly at: string;
-  readonly user: string; // empty: everybody who is anonymous
+  readonly user: string; // empty for all anonymous viewers together
   readonly what: 'reaction' | 'folder' | 'follow' | 'read';
   readonly was: string;
   readonly is: string;
-  readonly times: number; // of reads
+  readonly times: number; // number of reads
   readonly since: string | null;
 }
 
-// Of the requests that need a viewer, but not a certain one.
+// The user of requests that require a viewer, but no particular one.
 const somebody = 'data-page';
 
-const patience = 25_000; // milliseconds: the server gives up after 20 s
+const patience = 25_000; // milliseconds: the server's own timeout is 20 s
 
 const client = new Client({
   url: new URL('/graphql', location.href).href,
@@ -46,7 +46,7 @@ const client = new Client({
   exchanges: [fetchExchange],
 });
 
-// ask asks the GraphQL API as a user, which the development server allows.
+// ask sends a request to the GraphQL API as a user, which the development server allows.
 export async function ask<Data, Variables extends AnyVariables>(
   tenant: string,
   document: TypedDocumentNode<Data, Variables>,
@@ -64,7 +64,7 @@ export async function ask<Data, Variables extends AnyVariables>(
   return data;
 }
 
-// look asks what GraphQL does not tell: about the store as a whole.
+// look requests what GraphQL does not offer: data about the store as a whole.
 export async function look<T>(tenant: string, what: 'survey' | 'hottest' | 'history', params: Record<string, string>, signal: AbortSignal): Promise<T> {
   const response = await fetch(`/data/${what}?${new URLSearchParams(params).toString()}`, { headers: headers(tenant, ''), signal: within(signal) });
   const answer = (await response.json()) as T | { error: string };

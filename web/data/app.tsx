@@ -7,7 +7,7 @@ import { usePolled, type Polled } from './polled';
 import { links, useRoute, type Route } from './route';
 import { Subject } from './subject';
 
-// The whole page: whether data comes in, where to look, and what is there.
+// The whole page: the state of the store, the form to find something, and the data.
 export function App() {
   const route = useRoute();
   const [tenant, setTenant] = useState('');
@@ -39,7 +39,7 @@ export function App() {
   );
 }
 
-// Status says whether what was accepted is stored, and how old the page is.
+// Status says whether accepted actions are stored, and how old the page is.
 function Status({ survey: { value, problem } }: { survey: Polled<Survey> }) {
   const state = problem || value?.problem ? 'bad' : value?.waiting ? 'busy' : 'good';
   return (
@@ -91,5 +91,5 @@ function Finder({ route, tenant, onTenant }: { route: Route; tenant: string; onT
   );
 }
 
-// What browsers like to add to a text field, and is wrong here.
+// Turns off what browsers do to text fields and is wrong for ids.
 const plainText = { autoComplete: 'off', autoCapitalize: 'none', autoCorrect: 'off', spellCheck: false } as const;

@@ -7,7 +7,7 @@ const columns = { readCount: 'Reads', likeCount: 'Likes', dislikeCount: 'Dislike
 type By = keyof typeof columns;
 const counts = Object.keys(columns) as By[];
 
-// Overview is what is stored as a whole, and the hottest of it.
+// Overview shows the totals of the store, and the subjects with the most activity.
 export function Overview({ tenant, survey }: { tenant: string; survey: Survey | null }) {
   return (
     <>

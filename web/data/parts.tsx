@@ -5,7 +5,7 @@ const numbers = new Intl.NumberFormat('en');
 
 export const number = (n: number) => numbers.format(n);
 
-// Table is a table with a caption; numeric columns stand on the right.
+// Table is a table with a caption; numeric columns are aligned to the right.
 export function Table({ caption, head, rows, empty }: { caption: string; head: readonly string[]; rows: readonly (readonly ReactNode[])[]; empty: string }) {
   return (
     <div className="scroll" role="region" aria-label={caption} tabIndex={0}>
@@ -53,12 +53,12 @@ export function SubjectLink({ biz, bizId }: { biz: string; bizId: string }) {
   );
 }
 
-// UserLink names a user, or everybody who is anonymous.
+// UserLink links to a user, or names all anonymous viewers together.
 export function UserLink({ id }: { id: string }) {
   return id ? <a href={links.user(id)}>{id}</a> : <span>anonymous visitors</span>;
 }
 
-// When is a moment as people say it, and exactly on demand.
+// When shows how long ago a time was, with the exact time as its title.
 export function When({ at }: { at: string }) {
   return (
     <time dateTime={at} title={at}>
@@ -89,7 +89,7 @@ export function Problem({ text }: { text: string }) {
   ) : null;
 }
 
-// More says that a list goes on.
+// More says that a list continues.
 export function More({ when, of }: { when: boolean; of: string }) {
   return when ? <p className="hint">There are more {of} than these.</p> : null;
 }

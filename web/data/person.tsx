@@ -3,8 +3,8 @@ import { PersonDocument } from './operations';
 import { More, number, Problem, SubjectLink, Table, When } from './parts';
 import { usePolled } from './polled';
 
-// Person is one user: totals, likes, folders and reads, asked for in the name of
-// that user, who alone sees all of it.
+// Person shows one user: totals, likes, folders and reads. The requests are made as that
+// user, because nobody else may see all of it.
 export function Person({ tenant, id }: { tenant: string; id: string }) {
   const { value, problem } = usePolled(`user ${tenant} ${id}`, (signal) => ask(tenant, PersonDocument, { userId: id }, signal, id));
   const user = value?.user;

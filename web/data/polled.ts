@@ -1,15 +1,15 @@
 import { useEffect, useState } from 'react';
 
 export interface Polled<T> {
-  readonly value: T | null; // the last answer; null before the first
-  readonly problem: string; // why there was none the last time
+  readonly value: T | null; // the last response; null before the first
+  readonly problem: string; // why the last request failed
 }
 
-const atLeast = 2_000; // milliseconds between two answers
-const times = 10; // how much longer than an answer took the page waits for the next
+const atLeast = 2_000; // milliseconds between two requests
+const times = 10; // the page waits this many times the duration of the last request
 
-// usePolled asks again and again while the page can be seen. What takes long is
-// asked less often. A new key begins anew.
+// usePolled polls while the page is visible. Slow requests are repeated less often. A new
+// key starts again.
 export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Polled<T> {
   const [state, setState] = useState<Polled<T> & { key: string }>({ key, value: null, problem: '' });
   useEffect(() => {
@@ -33,7 +33,7 @@ export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<
       left.abort();
       clearTimeout(timer);
     };
-    // The key says all that ask depends on.
+    // The key contains everything that ask depends on.
   }, [key]);
   return state.key === key ? state : { value: null, problem: '' };
 }

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 import { decoded } from '../demo/route';
 
-// Route is what the address names, behind its #.
+// Route is the view in the fragment of the address.
 export type Route =
   | { readonly view: 'overview' }
   | { readonly view: 'subject'; readonly biz: string; readonly bizId: string }
@@ -13,7 +13,7 @@ export const links = {
   user: (id: string) => `#/user/${encodeURIComponent(id)}`,
 };
 
-// useRoute follows the address.
+// useRoute returns the route and renders again when the address changes.
 export function useRoute(): Route {
   const hash = useSyncExternalStore(watch, () => location.hash);
   const [view, ...parts] = hash.replace(/^#\/?/, '').split('/').map(decoded);

@@ -3,9 +3,9 @@ import { SubjectDocument } from './operations';
 import { More, number, Problem, Table, UserLink, When } from './parts';
 import { usePolled } from './polled';
 
-const first = '100'; // changes
+const first = '100'; // number of changes shown
 
-// Subject is one subject: its counts, who likes it, and what was done to it.
+// Subject shows one subject: its counts, its likers, and its latest changes.
 export function Subject({ tenant, biz, bizId }: { tenant: string; biz: string; bizId: string }) {
   const key = `${tenant} ${biz} ${bizId}`;
   const subject = usePolled(`subject ${key}`, (signal) => ask(tenant, SubjectDocument, { biz, bizId }, signal));
@@ -68,7 +68,7 @@ export function Subject({ tenant, biz, bizId }: { tenant: string; biz: string; b
   );
 }
 
-// says is a change in words.
+// says describes a change.
 function says({ what, was, is, times }: Change): string {
   if (what === 'read') return times === 1 ? 'read it' : `read it ${number(times)} times, this the last`;
   if (what === 'follow') return is ? 'follows it' : 'stopped following it';

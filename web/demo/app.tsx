@@ -13,7 +13,7 @@ import { Folders } from './views/folders';
 import { Likes } from './views/likes';
 import { Person } from './views/person';
 
-// The whole page. What is below the session begins anew with each viewer.
+// The whole page. Everything below the session is rendered anew for each viewer.
 export function App() {
   const route = useRoute();
   return (
@@ -49,9 +49,9 @@ function Main({ route }: { route: Route }) {
   const first = useRef(place);
   useEffect(() => {
     document.title = `${title} · Ovation`;
-    if (first.current === place) return; // the browser sees to the first view
+    if (first.current === place) return; // the browser handles the first view
     first.current = place;
-    if (main.current?.contains(document.activeElement)) return; // the view has put it there
+    if (main.current?.contains(document.activeElement)) return; // the view has set the focus itself
     window.scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [place, title]);
@@ -70,7 +70,7 @@ function Main({ route }: { route: Route }) {
   );
 }
 
-// The address holds the view, so that it cannot hold a place within it.
+// The fragment of the address names the view, so it cannot name an element of the page.
 function skipToMain(event: React.MouseEvent) {
   event.preventDefault();
   document.getElementById('main')?.focus();

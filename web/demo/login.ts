@@ -3,27 +3,27 @@ import type { Connection } from './api/connection';
 import { RefreshTokenDocument, type SessionFragment } from './operations';
 import { forgetLogin, recallLogin, rememberLogin, watchLogin, type Login } from './remembered';
 
-const share = 0.75; // of the life of a token, after which it is renewed
-const longest = 6 * 3_600_000; // milliseconds; timers take no more than 24 days
+const share = 0.75; // of the lifetime of a token, after which it is renewed
+const longest = 6 * 3_600_000; // milliseconds; timers are limited to 24 days
 const askAgain = 20_000;
-const soonest = 1_000; // between two renewals, whatever the clock of this machine says
+const soonest = 1_000; // between two renewals, even if the clock of this machine is wrong
 
-// loginOf is a login as the server answered it.
+// loginOf returns the login of a response.
 export function loginOf({ token, expiresAt, user }: SessionFragment): Login {
   return { token, since: Date.now(), until: Date.parse(expiresAt), userId: user.userId };
 }
 
-// useRenewal keeps a login, see keepLogin. over is called where it has ended.
+// useRenewal maintains a login, see keepLogin. It calls over when the login has ended.
 export function useRenewal(connection: Connection, login: Login | undefined, over: (why: string) => void): void {
   const latest = useRef(over);
   latest.current = over;
   useEffect(() => (login ? keepLogin(connection, login, (why) => latest.current(why)) : undefined), [connection, login]);
 }
 
-// keepLogin renews the token of a login well before it ends, and follows what other
-// tabs do with it, until the function that it returns is called. over is called once
-// where it has ended: the user logged out in another tab, the session was revoked, or
-// it is too old. The browser then forgets it.
+// keepLogin renews the token of a login well before it expires, and follows what other tabs
+// do with it, until the returned function is called. It calls over once when the login has
+// ended: the user logged out in another tab, or the session was revoked or is too old. The
+// browser then forgets the login.
 export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 'renew'>, login: Login, over: (why: string) => void): () => void {
   let current = login;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -66,7 +66,7 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
   const unwatchSocket = connection.status.watch(() => {
     if (connection.status.get().state === 'rejected') end('Your session has ended.');
   });
-  const onVisible = () => !document.hidden && plan(); // timers may have slept
+  const onVisible = () => !document.hidden && plan(); // timers may have been suspended
   document.addEventListener('visibilitychange', onVisible);
   return () => {
     ended = true;
@@ -77,12 +77,12 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
   };
 }
 
-// forgetEnded forgets a login that has ended, and not one that has taken its place.
+// forgetEnded forgets a login that has ended, but not its successor.
 export function forgetEnded(login: Login): void {
   if (recallLogin()?.token === login.token) forgetLogin();
 }
 
-// renewalOf is when a token is renewed, in milliseconds since 1970.
+// renewalOf returns the time at which a token is renewed, in milliseconds since 1970.
 function renewalOf({ since, until }: Login): number {
   return since + (until - since) * share;
 }

@@ -1,35 +1,35 @@
 import { anonymous, type Viewer } from '../viewer';
 import { decoded } from './route';
 
-// Login is a session of an account of this site.
+// Login is a session of an account on this site.
 export interface Login {
   readonly token: string;
-  readonly since: number; // milliseconds since 1970, as until
+  readonly since: number; // milliseconds since 1970, like until
   readonly until: number;
   readonly userId: string;
 }
 
-// Who is a viewer; login is set where an account of this site is logged in.
+// Who is a viewer, with the login if an account on this site is logged in.
 export interface Who extends Viewer {
   readonly login?: Login;
 }
 
-// Who looks at the page belongs to the browser tab, so that two tabs can be two
-// people. It is forgotten with the tab.
+// The viewer belongs to the browser tab, so that two tabs can be two users. It is forgotten
+// with the tab.
 const storageKey = 'ovation:demo:viewer';
 
-// A login belongs to the browser: it outlives the tab, and ends in all of them.
+// A login belongs to the browser: it outlives the tab, and logging out ends it in all tabs.
 const loginKey = 'ovation:demo:login';
 
-// Whom a server that accepts names greets.
+// The initial user if the server accepts names.
 const greeted: Viewer = { user: 'alice', token: '' };
 
-// acceptsNames reports whether the server accepts names, as in development. It marks
-// the page then.
+// acceptsNames reports whether the server accepts names, as in development. It then marks
+// the page.
 export const acceptsNames = () => document.documentElement.hasAttribute('data-accepts-names');
 
-// recall returns who asked last in this tab, or who is logged in. An address that
-// ends in #user=bob or #token=… names somebody else; it is taken out of the address.
+// recall returns the last viewer of this tab, or the account that is logged in. An address
+// that ends in #user=bob or #token=… overrides both; it is removed from the address.
 export function recall(): Who {
   const named = /^#(user|token)=(.+)$/.exec(location.hash);
   if (named) {
@@ -47,12 +47,12 @@ export function recall(): Who {
 
 export const loggedIn = (login: Login): Who => ({ user: '', token: login.token, login });
 
-// remember stores the viewer if the browser allows it.
+// remember stores the viewer if the browser permits it.
 export function remember({ user, token }: Viewer): void {
   write(() => sessionStorage, storageKey, { user, token });
 }
 
-// rememberLogin makes a login that of every tab that names nobody else.
+// rememberLogin makes a login that of every tab without a viewer of its own.
 export function rememberLogin(login: Login): void {
   write(() => sessionStorage, storageKey, undefined);
   write(() => localStorage, loginKey, login);
@@ -62,13 +62,13 @@ export function forgetLogin(): void {
   write(() => localStorage, loginKey, undefined);
 }
 
-// recallLogin returns the login of this browser, unless it has ended.
+// recallLogin returns the login of this browser, unless it has expired.
 export function recallLogin(): Login | undefined {
   const kept = read(() => localStorage, loginKey);
   return isLogin(kept) && kept.until > Date.now() ? kept : undefined;
 }
 
-// watchLogin calls back when another tab logs in or out, or renews the token.
+// watchLogin calls back when another tab logs in, logs out, or renews the token.
 export function watchLogin(changed: () => void): () => void {
   const onStorage = (event: StorageEvent) => event.key === loginKey && changed();
   addEventListener('storage', onStorage);
@@ -79,7 +79,7 @@ function read(storage: () => Storage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
   } catch {
-    return null; // storage is blocked, or holds what we did not write
+    return null; // storage is blocked or its content is invalid
   }
 }
 
@@ -88,7 +88,7 @@ function write(storage: () => Storage, key: string, value: unknown): void {
     if (value === undefined) storage().removeItem(key);
     else storage().setItem(key, JSON.stringify(value));
   } catch {
-    // Storage is blocked or full: the viewer lasts as long as the page.
+    // Storage is blocked or full: the viewer is kept as long as the page.
   }
 }
 

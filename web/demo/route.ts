@@ -1,13 +1,13 @@
 import { useSyncExternalStore } from 'react';
 
-// Route is what the address names, behind its #: the server knows one page.
+// Route is the view in the fragment of the address: the server has only one page.
 export type Route =
   | { readonly view: 'clips' | 'browse' | 'likes' | 'folders' | 'chats' }
   | { readonly view: 'clip' | 'chat'; readonly id: string }
   | { readonly view: 'folder'; readonly id: string }
   | { readonly view: 'person'; readonly id: string | null; readonly section: Section | null }; // null: the viewer, the first section
 
-// Sections of what there is to see of a person.
+// The sections of a person.
 export const sections = ['clips', 'works', 'likes', 'folders', 'reads', 'friends', 'following', 'followers'] as const;
 export type Section = (typeof sections)[number];
 
@@ -26,8 +26,8 @@ export const links = {
 
 const clipPath = '/demo#/clips/';
 
-// clipAddress is how a message names a clip; clipIn finds such an address in a text. It
-// may lack the origin.
+// clipAddress returns the link to a clip for a message; clipIn finds such a link in a text.
+// The origin may be missing.
 export const clipAddress = (id: string) => location.origin + clipPath + id;
 
 export function clipIn(text: string): { readonly id: string; readonly address: string } | undefined {
@@ -35,7 +35,7 @@ export function clipIn(text: string): { readonly id: string; readonly address: s
   return id === undefined ? undefined : { id, address: address! };
 }
 
-// useRoute follows the address.
+// useRoute returns the route and renders again when the address changes.
 export function useRoute(): Route {
   return parse(useSyncExternalStore(watch, () => location.hash));
 }
@@ -55,7 +55,7 @@ function parse(hash: string): Route {
   return { view: 'clips' };
 }
 
-// decoded is a part of an address as text. What is not well written stays.
+// decoded decodes a part of an address. Invalid encodings stay as they are.
 export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -6,16 +6,16 @@ import { forgetEnded, loginOf, useRenewal } from './login';
 import { ViewerDocument, type SessionFragment } from './operations';
 import { acceptsNames, forgetLogin, loggedIn, recall, remember, rememberLogin, type Who } from './remembered';
 
-// Session is who looks at the page.
+// Session is the viewer of the page.
 export interface Session {
   readonly connection: Connection;
   readonly userId: string | null; // null for an anonymous viewer
-  readonly known: boolean; // whether the server has said so
-  readonly account: boolean; // whether an account of this site is logged in
-  readonly tokensOnly: boolean; // whether this server accepts no names
+  readonly known: boolean; // whether the server has confirmed it
+  readonly account: boolean; // whether an account on this site is logged in
+  readonly tokensOnly: boolean; // whether this server accepts only tokens
   readonly refusal: string | null; // why it rejected the last token
-  readonly ended: string | null; // why the last login is over, if the viewer did not end it
-  readonly changed: boolean; // whether it was another one before, on this page
+  readonly ended: string | null; // why the last login ended, unless the viewer logged out
+  readonly changed: boolean; // whether the page had another viewer before
   change(viewer: Viewer): void;
   logIn(session: SessionFragment): void;
   logOut(): void;
@@ -32,11 +32,11 @@ export function useSession(): Session {
 type Known = Pick<Session, 'userId' | 'known' | 'tokensOnly' | 'refusal' | 'ended' | 'changed'>;
 
 const nobodyYet = (): Known => ({ userId: null, known: false, tokensOnly: !acceptsNames(), refusal: null, ended: null, changed: false });
-const askAgain = 1_500; // milliseconds, while the server does not answer
+const askAgain = 1_500; // milliseconds, while the server does not respond
 
-// SessionProvider connects as the viewer, and asks the server whether it is
-// accepted. The development server accepts a name. Where it is not accepted, such as
-// one in the address, the page goes on anonymously and asks for a token.
+// SessionProvider connects as the viewer, and verifies that the server accepts it. The
+// development server accepts a name. If the viewer is rejected, such as a name in the
+// address, the page continues as an anonymous viewer and asks for a token.
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [viewer, setViewer] = useState(recall);
   const [known, setKnown] = useState(nobodyYet);
@@ -108,7 +108,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
 type Answer = { userId: string | null } | { refused: string };
 
-// identify asks until the server answers.
+// identify queries the viewer until the server responds.
 async function identify({ client }: Connection, given: AbortSignal): Promise<Answer | undefined> {
   while (!given.aborted) {
     const { data, error } = await client.query(ViewerDocument, {}, { requestPolicy: 'network-only' }).toPromise();

@@ -1,7 +1,7 @@
 import { parse, print, separateOperations } from 'graphql';
 import { viewerHeaders } from '../viewer.ts';
 
-// What an operation looks like elsewhere. Each takes { url, viewer, query,
+// The formats in which an operation can be copied. Each takes { url, viewer, query,
 // operationName, variables, kind } and returns text to paste.
 export const forms = {
   curl: asCurl,
@@ -9,8 +9,8 @@ export const forms = {
   urql: asUrql,
 };
 
-// operationOf picks the operation of that name, or the first one, with the
-// fragments it uses. It throws where the document cannot be parsed.
+// operationOf returns the operation of that name, or the first one, with the fragments it
+// uses. It throws if the document cannot be parsed.
 export function operationOf(document, name) {
   const parsed = parse(document);
   const operations = separateOperations(parsed);
@@ -75,12 +75,12 @@ ${use}
 `;
 }
 
-// constantOf is MyLikes as MY_LIKES.
+// constantOf turns MyLikes into MY_LIKES.
 function constantOf({ operationName, kind }) {
   return (operationName ?? kind).replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
 }
 
-// verbOf is AddComment as addComment.
+// verbOf turns AddComment into addComment.
 function verbOf({ operationName }) {
   const name = operationName ?? 'run';
   return name[0].toLowerCase() + name.slice(1);
@@ -90,7 +90,7 @@ function template(query) {
   return query.trim().replace(/^/gm, '  ').replaceAll('`', '\\`').replaceAll('${', '\\${');
 }
 
-// literal is a value as JavaScript writes it: names without quotes.
+// literal formats a value as JavaScript: names without quotes.
 function literal(value) {
   return JSON.stringify(value ?? {}, null, 2).replaceAll(/^(\s*)"([A-Za-z_]\w*)":/gm, '$1$2:');
 }

@@ -2,14 +2,14 @@ import { createGraphiQLFetcher } from '@graphiql/toolkit';
 import { createClient } from 'graphql-ws';
 import { viewerHeaders, viewerParams } from '../viewer.ts';
 
-// newFetcher sends operations to url in the name of whoever viewer() returns.
-// What someone typed into GraphiQL's own headers wins, but for subscriptions:
-// they go over a WebSocket, which is open while one runs.
+// newFetcher returns a fetcher that sends operations to url as the viewer that viewer()
+// returns. GraphiQL's own headers take precedence, except for subscriptions: their WebSocket
+// stays open while one runs.
 export function newFetcher(url, viewer) {
   const socket = createClient({
     url: new URL(url, location.href.replace(/^http/, 'ws')).href,
     connectionParams: () => viewerParams(viewer()),
-    shouldRetry: (event) => event instanceof CloseEvent && event.code !== 4403, // the same token would be refused again
+    shouldRetry: (event) => event instanceof CloseEvent && event.code !== 4403, // the same token would be rejected again
   });
   const fetcher = createGraphiQLFetcher({
     url,
@@ -22,8 +22,8 @@ export function newFetcher(url, viewer) {
 
 const accept = { accept: 'application/graphql-response+json, application/json;q=0.9' };
 
-// fill puts the time for {{time}} in the values of variables, so that an
-// operation that must not repeat a name can be run again and again.
+// fill replaces {{time}} in the values of variables by the time, so that an operation that
+// requires a unique name can be run repeatedly.
 export function fill(value) {
   if (typeof value === 'string') return value.replaceAll('{{time}}', () => new Date().toISOString().slice(11, 23));
   if (Array.isArray(value)) return value.map(fill);
@@ -31,8 +31,8 @@ export function fill(value) {
   return value;
 }
 
-// showAndEnd shows why a subscription ended as its last result. The toolkit would
-// leave an error of the sink unhandled besides showing it.
+// showAndEnd shows why a subscription failed as its last result. Otherwise the toolkit would
+// show the error of the sink but leave it unhandled.
 function showAndEnd(sink, error) {
   sink.next({ errors: Array.isArray(error) ? error : [readable(error)] });
   sink.complete();
@@ -44,8 +44,8 @@ function readable(error) {
   return { message: `The server closed the WebSocket with ${error.code}: ${why}`, extensions: { closeCode: error.code } };
 }
 
-// send is fetch with errors that a person can act on: the toolkit parses
-// every answer as JSON, also that of a proxy whose server is down.
+// send is fetch with intelligible errors: the toolkit parses every response as JSON, even
+// that of a proxy whose server is down.
 async function send(input, init) {
   let response;
   try {
@@ -61,9 +61,9 @@ async function send(input, init) {
   return response;
 }
 
-// whoAmI asks the server who the viewer is. It returns { userId }, null for an
-// anonymous viewer, or { refused }, why the name or the token is not accepted.
-// It throws where the server does not answer.
+// whoAmI asks the server who the viewer is. It returns { userId }, null for an anonymous
+// viewer, or { refused }, the reason why the name or the token was rejected. It throws if the
+// server does not respond.
 export async function whoAmI(url, viewer, signal) {
   const response = await send(url, {
     signal,

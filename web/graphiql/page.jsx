@@ -10,14 +10,14 @@ import { ViewerBar } from './viewer-bar.jsx';
 const endpoint = '/graphql';
 const noticeFor = 4_000; // milliseconds
 
-// The whole page: who is asking, and below it GraphiQL.
+// The whole page: the viewer bar, and below it GraphiQL.
 export function Page() {
   const [start] = useState(readStart);
   const { viewer, setViewer, standing, names, opening } = useViewer(endpoint, start.user);
   const [notice, setNotice] = useState('');
 
-  // GraphiQL fetches the schema anew with each new fetcher. So there is one,
-  // and it looks the viewer up when it sends something.
+  // GraphiQL fetches the schema again for each new fetcher. So there is only one, which looks
+  // up the viewer for each request.
   const current = useRef(viewer);
   const fetcher = useMemo(() => newFetcher(endpoint, () => current.current), []);
   current.current = viewer;
@@ -63,9 +63,9 @@ export function Page() {
   );
 }
 
-// readStart tells what to open. An operation in the address comes first: it
-// is taken out of the address, so that a reload keeps what was edited since.
-// Otherwise GraphiQL opens what it stored, or, at the first visit, the presets.
+// readStart returns what to open. An operation in the address takes precedence: it is removed
+// from the address, so that a reload keeps later edits. Otherwise GraphiQL opens what it
+// stored or, at the first visit, the presets.
 function readStart() {
   const params = new URLSearchParams(location.search);
   if (location.search) history.replaceState(null, '', location.pathname);
@@ -75,18 +75,18 @@ function readStart() {
     const linked = { query: params.get('query'), variables: params.get('variables') ?? '' };
     Object.assign(start, linked, { tabs: [linked, ...presets] });
   } else if (read('tabState') === null) {
-    // GraphiQL shows the first tab's query by itself, but not its variables.
+    // GraphiQL itself shows the first tab's query, but not its variables.
     Object.assign(start, presets[0], { first: true });
   }
-  // GraphiQL stores what is edited, but not what it was given. At the next
-  // visit it would take the tab that is open now for another one.
+  // GraphiQL stores edits, but not what it was given. At the next visit it would mistake the
+  // tab that is open now for another one.
   for (const name of ['query', 'variables']) {
     if (start[name] !== undefined) write(name, start[name]);
   }
   return start;
 }
 
-// read and write what GraphiQL keeps under a name of its own.
+// read and write access what GraphiQL stores under a name of its own.
 function read(name) {
   try {
     return localStorage.getItem(`graphiql:${name}`);
@@ -99,12 +99,12 @@ function write(name, value) {
   try {
     localStorage.setItem(`graphiql:${name}`, value);
   } catch {
-    // Storage is blocked or full: there is no next visit to prepare.
+    // Storage is blocked or full: there is nothing to prepare for the next visit.
   }
 }
 
-// prettify formats an operation and keeps the comment above it, which the
-// printer of graphql-js leaves out.
+// prettify formats an operation and keeps the comment above it, which graphql-js omits when
+// printing.
 function prettify(query) {
   const comment = /^(\s*#.*\n)*/.exec(query)[0];
   return comment + print(parse(query));

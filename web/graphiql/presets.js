@@ -1,10 +1,10 @@
-// The tabs that GraphiQL opens at the first visit. Each shows one thing that a
-// frontend does; the variables name subjects of the generated demo data.
+// The tabs that GraphiQL opens at the first visit. Each shows one use case of a frontend; the
+// variables name subjects of the generated demo data.
 
 const json = (value) => JSON.stringify(value, null, 2);
 const video = (bizId) => ({ biz: 'video', bizId: String(bizId) });
 
-// newTabQuery is what a new tab begins with.
+// newTabQuery is the initial content of a new tab.
 export const newTabQuery = '# A new operation. Ctrl-Space completes, Ctrl-Enter runs.\n';
 
 const feed = {

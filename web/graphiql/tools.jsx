@@ -3,7 +3,7 @@ import { DropdownMenu, useEditorContext, useExecutionContext } from '@graphiql/r
 import { fill } from './fetcher.js';
 import { forms, operationOf } from './copy-as.js';
 
-// CopyAs copies the operation at the cursor, as some other program writes it.
+// CopyAs copies the operation at the cursor in a format for another program.
 export function CopyAs({ url, viewer, onCopied }) {
   const { queryEditor, variableEditor } = useEditorContext({ nonNull: true });
   const copy = async (form) => {
@@ -33,7 +33,7 @@ export function CopyAs({ url, viewer, onCopied }) {
   );
 }
 
-// write puts text on the clipboard. Browsers have the newer way on secure pages only.
+// write copies text to the clipboard. Browsers have the newer API in secure contexts only.
 async function write(text) {
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text);
@@ -47,7 +47,7 @@ async function write(text) {
   if (!done) throw new Error('the browser refuses it');
 }
 
-// Labels names the editors for those who cannot see where they are.
+// Labels names the editors for screen readers.
 export function Labels() {
   const { queryEditor, variableEditor, headerEditor, responseEditor } = useEditorContext({ nonNull: true });
   useEffect(() => {
@@ -62,7 +62,7 @@ export function Labels() {
   return null;
 }
 
-// FirstRun runs the open tab, once.
+// FirstRun runs the open tab once.
 export function FirstRun() {
   const { queryEditor, variableEditor, responseEditor } = useEditorContext({ nonNull: true });
   const { run } = useExecutionContext({ nonNull: true });

@@ -1,10 +1,10 @@
 import icon from './icon.svg';
 
-// Users of the demo data, and nobody.
+// Users of the demo data, and the anonymous viewer.
 const people = ['alice', 'bob', ''];
 
-// The bar above GraphiQL that says in whose name operations are sent, and leads
-// to the other pages.
+// The bar above GraphiQL that sets the viewer of all operations, and links to the other
+// pages.
 export function ViewerBar({ viewer, onChange, standing, names, notice }) {
   const set = (name) => (event) => onChange({ ...viewer, [name]: event.target.value });
   return (
@@ -67,7 +67,7 @@ export function ViewerBar({ viewer, onChange, standing, names, notice }) {
   );
 }
 
-// What browsers like to add to a text field, and is wrong here.
+// Turns off what browsers do to text fields and is wrong for names and tokens.
 const plainText = { autoComplete: 'off', autoCapitalize: 'none', autoCorrect: 'off', spellCheck: false };
 
 function describe({ token }, { asking, userId, refused, unreachable }, names) {

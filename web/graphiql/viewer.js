@@ -1,22 +1,20 @@
 import { useEffect, useRef, useState } from 'react';
 import { whoAmI } from './fetcher.js';
 
-// Who is asking: { user, token }, both strings, empty where there is none.
-// The token is forgotten with the browser tab; the user's name is no secret
-// and stays.
+// The viewer: { user, token }, both strings, empty if not set. The token is forgotten with the
+// browser tab; the user's name is not secret and is kept.
 const userKey = 'ovation:user';
 const tokenKey = 'ovation:token';
 
-// The user of the demo data as whom the page opens, where the server accepts names.
+// The initial user if the server accepts names: one of the demo data.
 const firstUser = 'alice';
 
-const typing = 300; // milliseconds without a key until a name or a token is whole
+const typing = 300; // milliseconds without a key press until a name or a token is complete
 
-// useViewer returns who is asking, a function that changes it, and what the server
-// says of it: { asking }, { userId }, { refused } or { unreachable }. names is whether
-// the server accepts names, undefined while that is not known; where it refuses the
-// one that the page opens with, the viewer becomes anonymous. While opening is true,
-// who asks may still change by itself.
+// useViewer returns the viewer, a function that changes it, and the server's verdict on it:
+// { asking }, { userId }, { refused } or { unreachable }. names is whether the server accepts
+// names, undefined while that is unknown; if it does not accept the initial one, the viewer
+// becomes anonymous. While opening is true, the viewer may still change by itself.
 export function useViewer(url, given) {
   const [viewer, setViewer] = useState(() => loadViewer(given));
   const [standing, setStanding] = useState({ asking: true });
@@ -51,7 +49,7 @@ export function useViewer(url, given) {
   return { viewer, setViewer, standing, names, opening };
 }
 
-// loadViewer returns who asked last, or the given user if there is one.
+// loadViewer returns the last viewer, or the given user if there is one.
 function loadViewer(user) {
   try {
     return {
@@ -63,12 +61,12 @@ function loadViewer(user) {
   }
 }
 
-// storeViewer remembers who is asking, where the browser lets it.
+// storeViewer stores the viewer if the browser permits it.
 function storeViewer({ user, token }) {
   try {
     localStorage.setItem(userKey, user);
     sessionStorage.setItem(tokenKey, token);
   } catch {
-    // Storage is blocked or full: the viewer lasts as long as the page.
+    // Storage is blocked or full: the viewer is kept as long as the page.
   }
 }

@@ -9,7 +9,7 @@ export interface Connection {
   readonly socket: Socket;
 }
 
-// open connects as the user of a token; without one, as an anonymous viewer.
+// open connects as the user of a token or, without one, as an anonymous viewer.
 export function open(token: string): Connection {
   const socket = connect({ url: '/graphql', token });
   const http = new HttpLink({ uri: '/graphql', headers: token ? { authorization: `Bearer ${token}` } : {} });

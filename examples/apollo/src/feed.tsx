@@ -9,7 +9,7 @@ const subjects = ['1', '2', '3', '4', '5', '6'].map((bizId) => ({ biz: 'video', 
 
 export function Feed() {
   const { data, error } = useQuery(FeedDocument, { variables: { subjects } });
-  // Each event goes into the cache and from there to whatever shows the subject.
+  // Each event goes into the cache and from there to all components that show the subject.
   useSubscription(LiveDocument, { variables: { subjects } });
   return (
     <section aria-label="Feed">
@@ -33,7 +33,7 @@ function LikeButton({ card }: { card: CardFragment }) {
   const input = { biz: card.biz, bizId: card.bizId };
   const expected = { changed: true, durability: 'QUEUED' } as const;
 
-  // The optimistic response shows at once, and is taken back if the server refuses.
+  // The optimistic response shows at once, and is rolled back if the server rejects the change.
   const add = () =>
     like({
       variables: { input },

@@ -8,7 +8,7 @@ function useFolders() {
   return { folders: data?.viewer?.folders.edges.map(({ node }) => node) ?? [], user: data?.viewer?.userId, error };
 }
 
-// How many items the folders hold changes with these mutations.
+// These mutations change the number of items in folders.
 const changesFolders = { refetchQueries: [FoldersDocument] };
 
 export function Folders() {

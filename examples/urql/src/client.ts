@@ -7,7 +7,7 @@ export interface Connection {
   readonly socket: Socket;
 }
 
-// open connects as the user of a token; without one, as an anonymous viewer.
+// open connects as the user of a token or, without one, as an anonymous viewer.
 export function open(token: string): Connection {
   const socket = connect({ url: '/graphql', token });
   const client = new Client({

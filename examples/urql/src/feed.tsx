@@ -8,7 +8,7 @@ const subjects = ['1', '2', '3', '4', '5', '6'].map((bizId) => ({ biz: 'video', 
 
 export function Feed() {
   const [{ data, error }] = useQuery({ query: FeedDocument, variables: { subjects } });
-  // Each event goes into the cache and from there to whatever shows the subject.
+  // Each event goes into the cache and from there to all components that show the subject.
   useSubscription({ query: LiveDocument, variables: { subjects } });
   return (
     <section aria-label="Feed">
@@ -31,8 +31,8 @@ function LikeButton({ card }: { card: CardFragment }) {
   const on = card.liked?.reaction === 'LIKE';
   const input = { biz: card.biz, bizId: card.bizId };
 
-  // The change shows at once and is rolled back if the server refuses it:
-  // ovationExchange predicts the response to a like.
+  // The change shows at once and is rolled back if the server rejects it: ovationExchange
+  // predicts the response to a like.
   const toggle = () => void (on ? unlike({ input }) : like({ input }));
 
   const error = liking.error ?? unliking.error;

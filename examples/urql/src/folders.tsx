@@ -3,8 +3,8 @@ import { useMutation, useQuery } from 'urql';
 import { CollectDocument, CreateFolderDocument, FoldersDocument, UncollectDocument, type CardFragment } from './operations';
 import { Problem } from './status';
 
-// How many items the folders hold changes with each mutation below: ovationExchange
-// has them read again.
+// Each mutation below changes the number of items in folders: ovationExchange has them
+// refetched.
 function useFolders() {
   const [{ data, error }] = useQuery({ query: FoldersDocument });
   return { folders: data?.viewer?.folders.edges.map(({ node }) => node) ?? [], user: data?.viewer?.userId, error };

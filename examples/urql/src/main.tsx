@@ -16,7 +16,7 @@ function Page() {
   const [connection, setConnection] = useState(() => open(sessionStorage.getItem('token') ?? ''));
   const status = useStatus(connection.socket);
 
-  // Another user is another connection, with an empty cache.
+  // Another user gets another connection, with an empty cache.
   function signIn(token: string) {
     sessionStorage.setItem('token', token);
     void connection.socket.dispose();
@@ -43,7 +43,7 @@ function Page() {
           </button>
         </form>
       </header>
-      {/* A rejected token signs its user out: nothing of theirs stays on the page. */}
+      {/* A rejected token signs its user out and removes the user's data from the page. */}
       {status.state !== 'rejected' && (
         <Provider value={connection.client}>
           <Feed />

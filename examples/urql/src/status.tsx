@@ -6,7 +6,7 @@ export function useStatus({ status }: Socket): Status {
   return useSyncExternalStore(status.watch, status.get);
 }
 
-// StatusContext has the status for whatever is on the page.
+// StatusContext passes the status to all components.
 export const StatusContext = createContext<Status>({ state: 'idle', reason: '' });
 
 const labels = {
@@ -25,8 +25,8 @@ export function StatusLine() {
   return <p role="status">{reason && (state === 'rejected' || state === 'failed') ? `${labels[state]}: ${reason}` : labels[state]}</p>;
 }
 
-// Problem shows the error of a query or a mutation until the connection is live
-// again. An error without an answer has a text of the client library, for developers.
+// Problem shows the error of a query or a mutation until the connection is live again. An error
+// without a response has a message of the client library, which is meant for developers.
 export function Problem({ error }: { error: Error | undefined }) {
   const { state } = useContext(StatusContext);
   const [past, setPast] = useState<Error>();

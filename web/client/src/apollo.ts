@@ -12,15 +12,15 @@ export const typePolicies: TypePolicies = {
   ...Object.fromEntries(embedded.filter((type) => !/(Connection|Edge)$/.test(type)).map((type) => [type, { merge: true }])),
 };
 
-// Marks the link's own questions, whose answers it leaves as they are.
-const asked = 'ovation.asked';
+// ownQuery marks the link's own queries, whose results it does not correct.
+const ownQuery = 'ovation.ownQuery';
 
-// newestLink corrects results before they are cached, see Newest. It is the first
-// link of all.
+// newestLink corrects results before they are cached, see Newest. It must be the first
+// link of the chain.
 export function newestLink(): ApolloLink {
   const perClient = new WeakMap<ApolloClient, Newest>();
   return new ApolloLink((operation, forward) => {
-    if (operation.getContext()[asked]) return forward(operation);
+    if (operation.getContext()[ownQuery]) return forward(operation);
     const { client } = operation;
     const newest = perClient.get(client) ?? newestOf(client);
     perClient.set(client, newest);
@@ -41,7 +41,7 @@ export function newestLink(): ApolloLink {
 function newestOf(client: ApolloClient): Newest {
   return new Newest({
     async ask({ query, variables }) {
-      const context = { [asked]: true, queryDeduplication: false }; // each is to be answered anew
+      const context = { [ownQuery]: true, queryDeduplication: false }; // every query must reach the server
       try {
         return (await client.query({ query, variables, fetchPolicy: 'no-cache', context })).data;
       } catch {
@@ -49,19 +49,19 @@ function newestOf(client: ApolloClient): Newest {
       }
     },
     reread({ query, variables }) {
-      client.query({ query, variables, fetchPolicy: 'network-only' }).catch(() => {}); // it stays as it was
+      client.query({ query, variables, fetchPolicy: 'network-only' }).catch(() => {}); // the subject keeps its present values
     },
   });
 }
 
-// refetchWhenLive reads active queries again when the socket becomes live: those that
-// have failed, and all of them if the connection was lost. Without it, a page that is
-// opened while the server is down stays empty. It returns what ends that.
+// refetchWhenLive refetches active queries when the socket becomes live: those that
+// failed, and all of them if the connection was lost. Without it, a page that is
+// opened while the server is unavailable stays empty. It returns a function that stops it.
 export function refetchWhenLive(client: ApolloClient, socket: Live): () => void {
   return whenLive(socket, (lost) => {
     for (const query of client.getObservableQueries('active')) {
       if (query.options.fetchPolicy === 'cache-only' || !(lost || query.getCurrentResult().error)) continue;
-      query.refetch().catch(() => {}); // the query has the error
+      query.refetch().catch(() => {}); // the query reports the error
     }
   });
 }

@@ -3,18 +3,18 @@ import { resuming } from './resume.js';
 import { Tokens, TokenRejected, type TokenSource } from './token.js';
 import { Value, type Watched } from './value.js';
 
-// Status is the state of the connection, to be shown to the user:
+// Status is the state of the connection, for display to the user:
 //
 // - idle: nothing is subscribed.
 // - connecting, live.
-// - reconnecting: the connection was lost; it is made again, and what was
-//   subscribed begins anew with the latest counts.
-// - offline: the same, once the machine is online again.
-// - rejected: the token is invalid or has expired. Nothing is tried again.
-// - failed: client and server do not understand each other. Nothing is tried again.
+// - reconnecting: the connection was lost. It is re-established, and subscriptions
+//   start again with the latest counts.
+// - offline: as reconnecting, which waits until the machine is online again.
+// - rejected: the token is invalid or has expired. There are no retries.
+// - failed: client and server do not support each other's protocol. There are no retries.
 export interface Status {
   readonly state: 'idle' | 'connecting' | 'live' | 'reconnecting' | 'offline' | 'rejected' | 'failed';
-  readonly reason: string; // as the server gave it; often empty
+  readonly reason: string; // as sent by the server; often empty
 }
 
 // Socket is a client of graphql-ws. Its dispose() ends it.
@@ -23,40 +23,41 @@ export interface Socket extends Client {
 }
 
 export interface Options {
-  // The address of the API; in a page also a relative one, such as '/graphql'.
+  // The URL of the API; in a page it may be relative, such as '/graphql'.
   readonly url: string;
-  // The token, or a function that is called for each connection and may bring
-  // another one before the last has expired. Without one the viewer is anonymous.
+  // The token, or a function that returns one and is called for each connection, so
+  // that it can return a new token before the last one expires. If omitted, the viewer
+  // is anonymous.
   readonly token?: string | TokenSource;
-  // More of what connection_init carries.
+  // Further fields of the payload of connection_init.
   readonly params?: Record<string, unknown>;
-  // Outside of browsers: the class of the package ws.
+  // Outside of browsers: the WebSocket class of the package ws.
   readonly webSocketImpl?: unknown;
 }
 
-const pingEvery = 10_000; // milliseconds, as everything here
+const pingEvery = 10_000; // milliseconds, like all durations here
 const pongWithin = 5_000;
 const firstPause = 250;
 const longestPause = 5_000;
-const linger = 1_000; // after the last subscription: a page that moves on has another one
+const linger = 1_000; // after the last subscription: the next view of a page soon has another one
 
-// connect returns a client that connects at the first subscription, and again
-// whenever the connection is lost, for as long as it takes.
+// connect returns a client that connects at the first subscription, and reconnects
+// without limit whenever the connection is lost.
 //
-// A token that the server rejects is not sent again: where there is no other one,
+// A token that the server rejected is not sent again: unless there is another one,
 // subscriptions end with a TokenRejected.
 export function connect({ url, token, params, webSocketImpl }: Options): Socket {
   const tokens = new Tokens(token);
   const status = new Value<Status>({ state: 'idle', reason: '' });
   const set = (state: Status['state'], reason = '') => status.set({ state, reason });
-  let overdue: ReturnType<typeof setTimeout> | undefined; // a pong
+  let overdue: ReturnType<typeof setTimeout> | undefined; // for the pong
 
   const client = createClient({
     url: absolute(url),
     webSocketImpl,
     connectionParams: async () => ({ ...params, ...(await tokens.next()) }),
     retryAttempts: Infinity,
-    // graphql-ws by itself gives up when a server is down and retries a bad token.
+    // By itself, graphql-ws gives up when a server is unavailable and retries an invalid token.
     shouldRetry: (problem) => !(problem instanceof TokenRejected) && (codeOf(problem) !== rejected || tokens.mayHaveAnother),
     retryWait: (retries) => pause(Math.min(longestPause, firstPause * 2 ** retries) * (0.5 + Math.random() / 2)),
     lazyCloseTimeout: linger,
@@ -89,15 +90,15 @@ export function connect({ url, token, params, webSocketImpl }: Options): Socket 
 
 const rejected = 4403;
 
-// The close codes after which graphql-ws tries nothing again: these, and those
-// below 2000 but for a few.
+// The close codes after which graphql-ws does not retry: these, and most of those
+// below 2000.
 const fatal = new Set([4004, 4005, 4400, 4401, 4406, 4409, 4429, 4500]);
-const passing = new Set([1001, 1005, 1006, 1012, 1013, 1014]);
+const transient = new Set([1001, 1005, 1006, 1012, 1013, 1014]);
 
 function stateAfter(code: number, tokens: Tokens): Status['state'] {
   if (code === 1000) return 'idle';
   if (code === rejected && !tokens.mayHaveAnother) return 'rejected';
-  if (fatal.has(code) || (code < 2000 && !passing.has(code))) return 'failed';
+  if (fatal.has(code) || (code < 2000 && !transient.has(code))) return 'failed';
   return globalThis.navigator?.onLine === false ? 'offline' : 'reconnecting';
 }
 
@@ -105,7 +106,7 @@ function codeOf(problem: unknown): unknown {
   return (problem as { code?: unknown } | null)?.code;
 }
 
-// reasonOf is the reason of a close event, without the protocol's word for its code.
+// reasonOf returns the reason of a close event, without the protocol's name of its code.
 function reasonOf(event: unknown): string {
   return String((event as CloseEvent).reason).replace(/^Forbidden: /, '');
 }
@@ -114,7 +115,7 @@ function absolute(url: string): string {
   return new URL(url, globalThis.location?.href).href.replace(/^http/, 'ws');
 }
 
-// pause waits, but no longer than until the machine is online again.
+// pause waits for a time, or until the machine is online again if that is earlier.
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

@@ -2,62 +2,62 @@ import { unconfirmed } from './failure.js';
 import { actedOn, cardsIn, eventCard, questionAbout, type Card, type Found, type Operation, type Question } from './operation.js';
 import { counts, keyOf, states, type Freshness, type Interactive } from './subject.js';
 
-// Network is what asks the server, past whatever corrects results.
+// Network sends queries to the server, bypassing whatever corrects results.
 export interface Network {
-  // ask returns the data of an answer, or undefined where there is none.
+  // ask returns the data of the response, or undefined if there is none.
   ask(question: Question): Promise<unknown>;
-  // reread brings a subject up to date wherever it is kept.
+  // reread refetches a subject into every cache that holds it.
   reread(question: Question): void;
 }
 
-// Action is a mutation on subjects that is under way.
+// Action is a mutation in progress and the subjects that it acts on.
 export interface Action {
   readonly operation: Operation;
   readonly keys: readonly string[];
-  readonly before: Promise<unknown> | undefined; // what it has to wait for
+  readonly before: Promise<unknown> | undefined; // the actions that it must wait for
   readonly end: () => void;
 }
 
-// For so long after its answer, an own action is held against other results.
-const doubt = 5_000; // milliseconds
+// For this long after its response, an own action overrides results that contradict it.
+const overrideFor = 5_000; // milliseconds
 
-// Own is what the viewer's last action on a subject left behind.
+// Own is the viewer's state of a subject after the viewer's last action.
 interface Own {
   readonly card: Interactive;
-  readonly until: number; // held against other results
+  readonly until: number; // overrides other results until then
 }
 
-// Latest are the newest values that were seen of a subject. Operations may select
-// different fields, so that each has a version of its own.
+// Latest are the newest known values of a subject. Operations may select different
+// fields, so each field has a version of its own.
 type Latest = Map<string, { readonly version: number; readonly value: unknown }>;
 
-// Newest stands between a client and the network and lets counts go forwards
-// only. What is displayed of a subject never flickers back:
+// Newest stands between a client and the network and makes counts monotonic: what is
+// displayed of a subject never flickers back to an older value.
 //
-// - Of two results about a subject the one with the higher version is the newer.
-//   An older one gets the counts of the newer.
-// - The viewer's own actions on one subject are sent one after another, in the
-//   order of the clicks.
-// - An event that comes while such an action is under way waits for its answer.
-// - An event that left the server just before the action was done may arrive
-//   after its answer. It is known by contradicting it: the subject is asked for
-//   anew, and that answer replaces the event.
-// - An action's answer that is older than what is displayed waits for a newer one,
-//   which replaces it.
-// - A query's answer that comes while an action is under way waits for the answer
-//   of the action, and is then treated like an event.
+// - Of two results about a subject, the one with the higher version is newer. The older
+//   one takes its counts.
+// - The viewer's own actions on one subject are sent one after another, in the order of
+//   the clicks.
+// - An event that arrives while such an action is in progress waits for its response.
+// - An event that left the server just before the action was executed may arrive after
+//   its response. It is recognised because it contradicts the response: the subject is
+//   queried again, and that result replaces the event.
+// - If the response to an action is older than what is displayed, it waits for a newer
+//   one, which replaces it.
+// - A query result that arrives while an action is in progress waits for the response to
+//   the action, and is then treated like an event.
 export class Newest {
   private readonly latest = new Map<string, Latest>();
   private readonly own = new Map<string, Own>();
-  private readonly underWay = new Map<string, number>(); // actions by subject
-  private readonly last = new Map<string, Promise<void>>(); // the end of the last action
-  private readonly held = new Map<string, (display: boolean) => void>(); // the last event that waits
+  private readonly underWay = new Map<string, number>(); // number of actions by subject
+  private readonly last = new Map<string, Promise<void>>(); // settled when the last action ends
+  private readonly held = new Map<string, (display: boolean) => void>(); // resolves the last waiting event
 
   constructor(private readonly network: Network) {}
 
-  // begin announces an operation, in the order of the clicks. Of those that are
-  // actions it returns one: wait for its `before`, send it, pass what comes to
-  // answered, display it, and leave.
+  // begin registers an operation, in the order of the clicks. If it is an action, it
+  // returns one: await its `before`, send it, pass the result to answered, display it,
+  // and call leave.
   begin(operation: Operation): Action | undefined {
     const keys = [...new Set(actedOn(operation).map(({ subject }) => keyOf(subject)))];
     if (keys.length === 0) return undefined;
@@ -71,7 +71,7 @@ export class Newest {
     return { operation, keys, before: before.length > 0 ? Promise.all(before) : undefined, end };
   }
 
-  // answered corrects the answer to an action.
+  // answered corrects the response to an action.
   async answered({ operation, keys }: Action, data: unknown): Promise<void> {
     for (const found of cardsIn(operation, data)) {
       const { card } = found;
@@ -86,7 +86,7 @@ export class Newest {
     }
   }
 
-  // leave ends an action. Call it when its answer, or error, is displayed.
+  // leave ends an action. Call it once its response or error is displayed.
   leave({ operation, keys, end }: Action, error?: unknown): void {
     end(); // the next one may be sent
     for (const key of keys) {
@@ -106,8 +106,8 @@ export class Newest {
     }
   }
 
-  // event corrects an event and reports whether to display it: not where a newer
-  // one has replaced it.
+  // event corrects an event and reports whether to display it: false if a newer one has
+  // replaced it.
   async event(operation: Operation, data: unknown): Promise<boolean> {
     const found = eventCard(operation, data);
     if (!found) {
@@ -133,33 +133,33 @@ export class Newest {
       const action = this.last.get(key);
       const now = await this.ask(operation, found);
       if (!now) return false;
-      if (this.last.get(key) !== action) continue; // the answer is from before a click
+      if (this.last.get(key) !== action) continue; // the response is older than a click
       Object.assign(card, now);
-      this.adopt(now); // the same user may have changed it elsewhere
+      this.adopt(now); // the same user may have acted on another device
       return correct();
     }
   }
 
-  // hold waits until no action is under way, or until a later event takes its place.
+  // hold waits until no action is in progress, or until a later event replaces this one.
   private hold(key: string): Promise<boolean> {
     this.held.get(key)?.(false);
     return new Promise((resolve) => this.held.set(key, resolve));
   }
 
-  // read corrects a query's answer, or an event of more than one subject, once no
-  // action on its subjects is under way. A cache that orders results by when they
-  // were asked for has no use for doubting them.
-  async read(operation: Operation, data: unknown, doubting = true): Promise<void> {
+  // read corrects a query result, or an event about several subjects, once no action on
+  // its subjects is in progress. Subjects that contradict an own action are queried again
+  // first, unless requery is false: for a cache that orders results by request time.
+  async read(operation: Operation, data: unknown, requery = true): Promise<void> {
     const all = cardsIn(operation, data);
     const keys = all.map(({ card }) => keyOf(card));
     for (;;) {
       while (keys.some((key) => this.underWay.has(key))) await Promise.all(keys.map((key) => this.last.get(key)));
-      const doubted = doubting ? all.filter(({ card }) => this.contradicted(card)) : [];
-      if (doubted.length === 0) break;
+      const contradicting = requery ? all.filter(({ card }) => this.contradicted(card)) : [];
+      if (contradicting.length === 0) break;
       const actions = keys.map((key) => this.last.get(key));
-      const answers = await Promise.all(doubted.map((found) => this.ask(operation, found)));
-      if (keys.some((key, place) => this.last.get(key) !== actions[place])) continue; // from before a click
-      for (const [place, { card }] of doubted.entries()) {
+      const answers = await Promise.all(contradicting.map((found) => this.ask(operation, found)));
+      if (keys.some((key, place) => this.last.get(key) !== actions[place])) continue; // older than a click
+      for (const [place, { card }] of contradicting.entries()) {
         const now = answers[place];
         if (now) this.adopt(Object.assign(card, now));
       }
@@ -168,7 +168,7 @@ export class Newest {
     for (const { card } of all) this.correct(card);
   }
 
-  // correct puts newer counts that were seen in place of older ones.
+  // correct replaces counts for which newer values are known.
   private correct(card: Card): void {
     const key = keyOf(card);
     const latest = this.latest.get(key) ?? new Map();
@@ -183,7 +183,7 @@ export class Newest {
     }
     if (card.freshness === undefined) return;
     if (!older) latest.set('freshness', { version, value: card.freshness });
-    else if (card.freshness !== 'LIVE') card.freshness = 'STALE'; // newer counts are known, but to this client alone
+    else if (card.freshness !== 'LIVE') card.freshness = 'STALE'; // only this client knows newer counts
     else card.freshness = (latest.get('freshness')?.value as Freshness | undefined) ?? 'LIVE';
   }
 
@@ -192,7 +192,7 @@ export class Newest {
   }
 
   private adopt(card: Card): void {
-    this.own.set(keyOf(card), { card: { ...card }, until: Date.now() + doubt });
+    this.own.set(keyOf(card), { card: { ...card }, until: Date.now() + overrideFor });
   }
 
   private contradicted(card: Card): boolean {
@@ -206,7 +206,7 @@ export class Newest {
   }
 }
 
-// differ compares what the viewer did, as far as both operations selected it.
+// differ compares the viewer's states, as far as both operations selected them.
 function differ(one: object | null | undefined, other: object | null | undefined): boolean {
   if (one === undefined || other === undefined) return false;
   if (one === null || other === null) return one !== other;

@@ -18,7 +18,7 @@ export interface Operation {
   readonly variables?: unknown;
 }
 
-// Question is a query of this package's own.
+// Question is a query that this package sends by itself.
 export interface Question extends Operation {
   readonly variables: Record<string, unknown>;
 }
@@ -26,7 +26,7 @@ export interface Question extends Operation {
 // Card is an Interactive in a result. Results are corrected in place.
 export type Card = { -readonly [Field in keyof Interactive]: Interactive[Field] } & { version: number };
 
-// Found is a card in a result, and what the operation selected of it.
+// Found is a card in a result, with the fields that the operation selected of it.
 export interface Found {
   readonly card: Card;
   readonly selections: readonly SelectionNode[];
@@ -35,7 +35,7 @@ export interface Found {
 type Selections = readonly SelectionNode[];
 type Fragments = ReadonlyMap<string, Selections>;
 
-// The mutations that change what a viewer did with a subject.
+// The mutations that change the viewer's state of a subject.
 const actions = new Set(['like', 'unlike', 'dislike', 'undislike', 'collect', 'uncollect', 'follow', 'unfollow']);
 
 export function definitionOf({ query }: Operation): OperationDefinitionNode {
@@ -44,14 +44,14 @@ export function definitionOf({ query }: Operation): OperationDefinitionNode {
   return definition as OperationDefinitionNode;
 }
 
-// ActedOn is a subject that a mutation acts on, and what is selected of it in the
-// answer: nothing where the answer does not include it.
+// ActedOn is a subject that a mutation acts on, with the fields that are selected of it in
+// the response: none if the response does not include it.
 export interface ActedOn {
   readonly subject: Subject;
   readonly selections: Selections;
 }
 
-// actedOn are the subjects that an operation acts on; none for a query.
+// actedOn returns the subjects that an operation acts on; none for a query.
 export function actedOn(operation: Operation): ActedOn[] {
   const definition = definitionOf(operation);
   if (definition.operation !== OperationTypeNode.MUTATION) return [];
@@ -67,7 +67,7 @@ export function actedOn(operation: Operation): ActedOn[] {
   return found;
 }
 
-// cardsIn finds the cards in the data of a result, however deep.
+// cardsIn finds the cards in the data of a result, at any depth.
 export function cardsIn(operation: Operation, data: unknown): Found[] {
   const found: Found[] = [];
   const fragments = fragmentsOf(operation);
@@ -83,8 +83,8 @@ export function cardsIn(operation: Operation, data: unknown): Found[] {
   return found;
 }
 
-// eventCard is the card of an event that is a subject and nothing else, as those
-// of interactiveChanged are. A later event of the subject replaces it.
+// eventCard returns the card of an event that consists of one subject only, such as those
+// of interactiveChanged. A later event about the subject replaces it.
 export function eventCard(operation: Operation, data: unknown): Found | undefined {
   const parts = Object.values((data ?? {}) as object).filter((part) => typeof part === 'object');
   return parts.length === 1 && isCard(parts[0]) ? cardsIn(operation, data)[0] : undefined;
@@ -98,8 +98,8 @@ const subjectQuery = definitionOf({
   query: parse('query Subject($subjectBiz: String!, $subjectBizId: ID!) { interactive(biz: $subjectBiz, bizId: $subjectBizId) { version } }'),
 });
 
-// questionAbout asks for a subject with the very fields that an operation selected
-// of it, so that the answer fits in the place of the operation's own.
+// questionAbout returns a query for a subject with exactly the fields that an operation
+// selected of it, so that the result can replace that of the operation.
 export function questionAbout(operation: Operation, selections: Selections, { biz, bizId }: Subject): Question {
   const [field] = subjectQuery.selectionSet.selections as FieldNode[];
   const asked: OperationDefinitionNode = {
@@ -128,8 +128,8 @@ function fragmentsOf({ query }: Operation): Fragments {
   return new Map(query.definitions.flatMap((one) => (one.kind === Kind.FRAGMENT_DEFINITION ? [[one.name.value, one.selectionSet.selections] as const] : [])));
 }
 
-// fieldsIn are the fields of an object by their names in the result, each with
-// what is selected below it, in all fragments together.
+// fieldsIn returns the fields of an object by their names in the result, each with its
+// selections, merged over all fragments.
 function fieldsIn(selections: Selections, fragments: Fragments): Map<string, Selections> {
   const fields = new Map<string, SelectionNode[]>();
   const gather = (some: Selections): void => {

@@ -1,10 +1,9 @@
 import { keyOf, type Interactive, type Reaction } from './subject.js';
 
-// What a mutation will probably answer, computed from the subject as it is
-// displayed. Each function changes the counts that were selected and adds no
-// others.
+// The expected responses of mutations, computed from the subject as it is displayed.
+// Each function changes only counts that were selected.
 
-// withReaction is the subject after a like, a dislike or, with null, neither.
+// withReaction returns the subject after a like, a dislike or, with null, neither.
 export function withReaction<Card extends Interactive>(card: Card, reaction: Reaction | null): Card {
   const before = card.liked?.reaction ?? null;
   const moved = (kind: Reaction) => Number(reaction === kind) - Number(before === kind);
@@ -16,7 +15,7 @@ export function withReaction<Card extends Interactive>(card: Card, reaction: Rea
   };
 }
 
-// withFolder is the subject in one of the viewer's folders or, with null, in none.
+// withFolder returns the subject in one of the viewer's folders or, with null, in none.
 export function withFolder<Card extends Interactive>(card: Card, folder: { readonly id: string; readonly name?: string } | null): Card {
   return {
     ...card,
@@ -25,7 +24,7 @@ export function withFolder<Card extends Interactive>(card: Card, folder: { reado
   };
 }
 
-// withFollow is the subject followed by the viewer, or not.
+// withFollow returns the subject as followed by the viewer, or not.
 export function withFollow<Card extends Interactive>(card: Card, followed: boolean): Card {
   return {
     ...card,

@@ -7,15 +7,15 @@ import { run } from './run.js';
 // counts never go backwards, and the viewer's own actions never flicker. Operations
 // select __typename, biz, bizId and version of each subject.
 //
-// Without a cache there is nothing to bring up to date after a mutation that
-// failed: ask for the subject again where `unconfirmed` says so.
+// Without a cache, nothing is refetched after a mutation that failed: query the subject
+// again if `unconfirmed` returns true.
 export function keepNewest(client: Client): Pick<Client, 'subscribe'> {
   const newest = new Newest({
     async ask({ query, variables }) {
       try {
         for await (const { data } of client.iterate({ query: print(query), variables })) return data;
       } catch {
-        // No answer.
+        // The server did not respond.
       }
       return undefined;
     },

@@ -1,10 +1,9 @@
 import type { Client } from 'graphql-ws';
 
-// resuming makes subscriptions go on where they were: after a lost connection
-// one is sent again with the place of its last event in the variable `after`: the
-// `cursor` of commentsChanged, the `id` of messages. Events that have none leave
-// the variables as they are. Errors are passed
-// through explain.
+// resuming makes subscriptions continue after a lost connection: they are sent again
+// with the position of their last event in the variable `after`, which is the `cursor` of
+// commentsChanged and the `id` of messages. Events without a position leave the
+// variables unchanged. Errors are passed through explain.
 export function resuming(client: Client, explain: (error: unknown) => unknown): Client {
   return {
     ...client,
@@ -15,7 +14,7 @@ export function resuming(client: Client, explain: (error: unknown) => unknown): 
         {
           next(result) {
             advance(variables, result.data);
-            sink.next(result as never); // of the type that the caller asked for
+            sink.next(result as never); // has the type that the caller requested
           },
           error: (error) => sink.error(explain(error)),
           complete: () => sink.complete(),

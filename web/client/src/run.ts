@@ -13,11 +13,11 @@ export interface Sink<R> {
   complete(): void;
 }
 
-// Send sends an operation and returns what cancels it.
+// Send sends an operation and returns a function that cancels it.
 export type Send<R> = (sink: Sink<R>) => () => void;
 
-// run sends an operation and passes on its results, corrected by newest. It
-// returns what cancels it.
+// run sends an operation and passes on its results, corrected by newest. It returns a
+// function that cancels it.
 export function run<R extends Result>(newest: Newest, operation: Operation, send: Send<R>, sink: Sink<R>): () => void {
   let cancelled = false;
   const open: Sink<R> = {
@@ -29,7 +29,7 @@ export function run<R extends Result>(newest: Newest, operation: Operation, send
   const action = newest.begin(operation);
   if (action) {
     void act(newest, action, send, open);
-    return cancel; // what was sent is not taken back
+    return cancel; // a mutation that was sent is not cancelled
   }
   const stop = definitionOf(operation).operation === 'subscription' ? watch(newest, operation, send, open) : ask(newest, operation, send, open);
   return () => {
@@ -61,27 +61,27 @@ async function act<R extends Result>(newest: Newest, action: Action, send: Send<
 }
 
 function ask<R extends Result>(newest: Newest, operation: Operation, send: Send<R>, sink: Sink<R>): () => void {
-  let turn = Promise.resolve();
+  let previous = Promise.resolve();
   return send({
-    next: (result) => void (turn = turn.then(() => newest.read(operation, result.data)).then(() => sink.next(result))),
-    error: (error) => void turn.then(() => sink.error(error)),
-    complete: () => void turn.then(() => sink.complete()),
+    next: (result) => void (previous = previous.then(() => newest.read(operation, result.data)).then(() => sink.next(result))),
+    error: (error) => void previous.then(() => sink.error(error)),
+    complete: () => void previous.then(() => sink.complete()),
   });
 }
 
-// watch passes events on in their order, except that one that has to wait holds up
-// none of another subject.
+// watch passes events on in order, except that an event that must wait does not delay
+// those of other subjects.
 function watch<R extends Result>(newest: Newest, operation: Operation, send: Send<R>, sink: Sink<R>): () => void {
-  let turn: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
   const waiting = new Set<Promise<unknown>>();
-  const end = (then: () => void) => void Promise.all([turn, ...waiting]).then(then);
+  const end = (then: () => void) => void Promise.all([previous, ...waiting]).then(then);
   return send({
     next(result) {
       const inOrder = !eventCard(operation, result.data);
-      const told = (inOrder ? turn : Promise.resolve()).then(() => newest.event(operation, result.data)).then((display) => display && sink.next(result));
-      if (inOrder) turn = told;
-      waiting.add(told);
-      void told.then(() => waiting.delete(told));
+      const delivered = (inOrder ? previous : Promise.resolve()).then(() => newest.event(operation, result.data)).then((display) => display && sink.next(result));
+      if (inOrder) previous = delivered;
+      waiting.add(delivered);
+      void delivered.then(() => waiting.delete(delivered));
     },
     error: (error) => end(() => sink.error(error)),
     complete: () => end(() => sink.complete()),

@@ -1,6 +1,6 @@
 // Written by npm run generate. Do not edit.
 
-// The types of objects that are identified by their id.
+// The object types that are identified by their id.
 export const nodes = [
   'Collected',
   'Comment',
@@ -15,7 +15,7 @@ export const nodes = [
   'Video',
 ] as const;
 
-// The types of objects that are a part of another one.
+// The object types that are part of another object.
 export const embedded = [
   'CollectedConnection',
   'CollectedEdge',

@@ -4,21 +4,20 @@ export interface Subject {
   readonly bizId: string;
 }
 
-// keyOf names a subject in maps and lists.
+// keyOf returns the key of a subject in maps and lists.
 export function keyOf({ biz, bizId }: Subject): string {
   return `${biz}/${bizId}`;
 }
 
 export type Reaction = 'LIKE' | 'DISLIKE';
 
-// Freshness is how far counts can be trusted. UNAVAILABLE counts are zeros in
-// place of unknown ones: do not display them.
+// Freshness says how far counts can be trusted. UNAVAILABLE counts are zeros as
+// placeholders: do not display them.
 export type Freshness = 'LIVE' | 'STALE' | 'UNAVAILABLE';
 
-// Interactive is a subject as an operation selected it. Everything in this
-// package needs `biz`, `bizId` and, to tell the newer of two results, `version`;
-// the rest is used where it was selected. Fields must keep their names: an alias
-// hides them.
+// Interactive is a subject as an operation selected it. Everything in this package needs
+// `biz`, `bizId` and, to find the newer of two results, `version`; other fields are used
+// if they were selected. Fields must keep their names: an alias hides them.
 export interface Interactive extends Subject {
   readonly version?: number;
   readonly freshness?: Freshness;
@@ -32,8 +31,8 @@ export interface Interactive extends Subject {
   readonly followed?: object | null;
 }
 
-// counts are the fields that a version covers.
+// counts are the fields that are covered by a version.
 export const counts = ['readCount', 'likeCount', 'dislikeCount', 'collectCount', 'followerCount'] as const;
 
-// states are what the viewer did with a subject.
+// states are the fields with the viewer's states of a subject.
 export const states = ['liked', 'collected', 'followed'] as const;

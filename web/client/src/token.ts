@@ -1,7 +1,7 @@
-// TokenSource brings a token, or nothing for an anonymous viewer.
+// TokenSource returns a token, or nothing for an anonymous viewer.
 export type TokenSource = () => string | null | undefined | Promise<string | null | undefined>;
 
-// TokenRejected is the error of subscriptions whose token the server does not accept.
+// TokenRejected is the error of subscriptions whose token the server rejected.
 export class TokenRejected extends Error {
   override readonly name = 'TokenRejected';
 
@@ -10,7 +10,7 @@ export class TokenRejected extends Error {
   }
 }
 
-// Tokens brings the token for each connection, and never one that was rejected.
+// Tokens supplies the token of each connection, and never one that was rejected.
 export class Tokens {
   private sent = '';
   private rejected: string | undefined;
@@ -18,8 +18,8 @@ export class Tokens {
 
   constructor(private readonly source: string | TokenSource = '') {}
 
-  // next is what connection_init says of who is asking. It throws TokenRejected
-  // if there is no token but the one that was rejected.
+  // next returns the payload of connection_init that authenticates the viewer. It throws
+  // TokenRejected if the only token is the one that was rejected.
   async next(): Promise<{ Authorization?: string }> {
     const token = bare((typeof this.source === 'string' ? this.source : await this.source()) ?? '');
     if (token && token === this.rejected) throw new TokenRejected(this.reason);
@@ -32,13 +32,13 @@ export class Tokens {
     this.reason = reason;
   }
 
-  // mayHaveAnother reports whether asking for a token again may help.
+  // mayHaveAnother reports whether the source may return another token.
   get mayHaveAnother(): boolean {
     return typeof this.source === 'function' && this.sent !== '';
   }
 }
 
-// bare is a token without what is often copied along with it.
+// bare returns a token without what is often copied along with it.
 function bare(token: string): string {
   return token.replace(/^\s*(authorization:)?\s*(bearer\s)?/i, '').trim();
 }

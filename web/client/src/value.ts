@@ -1,8 +1,8 @@
-// Watched is a value that can be watched. It fits React's
+// Watched is an observable value. It fits React's
 // useSyncExternalStore(value.watch, value.get).
 export interface Watched<T> {
   readonly get: () => T;
-  // watch calls back after each change and returns what ends that.
+  // watch calls back after each change. It returns a function that stops this.
   readonly watch: (changed: () => void) => () => void;
 }
 

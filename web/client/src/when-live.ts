@@ -1,14 +1,14 @@
 import type { Status } from './connect.js';
 import type { Watched } from './value.js';
 
-// Live is what has a status, such as a Socket.
+// Live is anything with a status, such as a Socket.
 export interface Live {
   readonly status: Watched<Status>;
 }
 
-// whenLive calls back each time the connection becomes live, and says whether it
-// was lost before: then anything may have changed since the last answer. It returns
-// what ends that.
+// whenLive calls back each time the connection becomes live, and passes whether it was
+// lost before: then anything may have changed since the last response. It returns a
+// function that stops this.
 export function whenLive({ status }: Live, callback: (lost: boolean) => void): () => void {
   let before = status.get().state;
   let lost = false;

@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// How connect keeps a connection, against a server that speaks graphql-transport-ws.
+// How connect maintains a connection, with a server of graphql-transport-ws.
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
@@ -13,9 +13,9 @@ interface Message {
   readonly payload?: { readonly query?: string; readonly variables?: Record<string, unknown>; readonly Authorization?: string };
 }
 
-// Server accepts the token "good" and anonymous viewers, and remembers what it was sent.
+// Server accepts the token "good" and anonymous viewers, and records what it received.
 class Server {
-  readonly connections: string[] = []; // the Authorization of each
+  readonly connections: string[] = []; // the authorization of each
   readonly subscribed: Message[] = [];
   private port = 0;
   private listening: WebSocketServer | undefined;
@@ -42,7 +42,7 @@ class Server {
     this.sockets.at(-1)!.send(JSON.stringify({ id, type: 'next', payload: { data } }));
   }
 
-  // expire closes the connection as when its token expires.
+  // expire closes the connection as if its token had expired.
   expire = () => this.sockets.at(-1)!.close(4403, 'Forbidden: the token has expired');
 
   private accept(socket: WebSocket): void {
@@ -98,7 +98,7 @@ test('it lives through a restart of the server, and goes on behind the last even
   await until('the event is heard', () => heard.length === 1);
   await server.stop();
   await until('the connection is lost', () => socket.status.get().state === 'reconnecting');
-  await new Promise((resolve) => setTimeout(resolve, 600)); // some attempts are refused
+  await new Promise((resolve) => setTimeout(resolve, 600)); // some attempts fail
   await server.start();
   await until('it is subscribed again', () => server.subscribed.length === 2);
   assert.deepEqual(server.subscribed.map(({ payload }) => payload?.variables?.['after']), ['first', 'second']);

@@ -1,6 +1,6 @@
 /// <reference types="node" />
-// What Newest promises, with each client and a network whose every answer the
-// test gives, in whatever order.
+// What Newest guarantees, with each client and a network on which the test gives every
+// response, in any order.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { cardOf, type Card } from './operations';
@@ -125,7 +125,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
-    await page.event(cardOf(9, 13)); // others, before the like
+    await page.event(cardOf(9, 13)); // likes of others, before this one
     await page.answer('Like', cardOf(6, 11, 'LIKE'));
     await page.answer('Subject', cardOf(10, 14, 'LIKE'));
     assert.deepEqual(page.shown, ['10', '11 liked', '14 liked']);
@@ -146,10 +146,10 @@ function promises(Page: new () => AnyPage, runs: number): void {
     await page.start(cardOf(5, 10));
     page.like();
     await page.answer('Like', cardOf(5, 11, 'LIKE')); // confirmed, not yet counted
-    await page.event(cardOf(6, 11)); // somebody else
-    await page.event(cardOf(7, 12)); // and another
+    await page.event(cardOf(6, 11)); // another user
+    await page.event(cardOf(7, 12)); // a third one
     await page.answer('Subject', cardOf(6, 12, 'LIKE'));
-    await page.event(cardOf(7, 12)); // once more
+    await page.event(cardOf(7, 12)); // again
     await page.answer('Subject', cardOf(7, 13, 'LIKE'));
     await page.event(cardOf(8, 13, 'LIKE'));
     assert.deepEqual(page.shown, ['10', '11 liked', '12 liked', '13 liked']);
@@ -160,7 +160,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     await page.start(cardOf(5, 10));
     page.like();
     await page.answer('Like', cardOf(6, 11, 'LIKE'));
-    await page.event(cardOf(7, 10)); // taken back on another device
+    await page.event(cardOf(7, 10)); // removed on another device
     await page.answer('Subject', cardOf(7, 10));
     await page.event(cardOf(8, 11));
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '11']);
@@ -176,7 +176,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     page.unlike();
     await page.answer('Subject', cardOf(10, 14, 'LIKE'));
     await page.event(cardOf(10, 14, 'LIKE'));
-    await page.answer('Unlike', cardOf(9, 13)); // of a node that is behind
+    await page.answer('Unlike', cardOf(9, 13)); // from a node that lags behind
     await page.answer('Subject', cardOf(11, 13));
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '13']);
   });
@@ -186,7 +186,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     await page.start(cardOf(5, 10));
     page.like();
     await page.answer('Like', cardOf(5, 11, 'LIKE'));
-    await page.event(cardOf(6, 11)); // from before the like: asked anew
+    await page.event(cardOf(6, 11)); // older than the like: queried again
     page.unlike();
     await page.answer('Subject', cardOf(6, 12, 'LIKE'));
     assert.deepEqual(page.shown, ['10', '11 liked', '10']);
@@ -201,13 +201,13 @@ function promises(Page: new () => AnyPage, runs: number): void {
   });
 }
 
-// A server in small: what others did is in the counts, what the viewer did shows
-// at once and is counted later. Whatever it tells is true when it leaves, and
-// arrives whenever it does; events arrive in their order.
+// A small model of a server: the counts include the actions of others, while the viewer's
+// own state shows at once and is counted later. A response is correct when it leaves and
+// arrives at any time; events arrive in order.
 class Server {
   private others = 10;
-  private liked = false; // what the viewer sees
-  private counted = false; // what is in the counts
+  private liked = false; // the viewer's state
+  private counted = false; // included in the counts
   private version = 5;
   readonly events: Card[] = [];
   readonly answers: { sent: Sent; content: Card }[] = [];
@@ -277,7 +277,7 @@ async function walk(page: AnyPage, seed: number): Promise<void> {
     await settled();
     check();
   }
-  // Everything arrives.
+  // Everything sent arrives.
   for (let idle = 0; idle < 8; ) {
     const before = page.sent.length + server.answers.length + server.events.length;
     for (const step of steps.slice(4)) await step();

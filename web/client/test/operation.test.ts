@@ -1,5 +1,5 @@
 /// <reference types="node" />
-// What is read out of operations and their results.
+// What is derived from operations and their results.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

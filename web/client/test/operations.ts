@@ -1,4 +1,4 @@
-// The operations of the tests: those of any page that shows subjects.
+// The operations of the tests: those of a typical page that shows subjects.
 import { parse } from 'graphql';
 
 const card = `fragment Card on Interactive {

@@ -1,5 +1,5 @@
-// A page that shows a subject, with a network behind it whose every answer the
-// test gives, in whatever order. One for each client.
+// A page that shows a subject, over a network on which the test gives every response, in
+// any order. There is one for each client.
 import assert from 'node:assert/strict';
 import { ApolloClient, ApolloLink, InMemoryCache, Observable } from '@apollo/client';
 import { Client, makeErrorResult, makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
@@ -19,7 +19,7 @@ export interface Sent {
 }
 
 export abstract class Page {
-  readonly shown: string[] = []; // every state: how often, and whether the viewer did
+  readonly shown: string[] = []; // every displayed state: the count, and whether the viewer likes it
   readonly sent: Sent[] = [];
   protected current: Card | undefined;
   private reading = false;
@@ -34,31 +34,31 @@ export abstract class Page {
     if (state && this.shown.at(-1) !== state) this.shown.push(state);
   }
 
-  // start answers the first query.
+  // start responds to the first query.
   async start(first: Card): Promise<void> {
     await this.answer('Feed', first);
   }
 
-  // readAgain asks for the subject as a view does that is opened. None does so
-  // while it still asks: urql would apply nothing optimistically then.
+  // readAgain queries the subject as a newly opened view does. It must not be called while
+  // the previous query is pending: urql would not apply optimistic results then.
   readAgain(): void {
     if (this.reading) return;
     this.reading = true;
     void this.ask().then(() => (this.reading = false));
   }
 
-  // waiting counts the operations of a name that were sent and not answered.
+  // waiting returns how many operations of a name have no response yet.
   waiting(name: string): number {
     return this.sent.filter((one) => one.name === name).length;
   }
 
-  // answer answers the oldest operation of a name.
+  // answer responds to the oldest operation of a name.
   async answer(name: string, content: Card | Error): Promise<void> {
     receive(await this.take(name), content);
     await settled();
   }
 
-  // refuse answers the oldest operation of a name with an error of the service.
+  // refuse responds to the oldest operation of a name with an error of the service.
   async refuse(name: string, code: string): Promise<void> {
     (await this.take(name)).answer({ data: null, errors: [{ message: 'no', extensions: { code } }] });
     await settled();
@@ -71,7 +71,7 @@ export abstract class Page {
     return this.sent.splice(place, 1)[0]!;
   }
 
-  // event is an event of the subscription, which stays.
+  // event sends an event of the subscription, which continues.
   async event(content: Card): Promise<void> {
     await settled();
     this.sent.find((one) => one.name === 'Live')!.answer({ data: { __typename: 'Subscription', interactiveChanged: structuredClone(content) } });
@@ -79,7 +79,7 @@ export abstract class Page {
   }
 }
 
-// receive answers an operation.
+// receive responds to an operation.
 export function receive(sent: Sent, content: Card | Error): void {
   if (content instanceof Error) sent.fail(content);
   else sent.answer({ data: dataOf(sent.name, content) });
@@ -93,7 +93,7 @@ function dataOf(name: string, content: Card) {
   return { __typename: 'Mutation', [name.toLowerCase()]: payload };
 }
 
-// settled lets everything happen that waits for nothing else.
+// settled waits until everything is done that needs no further response.
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve));
   await new Promise((resolve) => setTimeout(resolve, 0)); // Apollo Client notifies by a timer

@@ -1,6 +1,6 @@
 /// <reference types="node" />
-// That pages that were opened or left open while the server was down fill once the
-// socket is live, with each client.
+// Pages that were opened, or left open, while the server was unavailable are filled once
+// the socket is live, with each client.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ApolloClient, ApolloLink, InMemoryCache, Observable } from '@apollo/client';
@@ -12,7 +12,7 @@ import { ovationExchange, refetchExchange } from '../src/urql';
 import { cardOf, feed, subject, type Card } from './operations';
 import { settled } from './page';
 
-// Network is the way to a server that is up or down.
+// Network connects to a server that is up or down.
 class Network {
   readonly status = new Value<Status>({ state: 'connecting', reason: '' });
   up = false;
@@ -24,7 +24,7 @@ class Network {
     return settled();
   }
 
-  // data is the answer to a request. It is undefined while the server is down.
+  // data is the response to each request, undefined while the server is down.
   data(): object | undefined {
     this.requests++;
     return this.up ? { __typename: 'Query', interactives: [structuredClone(this.card)] } : undefined;
@@ -35,7 +35,7 @@ const variables = { subjects: [subject] };
 
 type Data = { interactives: Card[] } | undefined;
 
-// View is a view of the feed. It keeps what it shows: the likes, or that it failed.
+// View is a view of the feed. It records what it shows: the number of likes, or the failure.
 interface View {
   readonly shown: string[];
   readonly leave: () => void;

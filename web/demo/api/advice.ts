@@ -3,18 +3,17 @@ import type { CombinedError } from '@urql/core';
 
 export { unconfirmed };
 
-// Advice is an error in words for the person at the page: what happened and what
-// to do about it.
+// Advice explains an error to the user of the page: what happened and what to do about it.
 export interface Advice {
   readonly says: string;
-  readonly retry: boolean; // whether the same again may work
-  readonly signIn: boolean; // whether another viewer may do it
+  readonly retry: boolean; // whether a retry may succeed
+  readonly signIn: boolean; // whether it takes another viewer, so that logging in helps
 }
 
 const again = { retry: true, signIn: false };
 const final = { retry: false, signIn: false };
 
-// advise turns an error of a mutation, or of the way to the API, into advice.
+// advise turns an error of a mutation, or of the network, into advice.
 export function advise(error: CombinedError): Advice {
   if (error.networkError) {
     return navigator.onLine
@@ -41,14 +40,14 @@ export function advise(error: CombinedError): Advice {
   }
 }
 
-// sentence makes one of a message, which may begin with the name of an argument.
+// sentence turns a message, which may begin with the name of an argument, into a sentence.
 function sentence(message: string): string {
   const text = message.replace(/^input\.(\w+)/, 'the $1');
   const capital = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(capital) ? capital : `${capital}.`;
 }
 
-// adviseReader turns an error of a query into words.
+// adviseReader returns the text for an error of a query.
 export function adviseReader(error: CombinedError): string {
   if (error.networkError) return 'The server cannot be reached.';
   return unconfirmed(error) ? 'The service cannot answer this right now.' : advise(error).says;

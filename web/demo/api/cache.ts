@@ -5,10 +5,10 @@ import { CommentFragmentDoc, type DeleteVideoMutation } from '../operations';
 import { arrived, markRead, sent } from './mail';
 import { added, changed, deleted, listed } from './threads';
 
-// cache is that of the package, with the lists of comments in it.
+// cache returns the package's cache, extended by the lists of comments and messages.
 export function cache() {
   return ovationExchange({
-    // Comments come to lists one by one, see threads.ts, and so do messages, see mail.ts.
+    // threads.ts adds comments to lists one by one, and mail.ts messages.
     keys: { CommentEdge: keyOfNode, ConversationEdge: keyOfNode, MessageEdge: keyOfNode },
     resolvers: { CommentConnection: { edges: listed } },
     optimistic: {
@@ -25,12 +25,12 @@ export function cache() {
 
 const keyOfNode = (edge: Data) => (edge['node'] as { id: string }).id;
 
-// A video that is deleted leaves every list, which is read again.
+// A deleted video disappears from every list, since all of them are refetched.
 const deleteVideo: UpdateResolver = (result, _args, videos) => {
   videos.invalidate({ __typename: 'Video', id: (result as DeleteVideoMutation).deleteVideo.deletedId });
 };
 
-// What is read from the cache here is written to it again, so it says its types.
+// What is read from the cache here is written to it again, which requires type names.
 const typedComment = formatDocument(CommentFragmentDoc);
 
 function editComment({ input }: Variables, comments: Cache) {

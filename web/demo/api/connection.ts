@@ -6,24 +6,24 @@ import { cache } from './cache';
 import { InView } from './in-view';
 import { clipsOf, profilesOf, type Clips, type Profiles } from './lookup';
 
-// Connection is everything that belongs to one viewer. A change of viewer is a
-// new connection with an empty cache; close the old one.
+// Connection contains everything that belongs to one viewer. For another viewer, open a
+// new connection, whose cache is empty, and close this one.
 export interface Connection {
   readonly viewer: Viewer;
   readonly client: Client;
-  readonly status: Watched<Status>; // of the WebSocket, by which the page hears of changes
-  readonly subscribed: Watched<boolean>; // whether the view is told of changes
+  readonly status: Watched<Status>; // of the WebSocket for subscriptions
+  readonly subscribed: Watched<boolean>; // whether the view has a subscription
   readonly profiles: Profiles;
   readonly clips: Clips;
-  headers(): Record<string, string>; // that say who is asking
-  renew(token: string): void; // goes on with another token of the same user
+  headers(): Record<string, string>; // which authenticate the viewer
+  renew(token: string): void; // replaces the token with another one of the same user
   close(): void;
 }
 
 const endpoint = '/graphql';
-const patience = 15_000; // milliseconds for an answer
+const patience = 15_000; // milliseconds
 
-// connect connects as a viewer. With renewable, the token may be replaced by renew.
+// connect connects as a viewer. With renewable, renew may replace the token.
 export function connect(viewer: Viewer, renewable = false): Connection {
   let now = viewer;
   const asking = viewer.token ? { token: renewable ? () => now.token : viewer.token } : { params: viewerParams(viewer) };
@@ -51,7 +51,7 @@ export function connect(viewer: Viewer, renewable = false): Connection {
     close() {
       profiles.stop();
       clips.stop();
-      void Promise.resolve(socket.dispose()).catch(() => {}); // the attempt to connect that it ended
+      void Promise.resolve(socket.dispose()).catch(() => {}); // rejects if it aborts an attempt to connect
     },
   };
 }

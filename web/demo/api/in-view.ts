@@ -1,10 +1,10 @@
 import type { SubscriptionForwarder } from '@urql/core';
 import { Value, type Watched } from '@ovation/client';
 
-const linger = 1_000; // milliseconds: a view that is left has another one after it
+const linger = 1_000; // milliseconds: the next view soon subscribes again
 
-// InView follows whether the view subscribes to anything. Messages do not count: they
-// arrive in every view.
+// InView tracks whether the view has subscriptions. Those to messages do not count, as
+// every view has one.
 export class InView {
   private readonly value = new Value(true);
   private count = 0;
@@ -18,7 +18,7 @@ export class InView {
     return this.value;
   }
 
-  // counting is a forwarder that counts what it forwards.
+  // counting wraps a forwarder and counts its subscriptions.
   counting(forward: SubscriptionForwarder): SubscriptionForwarder {
     return (body, operation) => {
       const source = forward(body, operation);

@@ -2,10 +2,10 @@ import type { Client } from '@urql/core';
 import { Value, type Watched } from '@ovation/client';
 import type { ClipFragment, NamedFragment } from '../operations';
 
-// Profiles are what accounts show; of a user without one, null.
+// Profiles are the profiles of users, null for users without an account.
 export type Profiles = Lookup<NamedFragment['profile']>;
 
-// Clips are the titles and covers of videos; of one that is deleted, null.
+// Clips are the titles and covers of videos, null for deleted ones.
 export type Clips = Lookup<Pick<ClipFragment, 'title' | 'coverUrl'> | null>;
 
 export const profilesOf = (client: Client): Profiles =>
@@ -18,8 +18,8 @@ const atOnce = 20;
 const gather = 10; // milliseconds
 const askAgain = 5_000;
 
-// Lookup reads one field of the query for each of many keys, many in one request. It
-// completes lists of subjects, which know the ids of users and videos alone.
+// Lookup queries one field for many keys and batches them into few requests. It completes
+// lists of subjects, which contain only the ids of users and videos.
 export class Lookup<T> {
   private readonly values = new Map<string, Value<T | undefined>>();
   private readonly waiting = new Set<string>();
@@ -28,12 +28,12 @@ export class Lookup<T> {
 
   constructor(
     private readonly client: Client,
-    private readonly name: string, // of the variable
+    private readonly name: string, // of the variable in the query
     private readonly field: string,
     private readonly take: (answer: unknown) => T,
   ) {}
 
-  // of is the value of a key, undefined until it is known.
+  // of returns the value of a key, undefined until it is known.
   of(key: string): Watched<T | undefined> {
     let value = this.values.get(key);
     if (!value) {
@@ -45,14 +45,14 @@ export class Lookup<T> {
     return value;
   }
 
-  // learn takes a value that came from elsewhere.
+  // learn sets a value that is known from another query.
   learn(key: string, value: T): void {
     this.waiting.delete(key);
     (this.of(key) as Value<T | undefined>).set(value);
     this.waiting.delete(key);
   }
 
-  // stop has it ask for nothing any more.
+  // stop ends all queries.
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);

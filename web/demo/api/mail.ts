@@ -1,14 +1,14 @@
 import type { Cache, FieldInfo, OptimisticMutationResolver, UpdateResolver } from '@urql/exchange-graphcache';
 import { LatestFragmentDoc, MessageEdgeFragmentDoc, type MessageFragment, type MessagesSubscription, type SendMessageMutation } from '../operations';
 
-// Conversations in the cache follow the messages that the viewer sends and receives.
-// A message may come twice: as the answer to the one who sent it, and by the stream.
+// Conversations in the cache follow the messages that the viewer sends and receives. A
+// message may arrive twice: in the response to its sender, and by the stream.
 
 export const arrived: UpdateResolver = (result, _args, cache) => receive(cache, (result as MessagesSubscription).messages);
 
 export const sent: UpdateResolver = (result, _args, cache) => receive(cache, (result as SendMessageMutation).sendMessage.message);
 
-// markRead is what marking as read will answer.
+// markRead returns the expected response of markRead.
 export const markRead: OptimisticMutationResolver = ({ input }, cache) => {
   const conversation = conversationWith(cache, (input as { with: string }).with);
   return conversation ? { __typename: 'MarkReadPayload', conversation: { __typename: 'Conversation', id: cache.resolve(conversation, 'id') as string, unread: 0 } } : null;
@@ -30,7 +30,7 @@ function receive(cache: Cache, message: MessageFragment): void {
   lift(cache, conversation);
 }
 
-// list puts a message into the first page of its conversation, newest first.
+// list inserts a message into the first page of its conversation, newest first.
 function list(cache: Cache, conversation: string, message: MessageFragment): void {
   const page = firstPage(cache, conversation, 'messages');
   if (!page) return;
@@ -42,7 +42,7 @@ function list(cache: Cache, conversation: string, message: MessageFragment): voi
   cache.link(page, 'edges', place < 0 ? [...edges, edge] : edges.toSpliced(place, 0, edge));
 }
 
-// lift makes a conversation the first of the list.
+// lift moves a conversation to the top of the list.
 function lift(cache: Cache, conversation: string): void {
   const page = firstPage(cache, 'Query', 'conversations');
   if (!page) return;
@@ -52,14 +52,14 @@ function lift(cache: Cache, conversation: string): void {
   else for (const { fieldKey } of pagesOf(cache, 'Query', 'conversations')) cache.invalidate('Query', fieldKey);
 }
 
-// forget has the lists read again, for a conversation that is new.
+// forget invalidates the lists, because the conversation is new.
 function forget(cache: Cache, other: string): void {
   for (const { fieldName, fieldKey, arguments: args } of cache.inspectFields('Query')) {
     if (fieldName === 'conversations' || (fieldName === 'conversation' && args?.['with'] === other)) cache.invalidate('Query', fieldKey);
   }
 }
 
-// conversationWith finds the conversation with a user, if it was read.
+// conversationWith finds the conversation with a user, if it is cached.
 function conversationWith(cache: Cache, other: string): string | undefined {
   const read = cache.resolve('Query', 'conversation', { with: other });
   if (typeof read === 'string') return read;

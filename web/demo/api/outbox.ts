@@ -4,14 +4,14 @@ import { SendMessageDocument } from '../operations';
 import { requestId } from './request-id';
 import { Store } from './store';
 
-// Pending is a message of the viewer's that the server has not confirmed.
+// Pending is a message of the viewer that the server has not confirmed.
 export interface Pending {
   readonly requestId: string;
   readonly to: string;
   readonly text: string;
   readonly at: string;
   readonly error?: CombinedError;
-  readonly delivered?: true; // the stream has delivered it before the server's answer
+  readonly delivered?: true; // the stream delivered it before the response
 }
 
 const outboxes = new WeakMap<Client, Outbox>();
@@ -22,8 +22,8 @@ export function outboxOf(client: Client): Outbox {
   return outbox;
 }
 
-// Outbox sends messages one after another, so that they keep their order, and keeps
-// those that failed. A message that is sent again is there once.
+// Outbox sends messages one after another, so that they keep their order, and keeps those
+// that failed. A message that is sent again is stored only once.
 class Outbox {
   readonly pending = new Store<readonly Pending[]>([]);
   private last: Promise<unknown> = Promise.resolve();
@@ -39,13 +39,13 @@ class Outbox {
     this.attempt(again);
   }
 
-  // retryAll sends what may not have reached the server.
+  // retryAll resends the messages that may not have reached the server.
   retryAll(): void {
     for (const message of this.pending.get()) if (message.error && unconfirmed(message.error)) this.retry(message);
   }
 
-  // delivered marks the message that the stream has delivered, so that it is not shown
-  // twice. It stays until the answer, which may be an error.
+  // delivered marks a message that the stream has delivered, so that it is not shown twice.
+  // It stays until the response, which may be an error.
   delivered({ to, text }: { to: { userId: string }; text: string }): void {
     const sending = this.pending.get().find((one) => !one.error && !one.delivered && one.to === to.userId && one.text === text);
     if (sending) this.pending.set(this.pending.get().map((one) => (one === sending ? { ...one, delivered: true } : one)));

@@ -9,15 +9,14 @@ import {
 } from '../operations';
 import type { Subject } from './subject';
 
-// The lists of comments in the cache follow what is added and deleted, by the
-// viewer or by others. Everything here may be told twice, and in any order: an
-// answer and the event about the same comment, or an event that is sent again
-// after a lost connection.
+// The lists of comments in the cache follow what the viewer and others add and delete.
+// Everything here may arrive twice and in any order: a response and the event about the
+// same comment, or an event that is sent again after a lost connection.
 //
-// Comments come to the lists and never leave them: what is deleted is left out when
-// a list is read. So no guess changes a list: it would lie above all events that
-// come before its answer, each of which would be added to the list as guessed, in
-// place of the one before.
+// Comments are added to the lists and never removed: deleted ones are omitted when a list
+// is read. No optimistic result changes a list: its layer would be above those of all
+// events before its response, so that each event would be added to the optimistic list
+// instead of to the event before it.
 
 export const added: UpdateResolver = (result, args, cache) => {
   const { comment } = (result as AddCommentMutation).addComment;
@@ -31,16 +30,16 @@ export const changed: UpdateResolver = (result, _args, cache) => {
   if (!comment.deleted || comment.replyCount > 0) place(cache, comment.subject, comment);
 };
 
-// listed leaves what is deleted out of a list. What has replies keeps its place.
+// listed omits the deleted comments from a list, except those with replies.
 export const listed: Resolver = (_parent, _args, cache, { parentKey }) =>
   (cache.resolve(parentKey, 'edges') as string[] | undefined)?.filter((edge) => {
     const comment = nodeOf(cache, edge);
     return cache.resolve(comment, 'deleted') !== true || cache.resolve(comment, 'replyCount') !== 0;
   });
 
-// place puts a comment into each list that has room for it: into the first page
-// whose last comment comes after it, or which is the end. A page that is not
-// loaded yet will hold it anyway.
+// place inserts a comment into each list with a place for it: into the first page whose
+// last comment follows it, or that is the last page. A page that is not loaded yet will
+// contain it anyway.
 function place(cache: Cache, subject: Subject, comment: CommentFragment): void {
   const key = cache.keyOfEntity({ __typename: 'Comment', id: comment.id })!;
   const edge = cache.keyOfEntity({ __typename: 'CommentEdge', node: { id: comment.id } })!;
@@ -56,11 +55,11 @@ function place(cache: Cache, subject: Subject, comment: CommentFragment): void {
   }
 }
 
-// remove marks a comment as deleted. Its parent has one reply less, unless it has
-// replies itself and so keeps its place.
+// remove marks a comment as deleted. Its parent then has one reply less, unless the
+// comment has replies itself and so keeps its place.
 function remove(cache: Cache, id: string): void {
   const key = cache.keyOfEntity({ __typename: 'Comment', id })!;
-  if (cache.resolve(key, 'deleted') !== false) return; // the event was here before
+  if (cache.resolve(key, 'deleted') !== false) return; // the event was applied before
   cache.writeFragment(DeletedCommentFragmentDoc, { __typename: 'Comment', id, text: '', deleted: true, author: null });
   const parent = cache.resolve(key, 'parent');
   if (typeof parent !== 'string' || cache.resolve(key, 'replyCount') !== 0) return;
@@ -70,14 +69,14 @@ function remove(cache: Cache, id: string): void {
 
 type Order = 'NEWEST' | 'OLDEST' | 'TOP';
 
-// orders tell which of two comments comes first: negative, the first one.
+// orders compare two comments: negative if the first one comes first.
 const orders: Record<Order, (cache: Cache, one: string, other: string) => number> = {
   NEWEST: (cache, one, other) => numberOf(cache, other) - numberOf(cache, one),
   OLDEST: (cache, one, other) => numberOf(cache, one) - numberOf(cache, other),
   TOP: (cache, one, other) => likesOf(cache, other) - likesOf(cache, one) || numberOf(cache, other) - numberOf(cache, one),
 };
 
-// Ids of comments rise with time.
+// The ids of comments increase with time.
 const numberOf = (cache: Cache, comment: string) => Number(cache.resolve(comment, 'commentId'));
 
 function likesOf(cache: Cache, comment: string): number {
@@ -90,13 +89,13 @@ const nodeOf = (cache: Cache, edge: string) => cache.resolve(edge, 'node') as st
 // List is one order of comments, as far as it is loaded.
 interface List {
   readonly order: Order;
-  readonly pages: readonly Page[]; // one after the other, from the first on
+  readonly pages: readonly Page[]; // consecutive, starting with the first
 }
 
 interface Page {
   readonly key: string;
   readonly edges: readonly string[];
-  readonly more: boolean; // whether there is a page after it
+  readonly more: boolean; // whether another page follows
 }
 
 function listsOf(cache: Cache, subject: Subject, parent: string | undefined): List[] {
@@ -107,7 +106,7 @@ function listsOf(cache: Cache, subject: Subject, parent: string | undefined): Li
 
 function listsBelow(cache: Cache, entity: string, list: 'comments' | 'replies'): List[] {
   const fields = cache.inspectFields(entity).filter((field) => field.fieldName === list);
-  const orderOf = (field: FieldInfo) => (field.arguments?.['order'] as Order | undefined) ?? 'OLDEST'; // replies know no other
+  const orderOf = (field: FieldInfo) => (field.arguments?.['order'] as Order | undefined) ?? 'OLDEST'; // replies have no other order
   return [...new Set(fields.map(orderOf))].map((order) => ({
     order,
     pages: chain(
@@ -118,7 +117,7 @@ function listsBelow(cache: Cache, entity: string, list: 'comments' | 'replies'):
   }));
 }
 
-// chain puts pages one after the other: each begins where the one before ends.
+// chain puts pages in order: each begins where the one before it ends.
 function chain(cache: Cache, entity: string, fields: readonly FieldInfo[]): Page[] {
   const pages: Page[] = [];
   let after: unknown = null;

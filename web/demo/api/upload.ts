@@ -1,22 +1,22 @@
 import type { Connection } from './connection';
 import { requestId } from './request-id';
 
-// Published is a video as the server answers an upload.
+// Published is a video as returned for an upload.
 export interface Published {
   readonly videoId: string;
   readonly title: string;
 }
 
-// UploadFailure is why an upload did not succeed. Where it is not known whether it did,
-// sending the same upload again is safe.
+// UploadFailure says why an upload did not succeed. If that is not certain, sending the same
+// upload again is safe.
 export interface UploadFailure {
   readonly says: string;
-  readonly retry: boolean; // whether the same again may work
-  readonly network: boolean; // whether there was no answer
+  readonly retry: boolean; // whether a retry may succeed
+  readonly network: boolean; // whether the server did not respond
   readonly signIn: boolean;
 }
 
-// Upload sends one file, as often as it takes: its request id stays.
+// Upload sends one file, with the same request id at each attempt.
 export class Upload {
   private readonly id = requestId();
   private request: XMLHttpRequest | undefined;
@@ -27,8 +27,8 @@ export class Upload {
     readonly title: string,
   ) {}
 
-  // send reports how many bytes of the file are on their way, and returns what became
-  // of it. It returns undefined where it was cancelled. fetch cannot tell progress.
+  // send reports how many bytes of the file were sent, and returns the outcome: undefined if
+  // it was cancelled. It does not use fetch, which does not report progress.
   send(onProgress: (sent: number, total: number) => void): Promise<Published | UploadFailure | undefined> {
     return new Promise((resolve) => {
       const request = new XMLHttpRequest();

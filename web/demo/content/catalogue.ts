@@ -1,6 +1,6 @@
-// The content that the page shows. In an app this is the answer of the content
-// service: what there is, in which order, with titles and pictures. Ovation
-// knows none of it but the kind and the id of each.
+// The content that the page shows. In an application this is the response of the content
+// service: the items in their order, with titles and pictures. Ovation knows only the kind
+// and the id of each.
 //
 // The ids are those of Ovation's demo data: 20 videos and 100 articles.
 
@@ -101,8 +101,8 @@ export const feed: readonly Item[] = Array.from({ length: 120 }, (_, place) => {
   return place % 6 === 0 ? item('video', group) : item('article', group * 5 + (place % 6) - 1);
 });
 
-// find tells what a subject is. Subjects that are not in the catalogue, such as
-// those of somebody's own data, get a plain title.
+// find returns the item of a subject. Subjects that are not in the catalogue, such as those
+// of imported data, get a generic title.
 export function find(biz: string, bizId: string): Item {
   return byKey.get(keyOf({ biz, bizId })) ?? {
     biz,
@@ -113,12 +113,12 @@ export function find(biz: string, bizId: string): Item {
   };
 }
 
-// isListed tells what is in the catalogue.
+// isListed reports whether a subject is in the catalogue.
 export function isListed(subject: Subject): boolean {
   return byKey.has(keyOf(subject));
 }
 
-// hash is a small number that is always the same for the same text.
+// hash returns a small number that depends on the text alone.
 export function hash(text: string): number {
   let h = 2166136261;
   for (const char of text) h = Math.imul(h ^ char.codePointAt(0)!, 16777619) >>> 0;
@@ -126,7 +126,7 @@ export function hash(text: string): number {
 }
 
 function item(biz: 'video' | 'article', index: number): Item {
-  // Three topics on each time, so that neighbours differ.
+  // Each picture is three topics further, so that neighbours differ.
   const topic = order[(biz === 'video' ? index : index * 3 + 1) % order.length]!;
   const row = Math.floor(index / order.length);
   const title = titles[topic][biz === 'video' ? row : row + 2]!;

@@ -12,9 +12,9 @@ const modes: Record<Mode, { does: string; asks: string; other: Mode; instead: st
   register: { does: 'Register', asks: 'You have an account?', other: 'log in', instead: 'Log in', password: 'new-password' },
 };
 
-const shortest = 6; // characters of a password
+const shortest = 6; // characters of a password, as the server requires
 
-// AccountForm registers an account of this site, or logs one in.
+// AccountForm registers an account on this site, or logs in to one.
 export function AccountForm({ onDone }: { onDone: () => void }) {
   const { ended, logIn } = useSession();
   const client = useClient();
@@ -103,8 +103,8 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
   );
 }
 
-// says is why an attempt failed. Without an answer a registration may have been made:
-// then the name is taken, and logging in works.
+// says returns why an attempt failed. Without a response, a registration may have
+// succeeded: then the name is taken, and logging in works.
 function says(error: CombinedError): string {
   const [first] = error.graphQLErrors;
   switch (first?.extensions['code']) {

@@ -9,7 +9,7 @@ import { Icon } from './icons';
 import { useName, useProfile } from './name';
 import { complain, tell } from './notices';
 
-// AccountPanel is what the owner of an account can do with it.
+// AccountPanel shows an account to its owner and lets them change it.
 export function AccountPanel({ onClose }: { onClose: () => void }) {
   const { userId, logOut } = useSession();
   const client = useClient();

@@ -18,9 +18,9 @@ import { defaultToBe } from './folder-pages';
 import { inFull } from './rolling-number';
 import { complain, tell } from './notices';
 
-// Actions is what a viewer can do with a subject. Each shows at once, and is
-// taken back with a notice if the server refuses it or does not confirm it; then
-// the subject is read again, too.
+// Actions are the viewer's actions on a subject. Each shows at once. If the server
+// rejects it or does not confirm it, it is rolled back with a notice; in the latter case
+// the subject is refetched, too.
 export interface Actions {
   react(reaction: Reaction, on: boolean): void;
   collect(folder: { id: string; name: string }): void;
@@ -52,7 +52,7 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
   }, [client, biz, bizId, title]);
 }
 
-// counts reads out what a subject has after an action.
+// counts announces the counts of a subject after an action.
 function counts(data: unknown): string {
   for (const payload of Object.values((data ?? {}) as Record<string, { interactive?: CardFragment }>)) {
     const card = payload?.interactive;

@@ -10,7 +10,7 @@ const date = new Intl.DateTimeFormat('en', { dateStyle: 'medium' });
 const inFull = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short' });
 const everyMinute = 60_000;
 
-// Ago shows how long ago something was; the exact time is its title.
+// Ago shows how long ago a time was, with the exact time as its title.
 export function Ago({ at }: { at: string }) {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

@@ -2,7 +2,7 @@ import { hash } from '../content/catalogue';
 
 const shades = 6;
 
-// Avatar stands for a user: a letter on a colour that is always the same.
+// Avatar represents a user by a letter on a colour that derives from the name.
 export function Avatar({ name, size }: { name: string | null; size?: 'small' | 'large' }) {
   const letter = name === null ? '?' : [...name][0]!.toUpperCase();
   return (

@@ -6,11 +6,11 @@ import { clipIn, links } from '../route';
 import { useSession } from '../session';
 import { Icon } from './icons';
 
-const together = 5 * 60_000; // milliseconds between messages that stand together
+const together = 5 * 60_000; // milliseconds: messages closer than this form a group
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
 const day = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
 
-// Bubbles are messages, the oldest first, with the day and the time between them.
+// Bubbles shows messages, oldest first, with the day and the time between groups.
 export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) {
   const { userId } = useSession();
   return (
@@ -38,7 +38,7 @@ export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) 
   );
 }
 
-// PendingBubble is a message that is on its way, or that did not get there.
+// PendingBubble shows a message that is being sent or has failed.
 export function PendingBubble({ message, onRetry, onDiscard }: { message: Pending; onRetry: () => void; onDiscard: () => void }) {
   const { error } = message;
   const final = error && !unconfirmed(error) && !advise(error).retry;
@@ -79,7 +79,7 @@ function Bubble({ text, way }: { text: string; way: 'in' | 'out' }) {
   );
 }
 
-// ClipLink shows a clip that a message names.
+// ClipLink shows a clip that a message links to.
 function ClipLink({ id }: { id: string }) {
   const { connection } = useSession();
   const clip = useStore(connection.clips.of(id));

@@ -13,18 +13,18 @@ import { askWho } from './viewer-dialog';
 interface Props {
   readonly item: Item;
   readonly counts: ItemFragment | undefined;
-  readonly comments?: number | undefined; // how many, if that is known
-  readonly talk?: boolean; // whether a button opens the comments
+  readonly comments?: number | undefined; // their number, if known
+  readonly talk?: boolean; // whether there is a button for the comments
 }
 
-// CardActions is what a viewer can do with an item.
+// CardActions are the buttons for the viewer's actions on an item.
 export function CardActions({ item, counts, comments, talk = true }: Props) {
   const { userId } = useSession();
   const actions = useActions(item, item.title);
   const [picking, setPicking] = useState(false);
   const [talking, setTalking] = useState(false);
 
-  // Zeros in place of what is not known are not shown.
+  // UNAVAILABLE counts are zeros as placeholders and are not shown.
   const sure = counts && counts.freshness !== 'UNAVAILABLE' ? counts : undefined;
   const reaction = counts?.liked?.reaction;
   const own = (act: () => void) => () => (userId === null ? askWho() : act());
@@ -74,7 +74,7 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
   );
 }
 
-// Doubt marks counts that are not as of now.
+// Doubt marks counts that are not LIVE.
 function Doubt({ freshness }: { freshness: 'STALE' | 'UNAVAILABLE' }) {
   const says = freshness === 'STALE' ? 'True a while ago' : 'Not known right now';
   return (

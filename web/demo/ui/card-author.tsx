@@ -4,7 +4,7 @@ import { Avatar } from './avatar';
 import { FollowButton } from './follow-button';
 import { useName } from './name';
 
-// CardAuthor is whose item it is, as somebody to follow.
+// CardAuthor shows the author of an item, with a button to follow them.
 export function CardAuthor({ author, onLeave }: { author: ItemFragment['author'] | undefined; onLeave?: () => void }) {
   const name = useName(author?.userId ?? null);
   if (!author) return null;

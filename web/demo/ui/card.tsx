@@ -16,12 +16,12 @@ export type Shape = 'lead' | 'wide' | 'plain';
 
 interface Props extends Subject {
   readonly counts: ItemFragment | undefined;
-  readonly comments: number | undefined; // how many, if that is known
+  readonly comments: number | undefined; // their number, if known
   readonly shape?: Shape;
 }
 
-// Card shows a subject: what it is, and below it what was done with it. The
-// counts may come later than the rest. Anywhere but on a button it opens.
+// Card shows an item and, below it, the counts and buttons of its subject. The counts may
+// arrive later than the rest. A click anywhere except on a button opens the item.
 export const Card = memo(function Card({ biz, bizId, counts, comments, shape = 'plain' }: Props) {
   const { item, coverUrl } = useItem(biz, bizId);
   const element = useRef<HTMLElement>(null);

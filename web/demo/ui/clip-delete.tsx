@@ -5,7 +5,7 @@ import { links } from '../route';
 import { Dialog } from './dialog';
 import { complain, tell } from './notices';
 
-// ClipDelete asks before a clip is deleted with its file.
+// ClipDelete asks for confirmation before it deletes a clip and its file.
 export function ClipDelete({ clip, alone, onClose }: { clip: ClipFragment; alone: boolean; onClose: () => void }) {
   const client = useClient();
   const [busy, setBusy] = useState(false);

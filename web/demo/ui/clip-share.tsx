@@ -13,7 +13,7 @@ import { Pages } from './pages';
 
 const atOnce = 20;
 
-// ClipShare sends a link to a clip to friends.
+// ClipShare sends the link of a clip to friends.
 export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () => void }) {
   const { userId } = useSession();
   const client = useClient();

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Icon, type IconName } from './icons';
 import { Failed } from './pages';
 
-// Step stands in the feed where no clip does.
+// Step fills a place in the feed without a clip.
 export function Step({ icon, children }: { icon: IconName; children: ReactNode }) {
   return (
     <div className="clip-step">
@@ -13,7 +13,7 @@ export function Step({ icon, children }: { icon: IconName; children: ReactNode }
   );
 }
 
-// StepFailed stands where clips could not be read.
+// StepFailed is shown if clips could not be loaded.
 export function StepFailed({ error, onAgain }: { error: CombinedError; onAgain: () => void }) {
   return (
     <div className="clip-step">
@@ -22,7 +22,7 @@ export function StepFailed({ error, onAgain }: { error: CombinedError; onAgain: 
   );
 }
 
-// ClipSkeleton stands where clips are on their way.
+// ClipSkeleton is shown while clips are loading.
 export function ClipSkeleton() {
   return (
     <div className="clip clip-frame" aria-hidden="true">

@@ -22,16 +22,16 @@ import { askWho } from './viewer-dialog';
 
 interface Props {
   readonly clip: ClipFragment;
-  readonly place: number; // in the feed, from 1
-  readonly active: boolean; // whether it is the one in view
-  readonly near: boolean; // whether it comes next
-  readonly alone?: boolean; // whether it is the only one
+  readonly place: number; // position in the feed, from 1
+  readonly active: boolean; // whether this clip is in view
+  readonly near: boolean; // whether it is next to the clip in view
+  readonly alone?: boolean; // whether it is shown outside the feed
   readonly onShow: (id: string) => void;
 }
 
-const inView = 0.6; // of a clip
+const inView = 0.6; // share of a clip that must be visible
 
-// Clip is one video of the feed, with what can be done with it.
+// Clip is one video of the feed with its actions.
 export const Clip = memo(function Clip({ clip, place, active, near, alone = false, onShow }: Props) {
   const element = useRef<HTMLElement>(null);
   const title = `clip-${clip.videoId}`;

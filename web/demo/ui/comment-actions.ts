@@ -3,12 +3,11 @@ import { useClient } from 'urql';
 import { DeleteCommentDocument, EditCommentDocument, type CommentFragment } from '../operations';
 import { complain, tell } from './notices';
 
-// CommentActions is what the author of a comment can do with it, and the author of
-// its subject. Both show at once, and are taken back with a notice if the server
-// refuses. Where it does not confirm, the stream of changes tells whether it was
-// done.
+// CommentActions are what the author of a comment, or of its subject, can do with it.
+// Both actions show at once and are rolled back with a notice if the server rejects them.
+// If it does not confirm one, the stream of changes shows whether it was executed.
 export interface CommentActions {
-  readonly unsaved: string | undefined; // text of the last edit, if that failed
+  readonly unsaved: string | undefined; // text of the last edit if it failed
   edit(text: string): void;
   remove(): void;
 }

@@ -2,7 +2,7 @@ import { useId, type FormEvent, type KeyboardEvent, type ReactNode, type RefObje
 import { Icon } from './icons';
 
 const most = 2_000; // characters of a comment, as the server counts them
-const near = 200; // from the end on they are counted
+const near = 200; // the number left is shown from here on
 
 interface Props {
   readonly label: string;
@@ -11,13 +11,13 @@ interface Props {
   readonly busy?: boolean;
   readonly problem?: string;
   readonly field?: RefObject<HTMLTextAreaElement>;
-  readonly children?: ReactNode; // above the field
+  readonly children?: ReactNode; // shown above the field
   readonly onChange: (text: string) => void;
   readonly onSend: (text: string) => void;
   readonly onCancel?: () => void;
 }
 
-// CommentForm is a field for a comment. Ctrl or Command with Enter sends it.
+// CommentForm is the form for a comment. Ctrl+Enter or Command+Enter submits it.
 export function CommentForm({ label, text, send, busy = false, problem = '', field, children, onChange, onSend, onCancel }: Props) {
   const name = useId();
   const left = most - [...text].length;
@@ -29,7 +29,7 @@ export function CommentForm({ label, text, send, busy = false, problem = '', fie
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event);
     if (event.key !== 'Escape' || !onCancel) return;
-    event.preventDefault(); // it would close the dialog
+    event.preventDefault(); // otherwise it would close the dialog
     onCancel();
   };
   return (

@@ -13,14 +13,14 @@ import { Replies } from './thread';
 
 interface Props {
   readonly comment: CommentFragment;
-  readonly fresh: boolean; // whether it came while the list was open
+  readonly fresh: boolean; // whether it arrived while the list was open
   readonly answered: boolean; // whether the viewer has just replied to it
-  readonly host: string | undefined; // the subject's author
-  readonly onReply?: (to: CommentFragment) => void; // not to replies
+  readonly host: string | undefined; // author of the subject
+  readonly onReply?: (to: CommentFragment) => void; // omitted for replies
   readonly onLeave: () => void;
 }
 
-// CommentItem shows one comment and, when asked to, the replies to it.
+// CommentItem shows one comment and, on request, its replies.
 export function CommentItem({ fresh, answered, ...said }: Props) {
   const { comment, host, onLeave } = said;
   const { userId } = useSession();
@@ -61,7 +61,7 @@ function Said({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 'answer
   const { userId } = useSession();
   const actions = useCommentActions(comment);
   const [doing, setDoing] = useState<Doing>(null);
-  const [done, setDone] = useState<Doing>(null); // its button takes the focus back
+  const [done, setDone] = useState<Doing>(null); // the focus returns to the button of this one
   const stop = () => {
     setDone(doing);
     setDoing(null);
@@ -136,20 +136,19 @@ function Said({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 'answer
   );
 }
 
-// Edit is the form in place of the text.
+// Edit is the form that replaces the text while it is edited.
 function Edit({ text: before, ...rest }: { text: string; onCancel: () => void; onSend: (text: string) => void }) {
   const [text, setText] = useState(before);
   return <CommentForm label="Your comment" text={text} send="Save" onChange={setText} {...rest} />;
 }
 
-// focusComment moves the focus from a button that is about to be removed to its
-// comment.
+// focusComment moves the focus from a button that is about to be removed to its comment.
 function focusComment(button: HTMLElement): void {
   button.closest<HTMLElement>('.comment')?.focus();
 }
 
-// passFocusOn moves the focus from a comment that is about to be removed to the one
-// next to it or, without one, to what it replies to.
+// passFocusOn moves the focus from a comment that is about to be removed to the one next
+// to it or, if there is none, to the comment that it replies to.
 function passFocusOn(comment: HTMLElement): void {
   if (!comment.contains(document.activeElement)) return;
   const next = comment.nextElementSibling ?? comment.previousElementSibling ?? comment.parentElement?.closest('.comment, .thread');
@@ -158,8 +157,8 @@ function passFocusOn(comment: HTMLElement): void {
 
 const long = { characters: 600, lines: 10 };
 
-// Text is what somebody wrote: in its own direction, clipped to its lines, and
-// cut short where it is long.
+// Text shows a user's text in its own direction, clipped to its lines, and shortened if
+// it is long.
 function Text({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
   const cut = !whole && (text.length > long.characters || text.split('\n').length > long.lines);

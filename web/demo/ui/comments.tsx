@@ -19,12 +19,12 @@ const orders: readonly { readonly order: Order; readonly label: string }[] = [
 interface Props {
   readonly subject: Subject;
   readonly title: string;
-  readonly count: number | undefined; // how many, if that is known
-  readonly author: string | undefined; // of the subject
+  readonly count: number | undefined; // their number, if known
+  readonly author: string | undefined; // author of the subject
   readonly onClose: () => void;
 }
 
-// Comments is the drawer with what people say about a subject.
+// Comments is the drawer with the comments on a subject.
 export function Comments({ subject, title, count, author, onClose }: Props) {
   return (
     <Dialog title={<>Comments <Count comments={count} /></>} shape="drawer" onClose={onClose}>
@@ -34,17 +34,17 @@ export function Comments({ subject, title, count, author, onClose }: Props) {
   );
 }
 
-// Count is how many comments there are, if that is known.
+// Count shows the number of comments, if known.
 export function Count({ comments }: { comments: number | undefined }) {
   return comments === undefined ? null : <span className="thread-count">{inFull(comments)}</span>;
 }
 
 interface TalkProps extends Pick<Props, 'subject' | 'author'> {
-  readonly onLeave: () => void; // to another view
+  readonly onLeave: () => void; // called when a link leads to another view
 }
 
-// Talk is what people say about a subject, and where to say something. What others
-// say meanwhile comes by itself.
+// Talk shows the comments on a subject and the form for a new one. Comments of others
+// appear as they are added.
 export function Talk({ subject, author, onLeave }: TalkProps) {
   const draft = draftOf(useClient(), subject);
   const live = useStore(useSession().connection.status).state === 'live';
@@ -52,7 +52,7 @@ export function Talk({ subject, author, onLeave }: TalkProps) {
   const [answered, setAnswered] = useState<string>(); // the comment with the viewer's last reply
   const added = ({ parent }: CommentFragment) => {
     setAnswered(parent?.id);
-    if (!parent) setOrder('NEWEST'); // where one's own is seen
+    if (!parent) setOrder('NEWEST'); // which shows the new comment
   };
   return (
     <>

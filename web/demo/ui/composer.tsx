@@ -19,9 +19,9 @@ interface Props {
   readonly onAdded: (comment: CommentFragment) => void;
 }
 
-// Composer is where a comment is written. Sent again after an error, it is added
-// once, since it keeps its request id as long as it stays the same. The field can
-// be written in while a comment is being sent.
+// Composer is the form for a new comment. It keeps the request id until the comment
+// changes, so that one sent again after an error is added only once. The field can be
+// edited while a comment is being sent.
 export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
   const { known, userId } = useSession();
   const client = useClient();

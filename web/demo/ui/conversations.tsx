@@ -75,7 +75,7 @@ function ConversationSkeleton() {
   );
 }
 
-// Beginning offers friends to write to.
+// Beginning offers friends to start a conversation with.
 function Beginning() {
   const { userId } = useSession();
   return (

@@ -1,13 +1,13 @@
 import { memo, useId, type ReactNode } from 'react';
 import { hash, type Item, type Topic } from '../content/catalogue';
 
-// Cover draws an item's picture: a print of two or three inks on paper, where
-// one ink overprints another. The same title gives the same picture.
+// Cover draws the picture of an item: a print in two or three inks on paper, in which
+// inks overprint each other. The same title always gives the same picture.
 export const Cover = memo(function Cover({ item }: { item: Pick<Item, 'topic' | 'title'> }) {
   const dots = `dots-${useId().replaceAll(':', '')}`;
   const { paper, inks, draw } = prints[item.topic];
   const random = randomFrom(hash(item.title));
-  const wide = 330 + random() * 70; // how much of the sheet is seen
+  const wide = 330 + random() * 70; // width of the visible part
   const view = `${random() * (400 - wide)} ${random() * (300 - wide * 0.75)} ${wide} ${wide * 0.75}`;
   const mirrored = item.topic !== 'print' && random() > 0.5;
   const first = hash(item.title) % inks.length;
@@ -65,7 +65,7 @@ function plates(inks: Inks, random: () => number, dots: string) {
   const y = 140 + random() * 30;
   const r = 96 + random() * 22;
   const turn = random() * 360;
-  const fork = x > 200 ? x - r - 26 : x + r + 26; // where there is more room
+  const fork = x > 200 ? x - r - 26 : x + r + 26; // on the side with more room
   const slice = (size: number) => `M${-size} 0A${size} ${size} 0 0 0 ${size} 0Z`;
   return (
     <>
@@ -273,8 +273,8 @@ function wheels(inks: Inks, random: () => number, dots: string) {
   );
 }
 
-// randomFrom makes numbers of 0 to below 1, the same for the same seed: a
-// linear congruential generator is random enough for pictures.
+// randomFrom returns a generator of numbers from 0 to below 1 that depend on the seed
+// alone: a linear congruential generator, which is random enough for pictures.
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

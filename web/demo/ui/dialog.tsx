@@ -4,21 +4,21 @@ import { Icon } from './icons';
 
 interface Props {
   readonly title: ReactNode;
-  readonly shape?: 'drawer' | 'sheet'; // at the side of the page; over most of it
+  readonly shape?: 'drawer' | 'sheet'; // a drawer at the side of the page, or a sheet over most of it
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-// dialogs are the open ones, the topmost last. All else on the page is inert
-// meanwhile, so that notices have to appear in it.
+// dialogs are the open ones, the topmost last. Meanwhile everything else on the page is
+// inert, so notices must appear within the topmost one.
 export const dialogs = new Store<readonly HTMLElement[]>([]);
 
-// Dialog is a modal window: the browser keeps the focus inside and gives it
-// back, and closes it by Escape. A click beside it closes it too.
+// Dialog is a modal window: the browser keeps the focus inside, returns it at the end, and
+// closes the window on Escape. A click beside it closes it, too.
 export function Dialog({ title, shape, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const name = useId();
-  // Closed before React removes it: the browser gives the focus back then only.
+  // Close before React removes the element: otherwise the browser does not return the focus.
   useLayoutEffect(() => {
     const dialog = element.current!;
     dialog.showModal();
@@ -34,7 +34,7 @@ export function Dialog({ title, shape, onClose, children }: Props) {
       className="dialog"
       data-shape={shape}
       aria-labelledby={name}
-      // React has this event bubble, from dialogs that were opened in this one.
+      // In React this event bubbles, also from dialogs that were opened within this one.
       onClose={(event) => event.target === element.current && onClose()}
       onPointerDown={(event) => {
         if (event.target === element.current) onClose();

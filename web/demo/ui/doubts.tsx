@@ -1,7 +1,7 @@
 import type { CardFragment } from '../operations';
 import { Icon } from './icons';
 
-// Doubts says so where not every count on the page is as of now.
+// Doubts says that some counts on the page are not LIVE, if so.
 export function Doubts({ cards }: { cards: readonly CardFragment[] }) {
   const unknown = cards.filter((card) => card.freshness === 'UNAVAILABLE').length;
   const stale = cards.filter((card) => card.freshness === 'STALE').length;

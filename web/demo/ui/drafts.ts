@@ -2,12 +2,12 @@ import { Store } from '../api/store';
 import { keyOf, type Subject } from '../api/subject';
 import type { AddCommentInput, CommentFragment } from '../operations';
 
-// Draft is a comment that is being written. It outlives its drawer, so that
-// nothing of it is lost when that is closed.
+// Draft is an unfinished comment. It outlives its drawer, so that closing the drawer
+// loses nothing.
 export interface Draft {
   readonly text: string;
   readonly replyTo: CommentFragment | null;
-  readonly sent?: AddCommentInput; // but not confirmed
+  readonly sent?: AddCommentInput; // set if it was sent and not confirmed
   readonly busy: boolean; // whether it is being sent
   readonly problem: string; // of the last attempt to send it
 }
@@ -26,8 +26,8 @@ export function draftOf(client: object, subject: Subject): Store<Draft> {
   return draft;
 }
 
-// afterSending returns what remains of a draft when the comment sent from it has
-// been added: the text and the reply that were changed in the meantime.
+// afterSending returns what remains of a draft once the comment sent from it was added:
+// the text and the reply that were changed in the meantime.
 export function afterSending({ text, replyTo }: Draft, sent: AddCommentInput): Draft {
   if (text.trim() !== sent.text) return { ...blank, text, replyTo };
   return { ...blank, replyTo: replyTo?.id === sent.replyTo ? null : replyTo };

@@ -4,7 +4,7 @@ import { useSession } from '../session';
 import { Icon, type IconName } from './icons';
 import { askWho } from './viewer-dialog';
 
-// Empty stands where nothing is yet.
+// Empty is shown in place of a list without entries.
 export function Empty({ icon, children }: { icon: IconName; children: ReactNode }) {
   return (
     <div className="empty">
@@ -17,7 +17,7 @@ export function Empty({ icon, children }: { icon: IconName; children: ReactNode 
   );
 }
 
-// ForUsers shows what belongs to a user, and to nobody else why it is not there.
+// ForUsers shows its children to users, and to anonymous viewers why they see nothing.
 export function ForUsers({ children }: { children: ReactNode }) {
   const { known, userId } = useSession();
   if (!known) return null;

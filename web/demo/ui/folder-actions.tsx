@@ -13,7 +13,7 @@ interface Props {
   readonly folder: FolderFragment;
 }
 
-// FolderActions is what its owner can do with a folder.
+// FolderActions are the actions of a folder's owner.
 export function FolderActions({ folder }: Props) {
   const update = useUpdate(folder);
   const [doing, setDoing] = useState<'edit' | 'delete' | null>(null);
@@ -46,8 +46,8 @@ export function FolderActions({ folder }: Props) {
   );
 }
 
-// useUpdate changes a folder and returns the error, if there is one. Where it is not
-// known whether it was done, the folder is read again.
+// useUpdate returns a function that changes a folder and returns the error, if any. If the
+// server does not confirm the change, the folder is refetched.
 function useUpdate({ id }: FolderFragment) {
   const client = useClient();
   return async (change: Omit<UpdateFolderInput, 'id'>) => {
@@ -100,7 +100,7 @@ function EditFolder({ folder, onClose }: Props & { onClose: () => void }) {
 
 function DeleteFolder({ folder, onClose }: Props & { onClose: () => void }) {
   const client = useClient();
-  const [to, setTo] = useState<string | null>(null); // the folder its items move to
+  const [to, setTo] = useState<string | null>(null); // destination of its items
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
 

@@ -1,7 +1,7 @@
 import type { FolderFragment } from '../operations';
 import { Icon } from './icons';
 
-// FolderFacts is how much a folder holds, and who sees it.
+// FolderFacts shows how many items a folder has, and who sees it.
 export function FolderFacts({ folder }: { folder: FolderFragment }) {
   return (
     <span className="facts">

@@ -12,7 +12,7 @@ import { Pages, type PageProps } from './pages';
 
 const atOnce = 20;
 
-// defaultToBe stands for the default folder while there is none yet.
+// defaultToBe is a placeholder for the default folder until it exists.
 export const defaultToBe: FolderShelfFragment = {
   __typename: 'Folder',
   id: 'default',
@@ -24,13 +24,13 @@ export const defaultToBe: FolderShelfFragment = {
   items: { __typename: 'CollectedConnection', edges: [] },
 };
 
-// readFoldersAgain reads the first page of the viewer's folders into the cache.
+// readFoldersAgain refetches the first page of the viewer's folders.
 export function readFoldersAgain(client: Client): void {
   void client.query(MyFoldersDocument, { first: atOnce, after: null }, { requestPolicy: 'network-only' }).toPromise();
 }
 
-// FolderPages lists the viewer's folders, page by page: on shelves, or as choices.
-// Folders without a choice are left out.
+// FolderPages lists the viewer's folders page by page, as shelves or as choices. Folders
+// for which there is no choice are omitted.
 export function FolderPages({ choice }: { choice?: (folder: FolderShelfFragment) => ReactNode }) {
   return (
     <Pages
@@ -47,7 +47,7 @@ function FolderPage({ data, first, choice }: PageProps<MyFoldersQuery> & { choic
   const { edges, pageInfo } = data?.viewer?.folders ?? {};
   if (!edges) return null;
   const folders = edges.map(({ node }) => node);
-  // The default folder is made when something is first put there.
+  // The default folder is created when an item is first collected into it.
   if (choice && first && !pageInfo?.hasNextPage && !folders.some((folder) => folder.default)) folders.unshift(defaultToBe);
   if (first && folders.length === 0) return <Empty icon="folder">No folders yet. The first comes with what you collect, or make one.</Empty>;
   if (!choice) return <FolderShelves folders={folders} />;
@@ -61,13 +61,13 @@ function FolderPage({ data, first, choice }: PageProps<MyFoldersQuery> & { choic
   );
 }
 
-let from = ''; // what was shown before, as in links
+let from = ''; // the previous view, as in links
 addEventListener('hashchange', ({ oldURL }) => {
   from = new URL(oldURL).hash;
 });
 
-// takeFocus gives the focus back to the shelf of the folder that was left, unless
-// something else has taken it.
+// takeFocus returns the focus to the shelf of the folder that was left, unless another
+// element has it.
 function takeFocus(shelf: HTMLElement | null): void {
   if (!shelf) return;
   from = '';
@@ -75,7 +75,7 @@ function takeFocus(shelf: HTMLElement | null): void {
   if (activeElement === document.body || activeElement === document.getElementById('main')) shelf.focus();
 }
 
-// FolderShelves shows folders, each with its latest pictures.
+// FolderShelves shows folders, each with the pictures of its latest items.
 export function FolderShelves({ folders }: { folders: readonly FolderShelfFragment[] }) {
   return (
     <ul className="folders-shelf">

@@ -10,12 +10,12 @@ import { Icon } from './icons';
 
 interface Props {
   readonly title: string;
-  readonly current: string | undefined; // id of the folder it lies in
+  readonly current: string | undefined; // id of the folder that the item is in
   readonly actions: Actions;
   readonly onClose: () => void;
 }
 
-// FolderPicker asks where to collect something. What lies in another folder moves.
+// FolderPicker offers folders to collect an item into. An item in another folder is moved.
 export function FolderPicker({ title, current, actions, onClose }: Props) {
   const put = (folder: { id: string; name: string }) => {
     if (folder.id !== current) actions.collect(folder);
@@ -53,7 +53,7 @@ export function FolderPicker({ title, current, actions, onClose }: Props) {
   );
 }
 
-// NewFolder makes a folder. What is wrong with its name is said beside it.
+// NewFolder creates a folder. An error in the name is shown beside the field.
 export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void }) {
   const client = useClient();
   const [name, setName] = useState('');

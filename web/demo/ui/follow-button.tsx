@@ -8,8 +8,8 @@ import { inFull } from './rolling-number';
 import { useName } from './name';
 import { askWho } from './viewer-dialog';
 
-// FollowButton follows a person, or no more. It shows at once. A plain one stands
-// beside a name.
+// FollowButton follows or unfollows a person. The change shows at once. The plain variant
+// is for use beside a name.
 export function FollowButton({ person, plain = false }: { person: CardFragment; plain?: boolean }) {
   const { userId } = useSession();
   const name = useName(person.bizId);
@@ -30,7 +30,7 @@ export function FollowButton({ person, plain = false }: { person: CardFragment; 
   );
 }
 
-// PersonRow is a person in a list.
+// PersonRow shows a person in a list.
 export function PersonRow({ person }: { person: CardFragment }) {
   const { userId } = useSession();
   const name = useName(person.bizId);

@@ -8,12 +8,12 @@ import { LiveCards } from './live-cards';
 import { Pages } from './pages';
 
 interface Props<Data, Variables extends AnyVariables> {
-  readonly label: string; // what there is more of
+  readonly label: string; // names the entries, for the More button
   readonly query: DocumentInput<Data, Variables>;
   readonly variables: (after: string | null) => Variables;
   readonly list: (data: Data) => List | undefined;
   readonly icon: IconName;
-  readonly none: string; // where there is nothing
+  readonly none: string; // shown if the list is empty
 }
 
 interface List {
@@ -21,8 +21,8 @@ interface List {
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
 }
 
-// Gallery shows a list of cards. Comments and people, which can be liked as well,
-// are left out.
+// Gallery shows a list of cards. It omits comments and people, which can be liked as
+// well.
 export function Gallery<Data, Variables extends AnyVariables>({ label, query, variables, list, icon, none }: Props<Data, Variables>) {
   return (
     <div className="gallery">

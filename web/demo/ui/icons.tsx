@@ -1,5 +1,5 @@
-// The page's icons: 24 by 24, drawn with the text's colour. They say nothing to
-// screen readers; what they stand on has a name.
+// The icons of the page: 24 by 24, in the colour of the text. They are hidden from screen
+// readers; the elements that contain them have names.
 const paths = {
   heart: 'M12 20.3C6.6 16 3.4 12.9 3.4 9.2A4.8 4.8 0 0 1 12 6.3a4.8 4.8 0 0 1 8.6 2.9c0 3.7-3.2 6.8-8.6 11.1Z',
   down: 'M16.5 4H8.2a3 3 0 0 0-2.9 2.2L3.8 11.7a2 2 0 0 0 1.9 2.6H10l-.9 4.2a2 2 0 0 0 2 2.4l4.7-6.5M16.5 4v10.4M16.5 4H20v10.4h-3.5',

@@ -10,11 +10,11 @@ import { inFull } from './rolling-number';
 interface Props {
   readonly item: Item;
   readonly counts: ItemFragment | undefined;
-  readonly comments: number | undefined; // how many, if that is known
+  readonly comments: number | undefined; // their number, if known
   readonly onClose: () => void;
 }
 
-// ItemDialog shows one item by itself, beside what people say about it.
+// ItemDialog shows one item beside its comments.
 export function ItemDialog({ item, counts, comments, onClose }: Props) {
   const reads = counts && counts.freshness !== 'UNAVAILABLE' ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads not known';
   return (

@@ -9,7 +9,8 @@ type Found = Pick<ClipFragment, 'title' | 'coverUrl'> | null | undefined;
 
 const none: Watched<Found> = { get: () => null, watch: () => () => {} };
 
-// useItem is what a subject is: an entry of the catalogue, or a clip with its cover.
+// useItem returns the content of a subject: an entry of the catalogue, or a clip with its
+// cover.
 export function useItem(biz: string, bizId: string): { item: Item; coverUrl?: string } {
   const { connection, known } = useSession();
   const asks = known && biz === 'video' && /^\d{9,16}$/.test(bizId) && !isListed({ biz, bizId });

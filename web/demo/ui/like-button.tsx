@@ -13,7 +13,7 @@ interface Props {
   readonly counts: CardFragment | undefined;
 }
 
-// LikeButton likes a card or a comment, or takes that back.
+// LikeButton likes or unlikes a card or a comment.
 export function LikeButton({ subject, title, counts }: Props) {
   const { userId } = useSession();
   const actions = useActions(subject, title);
@@ -36,12 +36,12 @@ export function LikeButton({ subject, title, counts }: Props) {
   );
 }
 
-// spoken is a count as the name of a button has it.
+// spoken returns a count as part of a button's accessible name.
 export function spoken(count: number | undefined, unit: string): string {
   return count === undefined ? '' : `, ${inFull(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
 
-// Burst is the applause for one's own like.
+// Burst is the animation of the viewer's own like.
 function Burst() {
   return (
     <span className="burst" aria-hidden="true">

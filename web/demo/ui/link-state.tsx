@@ -15,8 +15,8 @@ const states: Record<Status['state'], { label: string; says: string }> = {
 
 const waiting = { label: 'Connecting', says: 'The server has not answered yet. The page keeps asking.' };
 
-// LinkState tells whether the view is live and, asked, why. Messages, for which every
-// view of a user is connected, make only their own views live.
+// LinkState shows whether the view is live and, on request, why it is not. The stream of
+// messages, which every view of a user has, makes only the views of messages live.
 export function LinkState({ messages }: { messages: boolean }) {
   const { connection, known } = useSession();
   const status = useStore(connection.status);
@@ -26,7 +26,7 @@ export function LinkState({ messages }: { messages: boolean }) {
   const why = status.reason && (state === 'rejected' || state === 'failed' || state === 'reconnecting') ? `${says} It said: ${status.reason}.` : says;
   return (
     <div className="link-state" data-state={state}>
-      {/* React does not know the attributes of popovers yet. */}
+      {/* This version of React does not support the popover attributes. */}
       <button type="button" title={why} aria-label={`${label}. Why?`} {...{ popovertarget: 'link-why' }}>
         <span className="link-dot" />
         <span className="link-label">{label}</span>

@@ -12,8 +12,8 @@ interface Props {
   readonly shape?: (place: number) => Shape;
 }
 
-// LiveCards shows a page of subjects, and hears of every change of their counts
-// while it is shown. What it hears goes into the cache and comes back as cards.
+// LiveCards shows a page of subjects and subscribes to their counts while it is shown.
+// Events go into the cache and from there to the cards.
 export function LiveCards({ subjects, cards, shape }: Props) {
   const { known } = useSession();
   const asked = useMemo(() => subjects.map(({ biz, bizId }) => ({ biz, bizId })), [subjects]);

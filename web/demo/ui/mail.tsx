@@ -18,13 +18,13 @@ function useConversations() {
   return useQuery({ query: ConversationsDocument, variables: firstPage, requestPolicy: 'cache-first', pause: !known || userId === null });
 }
 
-// useUnread is how many messages the viewer has not read, of the latest conversations.
+// useUnread returns the number of unread messages in the latest conversations.
 export function useUnread(): number {
   const [{ data }] = useConversations();
   return data?.conversations.edges.reduce((sum, { node }) => sum + node.unread, 0) ?? 0;
 }
 
-// Mail hears of every message from or to the viewer, wherever they are on the page.
+// Mail subscribes to all messages from and to the viewer, in every view of the page.
 export function Mail({ route }: { route: Route }) {
   const { known, userId } = useSession();
   return known && userId !== null ? <Stream key={userId} userId={userId} route={route} /> : null;
@@ -34,12 +34,12 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
   const client = useClient();
   const { connection } = useSession();
   const [{ data, error: unread }, read] = useConversations();
-  const [after, setAfter] = useState<string>(); // where the stream begins
+  const [after, setAfter] = useState<string>(); // where the stream starts
   const cursor = data?.conversations.messagesCursor;
   if (after === undefined && cursor !== undefined) setAfter(cursor);
   const [{ data: event, error }, again] = useSubscription({ query: MessagesDocument, variables: { after: after ?? null }, pause: after === undefined });
 
-  // Where the server ends the stream, the list is read again, and with it where to go on.
+  // If the server ends the stream, the list is refetched, with the new position to start from.
   const failed = error ?? unread;
   useEffect(() => {
     if (!failed) return;
@@ -70,7 +70,7 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
   return message && theirs && !here ? <Said key={message.id} message={message} /> : null;
 }
 
-// Said reads out that a message has come.
+// Said announces a new message to screen readers.
 function Said({ message }: { message: MessageFragment }) {
   const name = useName(message.from.userId);
   const { id } = message;

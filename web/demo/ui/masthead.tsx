@@ -9,7 +9,7 @@ import { useName } from './name';
 import { UploadButton } from './upload';
 import { askWho, ViewerDialog } from './viewer-dialog';
 
-// Masthead is the top of the page: where one is, how fresh it is, who one is.
+// Masthead is the top of the page: the tabs, the state of the connection, and the viewer.
 export function Masthead({ route }: { route: Route }) {
   const { userId, tokensOnly } = useSession();
   const unread = useUnread();
@@ -41,7 +41,7 @@ export function Masthead({ route }: { route: Route }) {
   );
 }
 
-// placeOf is the tab that an address belongs to.
+// placeOf returns the tab that an address belongs to.
 function placeOf(route: Route, userId: string | null): string {
   if (route.view === 'person' && route.id !== null && route.id !== userId) return 'somebody';
   return { clip: 'clips', chat: 'chats', folder: 'folders' }[route.view as string] ?? route.view;
@@ -70,7 +70,7 @@ function ViewerButton() {
   const name = known ? called : '…';
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
-    // The page begins anew with another viewer, and what had the focus is no more.
+    // For another viewer the page starts anew, and the element with the focus was removed.
     if (changed && document.activeElement === document.body) button.current!.focus();
   }, [changed]);
   return (

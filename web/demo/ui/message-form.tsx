@@ -2,10 +2,9 @@ import { useId, useRef, useState, type FormEvent, type KeyboardEvent } from 'rea
 import { Icon } from './icons';
 
 const most = 2_000; // characters of a message, as the server counts them
-const near = 200; // from the end on they are counted
+const near = 200; // the number left is shown from here on
 
-// MessageForm is where a message is written. Enter sends it, Shift and Enter begin a
-// new line.
+// MessageForm is the form for a message. Enter sends it, Shift+Enter starts a new line.
 export function MessageForm({ to, onSend }: { to: string; onSend: (text: string) => void }) {
   const [text, setText] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);

@@ -15,17 +15,17 @@ interface Notice {
 
 const shown = new Store<readonly Notice[]>([]);
 const said = new Store('');
-const atMost = 3; // notices at once
+const atMost = 3; // notices at the same time
 const shownFor = 9_000; // milliseconds
 let nextId = 1;
 
-// tell says something to screen readers only: what sighted people see happen.
+// tell announces to screen readers only what other users see happen.
 export function tell(text: string): void {
   said.set(text);
 }
 
-// complain shows the error of an attempt ("like “title”") with what to do about
-// it. again does the same once more.
+// complain shows the error of an attempt ("like “title”") and what to do about it; again
+// repeats the attempt.
 export function complain(attempt: string, error: CombinedError, again?: () => void): void {
   const advice = advise(error);
   const says = `${unconfirmed(error) ? 'Tried to' : 'Could not'} ${attempt}. ${advice.says}`;
@@ -42,7 +42,7 @@ function dismiss(id: number): void {
   shown.set(shown.get().filter((notice) => notice.id !== id));
 }
 
-// Notices is where both appear: on the page, or in the dialog on top of it.
+// Notices shows both: on the page, or in the topmost dialog.
 export function Notices() {
   const notices = useStore(shown);
   const host = useStore(dialogs).at(-1) ?? document.body;

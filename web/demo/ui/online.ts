@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-// useOnline tells whether the machine has a network at all.
+// useOnline reports whether the machine has a network connection.
 export function useOnline(): boolean {
   return useSyncExternalStore(watch, () => navigator.onLine);
 }

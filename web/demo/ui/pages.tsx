@@ -8,24 +8,24 @@ import { Icon } from './icons';
 
 export interface PageProps<Data> {
   readonly data: Data | undefined;
-  readonly first: boolean; // whether it begins the list
+  readonly first: boolean; // whether it is the first page
 }
 
 interface Props<Data, Variables extends AnyVariables> {
-  readonly label: string; // what there is more of
+  readonly label: string; // names the entries, for the More button
   readonly query: DocumentInput<Data, Variables>;
   readonly variables: (after: string | null) => Variables;
   readonly info: (data: Data) => { hasNextPage: boolean; endCursor: string | null } | undefined;
   readonly page: (props: PageProps<Data>) => ReactNode;
-  readonly auto?: boolean; // whether the next page comes when the end is in view
+  readonly auto?: boolean; // whether the next page loads when the end comes into view
 }
 
-// Pages shows a list one page after another. Each page is a query of its own, so
-// that one that changes is read again alone. Where it then ends elsewhere, the
-// pages after it are read anew, from there on.
+// Pages shows a list page by page. Each page is a query of its own, so that a page that
+// changes is refetched alone. If it then ends elsewhere, the pages after it are queried
+// again from there.
 export function Pages<Data, Variables extends AnyVariables>(props: Props<Data, Variables>) {
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
-  const [last, setLast] = useState(0); // the last page that has an answer
+  const [last, setLast] = useState(0); // the last page that is loaded
   return cursors.map((after, index) => (
     <Page
       key={after}
@@ -45,8 +45,8 @@ export function Pages<Data, Variables extends AnyVariables>(props: Props<Data, V
 
 type OneProps<Data, Variables extends AnyVariables> = Props<Data, Variables> & {
   readonly after: string | null;
-  readonly then: string | null | undefined; // where the next page begins, if it was asked for
-  readonly last: boolean; // whether the next page has no answer yet
+  readonly then: string | null | undefined; // where the next page starts, if it was requested
+  readonly last: boolean; // whether the next page is not loaded yet
   readonly onAnswer: () => void;
   readonly onMore: (after: string) => void;
   readonly onCut: () => void;
@@ -86,7 +86,7 @@ function Page<Data, Variables extends AnyVariables>(props: OneProps<Data, Variab
   );
 }
 
-// useAgainWhenBack repeats what has failed once the connection is back.
+// useAgainWhenBack repeats a failed query once the connection is live again.
 export function useAgainWhenBack(failed: boolean, again: () => void): void {
   const { connection } = useSession();
   const live = useStore(connection.status).state === 'live';
@@ -97,7 +97,7 @@ export function useAgainWhenBack(failed: boolean, again: () => void): void {
   }, [live, failed]);
 }
 
-// Failed stands in place of a page that could not be read.
+// Failed is shown in place of a page that could not be loaded.
 export function Failed({ error, onAgain }: { error: Parameters<typeof adviseReader>[0]; onAgain: () => void }) {
   return (
     <div className="failed" role="alert">
@@ -109,8 +109,8 @@ export function Failed({ error, onAgain }: { error: Parameters<typeof adviseRead
   );
 }
 
-// More is the button for the next page. With auto it presses itself when it
-// comes near.
+// More is the button for the next page. With auto, the page loads by itself when the
+// button comes near the view.
 export function More({ label, auto, busy, onMore }: { label: string; auto: boolean; busy: boolean; onMore: () => void }) {
   const button = useRef<HTMLButtonElement>(null);
   const latest = useRef(onMore);
@@ -136,7 +136,7 @@ export function More({ label, auto, busy, onMore }: { label: string; auto: boole
 }
 
 // passFocusOn moves the focus from a More button that is about to be removed to what
-// comes in its place.
+// replaces it.
 function passFocusOn(button: HTMLElement): void {
   if (document.activeElement !== button) return;
   const place = button.closest('.more');

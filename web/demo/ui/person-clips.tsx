@@ -9,7 +9,7 @@ import { inFull } from './rolling-number';
 
 const atOnce = 24;
 
-// PersonClips shows the covers of what somebody has published.
+// PersonClips shows the covers of the clips that a user has published.
 export function PersonClips({ userId }: { userId: string }) {
   const { userId: viewer } = useSession();
   const name = useName(userId);

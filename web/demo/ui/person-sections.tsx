@@ -23,7 +23,7 @@ import { Reads } from './reads';
 
 const atOnce = 20;
 
-// PersonSection is one part of what there is to see of a person, page by page.
+// PersonSection shows one section of a person, page by page.
 export function PersonSection({ userId, section }: { userId: string; section: Section }) {
   const { userId: viewer } = useSession();
   const name = useName(userId);
@@ -65,7 +65,7 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
           page={({ data, first }) => (
             <PeoplePage
               people={data?.user.friends.edges.map(({ node }) => node.user.interactive)}
-              // A page may be empty, and not the last.
+              // A page may be empty without being the last.
               none={first && !data?.user.friends.pageInfo.hasNextPage ? `Nobody yet. Friends are those whom ${who === 'you' ? 'you follow and who follow you' : `${who} follows and who follow ${who}`}.` : undefined}
             />
           )}
@@ -100,8 +100,8 @@ export function PersonSection({ userId, section }: { userId: string; section: Se
   }
 }
 
-// PeoplePage lists people, whose followers are live. Somebody whom the viewer
-// does not follow any more stays until the list is opened anew.
+// PeoplePage lists people, with live counts of their followers. Someone whom the viewer
+// unfollows stays until the list is opened again.
 function PeoplePage({ people, none }: { people: readonly CardFragment[] | undefined; none: string | undefined }) {
   const { known } = useSession();
   const names = people?.map((person) => person.bizId).join('\n') ?? '';

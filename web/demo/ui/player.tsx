@@ -8,14 +8,14 @@ interface Props {
   readonly title: string;
   readonly playUrl: string;
   readonly coverUrl: string;
-  readonly active: boolean; // whether it is the one in view
-  readonly near: boolean; // whether it comes next
+  readonly active: boolean; // whether this clip is in view
+  readonly near: boolean; // whether it is next to the clip in view
 }
 
 type State = 'waiting' | 'playing' | 'paused' | 'failed';
 
-// Player shows the cover of a clip, and plays the clip while it is in view. It has no
-// sound until the viewer turns it on.
+// Player shows the cover of a clip, and plays the clip while it is in view: muted until
+// the viewer turns the sound on.
 export function Player({ title, playUrl, coverUrl, active, near }: Props) {
   const [wanted, setWanted] = useState(autoplays);
   const [state, setState] = useState<State>('paused');
@@ -31,7 +31,7 @@ export function Player({ title, playUrl, coverUrl, active, near }: Props) {
   const failed = state === 'failed';
   useEffect(() => {
     if (online && failed && navigator.onLine) latest.current();
-    // Only the way back online tries by itself.
+    // It retries by itself only when the machine is online again.
   }, [online]); // eslint-disable-line
 
   const plays = active && wanted;
@@ -77,12 +77,12 @@ export function Player({ title, playUrl, coverUrl, active, near }: Props) {
   );
 }
 
-// fit has upright clips fill the screen. Others are shown whole.
+// fit lets upright clips fill the screen. Others are shown whole.
 function fit(dataset: DOMStringMap, width: number, height: number): void {
   dataset['fit'] = height > width * 1.4 ? 'cover' : 'contain';
 }
 
-// useVideo plays and pauses the element, and follows what becomes of it.
+// useVideo plays and pauses the element, and tracks its state.
 function useVideo(plays: boolean, failed: boolean, onState: (state: State) => void) {
   const video = useRef<HTMLVideoElement>(null);
   const bar = useRef<HTMLElement>(null);
@@ -100,8 +100,8 @@ function useVideo(plays: boolean, failed: boolean, onState: (state: State) => vo
     if (failed) return;
     if (element.readyState < element.HAVE_FUTURE_DATA) onState('waiting');
     element.play().catch((error: unknown) => {
-      if ((error as Error).name !== 'NotAllowedError') return; // the element says what else is wrong
-      sound.set(false); // the browser wants a gesture before it is loud
+      if ((error as Error).name !== 'NotAllowedError') return; // the element itself reports other errors
+      sound.set(false); // the browser requires a gesture before it plays sound
       element.muted = true;
       element.play().catch(() => onState('paused'));
     });
@@ -125,7 +125,7 @@ function useVideo(plays: boolean, failed: boolean, onState: (state: State) => vo
   return { video, bar };
 }
 
-// useHidden tells whether the page is in a tab that is not shown.
+// useHidden reports whether the page is in a background tab.
 function useHidden(): boolean {
   const [hidden, setHidden] = useState(document.hidden);
   useEffect(() => {

@@ -3,16 +3,16 @@ import { useClient } from 'urql';
 import { keyOf, type Subject } from '../api/subject';
 import { ReadDocument } from '../operations';
 
-// What counts as read: so much of a card in view for so long.
+// A read is this share of a card in view for this long.
 const share = 0.6;
 const dwell = 1_000; // milliseconds
 
-// What was read, by the client it was sent with: once for each viewer until the
-// page is loaded anew.
+// The subjects that were read, for each client: each counts once for a viewer until the
+// page is reloaded.
 const done = new WeakMap<object, Set<string>>();
 
-// useReadOnView records a read of a subject when its card comes into view. A
-// read that cannot be recorded is nothing to trouble anyone with.
+// useReadOnView records a read of a subject when its card comes into view. Errors are
+// ignored.
 export function useReadOnView(card: RefObject<HTMLElement | null>, { biz, bizId }: Subject): void {
   const client = useClient();
   useEffect(() => {

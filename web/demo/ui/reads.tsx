@@ -12,7 +12,7 @@ import { inFull } from './rolling-number';
 
 const atOnce = 20;
 
-// Reads is what the viewer has read. It shows no cards, because one in view counts
+// Reads lists what the viewer has read. It shows no cards, because a card in view counts
 // as a read.
 export function Reads() {
   return (
@@ -63,7 +63,7 @@ function ReadRow({ interactive, times, lastAt }: Read) {
   );
 }
 
-// OpenItem is an item that no card shows.
+// OpenItem is an open item that has no card on the page.
 function OpenItem({ biz, bizId, onClose }: Subject & { onClose: () => void }) {
   const variables = useMemo(() => ({ subjects: [{ biz, bizId }] }), [biz, bizId]);
   const [{ data }] = useQuery({ query: FeedDocument, variables, requestPolicy: 'cache-and-network' });

@@ -3,19 +3,19 @@ import { useRef } from 'react';
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-// inFull is a number as it is read out.
+// inFull returns a number as screen readers read it.
 export const inFull = (value: number) => whole.format(value);
 
-// inShort is a number as a card has room for it.
+// inShort returns a number in the short form that cards show.
 const inShort = (value: number) => (value < 10_000 ? whole : short).format(value);
 
-// RollingNumber shows a count. When it changes, the digits that differ roll:
-// upwards to a higher number, downwards to a lower one. Screen readers are told
-// the number by what it stands in.
+// RollingNumber shows a count. When it changes, the digits that differ roll: upwards to a
+// higher number, downwards to a lower one. It is hidden from screen readers, which read
+// the name of the element around it.
 export function RollingNumber({ value }: { value: number | undefined }) {
   const step = useRef({ from: value, to: value, count: 0 });
   if (step.current.to !== value) {
-    // The first number that is known simply appears.
+    // The first known number appears without rolling.
     const from = step.current.to ?? value;
     step.current = { from, to: value, count: step.current.count + 1 };
   }

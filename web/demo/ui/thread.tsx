@@ -25,13 +25,13 @@ const askAgain = 3_000; // milliseconds
 interface Props {
   readonly subject: Subject;
   readonly order: Order;
-  readonly answered: string | undefined; // id of the comment whose replies open
+  readonly answered: string | undefined; // id of the comment whose replies are opened
   readonly host: string | undefined; // the subject's author, who may delete what others say
   readonly onReply: (to: CommentFragment) => void;
-  readonly onLeave: () => void; // to another view
+  readonly onLeave: () => void; // called when a link leads to another view
 }
 
-// Thread is the comments of a subject, page by page.
+// Thread shows the comments on a subject, page by page.
 export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
   const variables = (after: string | null) => ({ biz, bizId, order, first: atOnce, after });
   return (
@@ -52,7 +52,7 @@ export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
   );
 }
 
-// Replies are those to one comment, the oldest first.
+// Replies shows the replies to one comment, oldest first.
 export function Replies({ to, ...rest }: { to: CommentFragment } & Pick<Props, 'host' | 'onLeave'>) {
   return (
     <Pages
@@ -69,14 +69,14 @@ const repliesIn = (data: RepliesQuery | undefined) => (data?.node && 'replies' i
 
 type ListProps = Pick<Props, 'host' | 'onLeave'> & Partial<Pick<Props, 'answered' | 'onReply'>> & { readonly comments: readonly CommentFragment[] | undefined };
 
-// CommentList shows comments, whose likes are live.
+// CommentList shows comments, with live counts of their likes.
 function CommentList({ comments, answered, ...rest }: ListProps) {
   const { known } = useSession();
   const ids = comments?.map((comment) => comment.commentId).join(' ') ?? '';
   const subjects = useMemo(() => ids.split(' ').filter(Boolean).map((bizId) => ({ biz: 'comment', bizId })).slice(0, 100), [ids]);
   useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known || subjects.length === 0 });
 
-  // What comes later than the list is shown to be new.
+  // A comment that arrives after the list is shown as new.
   const early = useRef<ReadonlySet<string>>();
   if (comments) early.current ??= new Set(comments.map((comment) => comment.id));
   if (!comments || comments.length === 0) return null;
@@ -89,8 +89,8 @@ function CommentList({ comments, answered, ...rest }: ListProps) {
   );
 }
 
-// Changes hears of every change of the comments from the first page on. Where the
-// server ends the stream, the page is read again, and with it where to go on.
+// Changes subscribes to the changes of the comments, starting from the first page. If the
+// server ends the stream, the page is refetched, with the new position to start from.
 function Changes({ subject: { biz, bizId }, order, page }: { subject: Subject; order: Order; page: CommentsQuery }) {
   const client = useClient();
   const { known, userId } = useSession();

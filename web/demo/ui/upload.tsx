@@ -7,12 +7,12 @@ import { useOnline } from './online';
 import { cancelUpload, publish, sendAgain, sending, uploading, type Sending } from './uploads';
 import { askWho } from './viewer-dialog';
 
-// openUpload opens the dialog in which a clip is published.
+// openUpload opens the dialog for publishing a clip.
 export const openUpload = () => uploading.set(true);
 
 const longest = 150; // characters of a title
 
-// UploadButton opens the dialog, and shows how far an upload is.
+// UploadButton opens the dialog and shows the progress of an upload.
 export function UploadButton() {
   const { connection, userId, known } = useSession();
   const state = useStore(sending);
@@ -22,7 +22,7 @@ export function UploadButton() {
   useEffect(() => {
     if (online && waits) sendAgain(connection);
   }, [online, waits, connection]);
-  useEffect(() => cancelUpload, [connection]); // of another viewer
+  useEffect(() => cancelUpload, [connection]); // an upload belongs to one viewer
   const percent = state && !state.failure ? `${Math.floor(state.share * 100)} %` : undefined;
   return (
     <>
@@ -100,7 +100,7 @@ function UploadForm({ onSend }: { onSend: (file: File, title: string) => void })
   );
 }
 
-// Preview plays the chosen file without sound.
+// Preview plays the chosen file, muted.
 function Preview({ file }: { file: File }) {
   const video = useRef<HTMLVideoElement>(null);
   useEffect(() => {
@@ -108,7 +108,7 @@ function Preview({ file }: { file: File }) {
     const element = video.current!;
     element.muted = true;
     element.src = url;
-    void element.play().catch(() => {}); // the server decides what it is
+    void element.play().catch(() => {}); // the server decides whether the file is valid
     return () => {
       element.removeAttribute('src');
       URL.revokeObjectURL(url);
@@ -119,7 +119,7 @@ function Preview({ file }: { file: File }) {
 
 function Progress({ state: { upload, share, failure } }: { state: Sending }) {
   const { connection } = useSession();
-  const [last, setLast] = useState(0); // quarter that was said
+  const [last, setLast] = useState(0); // last quarter that was announced
   const quarter = Math.floor(share * 4);
   useEffect(() => setLast(quarter), [quarter]);
   if (failure) {

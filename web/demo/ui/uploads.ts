@@ -5,11 +5,11 @@ import { ClipsDocument } from '../operations';
 import { links } from '../route';
 import { tell } from './notices';
 
-// Sending is the upload under way, or the one that failed. There is one at a time; it
-// goes on while its dialog is closed.
+// Sending is the current upload, or the one that failed. There is only one at a time; it
+// continues while its dialog is closed.
 export interface Sending {
   readonly upload: Upload;
-  readonly share: number; // of the file that is sent, from 0 to 1
+  readonly share: number; // share of the file that is sent, from 0 to 1
   readonly failure?: UploadFailure;
 }
 
@@ -18,7 +18,7 @@ export const sending = new Store<Sending | null>(null);
 // uploading is whether the dialog is open.
 export const uploading = new Store(false);
 
-// publish sends a file, and shows the clip when it is published.
+// publish uploads a file, and shows the clip once it is published.
 export function publish(connection: Connection, file: File, title: string): void {
   void send(connection, new Upload(connection, file, title));
 }

@@ -9,14 +9,14 @@ import { Dialog } from './dialog';
 
 const open = new Store(false);
 
-// askWho opens the dialog in which the viewer says who they are.
+// askWho opens the dialog for logging in.
 export const askWho = () => open.set(true);
 
 // Users of the demo data.
 const people = ['alice', 'bob', 'carol'];
 
-// ViewerDialog logs in or out. If the server accepts names, or tokens of
-// elsewhere, it offers that as well.
+// ViewerDialog logs in or out. If the server accepts names, or tokens of other issuers,
+// it offers those as well.
 export function ViewerDialog() {
   const { tokensOnly, account, userId, known, change } = useSession();
   if (!useStore(open)) return null;
@@ -115,5 +115,5 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
   );
 }
 
-// What browsers like to add to a text field, and is wrong here.
+// Turns off what browsers do to text fields and is wrong for names and tokens.
 const plainText = { autoComplete: 'off', autoCapitalize: 'none', autoCorrect: 'off', spellCheck: false } as const;

@@ -16,7 +16,7 @@ import { Failed, useAgainWhenBack } from '../ui/pages';
 
 const atOnce = 30;
 
-// Chat is a conversation with one user, beside the others where there is room.
+// Chat shows a conversation with one user, beside the list of conversations if they fit.
 export function Chat({ id }: { id: string }) {
   return (
     <ForUsers>
@@ -73,7 +73,7 @@ function Conversation({ id }: { id: string }) {
   );
 }
 
-// Log scrolls to what comes last, unless the viewer reads something earlier.
+// Log scrolls to the latest message unless the viewer reads an earlier one.
 function Log({ last, children }: { last: string | undefined; children: (onSize: (newest: string | undefined) => void) => ReactNode }) {
   const log = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
@@ -87,7 +87,7 @@ function Log({ last, children }: { last: string | undefined; children: (onSize: 
     const stay = new ResizeObserver(() => {
       if (atEnd.current) element.scrollTop = element.scrollHeight;
     });
-    stay.observe(element); // a keyboard on a phone takes half of it
+    stay.observe(element); // the keyboard of a phone takes half of it
     return () => stay.disconnect();
   }, []);
   return (
@@ -106,7 +106,7 @@ function Log({ last, children }: { last: string | undefined; children: (onSize: 
   );
 }
 
-// History is what was said, the oldest first, page by page upwards.
+// History shows the messages, oldest first. Earlier pages are loaded at the top.
 function History({ id, onSize, none }: { id: string; onSize: (newest: string | undefined) => void; none: boolean }) {
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
   const more = useCallback((after: string) => setCursors((before) => (before.includes(after) ? before : [...before, after])), []);
@@ -118,8 +118,8 @@ function History({ id, onSize, none }: { id: string; onSize: (newest: string | u
 interface PageProps {
   readonly id: string;
   readonly after: string | null;
-  readonly last: boolean; // whether the pages before it are not shown
-  readonly none: boolean; // whether nothing else is said
+  readonly last: boolean; // whether no earlier page is shown
+  readonly none: boolean; // whether the conversation has no other messages
   readonly onMore: (after: string) => void;
   readonly onSize: (newest: string | undefined) => void;
 }
@@ -148,7 +148,7 @@ function HistoryPage({ id, after, last, none, onMore, onSize }: PageProps) {
   );
 }
 
-// useMarkRead marks what has come as read while it is looked at.
+// useMarkRead marks messages as read while they are in view.
 function useMarkRead(conversation: ConversationFragment | null | undefined): void {
   const client = useClient();
   const seen = useVisible();
@@ -156,7 +156,7 @@ function useMarkRead(conversation: ConversationFragment | null | undefined): voi
   const upTo = conversation && conversation.unread > 0 ? conversation.latest.id : undefined;
   useEffect(() => {
     if (!seen || other === undefined || upTo === undefined) return;
-    // What cannot be marked now is marked when the next message is read.
+    // If this fails, the messages are marked with the next one.
     void client.mutation(MarkReadDocument, { input: { with: other, upTo } }).toPromise();
   }, [client, seen, other, upTo]);
 }
@@ -171,7 +171,7 @@ function useVisible(): boolean {
   return visible;
 }
 
-// Earlier asks for the page before when it comes into view.
+// Earlier loads the previous page when it comes into view.
 function Earlier({ busy, onMore }: { busy: boolean; onMore: () => void }) {
   const button = useRef<HTMLButtonElement>(null);
   const latest = useRef(onMore);

@@ -11,10 +11,10 @@ import { useAgainWhenBack } from '../ui/pages';
 import { openUpload } from '../ui/upload';
 
 const atOnce = 10;
-const ahead = 3; // clips before the end at which the next page is asked for
-const lookEvery = 15_000; // milliseconds, for newer clips
+const ahead = 3; // how many clips before the end the next page is requested
+const lookEvery = 15_000; // milliseconds between checks for newer clips
 
-// Clips is the feed: one clip fills the screen, the one in view plays.
+// Clips is the feed: one clip fills the screen, and the clip in view plays.
 export function Clips() {
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
   const [newest, setNewest] = useState<string>();
@@ -50,7 +50,7 @@ export function Clips() {
 interface PageProps {
   readonly after: string | null;
   readonly offset: number;
-  readonly fresh: boolean; // whether what the cache holds is too old
+  readonly fresh: boolean; // whether cached pages are too old
   readonly current: string | undefined;
   readonly onShow: (id: string) => void;
   readonly onMore: (after: string) => void;
@@ -87,7 +87,7 @@ function ClipsPage({ after, offset, fresh, current, onShow, onMore, onNewest }: 
   ));
 }
 
-// OneClip shows a clip that an address names.
+// OneClip shows the clip in the address.
 export function OneClip({ id }: { id: string }) {
   const { known } = useSession();
   const [{ data, error }, again] = useQuery({ query: OneClipDocument, variables: { videoId: id }, requestPolicy: 'cache-and-network', pause: !known });
@@ -107,10 +107,10 @@ export function OneClip({ id }: { id: string }) {
   );
 }
 
-const coverAfter = [1_500, 3_000, 6_000, 12_000]; // milliseconds since the last look
+const coverAfter = [1_500, 3_000, 6_000, 12_000]; // milliseconds since the last attempt
 
-// useCoverSoon looks again for the cover of a clip that was published just now: it is
-// made after the upload.
+// useCoverSoon refetches a newly published clip until it has a cover, which is made after
+// the upload.
 function useCoverSoon(clip: ClipFragment | null | undefined, look: () => void): void {
   const latest = useRef(look);
   latest.current = look;
@@ -127,7 +127,7 @@ function useCoverSoon(clip: ClipFragment | null | undefined, look: () => void): 
   }, [waits, looks]);
 }
 
-// useLive hears of every change of the clips' counts, and of their authors'.
+// useLive subscribes to the counts of the clips and of their authors.
 function useLive(clips: readonly ClipFragment[] | undefined): void {
   const { known } = useSession();
   const ids = clips?.map(({ videoId }) => videoId).join(' ') ?? '';
@@ -149,17 +149,17 @@ interface Shown {
 
 interface StageProps {
   readonly label: string;
-  readonly top?: string | undefined; // id of the first clip, where that is the one to show
+  readonly top?: string | undefined; // id of the first clip, if that is to be shown
   readonly above?: ReactNode;
   readonly children: (shown: Shown) => ReactNode;
 }
 
-// Stage is where clips are scrolled through: by touch, by wheel, and by keys.
+// Stage scrolls through clips: by touch, wheel and keys.
 function Stage({ label, top, above, children }: StageProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState<string>();
   useLayoutEffect(() => {
-    // The browser would keep the clip in view that was the first before.
+    // Otherwise the browser would keep the previous first clip in view.
     if (top !== undefined) scroller.current!.scrollTo({ top: 0, behavior: 'instant' });
   }, [top]);
   const move = (by: number) => {
@@ -195,7 +195,7 @@ function Stage({ label, top, above, children }: StageProps) {
 
 const steps: Record<string, number> = { ArrowDown: 1, PageDown: 1, j: 1, ArrowUp: -1, PageUp: -1, k: -1 };
 
-// Newer offers clips that were published since the feed was read.
+// Newer offers clips that were published after the feed was loaded.
 function Newer({ than, onShow }: { than: string; onShow: () => void }) {
   const { known } = useSession();
   const [{ data, fetching }, look] = useQuery({ query: NewestClipDocument, requestPolicy: 'network-only', pause: true });

@@ -11,7 +11,7 @@ import type { Shape } from '../ui/card';
 
 const atOnce = 20;
 
-// Feed shows what there is, twenty at a time: one query a page.
+// Feed shows all items, twenty at a time: one query per page.
 export function Feed() {
   const [pages, setPages] = useState(1);
   const [counts, setCounts] = useState<ReadonlyMap<number, readonly ItemFragment[]>>(new Map());
@@ -54,7 +54,7 @@ function FeedPage({ number, onCards }: { number: number; onCards: (page: number,
   );
 }
 
-// shapeOf has twenty cards fill whole rows of two, three or four.
+// shapeOf makes twenty cards fill whole rows of two, three or four.
 function shapeOf(place: number): Shape {
   return place === 0 ? 'lead' : place === 7 ? 'wide' : 'plain';
 }
@@ -74,7 +74,7 @@ function Hint() {
   );
 }
 
-// Tally adds up what is on the page, unless some of it is not known.
+// Tally sums up the counts on the page, unless some are unavailable.
 function Tally({ cards }: { cards: readonly ItemFragment[] }) {
   const known = cards.length > 0 && cards.every((card) => card.freshness !== 'UNAVAILABLE');
   const sum = (of: (card: ItemFragment) => number) => (known ? cards.reduce((total, card) => total + of(card), 0) : undefined);

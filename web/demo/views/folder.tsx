@@ -13,7 +13,7 @@ import { Pages, type PageProps } from '../ui/pages';
 
 const atOnce = 20;
 
-// Folder shows what lies in one folder, latest collected first.
+// Folder shows the items of one folder, latest collected first.
 export function Folder({ id }: { id: string }) {
   return (
     <ForUsers>
@@ -32,7 +32,7 @@ export function Folder({ id }: { id: string }) {
 function FolderPage({ data, first, id }: PageProps<FolderItemsQuery> & { id: string }) {
   const { userId } = useSession();
   const folder = data?.folder;
-  // What its owner moved away or took out is gone at once.
+  // Items that the owner moved or removed disappear at once.
   const stays = (card: ItemFragment) => folder?.owner.userId !== userId || card.collected?.folder.id === id;
   const cards = folder?.items.edges.map(({ node }) => node.interactive).filter(stays);
   useFocusOnNext(cards);
@@ -46,8 +46,8 @@ function FolderPage({ data, first, id }: PageProps<FolderItemsQuery> & { id: str
   );
 }
 
-// useFocusOnNext gives the focus of a card that leaves the list to the one in its
-// place. Without it the focus would be lost with the card.
+// useFocusOnNext moves the focus from a card that leaves the list to the one in its place.
+// Otherwise it would be lost with the card.
 function useFocusOnNext(cards: readonly Subject[] | undefined): void {
   const before = useRef<readonly string[]>([]);
   useLayoutEffect(() => {

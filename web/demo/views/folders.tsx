@@ -5,7 +5,7 @@ import { FolderPages } from '../ui/folder-pages';
 import { NewFolder } from '../ui/folder-picker';
 import { Icon } from '../ui/icons';
 
-// Folders shows the viewer's folders, each with its latest pictures.
+// Folders shows the viewer's folders, each with the pictures of its latest items.
 export function Folders() {
   const [making, setMaking] = useState(false);
   return (

@@ -4,8 +4,8 @@ import { Gallery } from '../ui/gallery';
 
 const atOnce = 20;
 
-// Likes shows what the viewer likes, newest first. What is taken back here
-// stays until the view is opened anew, so that it can be liked again.
+// Likes shows what the viewer likes, newest first. An item that is unliked here stays until
+// the view is opened again, so that it can be liked again.
 export function Likes() {
   return (
     <>

@@ -12,7 +12,7 @@ import { PersonSection } from '../ui/person-sections';
 import { Icon } from '../ui/icons';
 import { inFull, RollingNumber } from '../ui/rolling-number';
 
-// Person shows who somebody is and whom they know. Without an id it is the viewer.
+// Person shows a user and their sections. Without an id it is the viewer.
 export function Person({ id, section }: { id: string | null; section: Section | null }) {
   const { userId } = useSession();
   const who = id ?? userId;
@@ -75,7 +75,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
   );
 }
 
-// Numbers are what somebody did and received. The followers are live.
+// Numbers shows what a user did and received. The number of followers is live.
 function Numbers({ userId, followers }: { userId: string; followers: number | undefined }) {
   const { known } = useSession();
   const [{ data, error }, again] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
@@ -102,7 +102,7 @@ function Numbers({ userId, followers }: { userId: string; followers: number | un
   );
 }
 
-// intoView scrolls the row of sections, where it is wider than a phone.
+// intoView scrolls the row of sections, which is wider than a phone.
 function intoView(link: HTMLElement | null): void {
   link?.parentElement?.scrollTo({ left: link.offsetLeft - link.parentElement.clientWidth / 2 });
 }

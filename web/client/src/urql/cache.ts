@@ -3,8 +3,8 @@ import { withFolder, withFollow, withReaction } from '../optimistic.js';
 import { embedded } from '../schema.js';
 import { counts, keyOf, type Interactive, type Reaction, type Subject } from '../subject.js';
 
-// keys identify a subject by its name, by which mutations name it as well, and say
-// which types have no identity.
+// keys identify a subject by biz and bizId, as mutations do, and list the types that
+// have no identity.
 export const keys: KeyingConfig = {
   ...Object.fromEntries(embedded.map((type) => [type, () => null])),
   Interactive: (data) => (isNamed(data) ? keyOf(data) : unnamed()),
@@ -22,8 +22,8 @@ function unnamed(): null {
 
 type Input = Subject & { readonly folderId?: string | null };
 
-// optimistic is what mutations will probably answer. It is displayed until the
-// answer comes.
+// optimistic contains the expected responses of mutations, which are displayed until the
+// responses arrive.
 export const optimistic: OptimisticMutationConfig = {
   like: expecting('LikePayload', (card) => withReaction(card, 'LIKE')),
   unlike: expecting('UnlikePayload', (card) => withReaction(card, without(card, 'LIKE'))),
@@ -35,8 +35,8 @@ export const optimistic: OptimisticMutationConfig = {
   unfollow: expecting('UnfollowPayload', (card) => withFollow(card, false)),
 };
 
-// without is the reaction that is left when one is taken back: unlike leaves a
-// dislike as it is.
+// without returns the reaction that remains when one is removed: unlike does not change
+// a dislike.
 function without({ liked }: Interactive, reaction: Reaction): Reaction | null {
   return liked?.reaction && liked.reaction !== reaction ? liked.reaction : null;
 }
@@ -47,13 +47,13 @@ function expecting(payload: string, change: (card: Interactive, input: Input, ca
     const card = cached(input, cache);
     if (!card) return null;
     const changed = Object.entries(change(card, input, cache)).filter(([field, value]) => value !== card[field as keyof Interactive]);
-    // Fields that are left out stay as they are in the cache.
+    // Fields that are omitted keep their cached values.
     const interactive = { __typename: 'Interactive', biz: input.biz, bizId: input.bizId, ...Object.fromEntries(changed) };
     return { __typename: payload, changed: true, durability: 'QUEUED', interactive: interactive as DataField };
   };
 }
 
-// cached is what the cache holds of a subject.
+// cached returns the cached fields of a subject.
 function cached({ biz, bizId }: Subject, cache: Cache): Interactive | undefined {
   const entity = cache.keyOfEntity({ __typename: 'Interactive', biz, bizId });
   if (!entity || cache.inspectFields(entity).length === 0) return undefined;
@@ -72,15 +72,16 @@ function cached({ biz, bizId }: Subject, cache: Cache): Interactive | undefined 
   return card as unknown as Interactive;
 }
 
-// folderOf is where a mutation puts something: without an id, the default folder.
+// folderOf returns the folder that a mutation collects into: the default folder if it
+// names none.
 function folderOf({ folderId }: Input, cache: Cache): { id: string; name?: string } {
   if (!folderId) return { id: 'default', name: 'Default' };
   const known = cache.resolve(cache.keyOfEntity({ __typename: 'Folder', id: folderId }), 'name');
   return { id: folderId, ...(known === undefined && { name: '…' }) };
 }
 
-// Mutations after which folders, and what lies in them, are read again: how many
-// items each holds has changed.
+// The mutations after which folders and their items are refetched, because the number of
+// items in each has changed.
 export const updates: UpdatesConfig = {
   Mutation: {
     collect: forgetFolders,
@@ -91,7 +92,7 @@ export const updates: UpdatesConfig = {
 };
 
 function forgetFolders(_result: unknown, _args: unknown, cache: Cache, info: ResolveInfo): void {
-  if (info.optimistic) return; // not yet
+  if (info.optimistic) return; // not confirmed yet
   const viewer = cache.resolve('Query', 'viewer');
   if (typeof viewer === 'string') forget(cache, viewer, ['folders']);
   for (const field of cache.inspectFields('Query')) {
@@ -101,7 +102,7 @@ function forgetFolders(_result: unknown, _args: unknown, cache: Cache, info: Res
   }
 }
 
-// forgetFolder has what was in a deleted folder read again, too.
+// forgetFolder also has the former items of a deleted folder refetched.
 function forgetFolder(result: unknown, args: Variables, cache: Cache, info: ResolveInfo): void {
   forgetFolders(result, args, cache, info);
   if (!info.optimistic) cache.invalidate({ __typename: 'Folder', id: (args['input'] as { id: string }).id });

@@ -1,20 +1,20 @@
 import { makeOperation, type Exchange, type Operation, type OperationResult } from '@urql/core';
 import { filter, map, pipe, share } from 'wonka';
 
-// distinct has a cache tell apart what urql gives one key.
+// distinct gives a cache a key of its own for operations that share one in urql.
 //
-// Mutations that are alike: to like, unlike and like again sends two that say the
-// same. The cache would take the answer to the first for that to the second.
+// Identical mutations: like, unlike and like again sends two identical ones. The cache
+// would take the response to the first for that to the second.
 //
-// The events of a subscription: what has one key has one layer of the cache. As long
-// as a query is not answered, an event would be written to the layer of the one
-// before, below what was answered since, and would not show where that changed the
-// same.
+// The events of a subscription: the cache writes the results of one key to one layer. While
+// a query waits for its response, an event would be written to the layer of the event
+// before it, below later responses, and would not show if those changed the same
+// fields.
 export const distinct =
   (cache: Exchange): Exchange =>
   (input) => {
     const originals = new Map<number, Operation>();
-    let next = -1; // keys are hashes, which are not negative
+    let next = -1; // urql's keys are hashes, which are never negative
 
     const rename = (operation: Operation): Operation => {
       const own = makeOperation(operation.kind, { ...operation, key: next-- }, operation.context);
@@ -34,13 +34,13 @@ export const distinct =
         pipe(
           input.forward(operations),
           map((result) => (result.operation.kind === 'subscription' ? { ...result, operation: rename(result.operation) } : result)),
-          share, // the cache listens twice
+          share, // the cache subscribes twice
         ),
     });
     return (operations) =>
       pipe(
         operations,
-        // Mutations are not taken back once they are sent.
+        // A mutation cannot be cancelled once it is sent.
         filter((operation) => operation.kind !== 'teardown' || !operation.context['_instance']),
         map((operation) => (operation.kind === 'mutation' ? rename(operation) : operation)),
         cached,

@@ -7,12 +7,12 @@ import { newestExchange } from './newest.js';
 
 export { refetchExchange } from './refetch.js';
 
-// ovationExchange is a normalised cache (Graphcache) that knows the API: it keeps
-// each subject once, applies likes, collections and follows before they are
-// answered, and takes only what is newer. The configuration is of cacheExchange,
-// and is added to the package's own. Exchanges that reach the network follow.
+// ovationExchange is a normalised cache (Graphcache) with knowledge of the API: it stores
+// each subject once, displays likes, collections and follows before the response, and
+// ignores outdated results. The configuration is that of cacheExchange and is merged with
+// the package's own. Exchanges that access the network must follow it.
 //
-// urql's document cache cannot take its place: it does not merge events.
+// urql's document cache cannot replace it: that cache does not merge events.
 export function ovationExchange(config: CacheExchangeOpts = {}): Exchange {
   const cache = cacheExchange({
     ...config,
@@ -23,7 +23,7 @@ export function ovationExchange(config: CacheExchangeOpts = {}): Exchange {
   return composeExchanges([distinct(cache), newestExchange]);
 }
 
-// overSocket is what a subscriptionExchange forwards to.
+// overSocket returns the forwarder of a subscriptionExchange.
 export function overSocket(client: Pick<SocketClient, 'subscribe'>): SubscriptionForwarder {
   return ({ query, variables }) => ({
     subscribe: (sink) => ({

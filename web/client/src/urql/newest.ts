@@ -12,7 +12,7 @@ export const newestExchange: Exchange =
     const questions = new Questions(client);
     const newest = new Newest(questions);
     const actions = new Map<number, Action>(); // by the key of the operation
-    let told: Promise<unknown> = Promise.resolve(); // the event before, of those that come in order
+    let lastEvent: Promise<unknown> = Promise.resolve(); // the last of the events that are passed on in order
 
     const sent = pipe(
       operations,
@@ -38,8 +38,8 @@ export const newestExchange: Exchange =
     const event = (result: OperationResult): Source<OperationResult> => {
       const { operation, data } = result;
       const inOrder = !eventCard(operation, data);
-      const display = (inOrder ? told : Promise.resolve()).then(() => newest.event(operation, data));
-      if (inOrder) told = display;
+      const display = (inOrder ? lastEvent : Promise.resolve()).then(() => newest.event(operation, data));
+      if (inOrder) lastEvent = display;
       return pipe(
         fromPromise(display),
         filter((yes) => yes),
@@ -55,14 +55,14 @@ export const newestExchange: Exchange =
         const action = actions.get(operation.key);
         if (action) return answered(result, action);
         if (operation.kind === 'subscription') return event(result);
-        // The cache puts answers in order by when they were asked for.
+        // The cache itself orders results by when they were requested.
         return fromPromise(newest.read(operation, result.data, false).then(() => result));
       }),
     );
   };
 
-// Questions asks for subjects anew, past the cache: its answers go into the cache
-// with what they stand in for.
+// Questions queries subjects again, bypassing the cache: the results reach the cache
+// together with those that they replace.
 class Questions implements Network {
   private readonly sent = makeSubject<Operation>();
   private readonly waiting = new Map<number, (data: unknown) => void>();
@@ -75,7 +75,7 @@ class Questions implements Network {
   }
 
   ask({ query, variables }: Question): Promise<unknown> {
-    // A key of its own, so that nothing takes two questions for one. Others are whole.
+    // A fractional key, which no other operation has: the keys of urql are integers.
     const request = { ...createRequest(formatDocument(query), variables), key: ++this.last + 0.5 };
     return new Promise((resolve) => {
       this.waiting.set(request.key, resolve);
@@ -83,7 +83,7 @@ class Questions implements Network {
     });
   }
 
-  // take reports whether a result is the answer to a question, and hands it over.
+  // take consumes a result if it belongs to a question, and reports whether it did.
   take({ operation, data }: OperationResult): boolean {
     const answer = this.waiting.get(operation.key);
     if (!answer) return false;

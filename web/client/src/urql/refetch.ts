@@ -2,9 +2,9 @@ import { makeOperation, type Exchange, type Operation } from '@urql/core';
 import { pipe, tap } from 'wonka';
 import { whenLive, type Live } from '../when-live.js';
 
-// refetchExchange reads active queries again when the socket becomes live: those that
-// have failed, and all of them if the connection was lost. Without it, a page that is
-// opened while the server is down stays empty. It is the first exchange of all.
+// refetchExchange refetches active queries when the socket becomes live: those that
+// failed, and all of them if the connection was lost. Without it, a page that is opened
+// while the server is unavailable stays empty. It must be the first exchange.
 export const refetchExchange =
   (socket: Live): Exchange =>
   ({ client, forward }) => {
