@@ -9,7 +9,7 @@ test('only what is known not to be done is said not to be done', () => {
   for (const [code, is] of [['UNAVAILABLE', true], ['INTERNAL', true], [undefined, true], ['RATE_LIMITED', false], ['BAD_USER_INPUT', false]] as const) {
     const error = new CombinedError({ graphQLErrors: [{ message: 'not now', extensions: { code } }] });
     assert.equal(unconfirmed(error), is, code);
-    assert.doesNotMatch(advise(error).says, /nothing was changed/i);
-    assert.equal(/may have been done|not known whether/.test(advise(error).says), is, code);
+    assert.doesNotMatch(advise(error).text, /nothing was changed/i);
+    assert.equal(/may have been done|not known whether/.test(advise(error).text), is, code);
   }
 });

@@ -53,8 +53,8 @@ async function wholeVisit(page) {
   await page.getByRole('search', { name: 'Find a subject' }).getByLabel('Kind').fill('article');
   await page.getByRole('search', { name: 'Find a subject' }).getByLabel('Id').fill('no such');
   await page.getByRole('button', { name: 'Show subject' }).click();
-  await page.getByText('Nobody has touched it.').waitFor();
-  await page.getByText('Nobody did anything to it.').waitFor();
+  await page.getByText('No actions yet.').waitFor();
+  await page.getByText('No changes yet.').waitFor();
 }
 
 // subjectIsTrue compares a subject, and checks that changes appear.

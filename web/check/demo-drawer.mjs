@@ -5,7 +5,7 @@ import { until } from './browser.mjs';
 import { ada, answerWith, focusIs, refused } from './demo-kit.mjs';
 import { addComment, comment, drawer, openComments, said, say, unique } from './demo-talk.mjs';
 
-const field = (page) => drawer(page).getByLabel(/^(Say something|Reply to)/);
+const field = (page) => drawer(page).getByLabel(/^(Add a comment|Reply to)/);
 const send = (page) => drawer(page).getByRole('button', { name: 'Send' });
 const written = (page) => field(page).inputValue();
 
@@ -28,7 +28,7 @@ export async function draftsAreKept(page) {
   await drawer(page).getByRole('button', { name: 'No reply' }).click();
   await focusIs('the field', field(page));
   await reopen(page);
-  assert.equal(await drawer(page).getByLabel('Say something').inputValue(), text);
+  assert.equal(await drawer(page).getByLabel('Add a comment').inputValue(), text);
   assert.equal(await drawer(page).getByText('A reply to').count(), 0, 'the draft is a reply again');
 
   await comment(page, first).getByRole('button', { name: 'Reply' }).click();
@@ -36,7 +36,7 @@ export async function draftsAreKept(page) {
   assert.equal(await drawer(page).getByLabel(`Reply to ${ada.id}`).inputValue(), text);
   await send(page).click();
   await comment(page, first).locator('.comment', { hasText: text }).waitFor();
-  await drawer(page).getByLabel('Say something').waitFor();
+  await drawer(page).getByLabel('Add a comment').waitFor();
   assert.equal(await written(page), '');
 }
 
@@ -72,7 +72,7 @@ export async function whatIsWrittenMeanwhileStays(page) {
   await busy(true);
   await page.keyboard.type(', still');
   answer();
-  await drawer(page).getByText('That was a lot at once.').waitFor();
+  await drawer(page).getByText('Too many requests.').waitFor();
   assert.equal(await written(page), `${first} and more, still`, 'it is lost with the error');
 
   // The response arrives after the drawer was opened again.

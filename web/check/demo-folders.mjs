@@ -73,7 +73,7 @@ async function leavesAFolder(page, shoot) {
     await card(page, item).waitFor({ state: 'detached' });
     await focusIs('what comes next', next);
   }
-  await page.getByText('Nothing lies here yet.').waitFor();
+  await page.getByText('This folder is empty.').waitFor();
   await until('it is out', async () => (await truth(ada)).collected === null);
   await page.goBack();
   await page.getByRole('link', { name: /^Default\s*0 items/ }).waitFor();

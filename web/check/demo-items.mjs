@@ -38,7 +38,7 @@ export async function cardsOpen(page) {
   await focusIs('the button', sheet(page).getByRole('button', { name: /^Collect/ }));
 
   const text = `in the sheet ${Date.now()}`;
-  await sheet(page).getByLabel('Say something').fill(text);
+  await sheet(page).getByLabel('Add a comment').fill(text);
   await page.keyboard.press('Control+Enter');
   const comment = sheet(page).locator('.comment', { hasText: text });
   await comment.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -84,7 +84,7 @@ export async function notLiveSaysWhy(page, shoot) {
   await page.getByRole('navigation').getByRole('link', { name: 'Folders' }).click();
   await linkIs(page, 'Not live');
   await page.getByRole('button', { name: 'Not live. Why?' }).click();
-  const why = page.locator('.link-why', { hasText: 'Nothing in this view changes by itself.' });
+  const why = page.locator('.link-why', { hasText: 'This view is not updated by itself' });
   await why.waitFor();
   await shoot(page, 'not-live');
   await page.keyboard.press('Escape');

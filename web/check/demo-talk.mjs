@@ -10,12 +10,12 @@ const texts = (page) => drawer(page).locator('.thread > .comments > .comment > .
 export async function openComments(page, person) {
   if (person) await open(page, person);
   await button(page, 'Comments').click();
-  await drawer(page).getByLabel('Say something').waitFor();
+  await drawer(page).getByLabel('Add a comment').waitFor();
   await drawer(page).locator('.comment, .thread-empty').first().waitFor();
 }
 
 export async function say(page, text) {
-  await drawer(page).getByLabel(/^(Say something|Reply to)/).fill(text);
+  await drawer(page).getByLabel(/^(Add a comment|Reply to)/).fill(text);
   await page.keyboard.press('Control+Enter');
   await comment(page, text).waitFor();
 }
@@ -98,12 +98,12 @@ export async function nothingIsMissedOffline(b) {
   await comment(b, early).waitFor();
   await b.context().setOffline(true);
   await linkIs(b, 'Offline');
-  await drawer(b).getByText('New comments come when the connection is back.').waitFor();
+  await drawer(b).getByText('New comments appear when the connection is restored.').waitFor();
   const late = [1, 2, 3].map((n) => unique(`meanwhile ${n}`));
   for (const text of late) await addComment(ada, text);
   // A comment that cannot be sent is not lost.
   const own = unique('own');
-  await drawer(b).getByLabel('Say something').fill(own);
+  await drawer(b).getByLabel('Add a comment').fill(own);
   await b.keyboard.press('Control+Enter');
   await drawer(b).getByText('You are offline.').waitFor();
   await b.context().setOffline(false);
@@ -124,7 +124,7 @@ export async function whatIsSentTwiceIsThereOnce(page, shoot) {
     await route.fetch();
     return route.fulfill(refused('UNAVAILABLE'));
   });
-  await drawer(page).getByLabel('Say something').fill(text);
+  await drawer(page).getByLabel('Add a comment').fill(text);
   await page.keyboard.press('Control+Enter');
   await drawer(page).getByText('It may have been done all the same').waitFor();
   await comment(page, text).waitFor(); // the stream delivers it
@@ -133,9 +133,9 @@ export async function whatIsSentTwiceIsThereOnce(page, shoot) {
   // The draft is still there when the drawer is opened again.
   await page.keyboard.press('Escape');
   await openComments(page);
-  assert.equal(await drawer(page).getByLabel('Say something').inputValue(), text);
+  assert.equal(await drawer(page).getByLabel('Add a comment').inputValue(), text);
   await drawer(page).getByRole('button', { name: 'Send' }).click();
-  await until('the field is empty', async () => (await drawer(page).getByLabel('Say something').inputValue()) === '');
+  await until('the field is empty', async () => (await drawer(page).getByLabel('Add a comment').inputValue()) === '');
   assert.equal((await said()).comments.edges.filter(({ node }) => node.text === text).length, 1, 'it was added twice');
   assert.equal((await texts(page)).filter((one) => one === text).length, 1);
 }
@@ -170,11 +170,11 @@ export async function peopleFollowEachOther(a, b, shoot) {
   await a.getByRole('region', { name: 'Notices' }).getByText('Could not follow').waitFor();
   await until('it is taken back', async () => (await followers(a)) === '0');
   await a.getByRole('region', { name: 'Notices' }).getByRole('button', { name: 'Try again' }).click();
-  await a.getByRole('button', { name: `Following ${ben.id}. Stop that` }).waitFor();
+  await a.getByRole('button', { name: `Following ${ben.id}. Unfollow` }).waitFor();
   await until('the other sees it', async () => (await followers(b)) === '1');
   await b.reload();
   await b.locator('.person-row', { hasText: ada.id }).getByRole('button', { name: `Follow ${ada.id}` }).click();
-  await b.getByRole('button', { name: `Following ${ada.id}. Stop that` }).waitFor();
+  await b.getByRole('button', { name: `Following ${ada.id}. Unfollow` }).waitFor();
   await until('both are friends', async () => {
     const { viewer } = await ask(ben, '{ viewer { friends { edges { node { user { userId } } } } } }');
     return viewer.friends.edges[0]?.node.user.userId === ada.id;
@@ -183,7 +183,7 @@ export async function peopleFollowEachOther(a, b, shoot) {
   await a.locator('.person-row', { hasText: ben.id }).waitFor();
   await shoot(a, 'friends');
   await a.locator('.person-row').getByRole('link', { name: ben.id }).click();
-  await a.getByRole('button', { name: `Following ${ben.id}. Stop that` }).click();
+  await a.getByRole('button', { name: `Following ${ben.id}. Unfollow` }).click();
   await until('and no more', async () => (await followers(b)) === '0');
   await b.locator('.person-row').getByRole('button').click();
   await until('it is as before', async () => (await ask(ben, '{ viewer { following { edges { cursor } } } }')).viewer.following.edges.length === 0);

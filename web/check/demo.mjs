@@ -202,7 +202,7 @@ async function refusalsAreTakenBack(page) {
   await button(page, 'Like').click();
   const notices = page.getByRole('region', { name: 'Notices' });
   await notices.getByText('Could not like').waitFor();
-  await notices.getByText('That was a lot at once.').waitFor();
+  await notices.getByText('Too many requests.').waitFor();
   await until('the like is taken back', async () => !(await isPressed(page)));
   assert.equal(await count(page), before);
   await shoot(page, 'refusal');
@@ -256,8 +256,8 @@ async function doubtsAreShown(page) {
   await page.routeWebSocket('**/graphql', () => {});
   await page.goto(`${base}/demo#${ada.token ? `token=${ada.token}` : `user=${ada.id}`}`);
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
-  await page.getByText('Some counts are not known right now').waitFor();
-  await page.getByText('True a while ago').waitFor();
+  await page.getByText('Some counts are currently unavailable').waitFor();
+  await page.getByText('Possibly outdated').waitFor();
   assert.equal(await page.getByRole('article').nth(2).getByRole('button', { name: 'Like', exact: true }).count(), 1, 'zeros in place of the unknown are not shown');
   await page.locator('.tally').getByText('not known').first().waitFor();
   await shoot(page, 'doubts');
@@ -306,7 +306,7 @@ async function somebodyElseLooks(page) {
   await open(page, ada);
   await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).click();
   await shoot(page, 'viewer');
-  await page.getByLabel('Somebody else').fill('José from anywhere');
+  await page.getByLabel('Another user').fill('José from anywhere');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'You are José from anywhere. Change that' }).waitFor();
   await linkIs(page, 'Live');
@@ -316,11 +316,11 @@ async function somebodyElseLooks(page) {
   await until('and no more', async () => !(await isPressed(page)));
 
   await page.getByRole('button', { name: /Change that$/ }).click();
-  await page.getByRole('button', { name: 'Look around as nobody' }).click();
+  await page.getByRole('button', { name: 'Continue without logging in' }).click();
   await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
-  await page.getByRole('dialog', { name: 'Who is looking?' }).waitFor();
+  await page.getByRole('dialog', { name: 'Log in' }).waitFor();
 }
 
 async function aTokenIsAskedFor(page) {
@@ -329,13 +329,13 @@ async function aTokenIsAskedFor(page) {
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
-  const dialog = page.getByRole('dialog', { name: 'Who is looking?' });
+  const dialog = page.getByRole('dialog', { name: 'Log in' });
   await dialog.getByText('ovation token --user alice').waitFor();
   await shoot(page, 'token');
   await dialog.getByLabel('Token').fill('not.a.token');
   await dialog.getByRole('button', { name: 'Use this token' }).click();
   await page.getByRole('button', { name: 'You are nobody. Change that' }).click();
-  await dialog.getByText('The last token was refused').waitFor();
+  await dialog.getByText('The last token was rejected').waitFor();
   await dialog.getByLabel('Token').fill(`Authorization: Bearer ${ada.token}`);
   await dialog.getByRole('button', { name: 'Use this token' }).click();
   await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).waitFor();

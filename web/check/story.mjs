@@ -148,7 +148,7 @@ async function clipIsAnswered(a, b) {
   await article(b).getByRole('button', { name: `Follow ${mia.name}` }).click();
   await article(b).getByRole('button', { name: /^Comments/ }).click();
   const drawer = (page) => page.getByRole('dialog', { name: /^Comments/ });
-  await drawer(b).getByLabel('Say something').fill('Lovely colours!');
+  await drawer(b).getByLabel('Add a comment').fill('Lovely colours!');
   await b.keyboard.press('Control+Enter');
   await drawer(b).locator('.comment', { hasText: 'Lovely colours!' }).getByText(noah.name).first().waitFor();
   await article(a).getByRole('button', { name: /^Comments/ }).click();
@@ -165,7 +165,7 @@ async function theyTalk(a, b) {
   await b.getByRole('link', { name: title }).waitFor();
   await checked(b, 'person');
   await b.getByRole('link', { name: 'Message' }).click();
-  await b.getByText('Nothing has been said yet.').waitFor();
+  await b.getByText('This conversation is empty.').waitFor();
   await b.getByLabel(`Message to ${mia.name}`).fill('Hello! How did you make that clip?');
   await b.keyboard.press('Enter');
   await chats(a, 1);
@@ -188,7 +188,7 @@ async function clipIsSent(a, b) {
   await view(a, 'People').click();
   await a.getByRole('link', { name: 'Followers' }).click();
   await a.getByRole('button', { name: `Follow ${noah.name}` }).click();
-  await a.getByRole('button', { name: `Following ${noah.name}. Stop that` }).waitFor();
+  await a.getByRole('button', { name: `Following ${noah.name}. Unfollow` }).waitFor();
   await checked(a, 'followers');
   await view(a, 'Feed').click();
   await article(a).getByRole('button', { name: 'Send to a friend' }).click();
@@ -233,7 +233,7 @@ async function chatOffline(a, b) {
   }
   await a.context().setOffline(true);
   await linkIs(a, 'Offline');
-  await a.getByText('New messages come when the connection is back.').waitFor();
+  await a.getByText('New messages appear when the connection is restored.').waitFor();
   const late = `while you were away ${stamp}`;
   await a.getByLabel(`Message to ${noah.name}`).fill(late);
   await a.keyboard.press('Enter');
@@ -263,7 +263,7 @@ async function deleted(a, b) {
   await dialog(a).waitFor({ state: 'detached' });
   await until('it leaves the feed', async () => (await article(a).count()) === 0);
   await b.goto(`${base}/demo#/chats/${userId}`);
-  await b.getByRole('log').getByRole('link', { name: 'A clip that is not there any more' }).click();
-  await b.getByText('This clip is not there any more.').waitFor();
+  await b.getByRole('log').getByRole('link', { name: 'A deleted clip' }).click();
+  await b.getByText('This clip was deleted or never existed.').waitFor();
   await accountOf(b, noah);
 }

@@ -20,7 +20,7 @@ export function Subject({ tenant, biz, bizId }: { tenant: string; biz: string; b
             {biz} {bizId}
           </h2>
           <p>
-            {found.version === 0 ? 'Nobody has touched it.' : `Version ${number(found.version)} of its counts, freshness ${found.freshness}.`}{' '}
+            {found.version === 0 ? 'No actions yet.' : `Version ${number(found.version)} of its counts, freshness ${found.freshness}.`}{' '}
             {found.author && (
               <>
                 Its author is <UserLink id={found.author.userId} />.
@@ -60,7 +60,7 @@ export function Subject({ tenant, biz, bizId }: { tenant: string; biz: string; b
             caption="Changes, newest first"
             head={['When', 'User', 'What']}
             rows={history.value.map((change) => [<When key="when" at={change.at} />, <UserLink key="user" id={change.user} />, says(change)])}
-            empty="Nobody did anything to it."
+            empty="No changes yet."
           />
         )}
       </section>

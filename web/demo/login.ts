@@ -3,10 +3,10 @@ import type { Connection } from './api/connection';
 import { RefreshTokenDocument, type SessionFragment } from './operations';
 import { forgetLogin, recallLogin, rememberLogin, watchLogin, type Login } from './remembered';
 
-const share = 0.75; // of the lifetime of a token, after which it is renewed
-const longest = 6 * 3_600_000; // milliseconds; timers are limited to 24 days
-const askAgain = 20_000;
-const soonest = 1_000; // between two renewals, even if the clock of this machine is wrong
+const renewAfter = 0.75; // of the lifetime of a token, after which it is renewed
+const maxDelay = 6 * 3_600_000; // milliseconds; timers are limited to 24 days
+const retryAfter = 20_000;
+const minDelay = 1_000; // between two renewals, even if the clock of this machine is wrong
 
 // loginOf returns the login of a response.
 export function loginOf({ token, expiresAt, user }: SessionFragment): Login {
@@ -14,9 +14,9 @@ export function loginOf({ token, expiresAt, user }: SessionFragment): Login {
 }
 
 // useRenewal maintains a login, see keepLogin. It calls over when the login has ended.
-export function useRenewal(connection: Connection, login: Login | undefined, over: (why: string) => void): void {
-  const latest = useRef(over);
-  latest.current = over;
+export function useRenewal(connection: Connection, login: Login | undefined, onEnd: (why: string) => void): void {
+  const latest = useRef(onEnd);
+  latest.current = onEnd;
   useEffect(() => (login ? keepLogin(connection, login, (why) => latest.current(why)) : undefined), [connection, login]);
 }
 
@@ -24,7 +24,7 @@ export function useRenewal(connection: Connection, login: Login | undefined, ove
 // do with it, until the returned function is called. It calls over once when the login has
 // ended: the user logged out in another tab, or the session was revoked or is too old. The
 // browser then forgets the login.
-export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 'renew'>, login: Login, over: (why: string) => void): () => void {
+export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 'renew'>, login: Login, onEnd: (why: string) => void): () => void {
   let current = login;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
@@ -32,16 +32,16 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
     if (ended) return;
     ended = true;
     forgetEnded(current);
-    over(why);
+    onEnd(why);
   };
   const plan = (wait = renewalOf(current) - Date.now()) => {
     clearTimeout(timer);
-    if (!ended) timer = setTimeout(() => void renew(), Math.min(Math.max(wait, 0), longest));
+    if (!ended) timer = setTimeout(() => void renew(), Math.min(Math.max(wait, 0), maxDelay));
   };
   const take = (next: Login) => {
     current = next;
     connection.renew(next.token);
-    plan(Math.max(renewalOf(current) - Date.now(), soonest));
+    plan(Math.max(renewalOf(current) - Date.now(), minDelay));
   };
   const renew = async () => {
     if (renewalOf(current) > Date.now()) return plan();
@@ -54,7 +54,7 @@ export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 're
     } else if (error?.graphQLErrors.some((one) => one.extensions['code'] === 'UNAUTHENTICATED')) {
       end('Your session has ended.');
     } else {
-      plan(askAgain);
+      plan(retryAfter);
     }
   };
   plan();
@@ -84,5 +84,5 @@ export function forgetEnded(login: Login): void {
 
 // renewalOf returns the time at which a token is renewed, in milliseconds since 1970.
 function renewalOf({ since, until }: Login): number {
-  return since + (until - since) * share;
+  return since + (until - since) * renewAfter;
 }

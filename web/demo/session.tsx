@@ -31,22 +31,22 @@ export function useSession(): Session {
 
 type Known = Pick<Session, 'userId' | 'known' | 'tokensOnly' | 'refusal' | 'ended' | 'changed'>;
 
-const nobodyYet = (): Known => ({ userId: null, known: false, tokensOnly: !acceptsNames(), refusal: null, ended: null, changed: false });
-const askAgain = 1_500; // milliseconds, while the server does not respond
+const unidentified = (): Known => ({ userId: null, known: false, tokensOnly: !acceptsNames(), refusal: null, ended: null, changed: false });
+const retryAfter = 1_500; // milliseconds, while the server does not respond
 
 // SessionProvider connects as the viewer, and verifies that the server accepts it. The
 // development server accepts a name. If the viewer is rejected, such as a name in the
 // address, the page continues as an anonymous viewer and asks for a token.
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [viewer, setViewer] = useState(recall);
-  const [known, setKnown] = useState(nobodyYet);
+  const [known, setKnown] = useState(unidentified);
   const connection = useMemo(() => connect(viewer, viewer.login !== undefined), [viewer]);
 
-  const be = useCallback((next: Who, ended: string | null = null) => {
+  const switchTo = useCallback((next: Who, ended: string | null = null) => {
     setKnown((before) => ({ ...before, userId: null, known: false, refusal: null, ended, changed: true }));
     setViewer({ ...next });
   }, []);
-  const over = useCallback((why: string) => be(anonymous, why), [be]);
+  const onEnd = useCallback((why: string) => switchTo(anonymous, why), [switchTo]);
 
   useEffect(() => {
     const given = new AbortController();
@@ -58,7 +58,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       }
       if (viewer.login) {
         forgetEnded(viewer.login);
-        return over('Your session has ended.');
+        return onEnd('Your session has ended.');
       }
       setKnown((before) => ({
         ...before,
@@ -72,8 +72,8 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       given.abort();
       connection.close();
     };
-  }, [connection, viewer, over]);
-  useRenewal(connection, viewer.login, over);
+  }, [connection, viewer, onEnd]);
+  useRenewal(connection, viewer.login, onEnd);
 
   const session = useMemo<Session>(
     () => ({
@@ -82,20 +82,20 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       account: viewer.login !== undefined,
       change(next) {
         remember(next);
-        be(next);
+        switchTo(next);
       },
       logIn(answer) {
         const login = loginOf(answer);
         rememberLogin(login);
-        be(loggedIn(login));
+        switchTo(loggedIn(login));
       },
       logOut() {
         forgetLogin();
         remember(anonymous);
-        be(anonymous);
+        switchTo(anonymous);
       },
     }),
-    [connection, known, viewer, be],
+    [connection, known, viewer, switchTo],
   );
   return (
     <Context.Provider value={session}>
@@ -115,7 +115,7 @@ async function identify({ client }: Connection, given: AbortSignal): Promise<Ans
     const refusal = error?.graphQLErrors.find((one) => one.extensions['code'] === 'UNAUTHENTICATED');
     if (refusal) return { refused: refusal.message };
     if (data) return { userId: data.viewer?.userId ?? null };
-    await new Promise((resolve) => setTimeout(resolve, askAgain));
+    await new Promise((resolve) => setTimeout(resolve, retryAfter));
   }
   return undefined;
 }

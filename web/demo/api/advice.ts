@@ -5,7 +5,7 @@ export { unconfirmed };
 
 // Advice explains an error to the user of the page: what happened and what to do about it.
 export interface Advice {
-  readonly says: string;
+  readonly text: string;
   readonly retry: boolean; // whether a retry may succeed
   readonly signIn: boolean; // whether it takes another viewer, so that logging in helps
 }
@@ -17,26 +17,26 @@ const final = { retry: false, signIn: false };
 export function advise(error: CombinedError): Advice {
   if (error.networkError) {
     return navigator.onLine
-      ? { says: 'The server did not answer. It is not known whether this was done; doing it again is safe.', ...again }
-      : { says: 'You are offline. It is not known whether this was done; doing it again is safe when you are back.', ...again };
+      ? { text: 'The server did not respond. It is not known whether this was done; repeating it is safe.', ...again }
+      : { text: 'You are offline. It is not known whether this was done; repeating it once you are online is safe.', ...again };
   }
   const [first] = error.graphQLErrors;
   const message = sentence(first?.message ?? error.message);
   switch (first?.extensions['code']) {
     case 'UNAUTHENTICATED':
-      return { says: `${message} Say who you are first.`, retry: false, signIn: true };
+      return { text: `${message} Log in first.`, retry: false, signIn: true };
     case 'UNAVAILABLE':
-      return { says: 'The service could not confirm it. It may have been done all the same: the page reads it again, and doing it again is safe.', ...again };
+      return { text: 'The service could not confirm it. It may have been done all the same: the page checks, and repeating it is safe.', ...again };
     case 'RATE_LIMITED':
-      return { says: 'That was a lot at once. Wait a few seconds, then try again.', ...again };
+      return { text: 'Too many requests. Wait a few seconds, then try again.', ...again };
     case 'LIMIT_EXCEEDED':
-      return { says: `There is no room for more: ${message}`, ...final };
+      return { text: `A limit is reached: ${message}`, ...final };
     case 'NOT_FOUND':
-      return { says: `It is not there any more. ${message}`, ...final };
+      return { text: `It no longer exists. ${message}`, ...final };
     case 'BAD_USER_INPUT':
-      return { says: message, ...final };
+      return { text: message, ...final };
     default:
-      return { says: `Something is wrong on the server, and it is not known whether this was done. ${message}`, ...again };
+      return { text: `An error occurred on the server, and it is not known whether this was done. ${message}`, ...again };
   }
 }
 
@@ -50,5 +50,5 @@ function sentence(message: string): string {
 // adviseReader returns the text for an error of a query.
 export function adviseReader(error: CombinedError): string {
   if (error.networkError) return 'The server cannot be reached.';
-  return unconfirmed(error) ? 'The service cannot answer this right now.' : advise(error).says;
+  return unconfirmed(error) ? 'The service is currently unavailable.' : advise(error).text;
 }

@@ -21,7 +21,7 @@ export interface Connection {
 }
 
 const endpoint = '/graphql';
-const patience = 15_000; // milliseconds
+const requestTimeout = 15_000; // milliseconds
 
 // connect connects as a viewer. With renewable, renew may replace the token.
 export function connect(viewer: Viewer, renewable = false): Connection {
@@ -32,7 +32,7 @@ export function connect(viewer: Viewer, renewable = false): Connection {
   const client = new Client({
     url: new URL(endpoint, location.href).href,
     preferGetMethod: false,
-    fetch: (input, init) => fetch(input, { ...init, signal: within(patience, init?.signal) }),
+    fetch: (input, init) => fetch(input, { ...init, signal: within(requestTimeout, init?.signal) }),
     fetchOptions: () => ({ headers: { accept: 'application/graphql-response+json, application/json;q=0.9', ...viewerHeaders(now) } }),
     exchanges: [cache(), subscriptionExchange({ forwardSubscription: inView.counting(overSocket(socket)) }), fetchExchange],
   });

@@ -15,8 +15,8 @@ export const clipsOf = (client: Client): Clips =>
   new Lookup(client, 'videoId', 'video(videoId: $KEY) { id videoId title coverUrl }', (video) => video as ClipFragment | null);
 
 const atOnce = 20;
-const gather = 10; // milliseconds
-const askAgain = 5_000;
+const batchDelay = 10; // milliseconds
+const retryAfter = 5_000;
 
 // Lookup queries one field for many keys and batches them into few requests. It completes
 // lists of subjects, which contain only the ids of users and videos.
@@ -40,7 +40,7 @@ export class Lookup<T> {
       value = new Value<T | undefined>(undefined);
       this.values.set(key, value);
       this.waiting.add(key);
-      this.plan(gather);
+      this.plan(batchDelay);
     }
     return value;
   }
@@ -81,6 +81,6 @@ export class Lookup<T> {
       if (data) this.values.get(key)!.set(this.take(data[`a${place}`] ?? null));
       else this.waiting.add(key);
     }
-    if (!data) this.plan(askAgain);
+    if (!data) this.plan(retryAfter);
   }
 }

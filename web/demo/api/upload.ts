@@ -10,7 +10,7 @@ export interface Published {
 // UploadFailure says why an upload did not succeed. If that is not certain, sending the same
 // upload again is safe.
 export interface UploadFailure {
-  readonly says: string;
+  readonly text: string;
   readonly retry: boolean; // whether a retry may succeed
   readonly network: boolean; // whether the server did not respond
   readonly signIn: boolean;
@@ -54,8 +54,8 @@ export class Upload {
 }
 
 function unanswered(): UploadFailure {
-  const says = navigator.onLine ? 'The connection was lost.' : 'You are offline. It goes on when you are back.';
-  return { says, retry: true, network: true, signIn: false };
+  const text = navigator.onLine ? 'The connection was lost.' : 'You are offline. The upload continues when you are online again.';
+  return { text, retry: true, network: true, signIn: false };
 }
 
 interface Answer {
@@ -69,19 +69,19 @@ function outcome({ response }: XMLHttpRequest): Published | UploadFailure {
   const { video, errors } = (response ?? {}) as Answer;
   if (video) return video;
   const error = errors?.[0];
-  const message = error ? `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.` : 'The server did not understand this.';
+  const message = error ? `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.` : 'The server rejected the request.';
   switch (error?.extensions.code) {
     case 'UNAUTHENTICATED':
-      return { ...final, says: 'Log in to publish a clip.', signIn: true };
+      return { ...final, text: 'Log in to publish a clip.', signIn: true };
     case 'RATE_LIMITED':
     case 'UNAVAILABLE':
-      return { ...final, says: 'The service cannot take it right now.', retry: true };
+      return { ...final, text: 'The service is currently unavailable.', retry: true };
     case 'BAD_USER_INPUT':
     case 'LIMIT_EXCEEDED':
-      return { ...final, says: message };
+      return { ...final, text: message };
     case 'NOT_FOUND':
-      return { ...final, says: 'This site has no videos of its own.' };
+      return { ...final, text: 'This site has no videos of its own.' };
     default:
-      return { ...final, says: message, retry: true };
+      return { ...final, text: message, retry: true };
   }
 }

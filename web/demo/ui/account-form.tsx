@@ -9,10 +9,10 @@ type Mode = 'register' | 'log in';
 
 const modes: Record<Mode, { does: string; asks: string; other: Mode; instead: string; password: string }> = {
   'log in': { does: 'Log in', asks: 'New here?', other: 'register', instead: 'Create an account', password: 'current-password' },
-  register: { does: 'Register', asks: 'You have an account?', other: 'log in', instead: 'Log in', password: 'new-password' },
+  register: { does: 'Register', asks: 'Already have an account?', other: 'log in', instead: 'Log in', password: 'new-password' },
 };
 
-const shortest = 6; // characters of a password, as the server requires
+const minPassword = 6; // characters of a password, as the server requires
 
 // AccountForm registers an account on this site, or logs in to one.
 export function AccountForm({ onDone }: { onDone: () => void }) {
@@ -31,7 +31,7 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (!fit) return;
-    if (mode === 'register' && [...password].length < shortest) return setProblem(`The password needs at least ${shortest} characters.`);
+    if (mode === 'register' && [...password].length < minPassword) return setProblem(`The password needs at least ${minPassword} characters.`);
     setBusy(true);
     setProblem('');
     const variables = { input: { name: name.trim(), password } };
@@ -40,7 +40,7 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
         ? await client.mutation(RegisterDocument, variables).toPromise()
         : await client.mutation(LogInDocument, variables).toPromise();
     setBusy(false);
-    if (error) return setProblem(says(error));
+    if (error) return setProblem(explain(error));
     if (!data) return;
     onDone();
     logIn('register' in data ? data.register : data.logIn);
@@ -80,7 +80,7 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
             {problem}
           </p>
         ) : (
-          mode === 'register' && <p className="hint">Any name of up to 32 characters, and a password of at least {shortest}.</p>
+          mode === 'register' && <p className="hint">Any name of up to 32 characters, and a password of at least {minPassword}.</p>
         )}
       </div>
       <button type="submit" className="button strong" disabled={!fit} aria-busy={busy}>
@@ -103,9 +103,9 @@ export function AccountForm({ onDone }: { onDone: () => void }) {
   );
 }
 
-// says returns why an attempt failed. Without a response, a registration may have
+// explain returns why an attempt failed. Without a response, a registration may have
 // succeeded: then the name is taken, and logging in works.
-function says(error: CombinedError): string {
+function explain(error: CombinedError): string {
   const [first] = error.graphQLErrors;
   switch (first?.extensions['code']) {
     case 'UNAUTHENTICATED':
@@ -115,6 +115,6 @@ function says(error: CombinedError): string {
     case 'RATE_LIMITED':
       return `Too many attempts. Try again in ${Math.ceil(Number(first.extensions['retryAfter'] ?? 10))} seconds.`;
   }
-  if (error.networkError) return navigator.onLine ? 'The server did not answer. Try again.' : 'You are offline. Try again when you are back.';
-  return advise(error).says;
+  if (error.networkError) return navigator.onLine ? 'The server did not respond. Try again.' : 'You are offline. Try again when you are online.';
+  return advise(error).text;
 }

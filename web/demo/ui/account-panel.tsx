@@ -7,7 +7,7 @@ import { useSession } from '../session';
 import { Avatar } from './avatar';
 import { Icon } from './icons';
 import { useName, useProfile } from './name';
-import { complain, tell } from './notices';
+import { showFailure, announce } from './notices';
 
 // AccountPanel shows an account to its owner and lets them change it.
 export function AccountPanel({ onClose }: { onClose: () => void }) {
@@ -18,7 +18,7 @@ export function AccountPanel({ onClose }: { onClose: () => void }) {
   const [part, setPart] = useState<'profile' | 'password'>();
   const everywhere = async () => {
     const { error } = await client.mutation(LogOutEverywhereDocument, {}).toPromise();
-    if (error) return complain('log out everywhere', error, () => void everywhere());
+    if (error) return showFailure('log out everywhere', error, () => void everywhere());
     onClose();
     logOut();
   };
@@ -74,10 +74,10 @@ function ProfileForm({ profile, onDone }: { profile: { readonly name: string; re
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const { data, error } = await client.mutation(UpdateProfileDocument, { input: { name: name.trim(), signature: signature.trim() } }).toPromise();
-    if (error) return setProblem(advise(error).says);
+    if (error) return setProblem(advise(error).text);
     if (!data) return;
     connection.profiles.learn(userId!, data.updateProfile.user.profile);
-    tell('Profile saved.');
+    announce('Profile saved.');
     onDone();
   };
   return (
@@ -107,9 +107,9 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const { data, error } = await client.mutation(ChangePasswordDocument, { input: { currentPassword: current, newPassword: next } }).toPromise();
-    if (error) return setProblem(advise(error).says);
+    if (error) return setProblem(advise(error).text);
     if (!data) return;
-    tell('Password changed.');
+    announce('Password changed.');
     onDone();
     logIn(data.changePassword);
   };

@@ -14,9 +14,9 @@ import {
   type CardFragment,
   type Reaction,
 } from '../operations';
-import { defaultToBe } from './folder-pages';
+import { futureDefaultFolder } from './folder-pages';
 import { inFull } from './rolling-number';
-import { complain, tell } from './notices';
+import { showFailure, announce } from './notices';
 
 // Actions are the viewer's actions on a subject. Each shows at once. If the server
 // rejects it or does not confirm it, it is rolled back with a notice; in the latter case
@@ -35,19 +35,19 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
 
     async function act<Data, Input>(did: string, toDo: string, document: DocumentInput<Data, { input: Input }>, given: Input) {
       const { data, error } = await client.mutation(document, { input: given }).toPromise();
-      if (error) complain(`${toDo} “${title}”`, error, () => void act(did, toDo, document, given));
-      else tell(`${did} ${title}. ${counts(data)}`);
+      if (error) showFailure(`${toDo} “${title}”`, error, () => void act(did, toDo, document, given));
+      else announce(`${did} ${title}. ${counts(data)}`);
     }
 
     return {
       react(reaction, on) {
-        if (reaction === 'LIKE') void (on ? act('Liked', 'like', LikeDocument, input) : act('No more liked:', 'unlike', UnlikeDocument, input));
-        else void (on ? act('Disliked', 'dislike', DislikeDocument, input) : act('No more disliked:', 'undislike', UndislikeDocument, input));
+        if (reaction === 'LIKE') void (on ? act('Liked', 'like', LikeDocument, input) : act('Unliked', 'unlike', UnlikeDocument, input));
+        else void (on ? act('Disliked', 'dislike', DislikeDocument, input) : act('Undisliked', 'undislike', UndislikeDocument, input));
       },
       collect: ({ id, name }) =>
-        void act(`In ${name}:`, 'collect', CollectDocument, id === defaultToBe.id ? input : { ...input, folderId: id }),
-      uncollect: () => void act('Taken out:', 'take out', UncollectDocument, input),
-      follow: (on) => void (on ? act('Following', 'follow', FollowDocument, input) : act('No more following', 'unfollow', UnfollowDocument, input)),
+        void act(`In ${name}:`, 'collect', CollectDocument, id === futureDefaultFolder.id ? input : { ...input, folderId: id }),
+      uncollect: () => void act('Uncollected', 'uncollect', UncollectDocument, input),
+      follow: (on) => void (on ? act('Following', 'follow', FollowDocument, input) : act('Unfollowed', 'unfollow', UnfollowDocument, input)),
     };
   }, [client, biz, bizId, title]);
 }

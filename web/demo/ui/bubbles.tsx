@@ -6,7 +6,7 @@ import { clipIn, links } from '../route';
 import { useSession } from '../session';
 import { Icon } from './icons';
 
-const together = 5 * 60_000; // milliseconds: messages closer than this form a group
+const groupWithin = 5 * 60_000; // milliseconds: messages closer than this form a group
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
 const day = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
 
@@ -21,7 +21,7 @@ export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) 
         const own = message.from.userId === userId;
         const at = new Date(message.at);
         const newDay = !before || day.format(new Date(before.at)) !== day.format(at);
-        const ends = !after || after.from.userId !== message.from.userId || Date.parse(after.at) - at.getTime() > together;
+        const ends = !after || after.from.userId !== message.from.userId || Date.parse(after.at) - at.getTime() > groupWithin;
         return (
           <li key={message.id} data-way={own ? 'out' : 'in'} data-ends={ends || undefined}>
             {newDay && <p className="bubble-day">{day.format(at)}</p>}
@@ -47,7 +47,7 @@ export function PendingBubble({ message, onRetry, onDiscard }: { message: Pendin
       <Bubble text={message.text} way="out" />
       {error ? (
         <p className="bubble-problem" role="alert">
-          Not sent. {advise(error).says}{' '}
+          Not sent. {advise(error).text}{' '}
           {!final && (
             <button type="button" className="link" onClick={onRetry}>
               Try again
@@ -88,7 +88,7 @@ function ClipLink({ id }: { id: string }) {
       {clip ? <img src={clip.coverUrl} alt="" /> : <span className="bubble-no-cover" />}
       <span>
         <Icon name="play" filled />
-        {clip === null ? 'A clip that is not there any more' : (clip?.title ?? 'A clip')}
+        {clip === null ? 'A deleted clip' : (clip?.title ?? 'A clip')}
       </span>
     </a>
   );

@@ -8,7 +8,7 @@ import { FolderPicker } from './folder-picker';
 import { Icon } from './icons';
 import { LikeButton, spoken } from './like-button';
 import { RollingNumber } from './rolling-number';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 interface Props {
   readonly item: Item;
@@ -25,23 +25,23 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
   const [talking, setTalking] = useState(false);
 
   // UNAVAILABLE counts are zeros as placeholders and are not shown.
-  const sure = counts && counts.freshness !== 'UNAVAILABLE' ? counts : undefined;
+  const known = counts && counts.freshness !== 'UNAVAILABLE' ? counts : undefined;
   const reaction = counts?.liked?.reaction;
-  const own = (act: () => void) => () => (userId === null ? askWho() : act());
+  const own = (act: () => void) => () => (userId === null ? openLogin() : act());
 
   return (
-    <div className="card-actions" role="group" aria-label={`What to do with ${item.title}`}>
+    <div className="card-actions" role="group" aria-label={`Actions for ${item.title}`}>
       <LikeButton subject={item} title={item.title} counts={counts} />
       <button
         type="button"
         className="action dislike"
         disabled={!counts}
         aria-pressed={reaction === 'DISLIKE'}
-        aria-label={`Dislike${spoken(sure?.dislikeCount, 'dislike')}`}
+        aria-label={`Dislike${spoken(known?.dislikeCount, 'dislike')}`}
         onClick={own(() => actions.react('DISLIKE', reaction !== 'DISLIKE'))}
       >
         <Icon name="down" filled={reaction === 'DISLIKE'} />
-        <RollingNumber value={sure?.dislikeCount} />
+        <RollingNumber value={known?.dislikeCount} />
       </button>
       <button
         type="button"
@@ -49,11 +49,11 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
         disabled={!counts}
         aria-pressed={Boolean(counts?.collected)}
         aria-haspopup="dialog"
-        aria-label={`Collect in a folder${spoken(sure?.collectCount, 'collector')}`}
+        aria-label={`Collect in a folder${spoken(known?.collectCount, 'collector')}`}
         onClick={own(() => setPicking(true))}
       >
         <Icon name="collect" filled={Boolean(counts?.collected)} />
-        <RollingNumber value={sure?.collectCount} />
+        <RollingNumber value={known?.collectCount} />
       </button>
       {talk && (
         <button
@@ -67,20 +67,20 @@ export function CardActions({ item, counts, comments, talk = true }: Props) {
           <RollingNumber value={comments} />
         </button>
       )}
-      {counts && counts.freshness !== 'LIVE' && <Doubt freshness={counts.freshness} />}
+      {counts && counts.freshness !== 'LIVE' && <FreshnessMark freshness={counts.freshness} />}
       {picking && <FolderPicker title={item.title} current={counts?.collected?.folder.id} actions={actions} onClose={() => setPicking(false)} />}
       {talking && <Comments subject={item} title={item.title} count={comments} author={counts?.author?.userId} onClose={() => setTalking(false)} />}
     </div>
   );
 }
 
-// Doubt marks counts that are not LIVE.
-function Doubt({ freshness }: { freshness: 'STALE' | 'UNAVAILABLE' }) {
-  const says = freshness === 'STALE' ? 'True a while ago' : 'Not known right now';
+// FreshnessMark marks counts that are not LIVE.
+function FreshnessMark({ freshness }: { freshness: 'STALE' | 'UNAVAILABLE' }) {
+  const text = freshness === 'STALE' ? 'Possibly outdated' : 'Currently unavailable';
   return (
-    <span className="doubt" title={says}>
+    <span className="freshness-mark" title={text}>
       <Icon name="clock" />
-      <span className="unseen">{says}.</span>
+      <span className="unseen">{text}.</span>
     </span>
   );
 }

@@ -3,7 +3,7 @@ import { useClient } from 'urql';
 import { DeleteVideoDocument, type ClipFragment } from '../operations';
 import { links } from '../route';
 import { Dialog } from './dialog';
-import { complain, tell } from './notices';
+import { showFailure, announce } from './notices';
 
 // ClipDelete asks for confirmation before it deletes a clip and its file.
 export function ClipDelete({ clip, alone, onClose }: { clip: ClipFragment; alone: boolean; onClose: () => void }) {
@@ -14,14 +14,14 @@ export function ClipDelete({ clip, alone, onClose }: { clip: ClipFragment; alone
     const { error } = await client.mutation(DeleteVideoDocument, { input: { videoId: clip.videoId } }).toPromise();
     setBusy(false);
     onClose();
-    if (error) return complain(`delete “${clip.title}”`, error, () => void remove());
-    tell('Clip deleted.');
+    if (error) return showFailure(`delete “${clip.title}”`, error, () => void remove());
+    announce('Clip deleted.');
     if (alone) location.hash = links.clips;
   };
   return (
     <Dialog title="Delete this clip?" onClose={onClose}>
       <p className="picker-what">{clip.title}</p>
-      <p>Its file is removed, and nobody can see it any more.</p>
+      <p>Its file is deleted, and nobody can see it any more.</p>
       <p className="dialog-foot">
         <button type="button" className="button strong" aria-busy={busy} disabled={busy} onClick={() => void remove()}>
           Delete it

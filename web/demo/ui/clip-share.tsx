@@ -8,7 +8,7 @@ import { Avatar } from './avatar';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
 import { useName } from './name';
-import { tell } from './notices';
+import { announce } from './notices';
 import { Pages } from './pages';
 
 const atOnce = 20;
@@ -21,7 +21,7 @@ export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () =
   const send = (to: string, name: string) => {
     outboxOf(client).send(to, clipAddress(clip.videoId));
     setSent(new Set(sent).add(to));
-    tell(`Sent to ${name}.`);
+    announce(`Sent to ${name}.`);
   };
   return (
     <Dialog title="Send to a friend" onClose={onClose}>

@@ -18,7 +18,7 @@ import { Player } from './player';
 import { sound } from './playback';
 import { useReadOnView } from './read-on-view';
 import { RollingNumber } from './rolling-number';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 interface Props {
   readonly clip: ClipFragment;
@@ -98,10 +98,10 @@ function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
   const actions = useActions(counts, title);
   const [open, setOpen] = useState<'folders' | 'comments' | 'share' | 'delete'>();
   const close = () => setOpen(undefined);
-  const own = (what: typeof open) => () => (userId === null ? askWho() : setOpen(what));
+  const own = (what: typeof open) => () => (userId === null ? openLogin() : setOpen(what));
   const collects = counts.freshness === 'UNAVAILABLE' ? undefined : counts.collectCount;
   return (
-    <div className="clip-rail" role="group" aria-label={`What to do with ${title}`}>
+    <div className="clip-rail" role="group" aria-label={`Actions for ${title}`}>
       <LikeButton subject={counts} title={title} counts={counts} />
       <button type="button" className="action talk" aria-haspopup="dialog" aria-label={`Comments${spoken(counts.commentCount, 'comment')}`} onClick={() => setOpen('comments')}>
         <Icon name="talk" />

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
 import { useClient } from 'urql';
 import { DeleteCommentDocument, EditCommentDocument, type CommentFragment } from '../operations';
-import { complain, tell } from './notices';
+import { showFailure, announce } from './notices';
 
 // CommentActions are what the author of a comment, or of its subject, can do with it.
 // Both actions show at once and are rolled back with a notice if the server rejects them.
@@ -19,13 +19,13 @@ export function useCommentActions({ id }: CommentFragment): CommentActions {
     const edit = async (text: string) => {
       const { error } = await client.mutation(EditCommentDocument, { input: { id, text } }).toPromise();
       setUnsaved(error && text);
-      if (error) complain('change your comment', error, () => void edit(text));
-      else tell('Comment changed.');
+      if (error) showFailure('change your comment', error, () => void edit(text));
+      else announce('Comment changed.');
     };
     const remove = async () => {
       const { error } = await client.mutation(DeleteCommentDocument, { input: { id } }).toPromise();
-      if (error) complain('delete the comment', error, () => void remove());
-      else tell('Comment deleted.');
+      if (error) showFailure('delete the comment', error, () => void remove());
+      else announce('Comment deleted.');
     };
     return { edit: (text: string) => void edit(text), remove: () => void remove() };
   }, [client, id]);

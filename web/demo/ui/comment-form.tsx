@@ -1,8 +1,8 @@
 import { useId, type FormEvent, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
 import { Icon } from './icons';
 
-const most = 2_000; // characters of a comment, as the server counts them
-const near = 200; // the number left is shown from here on
+const maxLength = 2_000; // characters of a comment, as the server counts them
+const countFrom = 200; // the number left is shown from here on
 
 interface Props {
   readonly label: string;
@@ -20,7 +20,7 @@ interface Props {
 // CommentForm is the form for a comment. Ctrl+Enter or Command+Enter submits it.
 export function CommentForm({ label, text, send, busy = false, problem = '', field, children, onChange, onSend, onCancel }: Props) {
   const name = useId();
-  const left = most - [...text].length;
+  const left = maxLength - [...text].length;
   const fit = text.trim() !== '' && left >= 0 && !busy;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -59,7 +59,7 @@ export function CommentForm({ label, text, send, busy = false, problem = '', fie
         </button>
       </div>
       <div id={name}>
-        {left < near && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? `${-left} characters too many.` : `${left} characters left.`}</p>}
+        {left < countFrom && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? `${-left} characters too many.` : `${left} characters left.`}</p>}
         {problem && (
           <p className="problem" role="alert">
             {problem}

@@ -42,7 +42,7 @@ export function CommentItem({ fresh, answered, ...said }: Props) {
     <li ref={element} className="comment" tabIndex={-1} data-fresh={fresh || undefined} data-comment={comment.commentId}>
       <Avatar name={comment.author && nameOf(comment.author)} size="small" />
       <div className="comment-body">
-        {comment.deleted ? <p className="comment-deleted">This comment was deleted.</p> : <Said {...said} />}
+        {comment.deleted ? <p className="comment-deleted">This comment was deleted.</p> : <CommentBody {...said} />}
         {comment.replyCount > 0 && (
           <button type="button" className="comment-more" aria-expanded={open} onClick={() => setOpen(!open)}>
             <Icon name="more" />
@@ -57,7 +57,7 @@ export function CommentItem({ fresh, answered, ...said }: Props) {
 
 type Doing = 'edit' | 'delete' | null;
 
-function Said({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 'answered'>) {
+function CommentBody({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 'answered'>) {
   const { userId } = useSession();
   const actions = useCommentActions(comment);
   const [doing, setDoing] = useState<Doing>(null);
@@ -95,7 +95,7 @@ function Said({ comment, host, onReply, onLeave }: Omit<Props, 'fresh' | 'answer
         <Text text={comment.text} />
       )}
       {doing !== 'edit' && (
-        <div className="comment-actions" role="group" aria-label={`What to do with the comment of ${name}`}>
+        <div className="comment-actions" role="group" aria-label={`Actions for the comment of ${name}`}>
           <LikeButton subject={comment.interactive} title={`the comment of ${name}`} counts={comment.interactive} />
           {onReply && userId !== null && (
             <button type="button" className="action" onClick={() => onReply(comment)}>

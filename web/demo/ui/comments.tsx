@@ -29,7 +29,7 @@ export function Comments({ subject, title, count, author, onClose }: Props) {
   return (
     <Dialog title={<>Comments <Count comments={count} /></>} shape="drawer" onClose={onClose}>
       <p className="picker-what">{title}</p>
-      <Talk subject={subject} author={author} onLeave={onClose} />
+      <Discussion subject={subject} author={author} onLeave={onClose} />
     </Dialog>
   );
 }
@@ -43,9 +43,9 @@ interface TalkProps extends Pick<Props, 'subject' | 'author'> {
   readonly onLeave: () => void; // called when a link leads to another view
 }
 
-// Talk shows the comments on a subject and the form for a new one. Comments of others
+// Discussion shows the comments on a subject and the form for a new one. Comments of others
 // appear as they are added.
-export function Talk({ subject, author, onLeave }: TalkProps) {
+export function Discussion({ subject, author, onLeave }: TalkProps) {
   const draft = draftOf(useClient(), subject);
   const live = useStore(useSession().connection.status).state === 'live';
   const [order, setOrder] = useState<Order>('NEWEST');
@@ -65,10 +65,10 @@ export function Talk({ subject, author, onLeave }: TalkProps) {
           </label>
         ))}
       </fieldset>
-      <div className="thread" role="region" aria-label="What people say" tabIndex={0}>
+      <div className="thread" role="region" aria-label="List of comments" tabIndex={0}>
         {!live && (
-          <p className="doubts" role="status">
-            New comments come when the connection is back.
+          <p className="freshness-note" role="status">
+            New comments appear when the connection is restored.
           </p>
         )}
         <Thread

@@ -10,8 +10,8 @@ import { CommentForm } from './comment-form';
 import { afterSending, type Draft } from './drafts';
 import { Icon } from './icons';
 import { nameOf } from './name';
-import { tell } from './notices';
-import { askWho } from './viewer-dialog';
+import { announce } from './notices';
+import { openLogin } from './viewer-dialog';
 
 interface Props {
   readonly subject: Subject;
@@ -40,25 +40,25 @@ export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
     const input = same ? before : { ...asked, requestId: requestId() };
     change({ sent: input, busy: true });
     const { data, error } = await client.mutation(AddCommentDocument, { input }).toPromise();
-    if (error || !data) return change({ busy: false, problem: error ? advise(error).says : '' });
+    if (error || !data) return change({ busy: false, problem: error ? advise(error).text : '' });
     draft.set(afterSending(draft.get(), input));
     onAdded(data.addComment.comment);
-    tell('Comment added.');
+    announce('Comment added.');
   };
 
   if (!known) return null;
   if (userId === null) {
     return (
       <p className="comment-form">
-        <button type="button" className="button strong" onClick={askWho}>
-          Say who you are to comment
+        <button type="button" className="button strong" onClick={openLogin}>
+          Log in to comment
         </button>
       </p>
     );
   }
   return (
     <CommentForm
-      label={replyTo ? `Reply to ${replyTo.author ? nameOf(replyTo.author) : 'a comment'}` : 'Say something'}
+      label={replyTo ? `Reply to ${replyTo.author ? nameOf(replyTo.author) : 'a comment'}` : 'Add a comment'}
       text={text}
       send="Send"
       busy={busy}

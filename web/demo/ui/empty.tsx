@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { links } from '../route';
 import { useSession } from '../session';
 import { Icon, type IconName } from './icons';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 // Empty is shown in place of a list without entries.
 export function Empty({ icon, children }: { icon: IconName; children: ReactNode }) {
@@ -26,7 +26,7 @@ export function ForUsers({ children }: { children: ReactNode }) {
     <div className="empty">
       <Icon name="lock" />
       <p>This belongs to somebody. Log in to see yours.</p>
-      <button type="button" className="button strong" onClick={askWho}>
+      <button type="button" className="button strong" onClick={openLogin}>
         Log in or register
       </button>
     </div>

@@ -5,9 +5,9 @@ import { DeleteFolderDocument, FolderItemsDocument, UpdateFolderDocument, type F
 import { links } from '../route';
 import { Dialog } from './dialog';
 import { FolderFacts } from './folder-facts';
-import { defaultToBe, FolderPages } from './folder-pages';
+import { futureDefaultFolder, FolderPages } from './folder-pages';
 import { Icon } from './icons';
-import { complain, tell } from './notices';
+import { showFailure, announce } from './notices';
 
 interface Props {
   readonly folder: FolderFragment;
@@ -21,11 +21,11 @@ export function FolderActions({ folder }: Props) {
 
   const publish = async () => {
     const error = await update({ public: !folder.public });
-    if (error) complain(`${folder.public ? 'unpublish' : 'publish'} “${folder.name}”`, error, () => void publish());
-    else tell(folder.public ? `Only you see ${folder.name} now.` : `Others can see ${folder.name} now.`);
+    if (error) showFailure(`${folder.public ? 'unpublish' : 'publish'} “${folder.name}”`, error, () => void publish());
+    else announce(folder.public ? `Only you see ${folder.name} now.` : `Others can see ${folder.name} now.`);
   };
   return (
-    <div className="folder-actions" role="group" aria-label={`What to do with ${folder.name}`}>
+    <div className="folder-actions" role="group" aria-label={`Actions for ${folder.name}`}>
       <button type="button" className="button" aria-haspopup="dialog" onClick={() => setDoing('edit')}>
         <Icon name="pen" />
         Edit
@@ -70,8 +70,8 @@ function EditFolder({ folder, onClose }: Props & { onClose: () => void }) {
     setBusy(true);
     const error = await update({ name: name.trim(), description: description.trim() });
     setBusy(false);
-    if (error) return setProblem(advise(error).says);
-    tell(`Saved ${name.trim()}.`);
+    if (error) return setProblem(advise(error).text);
+    announce(`Saved ${name.trim()}.`);
     onClose();
   };
   return (
@@ -109,15 +109,15 @@ function DeleteFolder({ folder, onClose }: Props & { onClose: () => void }) {
     setBusy(true);
     const { error } = await client.mutation(DeleteFolderDocument, { input: { id: folder.id, moveItemsTo: to } }).toPromise();
     setBusy(false);
-    if (error) return setProblem(advise(error).says);
-    tell(`Deleted ${folder.name}.`);
+    if (error) return setProblem(advise(error).text);
+    announce(`Deleted ${folder.name}.`);
     location.replace(links.folders);
   };
   return (
     <Dialog title="Delete this folder?" onClose={onClose}>
       <p className="picker-what">{folder.name}</p>
       {folder.itemCount > 0 && (
-        <div className="folders-choice" role="group" aria-label="What becomes of its items">
+        <div className="folders-choice" role="group" aria-label="Actions for its items">
           <button type="button" className="choice" aria-pressed={to === null} onClick={() => setTo(null)}>
             <Icon name={to === null ? 'check' : 'close'} />
             <span className="choice-name">Take {folder.itemCount === 1 ? 'its item' : `its ${folder.itemCount} items`} out</span>
@@ -125,7 +125,7 @@ function DeleteFolder({ folder, onClose }: Props & { onClose: () => void }) {
           <FolderPages
             choice={(other) =>
               other.id !== folder.id &&
-              other.id !== defaultToBe.id && (
+              other.id !== futureDefaultFolder.id && (
                 <button type="button" className="choice" aria-pressed={to === other.id} onClick={() => setTo(other.id)}>
                   <Icon name={to === other.id ? 'check' : 'folder'} />
                   <span className="choice-name">Move to {other.name}</span>

@@ -12,8 +12,8 @@ import { Pages, type PageProps } from './pages';
 
 const atOnce = 20;
 
-// defaultToBe is a placeholder for the default folder until it exists.
-export const defaultToBe: FolderShelfFragment = {
+// futureDefaultFolder is a placeholder for the default folder until it exists.
+export const futureDefaultFolder: FolderShelfFragment = {
   __typename: 'Folder',
   id: 'default',
   name: 'Default',
@@ -24,8 +24,8 @@ export const defaultToBe: FolderShelfFragment = {
   items: { __typename: 'CollectedConnection', edges: [] },
 };
 
-// readFoldersAgain refetches the first page of the viewer's folders.
-export function readFoldersAgain(client: Client): void {
+// refetchFolders refetches the first page of the viewer's folders.
+export function refetchFolders(client: Client): void {
   void client.query(MyFoldersDocument, { first: atOnce, after: null }, { requestPolicy: 'network-only' }).toPromise();
 }
 
@@ -48,8 +48,8 @@ function FolderPage({ data, first, choice }: PageProps<MyFoldersQuery> & { choic
   if (!edges) return null;
   const folders = edges.map(({ node }) => node);
   // The default folder is created when an item is first collected into it.
-  if (choice && first && !pageInfo?.hasNextPage && !folders.some((folder) => folder.default)) folders.unshift(defaultToBe);
-  if (first && folders.length === 0) return <Empty icon="folder">No folders yet. The first comes with what you collect, or make one.</Empty>;
+  if (choice && first && !pageInfo?.hasNextPage && !folders.some((folder) => folder.default)) folders.unshift(futureDefaultFolder);
+  if (first && folders.length === 0) return <Empty icon="folder">No folders yet. Collect an item or create a folder.</Empty>;
   if (!choice) return <FolderShelves folders={folders} />;
   return (
     <ul className="folders-choice">

@@ -5,7 +5,7 @@ import { CreateFolderDocument, type FolderFragment } from '../operations';
 import type { Actions } from './actions';
 import { Dialog } from './dialog';
 import { FolderFacts } from './folder-facts';
-import { FolderPages, readFoldersAgain } from './folder-pages';
+import { FolderPages, refetchFolders } from './folder-pages';
 import { Icon } from './icons';
 
 interface Props {
@@ -68,8 +68,8 @@ export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void
     setBusy(true);
     const { data, error } = await client.mutation(CreateFolderDocument, { input: { name: name.trim(), public: shared } }).toPromise();
     setBusy(false);
-    if (error && unconfirmed(error)) readFoldersAgain(client);
-    if (error) return setProblem(advise(error).says);
+    if (error && unconfirmed(error)) refetchFolders(client);
+    if (error) return setProblem(advise(error).text);
     setName('');
     setProblem('');
     if (data) onMade(data.createFolder.folder);

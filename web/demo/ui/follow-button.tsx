@@ -6,7 +6,7 @@ import { Avatar } from './avatar';
 import { Icon } from './icons';
 import { inFull } from './rolling-number';
 import { useName } from './name';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 // FollowButton follows or unfollows a person. The change shows at once. The plain variant
 // is for use beside a name.
@@ -21,8 +21,8 @@ export function FollowButton({ person, plain = false }: { person: CardFragment; 
       type="button"
       className={plain ? 'follow' : 'button follow'}
       data-on={on || undefined}
-      aria-label={on ? `Following ${name}. Stop that` : `Follow ${name}`}
-      onClick={() => (userId === null ? askWho() : actions.follow(!on))}
+      aria-label={on ? `Following ${name}. Unfollow` : `Follow ${name}`}
+      onClick={() => (userId === null ? openLogin() : actions.follow(!on))}
     >
       <Icon name={on ? 'check' : 'plus'} />
       {on ? 'Following' : 'Follow'}

@@ -2,7 +2,7 @@ import { topics, type Item } from '../content/catalogue';
 import type { ItemFragment } from '../operations';
 import { CardActions } from './card-actions';
 import { CardAuthor } from './card-author';
-import { Count, Talk } from './comments';
+import { Count, Discussion } from './comments';
 import { Cover } from './cover';
 import { Dialog } from './dialog';
 import { inFull } from './rolling-number';
@@ -41,7 +41,7 @@ export function ItemDialog({ item, counts, comments, onClose }: Props) {
         <h3>
           Comments <Count comments={comments} />
         </h3>
-        <Talk subject={item} author={counts?.author?.userId} onLeave={onClose} />
+        <Discussion subject={item} author={counts?.author?.userId} onLeave={onClose} />
       </section>
     </Dialog>
   );

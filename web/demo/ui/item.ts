@@ -17,7 +17,7 @@ export function useItem(biz: string, bizId: string): { item: Item; coverUrl?: st
   const clip = useStore(useMemo(() => (asks ? connection.clips.of(bizId) : none), [asks, connection, bizId]));
   return useMemo(() => {
     const item = find(biz, bizId);
-    if (!clip) return { item: asks ? { ...item, title: clip === null ? 'A clip that is not there any more' : 'A clip' } : item };
+    if (!clip) return { item: asks ? { ...item, title: clip === null ? 'A deleted clip' : 'A clip' } : item };
     return { item: { ...item, title: clip.title }, coverUrl: clip.coverUrl };
   }, [biz, bizId, clip, asks]);
 }

@@ -5,7 +5,7 @@ import { useSession } from '../session';
 import { useActions } from './actions';
 import { Icon } from './icons';
 import { inFull, RollingNumber } from './rolling-number';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 interface Props {
   readonly subject: Subject;
@@ -21,7 +21,7 @@ export function LikeButton({ subject, title, counts }: Props) {
   const count = counts && counts.freshness !== 'UNAVAILABLE' ? counts.likeCount : undefined;
   const on = counts?.liked?.reaction === 'LIKE';
   const toggle = () => {
-    if (userId === null) return askWho();
+    if (userId === null) return openLogin();
     if (!on) setClaps(claps + 1);
     actions.react('LIKE', !on);
   };

@@ -4,7 +4,7 @@ import { keyOf, type Subject } from '../api/subject';
 import { CommentCountsDocument, LiveDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
 import { Card, type Shape } from './card';
-import { useAgainWhenBack } from './pages';
+import { useRetryWhenLive } from './pages';
 
 interface Props {
   readonly subjects: readonly Subject[];
@@ -20,7 +20,7 @@ export function LiveCards({ subjects, cards, shape }: Props) {
   const pause = !known || asked.length === 0;
   useSubscription({ query: LiveDocument, variables: { subjects: asked }, pause });
   const [{ data, error }, again] = useQuery({ query: CommentCountsDocument, variables: { subjects: asked }, requestPolicy: 'cache-and-network', pause });
-  useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
 
   const byKey = new Map(cards?.map((card) => [keyOf(card), card]));
   const comments = new Map(data?.interactives.map((subject) => [keyOf(subject), subject.commentCount]));

@@ -6,10 +6,10 @@ import { ConversationsDocument, MessagesDocument, type MessageFragment } from '.
 import type { Route } from '../route';
 import { useSession } from '../session';
 import { useName } from './name';
-import { tell } from './notices';
+import { announce } from './notices';
 
 export const conversationsAtOnce = 30;
-const askAgain = 3_000; // milliseconds
+const retryAfter = 3_000; // milliseconds
 
 const firstPage = { first: conversationsAtOnce, after: null };
 
@@ -52,7 +52,7 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
           setAfter(anew.conversations.messagesCursor);
           again();
         });
-    }, askAgain);
+    }, retryAfter);
     return () => clearTimeout(timer);
   }, [failed, client, read, again]);
 
@@ -67,15 +67,15 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
     if (message && !theirs) outboxOf(client).delivered(message);
   }, [client, message, theirs]);
   const here = route.view === 'chat' && message?.from.userId === route.id;
-  return message && theirs && !here ? <Said key={message.id} message={message} /> : null;
+  return message && theirs && !here ? <NewMessage key={message.id} message={message} /> : null;
 }
 
-// Said announces a new message to screen readers.
-function Said({ message }: { message: MessageFragment }) {
+// NewMessage announces a new message to screen readers.
+function NewMessage({ message }: { message: MessageFragment }) {
   const name = useName(message.from.userId);
   const { id } = message;
   useEffect(() => {
-    if (name !== '…') tell(`New message from ${name}.`);
+    if (name !== '…') announce(`New message from ${name}.`);
   }, [id, name]);
   return null;
 }

@@ -7,7 +7,7 @@ import { LinkState } from './link-state';
 import { useUnread } from './mail';
 import { useName } from './name';
 import { UploadButton } from './upload';
-import { askWho, ViewerDialog } from './viewer-dialog';
+import { openLogin, ViewerDialog } from './viewer-dialog';
 
 // Masthead is the top of the page: the tabs, the state of the connection, and the viewer.
 export function Masthead({ route }: { route: Route }) {
@@ -74,7 +74,7 @@ function ViewerButton() {
     if (changed && document.activeElement === document.body) button.current!.focus();
   }, [changed]);
   return (
-    <button ref={button} type="button" className="viewer-button" onClick={askWho} aria-label={`You are ${name}. Change that`}>
+    <button ref={button} type="button" className="viewer-button" onClick={openLogin} aria-label={`You are ${name}. Change that`}>
       <Avatar name={userId && called} />
       <span className="viewer-name">{name}</span>
     </button>

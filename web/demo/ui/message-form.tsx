@@ -1,15 +1,15 @@
 import { useId, useRef, useState, type FormEvent, type KeyboardEvent } from 'react';
 import { Icon } from './icons';
 
-const most = 2_000; // characters of a message, as the server counts them
-const near = 200; // the number left is shown from here on
+const maxLength = 2_000; // characters of a message, as the server counts them
+const countFrom = 200; // the number left is shown from here on
 
 // MessageForm is the form for a message. Enter sends it, Shift+Enter starts a new line.
 export function MessageForm({ to, onSend }: { to: string; onSend: (text: string) => void }) {
   const [text, setText] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
-  const left = most - [...text].length;
+  const left = maxLength - [...text].length;
   const fit = text.trim() !== '' && left >= 0;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -41,7 +41,7 @@ export function MessageForm({ to, onSend }: { to: string; onSend: (text: string)
         </button>
       </div>
       <p id={hint} className={left < 0 ? 'problem' : 'hint'}>
-        {left < near && (left < 0 ? `${-left} characters too many.` : `${left} characters left.`)}
+        {left < countFrom && (left < 0 ? `${-left} characters too many.` : `${left} characters left.`)}
       </p>
     </form>
   );

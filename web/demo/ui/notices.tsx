@@ -5,37 +5,37 @@ import { advise, unconfirmed } from '../api/advice';
 import { Store, useStore } from '../api/store';
 import { dialogs } from './dialog';
 import { Icon } from './icons';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 interface Notice {
   readonly id: number;
-  readonly says: string;
+  readonly text: string;
   readonly action?: { readonly label: string; readonly run: () => void };
 }
 
 const shown = new Store<readonly Notice[]>([]);
-const said = new Store('');
-const atMost = 3; // notices at the same time
+const announcement = new Store('');
+const maxNotices = 3; // notices at the same time
 const shownFor = 9_000; // milliseconds
 let nextId = 1;
 
-// tell announces to screen readers only what other users see happen.
-export function tell(text: string): void {
-  said.set(text);
+// announce passes a text to screen readers only, about what other viewers see happen.
+export function announce(text: string): void {
+  announcement.set(text);
 }
 
-// complain shows the error of an attempt ("like “title”") and what to do about it; again
+// showFailure shows the error of an attempt ("like “title”") and what to do about it; again
 // repeats the attempt.
-export function complain(attempt: string, error: CombinedError, again?: () => void): void {
+export function showFailure(attempt: string, error: CombinedError, again?: () => void): void {
   const advice = advise(error);
-  const says = `${unconfirmed(error) ? 'Tried to' : 'Could not'} ${attempt}. ${advice.says}`;
-  const rest = shown.get().filter((notice) => notice.says !== says);
+  const text = `${unconfirmed(error) ? 'Tried to' : 'Could not'} ${attempt}. ${advice.text}`;
+  const rest = shown.get().filter((notice) => notice.text !== text);
   const action = advice.signIn
-    ? { label: 'Say who you are', run: () => askWho() }
+    ? { label: 'Log in', run: () => openLogin() }
     : advice.retry && again
       ? { label: 'Try again', run: again }
       : undefined;
-  shown.set([...rest, { id: nextId++, says, ...(action && { action }) }].slice(-atMost));
+  shown.set([...rest, { id: nextId++, text, ...(action && { action }) }].slice(-maxNotices));
 }
 
 function dismiss(id: number): void {
@@ -49,7 +49,7 @@ export function Notices() {
   return createPortal(
     <>
       <div className="unseen" role="status" aria-live="polite">
-        {useStore(said)}
+        {useStore(announcement)}
       </div>
       <div className="notices" role="region" aria-label="Notices" aria-live="polite">
         {notices.map((notice) => (
@@ -61,14 +61,14 @@ export function Notices() {
   );
 }
 
-function NoticeCard({ notice: { id, says, action } }: { notice: Notice }) {
+function NoticeCard({ notice: { id, text, action } }: { notice: Notice }) {
   useEffect(() => {
     const timer = setTimeout(() => dismiss(id), shownFor);
     return () => clearTimeout(timer);
   }, [id]);
   return (
     <div className="notice">
-      <p>{says}</p>
+      <p>{text}</p>
       {action && (
         <button
           type="button"

@@ -61,7 +61,7 @@ function Page<Data, Variables extends AnyVariables>(props: OneProps<Data, Variab
     requestPolicy: 'cache-and-network',
     pause: !known,
   } as Parameters<typeof useQuery<Data, Variables>>[0]);
-  useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
   const next = data && info(data);
   const moved = then !== undefined && next !== undefined && next.endCursor !== then;
   const cut = useRef(onCut);
@@ -86,8 +86,8 @@ function Page<Data, Variables extends AnyVariables>(props: OneProps<Data, Variab
   );
 }
 
-// useAgainWhenBack repeats a failed query once the connection is live again.
-export function useAgainWhenBack(failed: boolean, again: () => void): void {
+// useRetryWhenLive repeats a failed query once the connection is live again.
+export function useRetryWhenLive(failed: boolean, again: () => void): void {
   const { connection } = useSession();
   const live = useStore(connection.status).state === 'live';
   const latest = useRef(again);

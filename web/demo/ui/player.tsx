@@ -64,7 +64,7 @@ export function Player({ title, playUrl, coverUrl, active, near }: Props) {
       </button>
       {active && failed && (
         <p className="clip-failed" role="status">
-          {online ? 'This clip cannot be played right now.' : 'You are offline. The clip plays when you are back.'}
+          {online ? 'This clip cannot be played right now.' : 'You are offline. The clip plays when you are online again.'}
           <button type="button" className="button" onClick={retry}>
             Try again
           </button>

@@ -14,13 +14,13 @@ import {
 import { useSession } from '../session';
 import { CommentItem } from './comment';
 import { nameOf } from './name';
-import { tell } from './notices';
+import { announce } from './notices';
 import { Pages } from './pages';
 
 export type Order = CommentOrder;
 
 const atOnce = 20;
-const askAgain = 3_000; // milliseconds
+const retryAfter = 3_000; // milliseconds
 
 interface Props {
   readonly subject: Subject;
@@ -44,7 +44,7 @@ export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
       page={({ data, first }) => (
         <>
           {first && data && <Changes subject={{ biz, bizId }} order={order} page={data} />}
-          {first && data?.interactive.comments.edges.length === 0 && <p className="thread-empty">Nobody has said anything yet.</p>}
+          {first && data?.interactive.comments.edges.length === 0 && <p className="thread-empty">No comments yet.</p>}
           <CommentList {...rest} comments={data?.interactive.comments.edges.map(({ node }) => node)} />
         </>
       )}
@@ -98,13 +98,13 @@ function Changes({ subject: { biz, bizId }, order, page }: { subject: Subject; o
   const [{ data, error }, again] = useSubscription({ query: CommentsChangedDocument, variables: { biz, bizId, after }, pause: !known });
 
   const event = data?.commentsChanged;
-  const [told, setTold] = useState(event?.cursor);
+  const [announced, setAnnounced] = useState(event?.cursor);
   useEffect(() => {
-    if (!event || event.cursor === told) return;
-    setTold(event.cursor);
+    if (!event || event.cursor === announced) return;
+    setAnnounced(event.cursor);
     const { author } = event.comment;
-    if (event.kind === 'ADDED' && author && author.userId !== userId) tell(`New comment by ${nameOf(author)}.`);
-  }, [event, told, userId]);
+    if (event.kind === 'ADDED' && author && author.userId !== userId) announce(`New comment by ${nameOf(author)}.`);
+  }, [event, announced, userId]);
 
   useEffect(() => {
     if (!error) return;
@@ -113,7 +113,7 @@ function Changes({ subject: { biz, bizId }, order, page }: { subject: Subject; o
         .query(CommentsDocument, { biz, bizId, order, first: atOnce, after: null }, { requestPolicy: 'network-only' })
         .toPromise()
         .then(() => again());
-    }, askAgain);
+    }, retryAfter);
     return () => clearTimeout(timer);
   }, [error, again, client, biz, bizId, order]);
   return null;

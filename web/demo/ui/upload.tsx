@@ -5,12 +5,12 @@ import { Dialog } from './dialog';
 import { Icon } from './icons';
 import { useOnline } from './online';
 import { cancelUpload, publish, sendAgain, sending, uploading, type Sending } from './uploads';
-import { askWho } from './viewer-dialog';
+import { openLogin } from './viewer-dialog';
 
 // openUpload opens the dialog for publishing a clip.
 export const openUpload = () => uploading.set(true);
 
-const longest = 150; // characters of a title
+const maxTitle = 150; // characters of a title
 
 // UploadButton opens the dialog and shows the progress of an upload.
 export function UploadButton() {
@@ -32,7 +32,7 @@ export function UploadButton() {
         disabled={!known}
         data-state={state ? (state.failure ? 'failed' : 'sending') : undefined}
         aria-label={percent ? `Upload, ${percent} sent` : state ? 'Upload failed. Show it' : 'Upload a clip'}
-        onClick={() => (userId === null ? askWho() : openUpload())}
+        onClick={() => (userId === null ? openLogin() : openUpload())}
       >
         <Icon name={state?.failure ? 'close' : 'plus'} />
         <span className="upload-label">{percent ?? 'Upload'}</span>
@@ -51,7 +51,7 @@ function UploadForm({ onSend }: { onSend: (file: File, title: string) => void })
   const [title, setTitle] = useState('');
   const [over, setOver] = useState(false);
   const hint = useId();
-  const left = longest - [...title].length;
+  const left = maxTitle - [...title].length;
   const fit = file !== undefined && title.trim() !== '' && left >= 0;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -127,7 +127,7 @@ function Progress({ state: { upload, share, failure } }: { state: Sending }) {
       <div className="stack">
         <p className="picker-what">{upload.title}</p>
         <p className="problem" role="alert">
-          {failure.says}
+          {failure.text}
         </p>
         <p className="dialog-foot">
           {failure.retry && (
@@ -136,7 +136,7 @@ function Progress({ state: { upload, share, failure } }: { state: Sending }) {
             </button>
           )}
           {failure.signIn && (
-            <button type="button" className="button strong" onClick={askWho}>
+            <button type="button" className="button strong" onClick={openLogin}>
               Log in
             </button>
           )}
@@ -152,7 +152,7 @@ function Progress({ state: { upload, share, failure } }: { state: Sending }) {
     <div className="stack">
       <p className="picker-what">{upload.title}</p>
       <progress className="upload-progress" max={1} value={share} aria-label="Upload" />
-      <p className="hint">{share < 1 ? `${size(sent)} of ${size(upload.file.size)}` : 'Sent. The server checks it.'}</p>
+      <p className="hint">{share < 1 ? `${size(sent)} of ${size(upload.file.size)}` : 'Sent. The server is checking it.'}</p>
       <span className="unseen" role="status">
         {last > 0 && last < 4 ? `${last * 25} percent sent` : ''}
       </span>
@@ -160,7 +160,7 @@ function Progress({ state: { upload, share, failure } }: { state: Sending }) {
         <button type="button" className="button" onClick={cancelUpload}>
           Cancel the upload
         </button>
-        <span>You can close this: it goes on.</span>
+        <span>You can close this dialog: the upload continues.</span>
       </p>
     </div>
   );

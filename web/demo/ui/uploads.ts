@@ -3,7 +3,7 @@ import { Upload, type UploadFailure } from '../api/upload';
 import type { Connection } from '../api/connection';
 import { ClipsDocument } from '../operations';
 import { links } from '../route';
-import { tell } from './notices';
+import { announce } from './notices';
 
 // Sending is the current upload, or the one that failed. There is only one at a time; it
 // continues while its dialog is closed.
@@ -39,10 +39,10 @@ async function send(connection: Connection, upload: Upload): Promise<void> {
     if (sending.get()?.upload === upload) sending.set({ upload, share: total > 0 ? sent / total : 0 });
   });
   if (!outcome || sending.get()?.upload !== upload) return; // cancelled
-  if ('says' in outcome) return sending.set({ upload, share: 0, failure: outcome });
+  if ('text' in outcome) return sending.set({ upload, share: 0, failure: outcome });
   sending.set(null);
   uploading.set(false);
-  tell(`${outcome.title} is published.`);
+  announce(`${outcome.title} is published.`);
   location.hash = links.clip(outcome.videoId);
   void connection.client.query(ClipsDocument, { first: 10, after: null }, { requestPolicy: 'network-only' }).toPromise();
 }

@@ -9,8 +9,8 @@ import { Dialog } from './dialog';
 
 const open = new Store(false);
 
-// askWho opens the dialog for logging in.
-export const askWho = () => open.set(true);
+// openLogin opens the dialog for logging in.
+export const openLogin = () => open.set(true);
 
 // Users of the demo data.
 const people = ['alice', 'bob', 'carol'];
@@ -21,7 +21,7 @@ export function ViewerDialog() {
   const { tokensOnly, account, userId, known, change } = useSession();
   if (!useStore(open)) return null;
   const close = () => open.set(false);
-  const be = (viewer: { user: string; token: string }) => {
+  const switchTo = (viewer: { user: string; token: string }) => {
     change(viewer);
     close();
   };
@@ -33,17 +33,17 @@ export function ViewerDialog() {
     );
   }
   return (
-    <Dialog title="Who is looking?" onClose={close}>
+    <Dialog title="Log in" onClose={close}>
       <AccountForm onDone={close} />
       <div className="account-part stack">
-        {tokensOnly ? <TokenForm onToken={(token) => be({ user: '', token })} /> : <NameForm now={userId} onName={(user) => be({ user, token: '' })} />}
+        {tokensOnly ? <TokenForm onToken={(token) => switchTo({ user: '', token })} /> : <NameForm now={userId} onName={(user) => switchTo({ user, token: '' })} />}
       </div>
       {known && userId !== null && (
         <p className="dialog-foot">
-          <button type="button" className="button quiet" onClick={() => be(anonymous)}>
-            Look around as nobody
+          <button type="button" className="button quiet" onClick={() => switchTo(anonymous)}>
+            Continue without logging in
           </button>
-          <span>Counts only; nothing is yours.</span>
+          <span>You can see counts, but not act.</span>
         </p>
       )}
     </Dialog>
@@ -71,7 +71,7 @@ function NameForm({ now, onName }: { now: string | null; onName: (user: string) 
       </ul>
       <form className="field-row" onSubmit={submit}>
         <label className="field">
-          <span>Somebody else</span>
+          <span>Another user</span>
           <input value={name} maxLength={128} onChange={(event) => setName(event.target.value)} placeholder="any user id" {...plainText} />
         </label>
         <button type="submit" className="button strong" disabled={!name.trim()}>
@@ -93,10 +93,10 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
     <form className="stack" onSubmit={submit}>
       {refusal && (
         <p className="problem" role="alert">
-          The last token was refused: {refusal}.
+          The last token was rejected: {refusal}.
         </p>
       )}
-      <p>Or use a token. With the secret that this server runs with, this makes one for the user alice that is valid for a day:</p>
+      <p>Or use a token. With the secret of this server, the following command makes one for the user alice that is valid for a day:</p>
       <pre className="command" tabIndex={0} role="region" aria-label="Command">
         <code>OVATION_JWT_SECRET=… ovation token --user alice</code>
       </pre>
@@ -107,7 +107,7 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
         <span>Token</span>
         <textarea rows={4} value={token} maxLength={8192} onChange={(event) => setToken(event.target.value)} placeholder="eyJ…" {...plainText} />
       </label>
-      <p className="hint">It stays in this browser tab and is forgotten with it.</p>
+      <p className="hint">It is stored in this browser tab only, and forgotten when the tab is closed.</p>
       <button type="submit" className="button strong" disabled={!token.trim()}>
         Use this token
       </button>

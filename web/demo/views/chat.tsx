@@ -12,7 +12,7 @@ import { ForUsers } from '../ui/empty';
 import { Icon } from '../ui/icons';
 import { MessageForm } from '../ui/message-form';
 import { useName } from '../ui/name';
-import { Failed, useAgainWhenBack } from '../ui/pages';
+import { Failed, useRetryWhenLive } from '../ui/pages';
 
 const atOnce = 30;
 
@@ -37,7 +37,7 @@ function Conversation({ id }: { id: string }) {
   const outbox = outboxOf(client);
   const pending = useStore(outbox.pending).filter((message) => message.to === id && !message.delivered);
   const live = useStore(connection.status).state === 'live';
-  if (id === userId) return <p className="chat chat-empty">Nobody writes to themselves.</p>;
+  if (id === userId) return <p className="chat chat-empty">You cannot send messages to yourself.</p>;
   return (
     <section className="chat" aria-label={`Chat with ${name}`}>
       <header className="chat-head">
@@ -64,8 +64,8 @@ function Conversation({ id }: { id: string }) {
         )}
       </Log>
       {!live && (
-        <p className="doubts" role="status">
-          New messages come when the connection is back.
+        <p className="freshness-note" role="status">
+          New messages appear when the connection is restored.
         </p>
       )}
       <MessageForm key={id} to={name} onSend={(text) => outbox.send(id, text)} />
@@ -128,7 +128,7 @@ function HistoryPage({ id, after, last, none, onMore, onSize }: PageProps) {
   const { known } = useSession();
   const [{ data, error, fetching }, again] = useQuery({ query: ChatDocument, variables: { with: id, first: atOnce, after }, requestPolicy: 'cache-and-network', pause: !known });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useAgainWhenBack(Boolean(error), retry);
+  useRetryWhenLive(Boolean(error), retry);
   const conversation = data?.conversation;
   const messages: MessageFragment[] | undefined = conversation?.messages.edges.map(({ node }) => node).toReversed();
   const newest = messages?.at(-1)?.id;
@@ -138,7 +138,7 @@ function HistoryPage({ id, after, last, none, onMore, onSize }: PageProps) {
   useMarkRead(after === null ? conversation : undefined);
 
   if (!data) return error ? <Failed error={error} onAgain={retry} /> : <BubbleSkeleton />;
-  if (!conversation || !messages) return none ? <p className="chat-empty">Say hello. Nothing has been said yet.</p> : null;
+  if (!conversation || !messages) return none ? <p className="chat-empty">This conversation is empty. Say hello.</p> : null;
   const { hasNextPage, endCursor } = conversation.messages.pageInfo;
   return (
     <>

@@ -7,12 +7,12 @@ import { useSession } from '../session';
 import { Clip } from '../ui/clip';
 import { ClipSkeleton, Step, StepFailed } from '../ui/clip-steps';
 import { Icon } from '../ui/icons';
-import { useAgainWhenBack } from '../ui/pages';
+import { useRetryWhenLive } from '../ui/pages';
 import { openUpload } from '../ui/upload';
 
 const atOnce = 10;
 const ahead = 3; // how many clips before the end the next page is requested
-const lookEvery = 15_000; // milliseconds between checks for newer clips
+const pollEvery = 15_000; // milliseconds between checks for newer clips
 
 // Clips is the feed: one clip fills the screen, and the clip in view plays.
 export function Clips() {
@@ -66,7 +66,7 @@ function ClipsPage({ after, offset, fresh, current, onShow, onMore, onNewest }: 
     pause: !known,
   });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useAgainWhenBack(Boolean(error), retry);
+  useRetryWhenLive(Boolean(error), retry);
   const clips = useMemo(() => data?.feed.edges.map(({ node }) => node), [data]);
   useLive(clips);
 
@@ -92,7 +92,7 @@ export function OneClip({ id }: { id: string }) {
   const { known } = useSession();
   const [{ data, error }, again] = useQuery({ query: OneClipDocument, variables: { videoId: id }, requestPolicy: 'cache-and-network', pause: !known });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useAgainWhenBack(Boolean(error), retry);
+  useRetryWhenLive(Boolean(error), retry);
   const clip = data?.video;
   useLive(useMemo(() => (clip ? [clip] : undefined), [clip]));
   useCoverSoon(clip, retry);
@@ -100,7 +100,7 @@ export function OneClip({ id }: { id: string }) {
     <Stage label="Clip">
       {({ current, show }) => {
         if (clip) return <Clip clip={clip} place={1} active={clip.id === current} near={false} alone onShow={show} />;
-        if (clip === null) return <Step icon="film">This clip is not there any more.</Step>;
+        if (clip === null) return <Step icon="film">This clip was deleted or never existed.</Step>;
         return error ? <NoFeed error={error} onAgain={retry} /> : <ClipSkeleton />;
       }}
     </Stage>
@@ -201,7 +201,7 @@ function Newer({ than, onShow }: { than: string; onShow: () => void }) {
   const [{ data, fetching }, look] = useQuery({ query: NewestClipDocument, requestPolicy: 'network-only', pause: true });
   useEffect(() => {
     if (!known) return;
-    const timer = setInterval(() => !document.hidden && navigator.onLine && !fetching && look(), lookEvery);
+    const timer = setInterval(() => !document.hidden && navigator.onLine && !fetching && look(), pollEvery);
     return () => clearInterval(timer);
   }, [known, fetching, look]);
   const first = data?.feed.edges[0]?.node.id;

@@ -3,9 +3,9 @@ import { useQuery } from 'urql';
 import { feed, type Item } from '../content/catalogue';
 import { FeedDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
-import { Failed, More, useAgainWhenBack } from '../ui/pages';
+import { Failed, More, useRetryWhenLive } from '../ui/pages';
 import { LiveCards } from '../ui/live-cards';
-import { Doubts } from '../ui/doubts';
+import { FreshnessNote } from '../ui/freshness-note';
 import { inFull, RollingNumber } from '../ui/rolling-number';
 import type { Shape } from '../ui/card';
 
@@ -26,7 +26,7 @@ export function Feed() {
         </div>
         <Tally cards={all} />
       </header>
-      <Doubts cards={all} />
+      <FreshnessNote cards={all} />
       {Array.from({ length: pages }, (_, page) => (
         <FeedPage key={page} number={page} onCards={report} />
       ))}
@@ -45,7 +45,7 @@ function FeedPage({ number, onCards }: { number: number; onCards: (page: number,
     if (cards) onCards(number, cards);
   }, [cards, number, onCards]);
   const retry = () => again({ requestPolicy: 'network-only' });
-  useAgainWhenBack(Boolean(error), retry);
+  useRetryWhenLive(Boolean(error), retry);
   return (
     <section aria-label={`Page ${number + 1}`}>
       {error && !cards && <Failed error={error} onAgain={retry} />}
@@ -61,7 +61,7 @@ function shapeOf(place: number): Shape {
 
 function Hint() {
   const { userId, tokensOnly } = useSession();
-  if (tokensOnly) return <p>Counts move as others act. Open this page in a second window to see it.</p>;
+  if (tokensOnly) return <p>Counts change as others act. Open this page in a second window to see it.</p>;
   const other = userId === 'bob' ? 'carol' : 'bob';
   return (
     <p>

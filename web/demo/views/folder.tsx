@@ -37,11 +37,11 @@ function FolderPage({ data, first, id }: PageProps<FolderItemsQuery> & { id: str
   const cards = folder?.items.edges.map(({ node }) => node.interactive).filter(stays);
   useFocusOnNext(cards);
   if (!data) return null;
-  if (!folder || !cards) return <Empty icon="folder">There is no such folder, or it is not yours to see.</Empty>;
+  if (!folder || !cards) return <Empty icon="folder">This folder does not exist, or you may not see it.</Empty>;
   return (
     <>
       {first && <Head folder={folder} />}
-      {cards.length === 0 && first ? <Empty icon="collect">Nothing lies here yet.</Empty> : <LiveCards subjects={cards} cards={cards} />}
+      {cards.length === 0 && first ? <Empty icon="collect">This folder is empty.</Empty> : <LiveCards subjects={cards} cards={cards} />}
     </>
   );
 }

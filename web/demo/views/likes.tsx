@@ -19,7 +19,7 @@ export function Likes() {
           variables={(after) => ({ first: atOnce, after })}
           list={(data) => data.viewer?.likes}
           icon="heart"
-          none="Nothing yet. What you like in the feed gathers here."
+          none="Nothing yet. What you like in the feed is listed here."
         />
       </ForUsers>
     </>

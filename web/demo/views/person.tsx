@@ -7,7 +7,7 @@ import { Avatar } from '../ui/avatar';
 import { ForUsers } from '../ui/empty';
 import { FollowButton } from '../ui/follow-button';
 import { useName, useProfile } from '../ui/name';
-import { Failed, useAgainWhenBack } from '../ui/pages';
+import { Failed, useRetryWhenLive } from '../ui/pages';
 import { PersonSection } from '../ui/person-sections';
 import { Icon } from '../ui/icons';
 import { inFull, RollingNumber } from '../ui/rolling-number';
@@ -36,7 +36,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
   const [{ data, error }, again] = useQuery({ query: PersonDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
   useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known });
   const retry = () => again({ requestPolicy: 'network-only' });
-  useAgainWhenBack(Boolean(error), retry);
+  useRetryWhenLive(Boolean(error), retry);
   if (error && !data) return <Failed error={error} onAgain={retry} />;
   const person = data?.user.interactive;
   const followers = person && person.freshness !== 'UNAVAILABLE' ? person.followerCount : undefined;
@@ -79,7 +79,7 @@ function Profile({ userId, section }: { userId: string; section: Section }) {
 function Numbers({ userId, followers }: { userId: string; followers: number | undefined }) {
   const { known } = useSession();
   const [{ data, error }, again] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
-  useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
   const totals = data?.user.totals;
   const rows = [
     ['works', totals?.works],
@@ -88,7 +88,7 @@ function Numbers({ userId, followers }: { userId: string; followers: number | un
     ['likes received', totals?.likesReceived],
   ] as const;
   return (
-    <dl className="tally" aria-label={`In numbers: ${userId}`}>
+    <dl className="tally" aria-label={`Numbers of ${userId}`}>
       {rows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -1,0 +1,17 @@
+import type { CardFragment } from '../operations';
+import { Icon } from './icons';
+
+// FreshnessNote says that some counts on the page are not LIVE, if so.
+export function FreshnessNote({ cards }: { cards: readonly CardFragment[] }) {
+  const unknown = cards.filter((card) => card.freshness === 'UNAVAILABLE').length;
+  const stale = cards.filter((card) => card.freshness === 'STALE').length;
+  if (unknown + stale === 0) return null;
+  return (
+    <p className="freshness-note" role="status">
+      <Icon name="clock" />
+      {unknown > 0
+        ? 'Some counts are currently unavailable: the service cannot reach its database. Your actions are kept, or a notice says otherwise.'
+        : 'Some counts may be outdated. They are updated when the service has caught up.'}
+    </p>
+  );
+}
