@@ -1,18 +1,18 @@
-# The image holds the binary, certificates and two empty folders, nothing else:
-# no shell, no package manager, no user but 65532. It runs with a read-only root
-# and without any capability. Only `dev` writes, into /data: give it a volume there.
-# /media is for a volume with the files of videos (--blob-url=file:///media).
+# The image contains the binary, certificates and two empty folders, nothing else: no shell,
+# no package manager, no user except 65532. It runs with a read-only root and without
+# capabilities. Only `dev` writes to /data: mount a volume there. /media is the mount point of
+# a volume with the files of videos (--blob-url=file:///media).
 #
 #   docker build --build-arg VERSION=$(git describe --tags 2>/dev/null | sed 's/^v//') -t ovation .
 #   docker run --rm --read-only --cap-drop ALL -p 8080:8080 -v ovation:/data ovation dev
 #
-# Covers of videos need ffmpeg, which the target covers adds, for `work` and `dev`:
+# The covers of videos need ffmpeg in `work` and `dev`; the target covers contains it:
 #
 #   docker build --target covers -t ovation-covers .
 #   docker run --rm --read-only --cap-drop ALL --tmpfs /tmp -p 8080:8080 -v ovation:/data ovation-covers dev
 #
-# Health is asked by the binary itself, of /readyz: ovation health. A balancer or an
-# orchestrator asks over HTTP from outside, there and at /healthz (it runs).
+# The health check runs the binary itself, which requests /readyz: ovation health. Load
+# balancers and orchestrators request /readyz, or /healthz for liveness, over HTTP.
 
 FROM --platform=$BUILDPLATFORM node:22-alpine AS web
 WORKDIR /src/web

@@ -1,6 +1,6 @@
 # Every target installs what it needs, except for Go and make; a C compiler for the
 # tests (the race detector requires cgo); and Node.js 20.19 or newer with npm for the
-# web pages (without it, the binary serves a page that explains how to build them).
+# web pages (otherwise, the binary serves a page that explains how to build them).
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
@@ -17,7 +17,7 @@ BENCH_FLAGS ?=
 LOAD_FLAGS ?=
 # Flags of bench-growth: for example -max-states 1000000 omits the size of ten million.
 GROWTH_FLAGS ?=
-# Without retries, npm fails soon if offline; CI retries.
+# Without retries, npm fails fast when offline; CI keeps the retries.
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 EXAMPLES := examples/apollo examples/urql
 # The version is that of the latest tag or, without tags, that in cmd/ovation/version.go.
@@ -37,11 +37,11 @@ help: ## Show what there is to make
 ##@ Run
 
 .PHONY: run
-run: build ## Build, start with demo data on 127.0.0.1:8080 and say where to go
+run: build ## Build, start with demo data on 127.0.0.1:8080 and print the URLs
 	@bin/ovation dev --demo
 
 .PHONY: stack
-stack: build ## The same with all services: 2 API nodes and 2 workers behind 127.0.0.1:8080
+stack: build ## Build, start with all services: 2 API nodes and 2 workers behind 127.0.0.1:8080
 	@scripts/services run bin/ovation stack
 
 ##@ Build
@@ -63,18 +63,18 @@ release: web ## Build the files of a release into dist/: linux and macOS on amd6
 	scripts/release '$(VERSION)'
 
 .PHONY: web
-web: web/dist/.built ## Build the pages; without npm the binary says how to get them
+web: web/dist/.built ## Build the pages; without npm the binary explains how to build them
 
-# If npm is missing or cannot install, this file is missing, too, and the targets that
-# need it work without it.
+# If npm is missing or fails, this file is not created, and the targets that depend on it
+# do without.
 web/node_modules/.installed: web/package.json web/package-lock.json web/client/package.json
 	@rm -f $@; \
 	if ! command -v npm >/dev/null; then \
 		echo 'npm is not installed'; \
-	elif echo 'installing what the pages need: a minute or two, without output' && (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
+	elif echo 'installing the npm packages of the pages: a minute or two, without output' && (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
 		touch $@; \
 	else \
-		echo 'npm could not install what the pages need (see above)'; \
+		echo 'npm could not install the packages of the pages (see above)'; \
 		[ -z "$${CI:-}" ]; \
 	fi
 
@@ -87,7 +87,7 @@ web/dist/.built: web/node_modules/.installed $(shell find web -type f -not -path
 		[ -z "$${CI:-}" ]; \
 	fi
 
-# Builds @ovation/client without the pages, for everything that uses it.
+# Builds @ovation/client alone, for the tests and the examples.
 web/node_modules/.client: web/node_modules/.installed web/client/package.json web/client/tsconfig.json $(shell find web/client/src -type f)
 	@if [ -e $< ]; then (cd web && npm run --silent build --workspace client) && touch $@; fi
 
@@ -98,16 +98,16 @@ client: web/node_modules/.client ## Pack @ovation/client, for Apollo Client, urq
 	cd web/client && npm pack --silent --pack-destination ../../bin
 
 .PHONY: examples
-examples: $(EXAMPLES:%=%/node_modules/.installed) # installs what the examples need
+examples: $(EXAMPLES:%=%/node_modules/.installed) # installs the npm packages of the examples
 
 examples/%/node_modules/.installed: examples/%/package.json examples/%/package-lock.json web/node_modules/.client
 	@rm -f $@; \
 	if [ -e web/node_modules/.client ]; then \
-		echo 'installing what examples/$* needs: a minute or two, without output'; \
+		echo 'installing the npm packages of examples/$*: a minute or two, without output'; \
 		if (cd examples/$* && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
 			touch $@; \
 		else \
-			echo 'npm could not install what examples/$* needs (see above)'; \
+			echo 'npm could not install the packages of examples/$* (see above)'; \
 			[ -z "$${CI:-}" ]; \
 		fi; \
 	fi
@@ -115,18 +115,18 @@ examples/%/node_modules/.installed: examples/%/package.json examples/%/package-l
 ##@ Test
 
 .PHONY: test
-test: web ffmpeg ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
+test: web ffmpeg ## Test everything, with the race detector; starts Postgres, Redis and RabbitMQ
 	scripts/services run go test $(RACE) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) $(SLOWEST) ./...
 
 # The slowest packages start first, so that none of them is still running alone at the end.
 SLOWEST := ./cmd/ovation ./storage/redis ./storage/postgres ./worker/amqp
 
-# The packages with tests of the long tier. Their names begin with TestLong or, if they
+# The packages with tests of the long tier, whose names begin with TestLong or, if they
 # measure durations, TestFigure.
 LONG_PACKAGES = $(shell grep -rlE --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u)
 
 .PHONY: test-long
-test-long: web examples chromium ffmpeg model ## Test at length: every fault, 1,000 clients, 100,000 steps, fresh seeds (OVATION_SEED repeats them), figures
+test-long: web examples chromium ffmpeg model ## Run the long tier: every fault, 1,000 clients, 100,000 steps, new seeds (OVATION_SEED sets one), figures
 	scripts/services run go test $(RACE) $(PARALLEL) -tags long -count 1 -p 1 -v -timeout 60m -run '^TestLong' $(GO_TEST_FLAGS) $(LONG_PACKAGES)
 	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation ./storage/postgres ./storage/sqlite
 
@@ -136,7 +136,7 @@ test-web: web examples chromium ffmpeg ## Test the pages and the examples in hea
 	scripts/services run go test -tags long -count 1 -v -timeout 15m -run 'Browser|DemoPage' $(if $(SHOTS),-artifacts -outputdir $(abspath $(SHOTS))) ./cmd/ovation
 
 .PHONY: ffmpeg
-ffmpeg: # what makes covers of videos
+ffmpeg: # makes the covers of videos
 	@if ! command -v ffmpeg >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo 'installing ffmpeg with apt'; \
 		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \
@@ -144,10 +144,10 @@ ffmpeg: # what makes covers of videos
 			{ $$apt update && $$apt install -y --no-install-recommends ffmpeg >/dev/null; } || true; \
 	fi; \
 	command -v ffmpeg >/dev/null || \
-		{ echo 'ffmpeg is not installed: covers are tested with scripts in its place only'; [ -z "$${CI:-}" ]; }
+		{ echo 'ffmpeg is not installed: covers are only tested with scripts in its place'; [ -z "$${CI:-}" ]; }
 
 .PHONY: chromium
-chromium: # what looks at the pages; CHROMIUM names another one
+chromium: # runs the checks of the pages; CHROMIUM names another browser
 	@if ! [ -x "$${CHROMIUM:-/usr/bin/chromium}" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo 'installing chromium with apt'; \
 		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \
@@ -155,18 +155,18 @@ chromium: # what looks at the pages; CHROMIUM names another one
 			{ $$apt update && $$apt install -y --no-install-recommends chromium >/dev/null; } || true; \
 	fi; \
 	[ -x "$${CHROMIUM:-/usr/bin/chromium}" ] || \
-		{ echo 'chromium is not installed: the pages are not looked at in a browser'; [ -z "$${CI:-}" ]; }
+		{ echo 'chromium is not installed: the pages are not checked in a browser'; [ -z "$${CI:-}" ]; }
 
 .PHONY: test-services
-test-services: ## Test scripts/services where the servers are installed: start, kill, revive, stop
+test-services: ## Test scripts/services, if the servers are installed: start, kill, restart, stop
 	scripts/services_test
 
 .PHONY: test-image
-test-image: build ## Test, as root, that bin/ovation runs as the image has it, without docker
+test-image: build ## Test, as root and without docker, that bin/ovation runs as in the image
 	scripts/services run scripts/image_test
 
 .PHONY: test-faults
-test-faults: ## The part of test-long that kills, pauses and disconnects every process under load
+test-faults: ## Run the part of test-long that kills, pauses and disconnects every process under load
 	go test $(RACE) $(PARALLEL) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
 .PHONY: model
@@ -176,19 +176,19 @@ model: ## Run the model of the mirror, in about a minute (Python 3)
 ##@ Measure
 
 .PHONY: bench
-bench: bench-build ## Measure what must be reached, beside the floor, in a quarter of an hour; writes bench/REPORT.md
+bench: bench-build ## Measure the targets of the project, beside the floor, in a quarter of an hour; writes bench/REPORT.md
 	scripts/services run bin/bench -report bench/REPORT.md $(BENCH_FLAGS)
 
 .PHONY: bench-quick
-bench-quick: bench-build ## The same with short rounds, in five minutes; writes no file
+bench-quick: bench-build ## Run bench with short rounds, in five minutes; writes no file
 	scripts/services run bin/bench -quick $(BENCH_FLAGS)
 
 .PHONY: load
-load: bench-build ffmpeg ## Let 500 people use the app for a minute over two nodes and two workers: feed, clips, likes, comments, follows, chat, uploads
+load: bench-build ffmpeg ## Simulate 500 people for a minute with two nodes and two workers: feed, clips, likes, comments, follows, chat, uploads
 	scripts/services run bin/bench day $(LOAD_FLAGS)
 
 .PHONY: bench-growth
-bench-growth: bench-build ## Measure what pages and likes cost at 10,000 to 10 million states, and what Redis holds, in a quarter of an hour; writes bench/GROWTH.md
+bench-growth: bench-build ## Measure the cost of pages and likes at 10,000 to 10 million states, and the size of Redis, in a quarter of an hour; writes bench/GROWTH.md
 	scripts/services run bin/bench growth -report bench/GROWTH.md $(GROWTH_FLAGS)
 
 .PHONY: bench-build
@@ -201,7 +201,7 @@ bench-go: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: bench-import
-bench-import: ## Import a million rows of real data into each store, and verify them
+bench-import: ## Import a million rows of real data into each store, and verify the counts
 	scripts/services run go test -run '^$$' -bench Import -benchtime 3x -v ./cmd/ovation
 
 ##@ Check and generate
@@ -212,7 +212,7 @@ lint: $(GOLANGCI_LINT) verify-generated lint-scripts lint-web ## Check style, im
 	go mod tidy -diff
 
 .PHONY: lint-scripts
-lint-scripts: ## Check the scripts with shellcheck; gets it with apt when root
+lint-scripts: ## Check the scripts with shellcheck; installs it with apt if root
 	@if ! command -v shellcheck >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo 'installing shellcheck with apt'; \
 		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \
@@ -243,11 +243,11 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 .PHONY: generate
 generate: web/node_modules/.installed ## Regenerate graph/ and the pages' types from schema.graphqls
 	go run ./generate
-	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not written'; fi
+	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not generated'; fi
 
 .PHONY: verify-generated
-verify-generated: ## Check that graph/ is what generate would write
-	@# The generator deletes before it parses: graph/ comes back however it ends.
+verify-generated: ## Check that graph/ is up to date
+	@# The generator deletes graph/ before it parses, so graph/ is always restored.
 	@old=$$(mktemp -d); cp -p graph/* "$$old"; \
 	trap 'rm -f graph/*; cp -p "$$old"/* graph; rm -rf "$$old"' EXIT; \
 	go run ./generate; \
@@ -260,7 +260,7 @@ pictures: build chromium ## Retake the pictures of README.md in headless Chromiu
 ##@ Clean
 
 .PHONY: clean
-clean: ## Remove what was built; data is kept
+clean: ## Remove build outputs; data is kept
 	rm -rf bin dist .tools web/node_modules web/client/dist $(EXAMPLES:%=%/node_modules) $(EXAMPLES:%=%/dist) coverage.out
 	find web/dist -mindepth 1 -not -name placeholder.html -delete
 
