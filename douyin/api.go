@@ -48,7 +48,7 @@ type Config struct {
 	// Accounts registers users and logs them in. Nil: the site has no accounts of its
 	// own.
 	Accounts *accounts.Service
-	// Videos receives uploads. Nil: the site has no videos of its own.
+	// Videos receives uploads; nil if the site has no videos of its own.
 	Videos *media.Service
 	// PublicURL is the scheme and host of the site as clients see it, for URLs of
 	// files. Empty: the scheme and host of each request.

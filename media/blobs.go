@@ -91,7 +91,7 @@ func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) 
 	case err != nil:
 		return b.failed("read "+markerKey, err)
 	case string(found) != ours:
-		return fmt.Errorf("%w: its file %s is another one's", ErrStranger, markerKey)
+		return fmt.Errorf("%w: its file %s names another one", ErrStranger, markerKey)
 	}
 	return nil
 }

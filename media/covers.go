@@ -33,7 +33,7 @@ type CoverOptions struct {
 	Tool  FFmpeg
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Registry registers the metrics. Nil: there are none.
+	// Registry registers the metrics; if nil, there are none.
 	Registry prometheus.Registerer
 }
 
@@ -110,7 +110,7 @@ func (m *CoverMaker) settle(ctx context.Context, d worker.Delivery) {
 	case errors.Is(noted, storage.ErrNotFound): // the video is deleted, or has a cover by now
 		_ = d.Ack()
 	case noted != nil:
-		log.Warn("the reason why a cover was not made cannot be stored; trying again", "reason", err, "error", noted)
+		log.Warn("the reason why a cover was not made cannot be stored; retrying", "reason", err, "error", noted)
 		pause(ctx, retryPause)
 		_ = d.Requeue()
 	case failure.Counts && tries >= storage.MaxCoverTries:
@@ -119,7 +119,7 @@ func (m *CoverMaker) settle(ctx context.Context, d worker.Delivery) {
 		_ = d.Reject(err)
 	case failure.Counts:
 		m.results.WithLabelValues("failed").Inc()
-		log.Info("cover not made; trying again", "tries", tries, "reason", err)
+		log.Info("cover not made; retrying", "tries", tries, "reason", err)
 		_ = d.Requeue()
 	default: // due later
 		m.results.WithLabelValues("failed").Inc()
@@ -139,7 +139,7 @@ func (m *CoverMaker) failure(err error) storage.CoverFailure {
 		})
 	case errors.As(err, &fault):
 	default:
-		m.Logger.Warn("cover not made; it is tried later", "error", err)
+		m.Logger.Warn("cover not made; retrying later", "error", err)
 	}
 	return storage.CoverFailure{Reason: err.Error(), Counts: fault != nil, Due: storage.Micros(time.Now().Add(after))}
 }

@@ -129,7 +129,7 @@ func stderrTail(report *boundedBuffer, path string) string {
 	return ": " + strings.Join(strings.Fields(text), " ")
 }
 
-var errTooMuch = errors.New("too much is written")
+var errTooMuch = errors.New("the output is too large")
 
 // boundedBuffer is a buffer of limited size. It discards what exceeds it, or fails.
 type boundedBuffer struct {

@@ -38,7 +38,7 @@ type JanitorOptions struct {
 	Age time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Registry registers the metrics. Nil: there are none.
+	// Registry registers the metrics; if nil, there are none.
 	Registry prometheus.Registerer
 }
 
@@ -61,11 +61,11 @@ func (j *Janitor) Run(ctx context.Context) {
 	due, sweep := time.NewTicker(dueInterval), time.NewTimer(firstSweep)
 	defer due.Stop()
 	defer sweep.Stop()
-	j.logFailure("covers that are due not asked for; trying again", j.RequestDueCovers(ctx))
+	j.logFailure("due covers not requested; retrying", j.RequestDueCovers(ctx))
 	for {
 		select {
 		case <-due.C:
-			j.logFailure("covers that are due not asked for; trying again", j.RequestDueCovers(ctx))
+			j.logFailure("due covers not requested; retrying", j.RequestDueCovers(ctx))
 		case <-sweep.C:
 			j.sweep(ctx)
 			sweep.Reset(sweepInterval)
@@ -80,7 +80,7 @@ func (j *Janitor) sweep(ctx context.Context) {
 	if n > 0 {
 		j.Logger.Info("files without a video removed", "files", n)
 	}
-	j.logFailure("blob store not swept; trying again", err)
+	j.logFailure("blob store not swept; retrying", err)
 }
 
 func (j *Janitor) logFailure(what string, err error) {

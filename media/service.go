@@ -57,7 +57,7 @@ type Config struct {
 	MaxBytes int64
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Registry registers the metrics. Nil: there are none.
+	// Registry registers the metrics; if nil, there are none.
 	Registry prometheus.Registerer
 }
 

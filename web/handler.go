@@ -207,7 +207,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !found {
 		missing := "there is no such page"
 		if strings.TrimSuffix(r.URL.Path, "/") == dataPage {
-			missing = "the data page is part of ovation dev only: it shows what users keep to themselves"
+			missing = "the data page is part of ovation dev only: it shows private data of users"
 		}
 		http.Error(w, missing+"; the demo is at /demo, GraphiQL at /, the API at /graphql", http.StatusNotFound)
 		return

@@ -32,12 +32,12 @@ type apiFlags struct {
 	JWKS           string   `help:"File or URL of a key set that verifies RS256, ES256 and EdDSA tokens."     name:"jwks"                                          variable:"OVATION_JWKS"`
 	Issuer         string   `help:"The iss claim that tokens must have; any if empty."          variable:"OVATION_ISSUER"`
 	Audience       string   `help:"The aud claim that tokens must have; required with --jwks. The word any accepts every token, also those issued for other applications." variable:"OVATION_AUDIENCE"`
-	AllowedOrigins []origin `help:"Other web sites whose pages may call the API, comma-separated; * is all. Pages of this machine may call ovation dev anyway."  variable:"OVATION_ALLOWED_ORIGINS"`
+	AllowedOrigins []origin `help:"Origins of other web sites whose pages may call the API, comma-separated; * allows all. Pages on this machine may always call ovation dev."  variable:"OVATION_ALLOWED_ORIGINS"`
 
-	MaxStreams        int `default:"20000" help:"WebSockets and event streams that may be open." type:"streams" variable:"OVATION_MAX_STREAMS"`
-	MaxStreamsPerUser int `default:"50" help:"WebSockets and event streams that one signed-in user may have open." type:"streams" variable:"OVATION_MAX_STREAMS_PER_USER"`
-	MaxSubscriptions  int `default:"50000" help:"Subscriptions that may be open." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS"`
-	MaxPerSocket      int `default:"100" help:"Operations, subscriptions included, that may run at the same time on one WebSocket." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
+	MaxStreams        int `default:"20000" help:"Maximum number of open WebSockets and event streams." type:"streams" variable:"OVATION_MAX_STREAMS"`
+	MaxStreamsPerUser int `default:"50" help:"Maximum number of open WebSockets and event streams per signed-in user." type:"streams" variable:"OVATION_MAX_STREAMS_PER_USER"`
+	MaxSubscriptions  int `default:"50000" help:"Maximum number of open subscriptions." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS"`
+	MaxPerSocket      int `default:"100" help:"Maximum number of concurrent operations, including subscriptions, on one WebSocket." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
 }
 
 // api is the API with the web pages.

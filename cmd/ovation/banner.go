@@ -46,7 +46,7 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 		demo += "#token=" + token
 	}
 	if !pageBuilt {
-		page = "not built: that needs Node.js 20.19 or newer; " + page + " says how"
+		page = "not built: this requires Node.js 20.19 or newer; " + page + " says how"
 		demo = page
 	}
 	var b strings.Builder
@@ -87,7 +87,7 @@ func (c *devCommand) dataPage(url string, built bool) string {
 	case !built:
 		return "not built"
 	case c.devHeaders() == viewer.RefuseDevHeaders:
-		return "needs --dev-headers, on a loopback address: it shows what users keep to themselves"
+		return "needs --dev-headers, on a loopback address: it shows private data of users"
 	}
 	return url + "/data"
 }

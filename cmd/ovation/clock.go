@@ -7,7 +7,7 @@ import (
 
 // clockFlag bounds how far this machine's clock may be off.
 type clockFlag struct {
-	MaxClockSkew pause `default:"10s" help:"Not ready while this machine's clock differs by more from the database's." variable:"OVATION_MAX_CLOCK_SKEW"`
+	MaxClockSkew pause `default:"10s" help:"Maximum difference between this machine's clock and the database's; beyond it, the node is not ready." variable:"OVATION_MAX_CLOCK_SKEW"`
 }
 
 // tooFar returns an error if the clock is ahead or behind by more than the bound.

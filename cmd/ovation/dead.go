@@ -16,7 +16,7 @@ import (
 
 // deadCommand inspects and repairs messages that could not be persisted.
 type deadCommand struct {
-	List   deadListCommand   `cmd:"" help:"List dead letters, the oldest first, with the reason."`
+	List   deadListCommand   `cmd:"" help:"List dead letters, oldest first, with their reasons."`
 	Show   deadShowCommand   `cmd:"" example:"ovation dead show ID, with an ID that ovation dead list prints" help:"Show a dead letter and its actions."`
 	Replay deadReplayCommand `cmd:"" help:"Queue a dead letter again, or all of them."`
 	Drop   deadDropCommand   `cmd:"" example:"ovation dead drop ID, with an ID that ovation dead list prints" help:"Delete a dead letter; its actions are lost."`
@@ -27,7 +27,7 @@ type deadFlags struct {
 	queueFlags `embed:""`
 	prefixFlag `embed:""`
 
-	Covers bool `help:"Dead letters of jobs for covers of videos, instead of actions." variable:"OVATION_DEAD_COVERS"`
+	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
 // with opens the dead-letter queue for the duration of use.
@@ -51,13 +51,13 @@ func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) 
 type deadListCommand struct {
 	deadFlags `embed:""`
 
-	Limit int `default:"100" help:"How many to list at most." variable:"OVATION_DEAD_LIMIT"`
+	Limit int `default:"100" help:"Maximum number of dead letters to list." variable:"OVATION_DEAD_LIMIT"`
 }
 
 // Run prints one line per message.
 func (c *deadListCommand) Run(p *program) error {
 	if c.Limit < 1 {
-		return usage("--limit is %d; write 1 or more", c.Limit)
+		return usage("--limit is %d; it must be at least 1", c.Limit)
 	}
 	return c.with(p.ctx, func(dead *amqp.DeadLetters) error {
 		letters, err := dead.List(p.ctx, c.Limit+1)
@@ -185,7 +185,7 @@ type deadReplayCommand struct {
 	ID string `arg:""                   help:"The id of the dead letter, as listed." optional:""`
 	// Not settable by variables: a forgotten one would apply to the next message.
 	All   bool `help:"Replay all of them."`
-	Force bool `help:"Replay also those that are older than the ids of persisted messages are kept; their reads may count twice."`
+	Force bool `help:"Also replay dead letters for which the ids of persisted messages are no longer kept; their reads may count twice."`
 }
 
 // Run queues messages again.
@@ -200,10 +200,10 @@ func (c *deadReplayCommand) Run(p *program) error {
 		}
 		sayf(p.stdout, "%s replayed\n", countMessages(n.Queued))
 		if n.Unreadable > 0 {
-			err = errors.Join(err, fmt.Errorf("%s cannot be decoded and stay; ovation dead show prints them", countMessages(n.Unreadable)))
+			err = errors.Join(err, fmt.Errorf("%s cannot be decoded and remain dead letters; ovation dead show prints them", countMessages(n.Unreadable)))
 		}
 		if n.Expired > 0 {
-			err = errors.Join(err, fmt.Errorf("%s with reads are older than %d days, for which the ids of persisted messages are kept, and stay: "+
+			err = errors.Join(err, fmt.Errorf("%s with reads remain dead letters: they are older than %d days, for which the ids of persisted messages are kept; "+
 				"if they were persisted before, their reads would count twice; --force replays them", countMessages(n.Expired), storage.InboxAge/(24*time.Hour)))
 		}
 		return err

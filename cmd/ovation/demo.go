@@ -43,12 +43,12 @@ const (
 func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
 	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID})
 	if err != nil {
-		return fmt.Errorf("look for demo data: %w", err)
+		return fmt.Errorf("check for demo data: %w", err)
 	}
 	if !seen[0] {
 		counts, err := store.Verify(ctx, false, func(storage.Difference) error { return nil })
 		if err != nil {
-			return fmt.Errorf("look whether there is data: %w", err)
+			return fmt.Errorf("check whether there is data: %w", err)
 		}
 		if counts > 0 {
 			return nil

@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// demoClipsID is the id of the message that holds what users did to the clips of the
+// demoClipsID is the id of the message with the actions of users on the clips of the
 // demo. It is persisted when all of them are published.
 const demoClipsID = "demo-clips-1"
 
@@ -52,7 +52,7 @@ var demoClips = []struct {
 	},
 }
 
-// addDemoClips publishes the clips of the demo and adds what users did to them. A store
+// addDemoClips publishes the clips of the demo and adds actions of users on them. A store
 // without demo data is left alone. It may be called any number of times. It does not
 // wait for the covers.
 func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service, now time.Time) error {
@@ -61,7 +61,7 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 	}
 	seen, err := store.Seen(ctx, []string{demoActionsID, demoClipsID})
 	if err != nil {
-		return fmt.Errorf("look for demo clips: %w", err)
+		return fmt.Errorf("check for demo clips: %w", err)
 	}
 	if !seen[0] || seen[1] {
 		return nil
@@ -85,7 +85,7 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 const demoClipsStep = 100
 
 // clips publishes the clips and adds comments, and a message to alice about the last
-// clip. It returns what users did with the clips, for the caller to persist.
+// clip. It returns the actions of users on the clips, for the caller to persist.
 func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Service) (storage.Message, error) {
 	m := storage.Message{ID: demoClipsID, Forever: true}
 	var texts []storage.NewComment

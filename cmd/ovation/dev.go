@@ -27,12 +27,12 @@ type devCommand struct {
 
 	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   variable:"OVATION_DEMO"`
 	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
-	AccessLog          bool   `default:"true" help:"Log every request; those with an error are logged anyway." negatable:"" variable:"OVATION_ACCESS_LOG"`
-	Introspection      bool   `default:"true"                                                                      help:"Answer introspection queries." negatable:""                       variable:"OVATION_INTROSPECTION"`
-	Accounts           bool   `default:"true" help:"Register users and log them in." negatable:"" variable:"OVATION_ACCOUNTS"`
-	Videos             bool   `default:"true" help:"Publish videos; their files are in the data folder unless --blob-url names another place." negatable:"" variable:"OVATION_VIDEOS"`
-	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine, without proof; --demo does too."      variable:"OVATION_DEV_HEADERS"`
-	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even where other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
+	AccessLog          bool   `default:"true" help:"Log every request; those with an error are always logged." negatable:"" variable:"OVATION_ACCESS_LOG"`
+	Introspection      bool   `default:"true"                                                                      help:"Allow introspection queries." negatable:""                       variable:"OVATION_INTROSPECTION"`
+	Accounts           bool   `default:"true" help:"Let users register and log in." negatable:"" variable:"OVATION_ACCOUNTS"`
+	Videos             bool   `default:"true" help:"Let users publish videos; the files are in the data folder unless --blob-url is set." negatable:"" variable:"OVATION_VIDEOS"`
+	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine without authentication; --demo implies it."      variable:"OVATION_DEV_HEADERS"`
+	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even if other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
 // Run serves until it is stopped.
@@ -178,7 +178,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	go func() { closed <- streams.Close(stopping) }()
 	err := server.Shutdown(stopping)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("finish the requests under way: %w", err), server.Close())
+		err = errors.Join(fmt.Errorf("finish the requests in progress: %w", err), server.Close())
 	}
 	err = errors.Join(err, <-closed)
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {

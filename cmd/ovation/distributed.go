@@ -31,7 +31,7 @@ func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now fu
 
 // prefixFlag is the prefix that separates installations on the same servers.
 type prefixFlag struct {
-	Prefix string `default:"ovation" help:"Prefix of every key in Redis and every queue in RabbitMQ; the same for every process." type:"prefix" variable:"OVATION_PREFIX"`
+	Prefix string `default:"ovation" help:"Prefix of all keys in Redis and all queues in RabbitMQ; must be the same for all processes." type:"prefix" variable:"OVATION_PREFIX"`
 }
 
 // redisFlag is the location of Redis.
@@ -48,7 +48,7 @@ type queueFlag struct {
 type queueFlags struct {
 	queueFlag `embed:""`
 
-	Partitions int `default:"4" help:"Number of queues that share the load, 1 to 256; the same for every process. ovation partitions changes it where the queues exist." type:"partitions" variable:"OVATION_PARTITIONS"`
+	Partitions int `default:"4" help:"Number of partitions of the queue, 1 to 256; must be the same for all processes. Once the queues exist, ovation partitions changes it." type:"partitions" variable:"OVATION_PARTITIONS"`
 }
 
 // options returns the options of the queue.
@@ -162,7 +162,7 @@ func (f redisFlag) openRedis(ctx context.Context, options redis.Options) (*redis
 	options.URL = f.RedisURL
 	store, err := redis.Open(ctx, options)
 	if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
-		err = fmt.Errorf("%w; see that Redis 6 or newer runs there and that user, password, database and redis:// or rediss:// in the URL are right", err)
+		err = fmt.Errorf("%w; check that Redis 6 or newer runs there and that the user, password, database and scheme (redis:// or rediss://) of the URL are correct", err)
 	}
 	if errors.Is(err, redis.ErrForeignMirror) {
 		return nil, usage("%w", err)

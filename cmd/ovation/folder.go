@@ -29,7 +29,7 @@ const chooseFolder = "choose another folder by --data or OVATION_DATA"
 
 // dataFlag is the flag of every command that needs the data folder.
 type dataFlag struct {
-	Data string `default:".ovation" help:"Folder of the database file and what belongs to it." type:"folder" variable:"OVATION_DATA"`
+	Data string `default:".ovation" help:"Folder of the database file and related files." type:"folder" variable:"OVATION_DATA"`
 }
 
 // file is the path of a file in the folder.
@@ -55,7 +55,7 @@ func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errors.Join(fmt.Errorf("another process %s the data folder %s already; stop it or %s", use, d.Data, chooseFolder), file.Close())
+		return nil, errors.Join(fmt.Errorf("another process already %s the data folder %s; stop it or %s", use, d.Data, chooseFolder), file.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", d.Data, err), file.Close())
@@ -141,12 +141,12 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 	// Renamed into place, so that no process reads a partial file.
 	part := d.file(secretFile + ".new")
 	if err := writeNew(part, append(secret, '\n')); errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("keep the secret for tokens: %s exists already; if no other process is starting on this data folder, it is left over or was planted: remove it", part)
+		return nil, fmt.Errorf("store the secret for tokens: %s exists already; if no other process is starting on this data folder, it is a leftover or was planted: remove it", part)
 	} else if err != nil {
-		return nil, fmt.Errorf("keep the secret for tokens: %w", err)
+		return nil, fmt.Errorf("store the secret for tokens: %w", err)
 	}
 	if err := os.Rename(part, d.file(secretFile)); err != nil {
-		return nil, fmt.Errorf("keep the secret for tokens: %w", err)
+		return nil, fmt.Errorf("store the secret for tokens: %w", err)
 	}
 	return secret, nil
 }

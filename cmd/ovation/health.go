@@ -15,9 +15,9 @@ import (
 // healthCommand checks the health of a node. It exists for images without other
 // programs.
 type healthCommand struct {
-	URL  string  `arg:""                   help:"Where the node is: http://host:port; if empty, at --addr on this machine." optional:""`
+	URL  string  `arg:""                   help:"URL of the node: http://host:port; if empty, --addr on this machine." optional:""`
 	Addr address `default:"127.0.0.1:8080" help:"Address that the node listens on."                                        variable:"OVATION_ADDR"`
-	Live bool    `help:"Check whether the node runs (/healthz), not whether it is ready for requests (/readyz)."                     variable:"OVATION_HEALTH_LIVE"`
+	Live bool    `help:"Check whether the node is running (/healthz) instead of ready for requests (/readyz)."                     variable:"OVATION_HEALTH_LIVE"`
 }
 
 // healthTimeout is the time after which a node without an answer counts as unhealthy.
@@ -35,7 +35,7 @@ func (c *healthCommand) Run(p *program) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	// Without a proxy, which might answer in the node's place.
+	// Without a proxy, which might respond instead of the node.
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -24,8 +24,8 @@ type importCommand struct {
 
 	Map       string `help:"Mapping to begin with: deskdrop, or a JSON file as shown above."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
 	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
-	Format    string `help:"Format; if empty, recognised by the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
-	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, recognised by the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
+	Format    string `help:"Format; if empty, detected from the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
+	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
 	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
 	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
@@ -33,21 +33,21 @@ type importCommand struct {
 	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
-	All       string            `help:"What every row is, for a log without a column that says so: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
+	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
 	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
-	Events    map[string]string `help:"What the values of that column mean: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
+	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
 	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, or rfc3339 (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
 
 	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" variable:"OVATION_IMPORT_TEXT"`
-	Placeholder string `help:"Text of comments that have none; without it they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
+	Placeholder string `help:"Text of comments that have none; if not set, they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
 }
 
-// Help stands between the command's summary and its flags.
+// Help returns the text between the command's summary and its flags.
 func (*importCommand) Help() string {
-	return `Without flags and mapping, the columns (in NDJSON: members) are user, biz, subject, event and time (RFC 3339), and events are named as the actions; these defaults stand in brackets below. Other columns are ignored.
+	return `Without flags and mapping, the columns (in NDJSON: members) are user, biz, subject, event and time (RFC 3339), and events have the names of the actions; these defaults are in brackets below. Other columns are ignored.
 
-The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. A mapping file is a JSON object with the names of these flags, all optional:
+The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. A mapping file is a JSON object with the names of these flags, all optional:
 
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
@@ -56,13 +56,13 @@ or "bizColumn" for "biz", "all" for "event" and "events", "text" and "placeholde
 
 Comments get the time of their row and appear in lists at that time. Their texts follow the rules of the API: 1 to 2,000 characters, without control characters. Replies cannot be imported.
 
-With --subjects each row declares the author of a subject: columns biz, bizId, author (empty: none) and at (since when, not in the future). --user names another column for the author, --subject and --time for bizId and at. The totals and works of authors are updated. Of several declarations of one subject, those of the API included, the one with the latest time wins.
+With --subjects each row declares the author of a subject: columns biz, bizId, author (none if empty) and at (the time since when, not in the future). --user names another column for the author, --subject and --time for bizId and at. The totals and works of authors are updated. If a subject has several declarations, including those by the API, the one with the latest time wins.
 
-While nodes use Redis, an import into their database needs OVATION_REDIS_URL as well, so that they show what it changes.
+While nodes use Redis, an import into their database requires OVATION_REDIS_URL as well, so that they show its changes.
 
-A file is imported once: importing it again changes nothing, an import that was stopped continues where it was, and of a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
+A file takes effect once: importing it again changes nothing, an import that was stopped resumes, and for a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
 
-Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, or none had an event that means an action.`
+Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, or none had an event that is mapped to an action.`
 }
 
 // Run imports the file and prints what it did.

@@ -159,9 +159,9 @@ func TestAdviceFitsTheFault(t *testing.T) {
 		want  string
 	}{
 		"packed and cut":     {whole[:len(whole)-9], false, "cut off or damaged; nothing was imported"},
-		"cut on the way":     {whole[:len(whole)-9], true, "the last of them may be wrong: if so, a good copy of the file counts its reads again"},
+		"cut on the way":     {whole[:len(whole)-9], true, "the last of them may be corrupt: if so, importing an intact copy counts its reads twice"},
 		"quote left open":    {csvOf(3) + `ann,"1,read`, false, "line 5: the quotes of the last row do not match"},
-		"quote left open, 2": {csvOf(3) + `ann,"1,read`, false, "the rows before are imported. Repair that place and nothing above it, then import the file again"},
+		"quote left open, 2": {csvOf(3) + `ann,"1,read`, false, "the rows before it are imported. Correct the file there without changing anything above, then import it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(folder, "rows")

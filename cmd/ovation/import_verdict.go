@@ -17,7 +17,7 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	_, strict := errors.AsType[*importer.RowError](err)
 	fault, permanent := errors.AsType[*importer.FileError](err)
 	unfit, mismatch := errors.AsType[*importer.MappingError](err)
-	const resumes = "the rows imported so far stay, and the same command resumes from there"
+	const resumes = "the rows imported so far are kept, and the same command resumes from there"
 	switch {
 	case strict:
 		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
@@ -30,10 +30,10 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	case err != nil && r.Rows == 0:
 		return fmt.Errorf("import: %w; nothing was imported", err)
 	case permanent && fault.Packed:
-		return fmt.Errorf("import: %w; the rows before are imported, but the last of them may be wrong: if so, a good copy of the file counts its reads again. "+
-			"Name a packed file instead of piping it, and it is checked before anything is imported", err)
+		return fmt.Errorf("import: %w; the rows before it are imported, but the last of them may be corrupt: if so, importing an intact copy counts its reads twice. "+
+			"Pass compressed files by name instead of piping them: then they are checked before anything is imported", err)
 	case permanent:
-		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: the import resumes from there", err)
+		return fmt.Errorf("import: %w; the rows before it are imported. Correct the file there without changing anything above, then import it again: the import resumes from there", err)
 	case err != nil:
 		return fmt.Errorf("import: %w; %s", err, resumes)
 	}
@@ -47,7 +47,7 @@ func incomplete(r importer.Result) error {
 	switch {
 	case len(r.Imported) > 0 || r.Already > 0:
 		if r.Bad > 0 {
-			return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
+			return &exitError{exitBadRows, errors.New("bad rows were skipped: correct them in a separate file and import it")}
 		}
 	case r.Bad > 0:
 		return &exitError{exitBadRows, errors.New("no row was imported" + suggestFlags(r.Remedies))}

@@ -13,17 +13,17 @@ import (
 
 // limitFlags limit the requests of one client.
 type limitFlags struct {
-	RatePerUser     int            `default:"5000" help:"Cost a second of one signed-in user's requests, with bursts of ten times as much; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
-	RatePerAddress  int            `default:"20000" help:"Cost a second of anonymous requests from one address (of IPv6, one /64); 0 is no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
-	RatePerSocket   int            `default:"5000" help:"Cost a second of one WebSocket; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
-	MessagesPerUser int            `default:"120" help:"Messages a minute that one user may send through one node; 0 is no limit." type:"units" variable:"OVATION_MESSAGES_PER_USER"`
+	RatePerUser     int            `default:"5000" help:"Cost per second of one signed-in user's requests, with bursts of ten times as much; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
+	RatePerAddress  int            `default:"20000" help:"Cost per second of anonymous requests from one address (for IPv6, one /64); 0 is no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
+	RatePerSocket   int            `default:"5000" help:"Cost per second of one WebSocket; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
+	MessagesPerUser int            `default:"120" help:"Messages per minute that one user may send through one node; 0 is no limit." type:"units" variable:"OVATION_MESSAGES_PER_USER"`
 	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
 
-	MaxStreamsPerAddress       int `default:"1000" help:"WebSockets and event streams that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
-	MaxSubscriptionsPerAddress int `default:"5000" help:"Subscriptions that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
-	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous users may take, 1 to 100." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
+	MaxStreamsPerAddress       int `default:"1000" help:"Maximum number of open WebSockets and event streams of anonymous viewers per address." type:"streams" variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
+	MaxSubscriptionsPerAddress int `default:"5000" help:"Maximum number of open subscriptions of anonymous viewers per address." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
+	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous viewers may use, 1 to 100." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
 
-	MaxMutationFields int `default:"10" help:"Root fields that a mutation may have." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
+	MaxMutationFields int `default:"10" help:"Maximum number of root fields of a mutation." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
 }
 
 func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *rate.Limiter {

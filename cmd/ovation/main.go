@@ -56,15 +56,15 @@ type program struct {
 
 // commandLine lists all commands.
 type commandLine struct {
-	Dev        devCommand        `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
-	Serve      serveCommand      `cmd:"" help:"Serve the API from one of several nodes, over Postgres, Redis and RabbitMQ."`
+	Dev        devCommand        `cmd:"" help:"Serve the API from a single process, with a database file and no other service."`
+	Serve      serveCommand      `cmd:"" help:"Serve the API as one of several nodes, with Postgres, Redis and RabbitMQ."`
 	Work       workCommand       `cmd:"" help:"Persist what the API nodes have queued."`
 	Stack      stackCommand      `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, to try it out."`
-	Migrate    migrateCommand    `cmd:"" help:"Bring the tables in Postgres up to this release."`
+	Migrate    migrateCommand    `cmd:"" help:"Migrate the tables in Postgres to this release."`
 	Partitions partitionsCommand `cmd:"" example:"ovation partitions 8" help:"Change the number of partitions of the queue."`
 	Dead       deadCommand       `cmd:"" help:"List, show, replay or drop dead letters: messages that could not be persisted."`
 	Import     importCommand     `cmd:"" example:"ovation import --biz video --time-unit s events.csv" help:"Import user actions from a CSV or NDJSON file."`
-	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each count that is wrong."`
+	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each wrong count."`
 	Health     healthCommand     `cmd:"" help:"Check whether a node is ready; exits with 0 if it is."`
 	Token      tokenCommand      `cmd:"" example:"ovation token --user alice" help:"Print a token for a user, for development."`
 	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema, for code generators."`

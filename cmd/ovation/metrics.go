@@ -25,7 +25,7 @@ func serveMetrics(ctx context.Context, on address, registry *prometheus.Registry
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics are not served any more", "error", err)
+			log.Error("the metrics server has failed", "error", err)
 		}
 	}()
 	return listener.Addr(), func() {

@@ -22,9 +22,9 @@ type partitionsCommand struct {
 
 // Help returns the text that is printed between the command's summary and its flags.
 func (*partitionsCommand) Help() string {
-	return `It may run while nodes and workers do. It closes the queue to them, persists what is queued and opens the queue to processes with the new number. Nodes then persist straight to Postgres until they are restarted: restart the workers with the new OVATION_PARTITIONS, then the nodes, one after the other. Dead letters stay.
+	return `It may be used while nodes and workers run. It closes the queue to them, persists the queued actions, and opens the queue to processes with the new number. Nodes then persist directly to Postgres until they are restarted: restart the workers with the new OVATION_PARTITIONS, then the nodes, one by one. Dead letters are kept.
 
-If it fails, the old number stays in force. If it is killed, run it again: until then the queue stays closed, and nodes persist straight to Postgres.`
+If it fails, the old number remains in force. If it is killed, run it again: until then the queue remains closed, and nodes persist directly to Postgres.`
 }
 
 // Run changes the number and prints what to do next.
@@ -49,7 +49,7 @@ func (c *partitionsCommand) Run(p *program) (err error) {
 		sayf(p.stdout, "There are %d partitions already.\n", c.Count)
 		return nil
 	}
-	sayf(p.stdout, "There are %d partitions now. Start the workers again with OVATION_PARTITIONS=%d, then the nodes, one after the other.\n", c.Count, c.Count)
+	sayf(p.stdout, "There are %d partitions now. Restart the workers with OVATION_PARTITIONS=%d, then the nodes, one by one.\n", c.Count, c.Count)
 	if changed.Kept > 0 {
 		sayf(p.stdout, "%d queues are empty and kept for when there are more partitions again.\n", changed.Kept)
 	}

@@ -65,7 +65,7 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 			return environment(pairs...)
 		}
 		call(t, set(values[0]), "serve").wants(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
-		call(t, set(values[1]), "serve").wants(t, exitUsage, "whose tokens to accept") // which comes next
+		call(t, set(values[1]), "serve").wants(t, exitUsage, "a way to verify tokens") // which comes next
 	}
 	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers", "--demo"} {
 		call(t, environment(), "serve", flag).wants(t, exitUsage, "unknown flag "+flag)
@@ -199,7 +199,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 		must(t, node.graphQL("alice", seeMovie, &seen))
 		return strings.Contains(s.run(t, "verify").stdout, "0 differences in Redis; ")
 	})
-	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").wants(t, 0, "What Redis shows was not compared: set OVATION_REDIS_URL")
+	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").wants(t, 0, "Redis was not compared: set OVATION_REDIS_URL")
 }
 
 // messageOf is a message with one like.
@@ -259,7 +259,7 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	})
 	eventually(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
 	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
-	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and stay")
+	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and remain dead letters")
 	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
 }
 
@@ -291,10 +291,10 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	running.Go(func() {
 		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: discardLog}), consumer, func() error { return nil })
 	})
-	eventually(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
+	eventually(t, "the queue is available after the second loss", func() bool { return strings.Count(said.String(), "is connected to the queue again") == 2 })
 	stop()
 	running.Wait()
-	if n := strings.Count(said.String(), "has lost the queue"); n != 2 {
+	if n := strings.Count(said.String(), "has lost its connection to the queue"); n != 2 {
 		t.Errorf("%d log lines for two losses:\n%s", n, said)
 	}
 }

@@ -29,11 +29,11 @@ type serveCommand struct {
 	apiFlags      `embed:""`
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
-	AccessLog     bool   `help:"Log every request; those with an error are logged anyway." negatable:"" variable:"OVATION_ACCESS_LOG"`
-	Introspection bool   `help:"Answer introspection queries." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
-	Accounts      bool   `help:"Register users and log them in, on a site without users of its own." negatable:"" variable:"OVATION_ACCOUNTS"`
-	Videos        bool   `help:"Publish videos; needs --blob-url, here and at ovation work." negatable:"" variable:"OVATION_VIDEOS"`
-	Drain         pause  `default:"5s"                              help:"How long to go on serving after /readyz reports that this node is stopping." variable:"OVATION_DRAIN"`
+	AccessLog     bool   `help:"Log every request; those with an error are always logged." negatable:"" variable:"OVATION_ACCESS_LOG"`
+	Introspection bool   `help:"Allow introspection queries." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
+	Accounts      bool   `help:"Let users register and log in, for a site without users of its own." negatable:"" variable:"OVATION_ACCOUNTS"`
+	Videos        bool   `help:"Let users publish videos; requires --blob-url, also for ovation work." negatable:"" variable:"OVATION_VIDEOS"`
+	Drain         pause  `default:"5s"                              help:"How long to continue serving after /readyz reports that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
 // linger is how long a node waits for further likes while RabbitMQ has yet to confirm a
@@ -50,13 +50,13 @@ func (c *serveCommand) Run(p *program) (err error) {
 		return err
 	}
 	if c.JWTSecret == "" && c.JWKS == "" && !c.Accounts {
-		return usage("ovation serve needs to know whose tokens to accept: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS, or turn on OVATION_ACCOUNTS")
+		return usage("ovation serve needs a way to verify tokens: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS, or set OVATION_ACCOUNTS to true")
 	}
 	if err := c.checkTokens(); err != nil {
 		return err
 	}
 	if c.Videos && c.BlobURL == "" {
-		return usage("ovation serve --videos needs a place for files: set OVATION_BLOB_URL to s3://bucket?region=REGION, or to file:///folder where all nodes and workers share one")
+		return usage("ovation serve --videos needs a place for files: set OVATION_BLOB_URL to s3://bucket?region=REGION, or to file:///folder if all nodes and workers share that folder")
 	}
 	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)
 		defer cancel()
 		if flushed := recorder.Close(ctx); flushed != nil {
-			err = errors.Join(err, fmt.Errorf("finish the actions on their way: %w", flushed))
+			err = errors.Join(err, fmt.Errorf("flush the accepted actions: %w", flushed))
 		}
 	}()
 	store := metered.New(behind.mirrored, registry)
@@ -108,7 +108,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 			case behind.queue.Up(), behind.mirrored.Ping(ctx) == nil:
 				return nil // some mutations or queries still work
 			}
-			return errors.New("neither Redis nor Postgres nor RabbitMQ answers")
+			return errors.New("none of Redis, Postgres and RabbitMQ answers")
 		},
 	}
 	videos, err := c.startVideos(p, behind, store)
@@ -127,7 +127,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		sayf(p.stdout, "and http://%s/metrics\n", reachable(served.metrics))
 	}
 	defer context.AfterFunc(p.ctx, func() {
-		log.Info("not ready any more; stopping after the drain", "drain_ms", time.Duration(c.Drain).Milliseconds())
+		log.Info("no longer ready; stopping after the drain", "drain_ms", time.Duration(c.Drain).Milliseconds())
 	})()
 	serving, stop := worker.WithGrace(p.ctx, time.Duration(c.Drain)) // lets load balancers notice that this node is not ready
 	defer stop()

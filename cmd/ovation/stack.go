@@ -85,7 +85,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		s.stopNodes() // the address stays until they have finished
 	})
 	err = serveHTTP(serving, listener, exemptUploads(s.withoutMetrics(balancer)), nil, nil, log)
-	end(nil) // in case serving has failed by itself
+	end(nil) // for the case that serving has failed
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -135,7 +135,7 @@ func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store) (e
 
 // start starts all parts and waits until the nodes are ready.
 func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Balancer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the nodes are not ready after %v; the logs in %s may tell why", startTimeout, c.file(stackLogs)))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the nodes are not ready after %v; the logs in %s may show why", startTimeout, c.file(stackLogs)))
 	defer cancel()
 	blobs, err := media.FolderURL(c.file(mediaFolder))
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 	return nil
 }
 
-// banner says what runs, where, where the data lies, and what to try.
+// banner prints what runs and where, where the data is, and what to try.
 func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error {
 	token, err := viewer.Sign([]byte(c.JWTSecret), storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error
 	fmt.Fprintf(&b, "\n  Ovation %s: two API nodes and two workers behind one address\n\n", number)
 	rows := [][2]string{{"Demo", at + "/demo#token=" + token}, {"GraphiQL", at + "/"}, {"GraphQL", at + "/graphql"}}
 	if !web.Built(web.Files()) {
-		rows[0][1] = "not built: that needs Node.js 20.19 or newer; " + at + "/ says how"
+		rows[0][1] = "not built: this requires Node.js 20.19 or newer; " + at + "/ says how"
 		rows[1][1] = rows[0][1]
 	}
 	for _, part := range s.parts {

@@ -20,7 +20,7 @@ import (
 // stack is the set of processes of a site.
 type stack struct {
 	parts []*childProcess
-	end   context.CancelCauseFunc // called when a process ends without being asked to
+	end   context.CancelCauseFunc // called when a process exits unexpectedly
 }
 
 // childProcess is one process.
@@ -82,9 +82,9 @@ func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	err := errors.Join(p.command.Wait(), log.Close())
 	switch {
 	case !p.stopping.Load():
-		s.end(fmt.Errorf("%s has ended by itself: %v; %s", p.name, p.command.ProcessState, p.logTail()))
+		s.end(fmt.Errorf("%s exited unexpectedly: %v; %s", p.name, p.command.ProcessState, p.logTail()))
 	case err != nil && !terminated(p.command.ProcessState):
-		p.err = fmt.Errorf("%s did not stop well: %w; %s", p.name, err, p.logTail())
+		p.err = fmt.Errorf("%s failed while stopping: %w; %s", p.name, err, p.logTail())
 	}
 }
 

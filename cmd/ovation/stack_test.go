@@ -110,7 +110,7 @@ func TestStackStopsWithThePartThatDied(t *testing.T) {
 			parts := n.parts(t)
 			must(t, syscall.Kill(parts[dies], syscall.SIGKILL))
 			<-n.ended
-			n.stop().wants(t, exitFailed, "ovation: "+dies+" has ended by itself: signal: killed; its log ", dies+".log")
+			n.stop().wants(t, exitFailed, "ovation: "+dies+" exited unexpectedly: signal: killed; its log ", dies+".log")
 			gone(t, parts)
 		})
 	}
@@ -176,7 +176,7 @@ func TestStackSaysWhichPartCouldNotStart(t *testing.T) {
 	c := exec.Command(binary, "stack", "--addr=127.0.0.1:0", "--data="+t.TempDir())
 	c.Env = append(s.environ(), "OVATION_RABBITMQ_URL=amqp://user:hush@127.0.0.1:1/")
 	said, err := c.CombinedOutput()
-	if err == nil || !regexp.MustCompile(`(serve|work)-\d has ended by itself: exit status 1; its log .* ends:\n  ovation: --rabbitmq-url or OVATION_RABBITMQ_URL`).Match(said) {
+	if err == nil || !regexp.MustCompile(`(serve|work)-\d exited unexpectedly: exit status 1; its log .* ends:\n  ovation: --rabbitmq-url or OVATION_RABBITMQ_URL`).Match(said) {
 		t.Errorf("it ended with %v: %s", err, said)
 	}
 	if strings.Contains(string(said), "hush") {

@@ -23,16 +23,16 @@ type tokenCommand struct {
 	JWTSecret secret   `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  variable:"OVATION_JWT_SECRET"`
 }
 
-// Help stands between the command's summary and its flags.
+// Help returns the text between the command's summary and its flags.
 func (*tokenCommand) Help() string {
-	return `For ovation dev and ovation stack the secret is found in their data folder; for ovation serve set OVATION_JWT_SECRET to the secret of its nodes. Send the token in the header Authorization, and on a WebSocket in the payload of connection_init:
+	return `For ovation dev and ovation stack, the secret is read from their data folder; for ovation serve set OVATION_JWT_SECRET to the secret of its nodes. Send the token in the header Authorization, and on a WebSocket in the payload of connection_init:
 
   curl http://127.0.0.1:8080/graphql -H 'Content-Type: application/json' \
     -H "Authorization: Bearer $(ovation token --user alice)" -d '{"query": "{ viewer { userId } }"}'
 
-With the scope moderate a user edits and deletes the comments of others; with subjects:write a service declares the authors of subjects.
+With the scope moderate, a user can edit and delete the comments of others; with subjects:write a service declares the authors of subjects.
 
-Tokens that a key set (--jwks) verifies are issued by its owner, an identity provider, and not by this command.`
+Tokens that are verified with a key set (--jwks) are issued by its owner, an identity provider, not by this command.`
 }
 
 // Run prints the token.
@@ -47,7 +47,7 @@ func (c *tokenCommand) Run(p *program) error {
 		var err error
 		key, err = c.readSecret()
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no secret to sign with: start ovation dev or ovation stack, which keep one in the data folder %s; name their folder by --data if it is another; or set OVATION_JWT_SECRET", c.Data)
+			return fmt.Errorf("there is no secret to sign with: start ovation dev or ovation stack, which store one in the data folder %s (--data names another folder), or set OVATION_JWT_SECRET", c.Data)
 		}
 		if err != nil {
 			return err

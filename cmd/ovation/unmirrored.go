@@ -14,8 +14,8 @@ import (
 type unmirrored struct{ *postgres.Store }
 
 // errMirrorOpen is a usage error: a URL is missing.
-var errMirrorOpen = usage("the nodes of this database answer from Redis, which has to learn of every change: " +
-	"set OVATION_REDIS_URL, and OVATION_PREFIX where theirs is not \"ovation\"")
+var errMirrorOpen = usage("the nodes of this database read from Redis, which must receive every change: " +
+	"set OVATION_REDIS_URL, and OVATION_PREFIX if theirs is not \"ovation\"")
 
 // check returns errMirrorOpen while Redis is used.
 func (s unmirrored) check(ctx context.Context) error {

@@ -42,7 +42,7 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	if !errors.Is(err, errMirrorOpen) {
 		t.Errorf("a message past Redis: %v", err)
 	}
-	call(t, withoutRedis, "verify").wants(t, exitFailed, "stored as 7, counted 1", "What Redis shows was not compared")
+	call(t, withoutRedis, "verify").wants(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
 	s.run(t, "verify", "--repair").wants(t, 0, "1 differences, all repaired; ")
 	s.run(t, importRows...).wants(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {

@@ -13,14 +13,14 @@ import (
 type verifyCommand struct {
 	storeFlags `embed:""`
 
-	Repair bool `help:"Correct each wrong count, and delete what is wrong in Redis." variable:"OVATION_REPAIR"`
+	Repair bool `help:"Correct wrong counts in the database, and delete wrong values in Redis." variable:"OVATION_REPAIR"`
 }
 
-// Help stands between the command's summary and its flags.
+// Help returns the text between the command's summary and its flags.
 func (*verifyCommand) Help() string {
-	return `Without --repair it only reads; a server may go on beside it. With --repair a data folder is counted once more, while nobody else can write, if something is wrong in it: stop the server, or expect its writes to wait as long, and those that cannot wait to fail.
+	return `Without --repair it only reads; a server may run at the same time. With --repair, a data folder in which a count is wrong is recounted while nothing else can write to it: stop the server, or expect its writes to wait that long, and those that cannot wait to fail.
 
-Where OVATION_REDIS_URL is set, what Redis holds is then compared with the database. With --repair, entries of Redis that differ are deleted; they are loaded again when they are next read. While nodes use Redis, --repair is refused without OVATION_REDIS_URL.
+If OVATION_REDIS_URL is set, the content of Redis is then compared with the database. With --repair, values in Redis that differ are deleted; they are loaded again when they are next read. While nodes use Redis, --repair requires OVATION_REDIS_URL.
 
 Exit codes: 0 no differences or all repaired, 1 failed or differences found, 2 wrong flags.`
 }
@@ -52,7 +52,7 @@ func (c *verifyCommand) Run(p *program) (err error) {
 		}
 		wrong = wrong || stale
 	} else if c.PostgresURL != "" {
-		sayf(p.stdout, "What Redis shows was not compared: set OVATION_REDIS_URL.\n")
+		sayf(p.stdout, "Redis was not compared: set OVATION_REDIS_URL.\n")
 	}
 	if wrong && !c.Repair {
 		sayf(p.stdout, "ovation verify --repair corrects them.\n")

@@ -21,14 +21,14 @@ import (
 
 // blobFlag is the location of video files.
 type blobFlag struct {
-	BlobURL string `help:"Where the files of videos are kept: file:///folder, or s3://bucket?region=REGION with the credentials that the tools of AWS take." name:"blob-url" placeholder:"URL" variable:"OVATION_BLOB_URL"`
+	BlobURL string `help:"Where the files of videos are stored: file:///folder, or s3://bucket?region=REGION with credentials from the usual AWS sources." name:"blob-url" placeholder:"URL" variable:"OVATION_BLOB_URL"`
 }
 
 // videoFlags are the flags of a site that publishes videos.
 type videoFlags struct {
 	blobFlag `embed:""`
 
-	MaxUpload int `default:"512" help:"Largest video that may be uploaded, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
+	MaxUpload int `default:"512" help:"Maximum size of an uploaded video, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
 }
 
 const blobFlagNames = "--blob-url or OVATION_BLOB_URL"

@@ -81,7 +81,7 @@ func messageHubOptions(log *slog.Logger) live.Options {
 }
 
 // ready returns an error while nothing can be written, for example because the
-// disk is full. Reading goes on.
+// disk is full. Reads still work.
 func (b *backends) ready(ctx context.Context) error {
 	if b.worker.Failing() != nil {
 		return errors.New("actions cannot be persisted at the moment; the log has the reason")
@@ -98,7 +98,7 @@ func (b *backends) ready(ctx context.Context) error {
 func (b *backends) stop(ctx context.Context) error {
 	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx))
 	if flushed != nil {
-		flushed = fmt.Errorf("finish the actions on their way: %w", flushed)
+		flushed = fmt.Errorf("flush the accepted actions: %w", flushed)
 	}
 	b.stopWorker()
 	<-b.stopped

@@ -66,15 +66,15 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 	}
 	for command, parts := range map[string][]string{
 		"import": {
-			"JSON file as shown above", "in brackets below", "Column of the kind of content, instead of --biz (biz).", "What the values of that column mean: read, like,",
+			"JSON file as shown above", "in brackets below", "Column of the kind of content, instead of --biz (biz).", "Meanings of the values of that column: read, like,",
 			"--events adds to them and overrides them", "Comments get the time of their row and appear in lists at that time.",
 		},
-		"dead list":   {"Dead letters of jobs for covers of videos, instead of actions."},
-		"dead replay": {"older than the ids of persisted messages are kept; their reads may count twice"},
-		"health":      {"Check whether the node runs (/healthz), not whether it is ready for requests (/readyz)."},
+		"dead list":   {"Use the dead letters of jobs for video covers instead of those of actions."},
+		"dead replay": {"for which the ids of persisted messages are no longer kept; their reads may count twice"},
+		"health":      {"Check whether the node is running (/healthz) instead of ready for requests (/readyz)."},
 		"serve": {
-			"The word any accepts every token, also those issued for other applications.", "How long to go on serving after /readyz reports that this node is stopping.",
-			"where no secret is set", "and then one every 10 s; 0 is no limit",
+			"The word any accepts every token, also those issued for other applications.", "How long to continue serving after /readyz reports that this node is stopping.",
+			"if no secret is set", "in a burst, then one every 10 s; 0 is no limit",
 		},
 		"token": {`-H "Authorization: Bearer $(ovation token --user alice)"`, "with subjects:write a service declares", "an identity provider"},
 	} {

@@ -31,7 +31,7 @@ type workCommand struct {
 
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
 	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
-	MaxActionsPerSecond int     `default:"0" help:"Actions a second written to the database at most; 0 is no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 is no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
 // pace is the minimum time between the starts of two batches of one batch loop while
@@ -136,7 +136,7 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 			return
 		}
 		if !errors.Is(err, redis.ErrForeignMirror) && !consumer.lost.Swap(true) {
-			consumer.log.Warn("the worker has lost the queue; trying on", "error", err)
+			consumer.log.Warn("the worker has lost its connection to the queue; retrying", "error", err)
 		}
 		select {
 		case <-time.After(wait.NextBackOff()):
@@ -187,7 +187,7 @@ func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, 
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
 	if err == nil && c.lost.Swap(false) {
-		c.log.Info("the worker has the queue again")
+		c.log.Info("the worker is connected to the queue again")
 	}
 	return deliveries, err
 }
