@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { CombinedError } from '@urql/core';
 import { advise, unconfirmed } from '../demo/api/advice';
 
-test('only what is known not to be done is said not to be done', () => {
+test('only errors that prove a mutation was not executed say so', () => {
   for (const [code, is] of [['UNAVAILABLE', true], ['INTERNAL', true], [undefined, true], ['RATE_LIMITED', false], ['BAD_USER_INPUT', false]] as const) {
     const error = new CombinedError({ graphQLErrors: [{ message: 'not now', extensions: { code } }] });
     assert.equal(unconfirmed(error), is, code);

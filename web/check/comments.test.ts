@@ -227,7 +227,7 @@ async function talk(): Promise<Page> {
   return page;
 }
 
-test('what others add comes to its place in each order, once', async () => {
+test('comments of others are inserted at their position in each order, once', async () => {
   const page = await talk();
   await page.open('NEWEST');
   await page.open('OLDEST');
@@ -242,7 +242,7 @@ test('what others add comes to its place in each order, once', async () => {
   assert.equal(page.shown('TOP')[0], 'f', 'of those with as many likes the newest is first');
 });
 
-test('what comes after a page that is not the last one is not put into it', async () => {
+test('comments that belong after a page that is not the last are not added to it', async () => {
   const page = await talk();
   await page.open('OLDEST', 1);
   page.server.add('f');
@@ -250,7 +250,7 @@ test('what comes after a page that is not the last one is not put into it', asyn
   assert.deepEqual(page.shown('OLDEST'), ['a', 'b', 'c +2']);
 });
 
-test('the own comment comes once, whether its answer or its event is first', async () => {
+test("the viewer's own comment is added once, whether its response or its event arrives first", async () => {
   for (const eventFirst of [true, false]) {
     const page = await talk();
     await page.open('NEWEST', 1);
@@ -273,7 +273,7 @@ test('the own comment comes once, whether its answer or its event is first', asy
   }
 });
 
-test('a reply comes below what it replies to', async () => {
+test('a reply is listed below its parent', async () => {
   const page = await talk();
   await page.open('NEWEST');
   await page.replies(3);
@@ -283,7 +283,7 @@ test('a reply comes below what it replies to', async () => {
   assert.deepEqual(page.shown('NEWEST'), ['e', 'd', 'c +3', 'b', 'a']);
 });
 
-test('a deletion shows at once, and is taken back if it is refused', async () => {
+test('a deletion shows at once, and is rolled back if it is rejected', async () => {
   const page = await talk();
   await page.open('NEWEST');
   page.remove(4);
@@ -317,7 +317,7 @@ test('a deleted comment with replies keeps its place until the last is deleted',
   assert.deepEqual(page.shown('NEWEST'), ['e', 'd', 'b', 'a']);
 });
 
-test('the number of replies is right whether the answer or the event is first', async () => {
+test('the number of replies is correct whether the response or the event arrives first', async () => {
   for (const eventFirst of [true, false]) {
     const page = await talk();
     await page.open('NEWEST');
@@ -335,7 +335,7 @@ test('the number of replies is right whether the answer or the event is first', 
   }
 });
 
-test('what others do during an own deletion stays, whether it is done or refused', async () => {
+test('changes by others during an own deletion are kept, whether it succeeds or is rejected', async () => {
   for (const refusal of [undefined, 'UNAVAILABLE']) {
     const page = await talk();
     await page.open('NEWEST');
@@ -351,7 +351,7 @@ test('what others do during an own deletion stays, whether it is done or refused
   }
 });
 
-test('own comments and those of others come while a query is not answered', async () => {
+test('own comments and those of others are added while a query is pending', async () => {
   const page = await talk();
   await page.open('NEWEST');
   page['client'].query(RepliesDocument, { id: 'c3', first: atOnce, after: null }).subscribe(() => {});
@@ -369,7 +369,7 @@ test('own comments and those of others come while a query is not answered', asyn
   assert.deepEqual(page.shown('NEWEST'), all);
 });
 
-test('a change shows at once, and is taken back if it is refused', async () => {
+test('an edit shows at once, and is rolled back if it is rejected', async () => {
   const page = await talk();
   await page.open('NEWEST', 1);
   page.edit(5, 'E');
@@ -379,7 +379,7 @@ test('a change shows at once, and is taken back if it is refused', async () => {
   assert.deepEqual(page.shown('NEWEST'), ['e', 'd', 'c +2']);
 });
 
-test('whatever others do, the lists are what the server has', async (t) => {
+test('whatever others do, the lists equal those of the server', async (t) => {
   const seed = Number(process.env['SEED'] ?? 1);
   t.diagnostic(`SEED=${seed} repeats this`);
   for (let run = 0; run < Number(process.env['RUNS'] ?? 40); run++) {

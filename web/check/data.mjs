@@ -62,7 +62,7 @@ async function subjectIsTrue(page) {
   await page.getByRole('heading', { name: 'video 1', exact: true }).waitFor();
   const truth = async () => (await ask(ada, '{ interactive(biz: "video", bizId: "1") { likeCount readCount commentCount followerCount } }')).interactive;
   const shown = async (name) => Number((await page.locator('dl.counts div').filter({ hasText: name }).locator('dd').first().innerText()).replaceAll(',', ''));
-  for (const [what, says] of [['like', 'likes it'], ['unlike', 'took the like back']]) {
+  for (const [what, says] of [['like', 'likes it'], ['unlike', 'removed the like']]) {
     await ask(ada, `mutation { ${what}(input: {biz: "video", bizId: "1"}) { changed } }`);
     const { likeCount, commentCount } = await truth();
     await until(`the ${what} is counted`, async () => ((await shown('Likes')) === likeCount && (await shown('Comments')) === commentCount) || shown('Likes'));

@@ -40,7 +40,7 @@ export async function draftsAreKept(page) {
   assert.equal(await written(page), '');
 }
 
-export async function whatIsWrittenMeanwhileStays(page) {
+export async function textTypedMeanwhileIsKept(page) {
   await openComments(page, ada);
 
   // hold delays the response to the next comment. It returns a function that releases it.

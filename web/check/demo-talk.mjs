@@ -116,8 +116,8 @@ export async function nothingIsMissedOffline(b) {
   assert.equal((await said()).comments.edges.filter(({ node }) => node.text === own).length, 1);
 }
 
-// whatIsSentTwiceIsThereOnce makes the server add a comment and respond with UNAVAILABLE.
-export async function whatIsSentTwiceIsThereOnce(page, shoot) {
+// repeatedCommentIsAddedOnce makes the server add a comment and respond with UNAVAILABLE.
+export async function repeatedCommentIsAddedOnce(page, shoot) {
   await openComments(page, ada);
   const text = unique('once');
   await answerWith(page, 'AddComment', async (route) => {
@@ -140,8 +140,8 @@ export async function whatIsSentTwiceIsThereOnce(page, shoot) {
   assert.equal((await texts(page)).filter((one) => one === text).length, 1);
 }
 
-// whoWroteChanges has changes of a comment rejected.
-export async function whoWroteChanges(page) {
+// rejectedChangesAreRolledBack has changes of a comment rejected.
+export async function rejectedChangesAreRolledBack(page) {
   await openComments(page, ada);
   const text = unique('stays');
   await say(page, text);
@@ -210,8 +210,8 @@ export async function talkLooks(page, name, shoot) {
   }
 }
 
-// hostileTextStaysInItsBox shows the worst text that a user may write.
-export async function hostileTextStaysInItsBox(page, shoot) {
+// hostileTextIsContained shows the worst text that a user may write.
+export async function hostileTextIsContained(page, shoot) {
   const marks = `marks ${'e'.repeat(5)}${'\u0301\u0308\u0327'.repeat(600)}`;
   const long = `long ${'W'.repeat(1_990)}`;
   const lines = `lines${'\n'.repeat(1_900)}end`;

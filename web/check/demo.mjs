@@ -33,19 +33,19 @@ import {
   tokens,
   truth,
 } from './demo-kit.mjs';
-import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, whatIsWrittenMeanwhileStays } from './demo-drawer.mjs';
+import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, textTypedMeanwhileIsKept } from './demo-drawer.mjs';
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, notLiveSaysWhy, readsAreListed } from './demo-items.mjs';
 import { mastheadFits } from './demo-widths.mjs';
 import {
   commentsAreLive,
-  hostileTextStaysInItsBox,
+  hostileTextIsContained,
   nothingIsMissedOffline,
   peopleFollowEachOther,
   talkLooks,
-  whatIsSentTwiceIsThereOnce,
-  whoWroteChanges,
+  repeatedCommentIsAddedOnce,
+  rejectedChangesAreRolledBack,
 } from './demo-talk.mjs';
 
 const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED|WebSocket connection|status of 50[23]/;
@@ -53,42 +53,42 @@ const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR
 const { visit, shoot, close } = await openBrowser(base, out);
 try {
   await visit('others see', [light, light], othersSee);
-  await visit('clicks', light, clicksEndWhereTheyWereMeant);
+  await visit('clicks', light, rapidClicksEndAsIntended);
   await visit('folders', light, (page) => foldersByKeyboard(page, shoot));
   await visit('changed folders', light, (page) => foldersAreChanged(page, shoot));
   await visit('likes', light, likesInPages);
   await visit('reads', light, readsAreCountedOnce);
   await visit('listed reads', light, (page) => readsAreListed(page, shoot));
   await visit('cards', light, cardsOpen);
-  await visit('late', light, lateAnswersNeverShow);
+  await visit('late', light, lateResponsesNeverShow);
   await visit('comments', [light, light], (a, b) => commentsAreLive(a, b, shoot));
   await visit('more', light, moreByKeyboard);
   await visit('people', [light, light], (a, b) => peopleFollowEachOther(a, b, shoot));
   if (tokens) {
-    await visit('token', light, aTokenIsAskedFor, /status of 401/);
+    await visit('token', light, tokenIsRequested, /status of 401/);
   } else {
     // Independent of how the server authenticates.
-    await visit('somebody else', light, somebodyElseLooks);
-    await visit('refusals', light, refusalsAreTakenBack, gone);
-    await visit('unconfirmed', light, whatIsNotConfirmedIsReadAgain);
-    await visit('doubts', light, doubtsAreShown);
+    await visit('somebody else', light, viewerIsSwitched);
+    await visit('refusals', light, rejectionsAreRolledBack, gone);
+    await visit('unconfirmed', light, unconfirmedActionsAreRefetched);
+    await visit('doubts', light, staleCountsAreMarked);
     await visit('not live', light, (page) => notLiveSaysWhy(page, shoot));
-    await visit('offline', light, offlineIsTold, gone);
+    await visit('offline', light, offlineIsReported, gone);
     await visit('comments offline', light, nothingIsMissedOffline, gone);
-    await visit('comments unconfirmed', light, (page) => whatIsSentTwiceIsThereOnce(page, shoot));
-    await visit('comments refused', light, whoWroteChanges);
+    await visit('comments unconfirmed', light, (page) => repeatedCommentIsAddedOnce(page, shoot));
+    await visit('comments refused', light, rejectedChangesAreRolledBack);
     await visit('drafts', light, draftsAreKept);
-    await visit('written meanwhile', light, whatIsWrittenMeanwhileStays);
+    await visit('written meanwhile', light, textTypedMeanwhileIsKept);
     await visit('edits', light, editsAreKept);
     await visit('focus in the drawer', light, focusStaysInTheDrawer);
     await visit('light', light, (page) => looks(page, 'light'));
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
     await visit('widths', [light, light], mastheadFits);
-    await visit('long', { ...phone, colorScheme: 'dark' }, whatIsLongFits);
-    await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextStaysInItsBox(page, shoot));
+    await visit('long', { ...phone, colorScheme: 'dark' }, longNamesFit);
+    await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextIsContained(page, shoot));
   }
-  await visit('restart', [light, light], aRestartIsLivedThrough, gone);
+  await visit('restart', [light, light], restartIsSurvived, gone);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
   await close();
@@ -122,7 +122,7 @@ async function othersSee(a, b) {
   await until('it is as before', async () => (await truth(ada)).likeCount === before);
 }
 
-async function clicksEndWhereTheyWereMeant(page) {
+async function rapidClicksEndAsIntended(page) {
   await open(page, ada);
   const before = await count(page);
   const seen = await record(page);
@@ -193,7 +193,7 @@ async function readsAreCountedOnce(page) {
   assert.equal((await truth(cleo)).read.times, 1);
 }
 
-async function refusalsAreTakenBack(page) {
+async function rejectionsAreRolledBack(page) {
   await open(page, ada);
   const before = await count(page);
   const seen = await record(page);
@@ -213,8 +213,8 @@ async function refusalsAreTakenBack(page) {
   await until('it is as before', async () => (await truth(ada)).liked === null);
 }
 
-// whatIsNotConfirmedIsReadAgain makes the server execute a like and respond with UNAVAILABLE.
-async function whatIsNotConfirmedIsReadAgain(page) {
+// unconfirmedActionsAreRefetched makes the server execute a like and respond with UNAVAILABLE.
+async function unconfirmedActionsAreRefetched(page) {
   await open(page, ada);
   const before = await count(page);
   const seen = await record(page);
@@ -242,7 +242,7 @@ async function whatIsNotConfirmedIsReadAgain(page) {
   await until('it is as before', async () => (await truth(ada)).liked === null);
 }
 
-async function doubtsAreShown(page) {
+async function staleCountsAreMarked(page) {
   let doubtful = true;
   await answerWith(page, 'Feed', async (route) => {
     if (!doubtful) return route.fallback();
@@ -264,8 +264,8 @@ async function doubtsAreShown(page) {
   doubtful = false;
 }
 
-// lateAnswersNeverShow delays a response and an event until newer ones have been shown.
-async function lateAnswersNeverShow(page) {
+// lateResponsesNeverShow delays a response and an event until newer ones have been shown.
+async function lateResponsesNeverShow(page) {
   const held = [];
   let hold = false;
   await page.routeWebSocket('**/graphql', (socket) => {
@@ -302,7 +302,7 @@ async function act(person, what) {
   assert.equal(data[what].changed, true);
 }
 
-async function somebodyElseLooks(page) {
+async function viewerIsSwitched(page) {
   await open(page, ada);
   await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).click();
   await shoot(page, 'viewer');
@@ -323,7 +323,7 @@ async function somebodyElseLooks(page) {
   await page.getByRole('dialog', { name: 'Log in' }).waitFor();
 }
 
-async function aTokenIsAskedFor(page) {
+async function tokenIsRequested(page) {
   await page.goto(`${base}/demo`);
   await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
@@ -369,8 +369,8 @@ async function looks(page, name) {
   await itemLooks(page, name, shoot);
 }
 
-// whatIsLongFits shows the longest possible names.
-async function whatIsLongFits(page) {
+// longNamesFit shows the longest possible names.
+async function longNamesFit(page) {
   const long = { id: `${Date.now()}`.padEnd(128, 'm') };
   const { createFolder } = await ask(long, 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { folder { id } } }', {
     input: { name: 'W'.repeat(100), description: 'M'.repeat(1000), public: true },
@@ -399,7 +399,7 @@ async function whatIsLongFits(page) {
   await shoot(page, 'long-folder');
 }
 
-async function offlineIsTold(page) {
+async function offlineIsReported(page) {
   await open(page, ada);
   const before = await count(page);
   await page.context().setOffline(true);
@@ -417,7 +417,7 @@ async function offlineIsTold(page) {
   await until('and no more', async () => (await truth(ada)).liked === null);
 }
 
-async function aRestartIsLivedThrough(a, b) {
+async function restartIsSurvived(a, b) {
   await Promise.all([open(a, ada), open(b, ben)]);
   const before = await count(b);
   await restart(async () => {

@@ -176,7 +176,7 @@ async function badToken(page) {
   await page.getByLabel('Token').fill('bad.token.indeed');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await statusIs(page, 'Your token was rejected: ');
-  await saysWhyOnce(page);
+  await reasonIsShownOnce(page);
   await shoot(page, `${name}-bad-token`);
   const before = requests;
   for (let minute = 0; minute < 10; minute++) {
@@ -190,9 +190,9 @@ async function badToken(page) {
   await page.getByRole('heading', { name: /^Folders of / }).waitFor();
 }
 
-// saysWhyOnce checks a page whose token was rejected: it shows the reason once, and nothing
+// reasonIsShownOnce checks a page whose token was rejected: it shows the reason once, and nothing
 // that belongs to the user of the token.
-async function saysWhyOnce(page) {
+async function reasonIsShownOnce(page) {
   const [, reason] = (await page.getByRole('status').textContent()).split(': ');
   assert.ok(reason, 'no reason is given');
   await until('the reason is there once', async () => {
@@ -209,7 +209,7 @@ async function revoked(page) {
   await page.getByRole('heading', { name: /^Folders of / }).waitFor();
   await ask(token, 'mutation { logOutEverywhere { user { userId } } }');
   await statusIs(page, 'Your token was rejected: ');
-  await saysWhyOnce(page);
+  await reasonIsShownOnce(page);
 }
 
 async function openedWhileDown(page) {

@@ -22,7 +22,7 @@ function run(script: string): Promise<{ code: unknown; lines: string[] }> {
   );
 }
 
-test('the last lines are of the visit, the place and the pages', async () => {
+test('the last lines name the visit, the place and the pages', async () => {
   const { code, lines } = await run(`
     const error = new Error('\\u001b[31mlocator.waitFor\\u001b[39m: Timeout 30000ms exceeded.\\nCall log:\\n  - waiting');
     error.stack = \`Error: \${error.message}
@@ -46,7 +46,7 @@ test('the last lines are of the visit, the place and the pages', async () => {
   ]);
 });
 
-test('an assertion without a message says what differs', async () => {
+test('an assertion without a message prints the difference', async () => {
   const { code, lines } = await run(`
     import assert from 'node:assert/strict';
     assert.equal(1, 2);`);

@@ -30,10 +30,10 @@ try {
   // This types an invalid token, which the server rejects.
   await visit('links', desktop, followLinks, /status of 401/);
   await visit('greeting', desktop, opensAsAlice);
-  await visit('tokens', desktop, tokensAreJudged, /status of 401|WebSocket/);
+  await visit('tokens', desktop, tokensAreVerified, /status of 401|WebSocket/);
   await visit('again', desktop, tabsRunAgain);
   await visit('copies', { ...desktop, permissions: ['clipboard-read', 'clipboard-write'] }, operationsAreCopied);
-  await visit('rules', desktop, keepsTheRules);
+  await visit('rules', desktop, passesAxe);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
   await close();
@@ -44,7 +44,7 @@ async function shortVisit(page, name) {
   await page.goto(`${base}/?user=${user}`);
   await shows(page, (result) => result.data?.interactives.length === 10);
   await runFeed(page);
-  await comeBack(page);
+  await reloadPage(page);
   assert.equal((await tabs(page)).length, 10);
   await runFeed(page);
   await noSidewaysScroll(page);
@@ -131,7 +131,7 @@ async function opensAsAlice(page) {
   await chip('nobody').click();
   await says(page, /^You are anonymous/);
   assert.equal((await runTab(page, 'Viewer')).data.viewer, null);
-  await comeBack(page);
+  await reloadPage(page);
   await says(page, /^You are anonymous/);
   assert.equal(await chip('nobody').getAttribute('aria-pressed'), 'true');
 
@@ -145,13 +145,13 @@ async function opensAsAlice(page) {
 }
 
 // A valid token shows its user; an invalid one shows the reason, also over a WebSocket.
-async function tokensAreJudged(page) {
+async function tokensAreVerified(page) {
   await page.goto(base);
   await says(page, /^You are alice/);
   await page.getByLabel('Token').fill(`Bearer ${process.env.OVATION_CHECK_TOKENS}`);
   await says(page, /^The token is valid: you are alice/);
   await page.getByLabel('Token').fill('a.b.c');
-  await says(page, /^Refused: .*token/);
+  await says(page, /^Rejected: .*token/);
   await tab(page, 'Live').click();
   await operationIs(page, 'Live');
   await execute(page);
@@ -206,9 +206,9 @@ async function operationsAreCopied(page) {
   assert.match(await copied('curl'), /^curl -N [^]*accept: text\/event-stream/);
 }
 
-// keepsTheRules checks the page with axe, except for the insides of the editors, whose
+// passesAxe checks the page with axe, except for the insides of the editors, whose
 // colours and structure are CodeMirror's. Their names are set by this page.
-async function keepsTheRules(page) {
+async function passesAxe(page) {
   await page.goto(base);
   await shows(page, (result) => result.data?.interactives.length === 10);
   for (const label of ['Operations', 'Variables', 'Response']) {
@@ -224,7 +224,7 @@ async function keepsTheRules(page) {
 async function followLinks(page) {
   await page.goto(`${base}/?${new URLSearchParams({ query: 'query First { __typename }', user: 'josé' })}`);
   assert.deepEqual(await run(page, 'First'), { data: { __typename: 'Query' } });
-  await comeBack(page);
+  await reloadPage(page);
   assert.equal((await tabs(page)).length, 11);
   assert.match(await editorValue(page, '.graphiql-query-editor'), /query First/);
 
@@ -232,7 +232,7 @@ async function followLinks(page) {
   assert.deepEqual(await run(page, 'Second'), { data: { __typename: 'Query' } });
   assert.equal(new URL(page.url()).search, '');
   await page.getByLabel('Token').fill('a.b.c');
-  await comeBack(page);
+  await reloadPage(page);
   const all = await tabs(page);
   assert.deepEqual([all.length, all[0], all[11]], [12, 'First', 'Second']);
   assert.match(await editorValue(page, '.graphiql-query-editor'), /query Second/);
@@ -242,8 +242,8 @@ async function followLinks(page) {
   assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('a.b.c')), false);
 }
 
-// comeBack reloads the page once GraphiQL has stored its tabs.
-async function comeBack(page) {
+// reloadPage reloads the page once GraphiQL has stored its tabs.
+async function reloadPage(page) {
   await page.waitForFunction(() => {
     const stored = JSON.parse(localStorage.getItem('graphiql:tabState'))?.tabs;
     return stored?.length === document.querySelectorAll('.graphiql-tab-button').length;

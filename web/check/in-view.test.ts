@@ -8,7 +8,7 @@ import { InView } from '../demo/api/in-view';
 type Body = Parameters<SubscriptionForwarder>[0];
 type Sink = Parameters<ReturnType<SubscriptionForwarder>['subscribe']>[0];
 
-test('a view is live while it subscribes to anything but messages', (t) => {
+test('a view is live while it has subscriptions other than messages', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const sinks: Sink[] = [];
   let ended = 0;

@@ -52,7 +52,7 @@ function begin(t: TestContext) {
   return { network, status, used, over, stop, tick, otherTab, answer, document };
 }
 
-test('a token is renewed at three quarters of its life, again and again', async (t) => {
+test('a token is renewed at three quarters of its lifetime, repeatedly', async (t) => {
   const { network, used, over, tick, answer } = begin(t);
   await tick(0.75 * life - 1);
   assert.deepEqual(network.names(), []);
@@ -67,7 +67,7 @@ test('a token is renewed at three quarters of its life, again and again', async 
   assert.deepEqual(over, []);
 });
 
-test('a server that is unavailable is asked again', async (t) => {
+test('a renewal is retried while the server is unavailable', async (t) => {
   const { network, used, over, tick, answer } = begin(t);
   await tick(0.75 * life);
   await network.answer('RefreshToken', 'UNAVAILABLE');
@@ -79,7 +79,7 @@ test('a server that is unavailable is asked again', async (t) => {
   assert.deepEqual(over, []);
 });
 
-test('a session that is over is told once', async (t) => {
+test('the end of a session is reported once', async (t) => {
   const { network, status, over, tick } = begin(t);
   await tick(0.75 * life);
   await network.answer('RefreshToken', 'UNAUTHENTICATED');
@@ -97,7 +97,7 @@ test('a socket that is rejected ends the session', async (t) => {
   assert.deepEqual(over, ['Your session has ended.']);
 });
 
-test('what another tab has renewed is used here', async (t) => {
+test('a token that another tab has renewed is used', async (t) => {
   const { network, used, over, tick, otherTab, answer } = begin(t);
   await tick(life / 2);
   otherTab({ ...first, token: 'other', since: Date.now(), until: Date.now() + life });
@@ -110,13 +110,13 @@ test('what another tab has renewed is used here', async (t) => {
   assert.deepEqual(over, []);
 });
 
-test('a log out in another tab is one here', async (t) => {
+test('logging out in another tab ends the session', async (t) => {
   const { over, otherTab } = begin(t);
   otherTab(undefined);
   assert.deepEqual(over, ['You logged out in another tab.']);
 });
 
-test('somebody else who logs in in another tab is a log out here', async (t) => {
+test("another user's login in another tab ends the session", async (t) => {
   const { used, over, otherTab } = begin(t);
   otherTab({ ...first, userId: '8', token: 'of another', until: first.until + 1 });
   assert.deepEqual(used, []);
@@ -141,7 +141,7 @@ test('a session that is rejected is forgotten', async (t) => {
   assert.equal(recallLogin(), undefined);
 });
 
-test('a session that is rejected leaves a newer login', async (t) => {
+test('a rejected session leaves a newer login in place', async (t) => {
   const { status, over } = begin(t);
   rememberLogin({ ...first, token: 'newer' });
   status.set({ state: 'rejected', reason: 'revoked' });
@@ -149,7 +149,7 @@ test('a session that is rejected leaves a newer login', async (t) => {
   assert.equal(recallLogin()?.token, 'newer');
 });
 
-test('a clock that is ahead of the token has it renewed once a second at most', async (t) => {
+test('with a clock ahead of the token, it is renewed at most once a second', async (t) => {
   const { network, tick, answer } = begin(t);
   await tick(0.75 * life);
   network.names();

@@ -20,7 +20,7 @@ function begin(t: TestContext) {
 const profile = (name: string) => ({ __typename: 'Profile' as const, name, avatarUrl: null, signature: '' });
 const user = (userId: string) => ({ __typename: 'User', id: `u${userId}`, userId, profile: profile(`name ${userId}`) });
 
-test('many keys are one request, and each is asked for once', async (t) => {
+test('many keys share one request, and each is requested once', async (t) => {
   const { network, client, tick } = begin(t);
   const profiles = profilesOf(client);
   const values = ['1', '2', '1'].map((key) => profiles.of(key));
@@ -35,7 +35,7 @@ test('many keys are one request, and each is asked for once', async (t) => {
   assert.equal(network.sent.length, 0);
 });
 
-test('a request asks for at most 20', async (t) => {
+test('a request contains at most 20 keys', async (t) => {
   const { network, client, tick } = begin(t);
   const profiles = profilesOf(client);
   const keys = Array.from({ length: 45 }, (_, n) => String(n));
@@ -45,7 +45,7 @@ test('a request asks for at most 20', async (t) => {
   assert.deepEqual(network.sent.flatMap(({ variables }) => Object.values(variables as object)).toSorted(), keys.toSorted());
 });
 
-test('what is learned elsewhere is not asked for, and is told', async (t) => {
+test('values known from other queries are not requested, and are reported', async (t) => {
   const { network, client, tick } = begin(t);
   const profiles = profilesOf(client);
   const told: unknown[] = [];
@@ -59,7 +59,7 @@ test('what is learned elsewhere is not asked for, and is told', async (t) => {
   assert.deepEqual(profiles.of('2').get(), profile('other'));
 });
 
-test('what could not be read is asked for again', async (t) => {
+test('failed look-ups are retried', async (t) => {
   const { network, client, tick } = begin(t);
   const clips = clipsOf(client);
   const [there, deleted] = [clips.of('8'), clips.of('9')];

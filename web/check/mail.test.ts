@@ -43,7 +43,7 @@ async function begin(unread = 0) {
   return { network, client, conversations, bob, carol, hear, list: () => list, log: () => log };
 }
 
-test('a message that comes is unread, and the latest', async () => {
+test('a new message is unread, and the latest', async () => {
   const { network, hear, list, log } = await begin();
   assert.deepEqual(list(), ['bob: text 5', 'carol: text 3']);
   await hear(message(6, 'carol', 'alice'));
@@ -54,7 +54,7 @@ test('a message that comes is unread, and the latest', async () => {
   assert.deepEqual(network.names(), [], 'the lists are read again');
 });
 
-test('a message that is told twice is there once', async () => {
+test('a message that arrives twice is listed once', async () => {
   const { client, network, hear, list, log } = await begin();
   const own = message(8, 'alice', 'bob');
   void client.mutation(SendMessageDocument, { input: { to: 'bob', text: own.text, requestId: 'r' } }).toPromise();
@@ -67,14 +67,14 @@ test('a message that is told twice is there once', async () => {
   assert.deepEqual(log(), ['text 8', 'text 5', 'text 2']);
 });
 
-test('an earlier message takes its place, and is not the latest', async () => {
+test('an earlier message is inserted at its position, and is not the latest', async () => {
   const { hear, list, log } = await begin();
   await hear(message(4, 'bob', 'alice'));
   assert.deepEqual(log(), ['text 5', 'text 4', 'text 2']);
   assert.deepEqual(list(), ['bob: text 5', 'carol: text 3']);
 });
 
-test('what is read is read at once, and again unread where that is refused', async () => {
+test('marking as read shows at once, and is rolled back if it is rejected', async () => {
   const { client, network, list } = await begin(2);
   assert.equal(list()[0], 'bob: text 5 (2)');
   void client.mutation(MarkReadDocument, { input: { with: 'bob', upTo: 'm5' } }).toPromise();
@@ -84,7 +84,7 @@ test('what is read is read at once, and again unread where that is refused', asy
   assert.equal(list()[0], 'bob: text 5 (2)');
 });
 
-test('a conversation that is new has the list read again', async () => {
+test('a new conversation causes the list to be refetched', async () => {
   const { network, hear, list, conversations, bob, carol } = await begin();
   const hello = message(10, 'dan', 'alice');
   await hear(hello);
@@ -93,7 +93,7 @@ test('a conversation that is new has the list read again', async () => {
   assert.deepEqual(list(), ['dan: text 10 (1)', 'bob: text 5', 'carol: text 3']);
 });
 
-test('a conversation that is known, but not in the list, has the list read again', async () => {
+test('a known conversation that is not in the list causes it to be refetched', async () => {
   const { client, network, hear, list, conversations, bob, carol } = await begin();
   const [old, hello] = [message(1, 'dan', 'alice'), message(10, 'dan', 'alice')];
   client.query(ChatDocument, { with: 'dan', first: 30, after: null }).subscribe(() => {});

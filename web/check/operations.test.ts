@@ -21,7 +21,7 @@ for (const folder of folders) {
     assert.deepEqual(validate(schema, document, rules).map(String), []);
   });
 
-  test(`${folder}: whatever has an id is selected with it`, () => {
+  test(`${folder}: every object with an id is selected with it`, () => {
     assert.deepEqual(withoutId(document), []);
   });
 }

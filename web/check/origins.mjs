@@ -41,7 +41,7 @@ try {
   await visit('localhost', desktop, fromLoopback, asked);
   await visit('example', desktop, plainExample, down);
   await visit('example-anonymous', desktop, plainExampleWithoutToken, asked);
-  await visit('elsewhere', desktop, ofAnotherMachine, asked);
+  await visit('elsewhere', desktop, fromAnotherMachine, asked);
   await visit('proxy', desktop, byProxy, asked);
   console.log('ok');
 } finally {
@@ -68,16 +68,16 @@ async function fromLoopback(page) {
 // plainExample likes and unlikes, live, also after a restart of the server.
 async function plainExample(page) {
   await page.goto(`http://localhost:${port}/example#token=${process.env.OVATION_CHECK_TOKENS}`);
-  await likeAndTakeBack(page);
+  await likeAndUnlike(page);
   await shoot(page, 'plain-example');
   await restart(() => page.getByRole('status').filter({ hasText: 'Reconnecting' }).waitFor());
   const up = Date.now();
   await page.getByRole('status').filter({ hasText: /^Live$/ }).waitFor();
   assert.ok(Date.now() - up <= soon, `live again after ${Date.now() - up} ms only`);
-  await likeAndTakeBack(page);
+  await likeAndUnlike(page);
 }
 
-async function likeAndTakeBack(page) {
+async function likeAndUnlike(page) {
   await page.getByRole('status').filter({ hasText: /^Live$/ }).waitFor();
   const button = page.getByRole('button', { name: /^♥ \d+$/ });
   const shown = async () => ({ likes: Number(/\d+/.exec(await button.textContent())[0]), on: (await button.getAttribute('aria-pressed')) === 'true' });
@@ -108,7 +108,7 @@ async function plainExampleWithoutToken(page) {
   assert.equal(await button.getAttribute('aria-pressed'), 'false');
 }
 
-async function ofAnotherMachine(page) {
+async function fromAnotherMachine(page) {
   const origin = `http://${elsewhere}:${port}`;
   await page.goto(origin);
   for (const headers of [{}, { 'X-Ovation-User': 'bob' }]) {

@@ -23,7 +23,7 @@ const sent = (text: string) => ({
   },
 });
 
-test('one message after another', async () => {
+test('messages are sent one after another', async () => {
   const { network, outbox, inputs, pending } = begin();
   for (const text of ['one', 'two']) outbox.send('bob', text);
   await settled();
@@ -36,7 +36,7 @@ test('one message after another', async () => {
   assert.deepEqual(pending(), []);
 });
 
-test('what the stream delivers before the answer is not shown as pending', async () => {
+test('a message that the stream delivers before the response is not shown as pending', async () => {
   const { network, outbox, pending } = begin();
   for (const to of ['bob', 'carol']) outbox.send(to, 'hello');
   const delivered = () => outbox.pending.get().map(({ to, delivered: is }) => [to, is ?? false]);
@@ -53,7 +53,7 @@ test('what the stream delivers before the answer is not shown as pending', async
   assert.deepEqual(delivered(), [['bob', false], ['carol', false]], 'what failed stays visible');
 });
 
-test('what failed stays, does not hold up the next, and is sent again as the same', async () => {
+test('a failed message is kept, does not delay the next, and is resent with the same request id', async () => {
   const { network, outbox, inputs, pending } = begin();
   for (const text of ['one', 'two']) outbox.send('bob', text);
   await settled();
@@ -72,7 +72,7 @@ test('what failed stays, does not hold up the next, and is sent again as the sam
   assert.deepEqual(pending(), []);
 });
 
-test('only what may not have arrived is sent again by itself', async () => {
+test('only messages that may not have arrived are resent automatically', async () => {
   const { network, outbox, inputs, pending } = begin();
   for (const text of ['refused', 'lost']) outbox.send('bob', text);
   await settled();

@@ -44,7 +44,7 @@ async function story(a, b) {
   await checked(a, 'clip');
   await clipIsFound(b);
   await clipIsAnswered(a, b);
-  await theyTalk(a, b);
+  await theyChat(a, b);
   await clipIsSent(a, b);
 }
 
@@ -158,7 +158,7 @@ async function clipIsAnswered(a, b) {
   await b.keyboard.press('Escape');
 }
 
-async function theyTalk(a, b) {
+async function theyChat(a, b) {
   await article(b).getByRole('link', { name: mia.name }).click();
   await b.getByRole('heading', { name: mia.name }).waitFor();
   await b.getByRole('link', { name: 'Clips', exact: true }).click();

@@ -50,7 +50,7 @@ function Status({ survey: { value, problem } }: { survey: Polled<Survey> }) {
 }
 
 function lag({ waiting, persistedAt }: Survey): string {
-  const stored = waiting === 0 ? 'Everything accepted is stored' : `${number(waiting)} actions are on their way`;
+  const stored = waiting === 0 ? 'Everything accepted is stored' : `${number(waiting)} actions are not persisted yet`;
   return persistedAt ? `${stored}; last ${ago(persistedAt)}` : stored;
 }
 

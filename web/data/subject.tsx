@@ -71,11 +71,11 @@ export function Subject({ tenant, biz, bizId }: { tenant: string; biz: string; b
 // says describes a change.
 function says({ what, was, is, times }: Change): string {
   if (what === 'read') return times === 1 ? 'read it' : `read it ${number(times)} times, this the last`;
-  if (what === 'follow') return is ? 'follows it' : 'stopped following it';
+  if (what === 'follow') return is ? 'follows it' : 'unfollowed it';
   if (what === 'folder') {
-    if (!is) return was ? `took it out of “${was}”` : 'took it out of a folder';
+    if (!is) return was ? `removed it from “${was}”` : 'removed it from a folder';
     return was && was !== is ? `moved it from “${was}” to “${is}”` : `put it into “${is}”`;
   }
-  if (!is) return was ? `took the ${was} back` : 'took a reaction back';
-  return was && was !== is ? `${is}s it, in place of a ${was}` : `${is}s it`;
+  if (!is) return was ? `removed the ${was}` : 'removed a reaction';
+  return was && was !== is ? `${is}s it, instead of a ${was}` : `${is}s it`;
 }

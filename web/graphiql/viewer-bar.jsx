@@ -73,8 +73,8 @@ const plainText = { autoComplete: 'off', autoCapitalize: 'none', autoCorrect: 'o
 function describe({ token }, { asking, userId, refused, unreachable }, names) {
   if (asking) return '…';
   if (unreachable) return unreachable;
-  if (refused) return `Refused: ${refused}`;
+  if (refused) return `Rejected: ${refused}`;
   if (userId && token) return `The token is valid: you are ${userId}`;
   if (userId) return `You are ${userId} (development only)`;
-  return `You are anonymous: counts and reads only${names === false ? '. This server accepts tokens alone' : ''}`;
+  return `You are anonymous: counts and reads only${names === false ? '. This server accepts only tokens' : ''}`;
 }

@@ -91,7 +91,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-test('it lives through a restart of the server, and goes on behind the last event', async (t) => {
+test('it survives a restart of the server, and continues after the last event', async (t) => {
   const { server, socket, heard, errors, states } = await watching(t);
   await until('it is subscribed', () => server.subscribed.length === 1);
   server.event({ commentsChanged: { cursor: 'second' } });
@@ -117,7 +117,7 @@ test('a token that is rejected is not sent again', async (t) => {
   assert.deepEqual(states, ['connecting', 'rejected']);
 });
 
-test('nor is one that a function brings once more', async (t) => {
+test('nor is one that a function returns again', async (t) => {
   const { server, socket, errors } = await watching(t, { token: () => Promise.resolve('bad') });
   await until('the listener is called', () => errors.length === 1);
   assert.ok(errors[0] instanceof TokenRejected);
@@ -138,7 +138,7 @@ test('when a token expires, the next one is sent', async (t) => {
   assert.deepEqual(errors, []);
 });
 
-test('iterating goes on behind the last event, too', async (t) => {
+test('iterating continues after the last event, too', async (t) => {
   const server = new Server();
   await server.start();
   const socket = connect({ url: server.url, webSocketImpl: WebSocket });
@@ -160,7 +160,7 @@ test('iterating goes on behind the last event, too', async (t) => {
   await second;
 });
 
-test('messages go on behind the last one, and counts begin anew', async (t) => {
+test('messages continue after the last one, and counts start again', async (t) => {
   const { server } = await watching(t);
   await until('it is subscribed', () => server.subscribed.length === 1);
   for (const [data, after] of [
@@ -176,7 +176,7 @@ test('messages go on behind the last one, and counts begin anew', async (t) => {
   }
 });
 
-test('without a cache, older events are left out as well', async (t) => {
+test('without a cache, older events are skipped as well', async (t) => {
   const { server, socket } = await watching(t);
   const heard: number[] = [];
   keepNewest(socket).subscribe<{ interactiveChanged: { likeCount: number } }>(

@@ -25,7 +25,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['11 liked']);
   });
 
-  test('counts that the server does not know any more are those of a while ago', async () => {
+  test('counts that become unavailable keep their last values, marked as stale', async () => {
     const page = new Page();
     await page.start(cardOf(8, 11));
     await page.event({ ...cardOf(0, 0), freshness: 'UNAVAILABLE' });
@@ -34,14 +34,14 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['11', '11 STALE', '11', '12']);
   });
 
-  test('an older answer to a query gets the newer counts', async () => {
+  test('an older query result gets the newer counts', async () => {
     const page = new Page();
     await page.event(cardOf(7, 12));
     await page.start(cardOf(6, 11));
     assert.deepEqual(page.shown, ['12']);
   });
 
-  test('a click shows at once, and its answer changes nothing', async () => {
+  test('a click shows at once, and its response changes nothing', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -53,7 +53,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.equal(page.waiting('Subject'), 0, 'nothing is asked anew');
   });
 
-  test('a click that is refused is taken back', async () => {
+  test('a click that is rejected is rolled back', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -61,7 +61,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10']);
   });
 
-  test('a click without an answer may have been done all the same', async () => {
+  test('a click without a response may have been executed all the same', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -70,7 +70,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '11 liked']);
   });
 
-  test('a click that the service could not confirm may have been done all the same', async () => {
+  test('a click that the service could not confirm may have been executed all the same', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -79,7 +79,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '11 liked']);
   });
 
-  test('a click that the service refuses was not done, and nothing is read again', async () => {
+  test('a click that the service rejects was not executed, and nothing is refetched', async () => {
     for (const code of ['RATE_LIMITED', 'BAD_USER_INPUT', 'UNAUTHENTICATED', 'NOT_FOUND', 'LIMIT_EXCEEDED']) {
       const page = new Page();
       await page.start(cardOf(5, 10));
@@ -121,7 +121,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10']);
   });
 
-  test('an event from under way that does not know of the click is asked anew', async () => {
+  test('an event in transit that does not include the click causes another query', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -131,7 +131,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '14 liked']);
   });
 
-  test('an answer that is behind what is shown waits for a newer one', async () => {
+  test('a response that is older than what is shown waits for a newer one', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     await page.event(cardOf(9, 13));
@@ -141,7 +141,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '13', '14 liked']);
   });
 
-  test('an event from before the click that comes after its answer does not show', async () => {
+  test('an event from before the click that arrives after its response does not show', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -155,7 +155,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '12 liked', '13 liked']);
   });
 
-  test('what the same user does elsewhere is adopted once the server has confirmed it', async () => {
+  test('actions of the same user on another device are adopted once the server has confirmed them', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -166,7 +166,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '11']);
   });
 
-  test('a click while something is asked anew is not undone by that answer', async () => {
+  test('a click during another query is not undone by its result', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -181,7 +181,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '13']);
   });
 
-  test('a click while an event is doubted is not undone by what is asked', async () => {
+  test('a click while an event is being verified is not undone by the result', async () => {
     const page = new Page();
     await page.start(cardOf(5, 10));
     page.like();
@@ -194,7 +194,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     assert.deepEqual(page.shown, ['10', '11 liked', '10', '11']);
   });
 
-  test('whatever comes whenever, the own like never flickers, and the truth is shown in the end', async (t) => {
+  test('in any order of arrival, the own like never flickers, and the final state is correct', async (t) => {
     const seed = Number(process.env['SEED'] ?? 1);
     t.diagnostic(`SEED=${seed} repeats this`);
     for (let run = 0; run < Number(process.env['RUNS'] ?? runs); run++) await walk(new Page(), seed + run);

@@ -9,7 +9,7 @@ import { cardOf, subject } from './operations';
 
 const schema = buildSchema(readFileSync('../schema.graphqls', 'utf8'));
 
-test('a mutation acts on the subjects of its inputs, however they are given', () => {
+test('a mutation acts on the subjects of its inputs, in every form of input', () => {
   const query = parse(`mutation ($input: LikeInput!, $id: ID!) {
     like(input: $input) { changed }
     other: follow(input: {biz: "user", bizId: $id}) { interactive { id } }
@@ -21,7 +21,7 @@ test('a mutation acts on the subjects of its inputs, however they are given', ()
   assert.deepEqual(actedOn({ query: parse('{ viewer { id } }') }), []);
 });
 
-test('cards are found at any depth, and asked for with the fields that were selected of them', () => {
+test('cards are found at any depth, and queried with the fields that were selected of them', () => {
   const query = parse(`
     query Mine($first: Int!, $likers: Int!) {
       viewer { likes(first: $first) { edges { node { at interactive { ...Card author { interactive { ...Bare } } } } } } }

@@ -30,7 +30,7 @@ test('counts that were not selected are not added', () => {
   assert.deepEqual(Object.keys(withReaction(card, 'LIKE')).sort(), ['biz', 'bizId', 'liked', 'version']);
 });
 
-test('what the service refuses was not done; anything else may have been', () => {
+test('a mutation that the service rejects was not executed; after other errors it may have been', () => {
   const failure = (code?: string) => ({ message: 'no', ...(code && { extensions: { code } }) });
   for (const of of [
     (code?: string) => ({ graphQLErrors: [failure(code)] }), // urql

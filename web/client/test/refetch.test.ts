@@ -86,7 +86,7 @@ function show(shown: string[], data: Data, error: unknown): void {
 
 for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] as const) {
   suite(name, () => {
-    test('a page that is opened while the server is down fills when it is live', async () => {
+    test('a page that is opened while the server is down is filled when the socket is live', async () => {
       const network = new Network();
       const { shown } = open(network);
       await network.be('reconnecting');
@@ -96,7 +96,7 @@ for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] a
       assert.deepEqual(shown, ['failed', '10']);
     });
 
-    test('so does one whose socket connects at the first attempt', async () => {
+    test('so is one whose socket connects at the first attempt', async () => {
       const network = new Network();
       const { shown } = open(network);
       await settled();
@@ -105,7 +105,7 @@ for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] a
       assert.deepEqual(shown, ['failed', '10']);
     });
 
-    test('after an outage, what is shown is read again', async () => {
+    test('after an outage, active queries are refetched', async () => {
       const network = new Network();
       network.up = true;
       const { shown } = open(network);
@@ -118,7 +118,7 @@ for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] a
       assert.equal(network.requests, 2, 'nor is it when nothing was subscribed');
     });
 
-    test('what still fails is tried again the next time', async () => {
+    test('a query that still fails is refetched the next time', async () => {
       const network = new Network();
       const { shown } = open(network);
       await network.be('reconnecting', 'live');
@@ -128,7 +128,7 @@ for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] a
       assert.deepEqual(shown, ['failed', '10']);
     });
 
-    test('a view that was left is not read again', async () => {
+    test('a view that was left is not refetched', async () => {
       const network = new Network();
       const { leave } = open(network);
       await settled();
