@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Servers that are not installed here: apt, docker compose, the environment.
+# Servers that are not installed on this machine: from apt, docker compose or the environment.
 
 : "${self:?}" "${dir:?}"
 
-# install NAME...: install servers with apt. Debian starts them unless policy-rc.d
-# forbids it; a temporary policy-rc.d is created, and removed afterwards, if necessary by
-# the next call.
+# install NAME...: install servers with apt. Debian starts them unless policy-rc.d forbids
+# it; a temporary policy-rc.d is created and removed afterwards, at the latest by the next
+# call.
 install() {
 	local policy=/usr/sbin/policy-rc.d packages=() name status=0
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
@@ -13,7 +13,7 @@ install() {
 		case $name in postgres) packages+=(postgresql) ;; *) packages+=("$name-server") ;; esac
 	done
 	if [ ! -e "$policy" ]; then
-		printf '#!/bin/sh\n# put here by scripts/services, may be removed\nexit 101\n' >"$policy"
+		printf '#!/bin/sh\n# created by scripts/services, can be removed\nexit 101\n' >"$policy"
 		chmod 755 "$policy"
 	elif "$policy" redis-server start >/dev/null 2>&1 || [ $? != 101 ]; then
 		say "$policy lets apt start services: install ${packages[*]} by hand"
@@ -36,7 +36,7 @@ compose() {
 		docker compose -p "ovation-services-$(printf %s "$dir" | cksum | cut -d ' ' -f 1)" -f "$self/services.yml" "$@"
 }
 
-# contain NAME...: run them in containers, on ports of 127.0.0.1.
+# contain NAME...: run servers in containers, on ports of 127.0.0.1.
 contain() {
 	local name password
 	docker compose version >/dev/null 2>&1 && docker info >/dev/null 2>&1 || return 1
@@ -56,7 +56,7 @@ contain() {
 
 variable() { printf 'OVATION_%s_URL' "$(tr '[:lower:]' '[:upper:]' <<<"$1")"; }
 
-# given NAME: does the environment name another server? A URL that was printed by env
+# given NAME: succeed if the environment names another server. A URL that was printed by env
 # does not count.
 given() {
 	local variable
@@ -82,7 +82,7 @@ address() {
 	echo "${at%:*} ${at##*:}"
 }
 
-# ready NAME: does the server answer?
+# ready NAME: succeed if the server answers.
 ready() {
 	local at pid host port
 	if given "$1" || [ -e "$dir/data/$1/contained" ]; then

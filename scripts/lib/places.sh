@@ -3,11 +3,11 @@
 
 : "${dir:?}" "${names:?}" "${clean:?}"
 
-# prepare: make the folders. If the user nobody cannot enter the checkout (as below
+# prepare: create the folders. If the user nobody cannot enter the checkout (as below
 # /root), the servers' data is under TMPDIR, and the checkout has a link to it.
 prepare() {
 	local name
-	[ -e "$dir/.ours" ] || [ -z "$(ls -A "$dir" 2>/dev/null)" ] || { say "$dir holds something else" && return 1; }
+	[ -e "$dir/.ours" ] || [ -z "$(ls -A "$dir" 2>/dev/null)" ] || { say "$dir was not created by scripts/services: empty it or set OVATION_SERVICES_DIR" && return 1; }
 	mkdir -p "$dir/users"
 	: >"$dir/.ours"
 	if [ ! -d "$dir/data" ]; then
@@ -31,7 +31,7 @@ prepare() {
 folder() { (cd "$dir/data/$1" && pwd -P); }
 random() { LC_ALL=C od -An -N12 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# listens HOST PORT: does something accept connections there?
+# listens HOST PORT: succeed if something accepts connections there.
 listens() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 
 # keep FILE COMMAND...: print the content of FILE; if there is none, write the output of
@@ -54,11 +54,11 @@ port() {
 			return
 		fi
 	done
-	say "no port: is there room in $dir/data, and may it be written to?"
+	say "cannot reserve a port: check that $dir/data is writable and the disk is not full"
 	return 1
 }
 
-# own FILE...: give files that root made to the user nobody, who runs the servers.
+# own FILE...: give files that root created to the user nobody, as which the servers run.
 own() {
 	[ "$(id -u)" != 0 ] || chown "nobody:$(id -g nobody)" "$@"
 	chmod go= "$@"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Processes that outlive the script: started, found again, stopped. And the lock.
+# Starts, finds and stops processes that outlive the script. Also contains the lock.
 
 # Root runs the servers as the user nobody: Postgres and RabbitMQ refuse to run as root,
 # and that user owns no files that a mistake could damage.
@@ -11,8 +11,8 @@ fi
 # A server does not inherit the caller's environment (PG*, RABBITMQ_*).
 clean=(${drop[@]+"${drop[@]}"} env -i "PATH=$PATH" LANG=C.UTF-8)
 
-# birth PID: print when the process began, in a unit of the system; fails if there is no
-# such process or it is a zombie.
+# birth PID: print when the process started, in a unit of the system; fail if there is no such
+# process or it is a zombie.
 birth() {
 	if [ -r /proc/self/stat ]; then
 		local stat
@@ -27,7 +27,7 @@ birth() {
 	fi
 }
 
-# alive FILE: does the process of this pid file run? Sets pid.
+# alive FILE: succeed if the process of this pid file runs. Sets pid.
 alive() {
 	local began
 	pid=
@@ -72,8 +72,8 @@ stop() {
 	while alive "$1/pid"; do sleep 0.05; done
 }
 
-# lock: allow one up or down at a time. The script itself is the locked file, so that
-# there is nothing to clean up, and the lock ends with its holder in any case.
+# lock: allow only one up or down at a time. The script itself is the locked file, so there is
+# nothing to clean up, and the lock is released when its holder ends, however that happens.
 lock() {
 	exec 9<"${BASH_SOURCE[0]}"
 	if command -v flock >/dev/null; then

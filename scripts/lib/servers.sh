@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The three servers as installed here. For each of them, NAME_found prints its program,
+# The three servers as installed on this machine. For each, NAME_found prints its program,
 # NAME_start starts it, and NAME_answers FOLDER PID reports whether it accepts clients.
 
 : "${clean:?}"
@@ -25,7 +25,7 @@ postgres_start() {
 	own "$at/port" "$at/password"
 	[ -d "$at/data" ] || postgres_init "$at" "$bin" >>"$at/log" 2>&1 || return 1
 	# Postgres refuses to start while a killed server is a zombie. So replace the pid in
-	# its pid file by an impossible one, and keep the rest, which Postgres checks, too.
+	# its pid file by an impossible one and keep the rest, which Postgres also checks.
 	if [ -f "$at/data/postmaster.pid" ]; then
 		{ echo 99999999 && sed 1d "$at/data/postmaster.pid"; } >"$at/data/postmaster.new"
 		own "$at/data/postmaster.new"
@@ -35,7 +35,7 @@ postgres_start() {
 	launch "$at" "$bin/postgres" -D "$at/data" -p "$port"
 }
 
-# postgres_init FOLDER BIN: make the database, under another name until it is complete.
+# postgres_init FOLDER BIN: create the database, under another name until it is complete.
 postgres_init() {
 	rm -rf "$1/data.new"
 	"${clean[@]}" "$2/initdb" -D "$1/data.new" -U ovation -A scram-sha-256 --pwfile="$1/password" \
@@ -105,7 +105,7 @@ rabbitmq_found() {
 }
 
 # The node has a separate cookie (in HOME), ports and name service (epmd). It starts epmd
-# by itself, again if epmd dies.
+# itself, and restarts it if it dies.
 rabbitmq_start() {
 	local at port password epmd
 	at=$(folder rabbitmq)
@@ -133,9 +133,9 @@ rabbitmq_start() {
 		"$(rabbitmq_found)"
 }
 
-# rabbitmq_gone FOLDER: end the name service of a node that has ended. A name service that
-# still has a node refuses: another one at this port, or this one until it has noticed
-# the end of its node.
+# rabbitmq_gone FOLDER: stop the name service of a node that has stopped. A name service refuses
+# to stop while it has a node: another one at this port, or this one until it notices that its
+# node has stopped.
 rabbitmq_gone() {
 	local port i
 	[ -f "$1/epmd-port" ] || return 0
