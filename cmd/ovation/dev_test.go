@@ -244,7 +244,7 @@ func TestDataFolderHasOneServer(t *testing.T) {
 	data := t.TempDir()
 	s := serve(t, data)
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).
-		wants(t, 1, "another process serves the data folder "+data)
+		wants(t, 1, "another process already serves the data folder "+data)
 	s.stop()
 	serve(t, data)
 }

@@ -248,7 +248,7 @@ func TestOneImportAtATime(t *testing.T) {
 	unlock, err := dataFlag{data}.lock(importLock, "imports into")
 	must(t, err)
 	defer unlock()
-	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process imports into the data folder")
+	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process already imports into the data folder")
 }
 
 func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
@@ -257,7 +257,7 @@ func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
 	call(t, environment(), args...).wants(t, exitBadRows, "4 × read", "bad           25",
-		`line 5: time "soon" is not a number`, "line 24: ", "and 5 more", "a file of their own")
+		`line 5: time "soon" is not a number`, "line 24: ", "and 5 more", "correct them in a separate file")
 	call(t, environment("OVATION_IMPORT_STRICT", "true"), args...).wants(t, exitBadRows, "stopped at the first bad row, line 5: ")
 }
 

@@ -36,7 +36,7 @@ func TestHelp(t *testing.T) {
 	call(t, environment(), "--help").wants(t, 0, "dev", "import", "verify", "token", "version")
 	call(t, environment(), "dev", "--help").wants(t, 0, "--addr", "127.0.0.1:8080", "$OVATION_ADDR", "$OVATION_JWT_SECRET")
 	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "CI&T Deskdrop", `"timeUnit": "s"`)
-	call(t, environment(), "verify", "--help").wants(t, 0, "--repair", "nothing else can write", "Exit codes")
+	call(t, environment(), "verify", "--help").wants(t, 0, "--repair", "else can write to it", "Exit codes")
 }
 
 func TestHelpIsACommandToo(t *testing.T) {
