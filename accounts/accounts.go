@@ -26,7 +26,7 @@ var (
 	// ErrNoAccount: the viewer has no account on this site.
 	ErrNoAccount = errors.New("the viewer has no account")
 	// ErrSessionOver: the user has to log in again.
-	ErrSessionOver = errors.New("the session is over")
+	ErrSessionOver = errors.New("the session has ended")
 )
 
 // LimitedError is returned after too many attempts.

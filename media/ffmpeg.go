@@ -93,7 +93,7 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 		return nil, ctx.Err()
 	case within.Err() != nil:
 		return nil, &toolError{fmt.Sprintf("ffmpeg was killed: it took longer than %v", timeout) + stderrTail(report, path)}
-	case errors.Is(err, errTooMuch):
+	case errors.Is(err, errOutputTooLarge):
 		return nil, &toolError{"ffmpeg wrote too large a picture"}
 	case err != nil:
 		return nil, &toolError{"ffmpeg failed: " + err.Error() + stderrTail(report, path)}
@@ -129,7 +129,7 @@ func stderrTail(report *boundedBuffer, path string) string {
 	return ": " + strings.Join(strings.Fields(text), " ")
 }
 
-var errTooMuch = errors.New("the output is too large")
+var errOutputTooLarge = errors.New("the output is too large")
 
 // boundedBuffer is a buffer of limited size. It discards what exceeds it, or fails.
 type boundedBuffer struct {
@@ -141,7 +141,7 @@ type boundedBuffer struct {
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	room := b.maxBytes - len(b.text)
 	if len(p) > room && !b.truncate {
-		return 0, errTooMuch
+		return 0, errOutputTooLarge
 	}
 	b.text = append(b.text, p[:min(len(p), room)]...)
 	return len(p), nil

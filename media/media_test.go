@@ -196,7 +196,7 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	s := newSite(t, nil)
 	at, err := FolderURL(s.folder)
 	must(t, err)
-	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrStranger) {
+	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrOtherDatabase) {
 		t.Errorf("another database: %v", err)
 	}
 	openFolder(t, s.folder, s.store) // again

@@ -41,7 +41,7 @@ const (
 // Errors of uploads that are reported to the client.
 var (
 	ErrTooLarge = errors.New("the video is too large")
-	ErrBusy     = errors.New("too many uploads are received at the moment")
+	ErrBusy     = errors.New("too many uploads are in progress")
 )
 
 // errNoVideo is returned for files in other formats.

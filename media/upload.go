@@ -134,12 +134,12 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-var errNobody = errors.New("this needs a signed-in user: send a token as `Authorization: Bearer …`")
+var errNotSignedIn = errors.New("this needs a signed-in user: send a token as `Authorization: Bearer …`")
 
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Video, error) {
 	me := viewer.FromContext(r.Context())
 	if me.Anonymous() {
-		return nil, errNobody
+		return nil, errNotSignedIn
 	}
 	end, err := s.Reserve(Uploader{User: me})
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error)
 		if invalid == errNoVideo {
 			status = http.StatusUnsupportedMediaType
 		}
-	case errors.Is(err, errNobody):
+	case errors.Is(err, errNotSignedIn):
 		status, code, message = http.StatusUnauthorized, "UNAUTHENTICATED", err.Error()
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case errors.Is(err, ErrTooLarge):
@@ -173,7 +173,7 @@ func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error)
 	case errors.Is(err, ErrSlow):
 		status, code, message = http.StatusRequestTimeout, "LIMIT_EXCEEDED", "the upload is too slow"
 	case errors.Is(err, ErrBusy):
-		status, code, message = http.StatusTooManyRequests, "RATE_LIMITED", "too many uploads are received at the moment; try again"
+		status, code, message = http.StatusTooManyRequests, "RATE_LIMITED", "too many uploads are in progress; try again"
 		w.Header().Set("Retry-After", "10")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", errBroken.Error() // the client has disconnected
