@@ -129,7 +129,7 @@ class Server {
 class Page {
   readonly server = new Server();
   readonly sent: Operation[] = [];
-  told = 0; // number of events sent
+  delivered = 0; // number of events sent
   readonly lists = new Map<string, string[][]>(); // the texts of each page
   private readonly answers = makeSubject<OperationResult>();
   private readonly client: Client;
@@ -151,7 +151,7 @@ class Page {
     await this.pages(order, pages, (after) =>
       this.client.query(CommentsDocument, { ...subject, order, first: atOnce, after }), (data) => data.interactive.comments);
     if (!this.sent.some((one) => one.kind === 'subscription')) {
-      this.told = this.server.log.length;
+      this.delivered = this.server.log.length;
       this.client.subscription(CommentsChangedDocument, { ...subject, after: null }).subscribe(() => {});
     }
   }
@@ -200,10 +200,10 @@ class Page {
   }
 
   // hear sends the events of all changes, or those from an earlier position on.
-  async hear(from = this.told): Promise<void> {
+  async hear(from = this.delivered): Promise<void> {
     const operation = this.sent.find((one) => one.kind === 'subscription')!;
-    for (this.told = from; this.told < this.server.log.length; this.told++) {
-      this.answers.next(makeResult(operation, { data: structuredClone(this.server.event(this.told)), hasNext: true }));
+    for (this.delivered = from; this.delivered < this.server.log.length; this.delivered++) {
+      this.answers.next(makeResult(operation, { data: structuredClone(this.server.event(this.delivered)), hasNext: true }));
     }
     await settled();
   }
@@ -405,7 +405,7 @@ test('whatever others do, the lists equal those of the server', async (t) => {
       await settled();
       if (random(2) === 0) await page.hear();
       await page.answerAll();
-      if (random(4) === 0) await page.hear(random(page.told + 1)); // some events again
+      if (random(4) === 0) await page.hear(random(page.delivered + 1)); // some events again
     }
     await page.hear();
     const expected = (order: CommentOrder, parent = 0) =>

@@ -59,7 +59,7 @@ export async function readsAreListed(page, shoot) {
   });
   const { viewer } = await ask(cleo, '{ viewer { reads { edges { node { times interactive { biz bizId } } } } } }');
   await page.goto(`${base}/demo#${cleo.token ? `token=${cleo.token}` : `user=${cleo.id}`}`);
-  await page.getByRole('button', { name: `You are ${cleo.id}. Change that` }).waitFor();
+  await page.getByRole('button', { name: `You are ${cleo.id}. Change user` }).waitFor();
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'People' }).click();
   counted = 0;
   await page.getByRole('link', { name: 'Reads' }).click();

@@ -23,7 +23,7 @@ export async function mastheadFits(a, b) {
 async function fits(page, person, name) {
   const cut = await cuttable(page);
   await open(page, person);
-  await page.getByRole('button', { name: `You are ${name}. Change that` }).waitFor();
+  await page.getByRole('button', { name: `You are ${name}. Change user` }).waitFor();
   await page.evaluate(() => document.fonts.ready.then(() => true));
   await fitsAtEachWidth(page, name, 'Live');
   cut();

@@ -259,7 +259,7 @@ async function staleCountsAreMarked(page) {
   await page.getByText('Some counts are currently unavailable').waitFor();
   await page.getByText('Possibly outdated').waitFor();
   assert.equal(await page.getByRole('article').nth(2).getByRole('button', { name: 'Like', exact: true }).count(), 1, 'zeros in place of the unknown are not shown');
-  await page.locator('.tally').getByText('not known').first().waitFor();
+  await page.locator('.tally').getByText('unavailable').first().waitFor();
   await shoot(page, 'doubts');
   doubtful = false;
 }
@@ -304,20 +304,20 @@ async function act(person, what) {
 
 async function viewerIsSwitched(page) {
   await open(page, ada);
-  await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).click();
+  await page.getByRole('button', { name: `You are ${ada.id}. Change user` }).click();
   await shoot(page, 'viewer');
   await page.getByLabel('Another user').fill('José from anywhere');
   await page.keyboard.press('Enter');
-  await page.getByRole('button', { name: 'You are José from anywhere. Change that' }).waitFor();
+  await page.getByRole('button', { name: 'You are José from anywhere. Change user' }).waitFor();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
   await until('it is liked in the new name', async () => (await truth({ id: 'José from anywhere' })).liked !== null);
   await button(page, 'Like').click();
   await until('and no more', async () => !(await isPressed(page)));
 
-  await page.getByRole('button', { name: /Change that$/ }).click();
+  await page.getByRole('button', { name: /Change user$/ }).click();
   await page.getByRole('button', { name: 'Continue without logging in' }).click();
-  await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  await page.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
   await page.getByRole('dialog', { name: 'Log in' }).waitFor();
@@ -325,7 +325,7 @@ async function viewerIsSwitched(page) {
 
 async function tokenIsRequested(page) {
   await page.goto(`${base}/demo`);
-  await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  await page.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
@@ -334,11 +334,11 @@ async function tokenIsRequested(page) {
   await shoot(page, 'token');
   await dialog.getByLabel('Token').fill('not.a.token');
   await dialog.getByRole('button', { name: 'Use this token' }).click();
-  await page.getByRole('button', { name: 'You are nobody. Change that' }).click();
+  await page.getByRole('button', { name: 'You are anonymous. Change user' }).click();
   await dialog.getByText('The last token was rejected').waitFor();
   await dialog.getByLabel('Token').fill(`Authorization: Bearer ${ada.token}`);
   await dialog.getByRole('button', { name: 'Use this token' }).click();
-  await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).waitFor();
+  await page.getByRole('button', { name: `You are ${ada.id}. Change user` }).waitFor();
   await button(page, 'Like').click();
   await until('it is liked', async () => (await truth(ada)).liked !== null);
   await button(page, 'Like').click();

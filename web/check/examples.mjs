@@ -27,9 +27,9 @@ try {
   if (!process.env.OVATION_CHECK_BRIEFLY) {
     await visit(tell('a token goes with queries and with the socket'), desktop, tokensAreSent);
     await visit(tell('a like shows before it is answered, and others see it'), [desktop, desktop], likes);
-    await visit(tell('a like that is refused is taken back'), desktop, refusal);
+    await visit(tell('a rejected like is rolled back'), desktop, refusal);
     await visit(tell('folders'), desktop, folders);
-    await visit(tell('a bad token is shown, and not tried for ever'), desktop, badToken, refused);
+    await visit(tell('an invalid token is shown, and not retried'), desktop, badToken, refused);
     await visit(tell('a token that is revoked signs the viewer out'), desktop, revoked, refused);
     await visit(tell('a restart is lived through'), [desktop, desktop], restarted, down);
     await visit(tell('a page that is opened while the server is down fills by itself'), desktop, openedWhileDown, down);

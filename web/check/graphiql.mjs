@@ -128,12 +128,12 @@ async function opensAsAlice(page) {
   await chip('bob').click();
   await says(page, /^You are bob/);
   assert.equal((await runTab(page, 'Viewer')).data.viewer.userId, 'bob');
-  await chip('nobody').click();
+  await chip('anonymous').click();
   await says(page, /^You are anonymous/);
   assert.equal((await runTab(page, 'Viewer')).data.viewer, null);
   await reloadPage(page);
   await says(page, /^You are anonymous/);
-  assert.equal(await chip('nobody').getAttribute('aria-pressed'), 'true');
+  assert.equal(await chip('anonymous').getAttribute('aria-pressed'), 'true');
 
   await chip('bob').click();
   await page.getByRole('link', { name: 'Demo' }).click();

@@ -5,11 +5,11 @@ import { focusIs, linkIs, rules } from './demo-kit.mjs';
 
 export const dialog = (page) => page.getByRole('dialog').last();
 export const view = (page, name) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: new RegExp(`^${name}`) });
-const viewer = (page) => page.getByRole('button', { name: /^You are .*Change that$/ });
+const viewer = (page) => page.getByRole('button', { name: /^You are .*Change user$/ });
 
 // accountOf waits until the page shows a user's account.
 export async function accountOf(page, { name }) {
-  await page.getByRole('button', { name: `You are ${name}. Change that` }).waitFor();
+  await page.getByRole('button', { name: `You are ${name}. Change user` }).waitFor();
 }
 
 // chats waits until the page shows a number of unread messages.
@@ -107,13 +107,13 @@ export async function tokenIsRenewed(page, person) {
 export async function sessionsEnd(a, b, person, shoot) {
   await viewer(a).click();
   await dialog(a).getByRole('button', { name: 'Log out', exact: true }).click();
-  await a.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  await a.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
   assert.equal(await loginOf(a), null);
   await logIn(a, person);
   await view(b, 'Feed').click();
   await viewer(a).click();
   await dialog(a).getByRole('button', { name: 'Log out everywhere' }).click();
-  for (const page of [a, b]) await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  for (const page of [a, b]) await page.getByRole('button', { name: 'You are anonymous. Change user' }).waitFor();
   assert.equal(await loginOf(b), null, 'the other device keeps a token that is revoked');
   await viewer(b).click();
   await dialog(b).getByText('Your session has ended. Log in again.').waitFor();

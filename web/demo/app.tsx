@@ -13,7 +13,7 @@ import { Folders } from './views/folders';
 import { Likes } from './views/likes';
 import { Person } from './views/person';
 
-// The whole page. Everything below the session is rendered anew for each viewer.
+// The whole page. Everything below the session is rendered again for each viewer.
 export function App() {
   const route = useRoute();
   return (

@@ -9,7 +9,7 @@ export const newTabQuery = '# A new operation. Ctrl-Space completes, Ctrl-Enter 
 
 const feed = {
   query: `# A feed page in one request: ten subjects with their
-# counts, and what the viewer did with each. Choose nobody
+# counts, and what the viewer did with each. Choose anonymous
 # above and run it again: liked and collected are null.
 query Feed($subjects: [SubjectInput!]!) {
   interactives(subjects: $subjects) {

@@ -24,7 +24,7 @@ export function ViewerBar({ viewer, onChange, standing, names, notice }) {
                   aria-pressed={!viewer.token && viewer.user === user}
                   onClick={() => onChange({ user, token: '' })}
                 >
-                  {user || 'nobody'}
+                  {user || 'anonymous'}
                 </button>
               ))}
             </div>

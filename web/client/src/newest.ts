@@ -49,7 +49,7 @@ type Latest = Map<string, { readonly version: number; readonly value: unknown }>
 export class Newest {
   private readonly latest = new Map<string, Latest>();
   private readonly own = new Map<string, Own>();
-  private readonly underWay = new Map<string, number>(); // number of actions by subject
+  private readonly inProgress = new Map<string, number>(); // number of actions by subject
   private readonly last = new Map<string, Promise<void>>(); // settled when the last action ends
   private readonly held = new Map<string, (display: boolean) => void>(); // resolves the last waiting event
 
@@ -61,11 +61,11 @@ export class Newest {
   begin(operation: Operation): Action | undefined {
     const keys = [...new Set(actedOn(operation).map(({ subject }) => keyOf(subject)))];
     if (keys.length === 0) return undefined;
-    const before = keys.flatMap((key) => (this.underWay.has(key) ? [this.last.get(key)!] : []));
+    const before = keys.flatMap((key) => (this.inProgress.has(key) ? [this.last.get(key)!] : []));
     let end = () => {};
     const ended = new Promise<void>((resolve) => (end = resolve));
     for (const key of keys) {
-      this.underWay.set(key, (this.underWay.get(key) ?? 0) + 1);
+      this.inProgress.set(key, (this.inProgress.get(key) ?? 0) + 1);
       this.last.set(key, ended);
     }
     return { operation, keys, before: before.length > 0 ? Promise.all(before) : undefined, end };
@@ -90,12 +90,12 @@ export class Newest {
   leave({ operation, keys, end }: Action, error?: unknown): void {
     end(); // the next one may be sent
     for (const key of keys) {
-      const left = this.underWay.get(key)! - 1;
+      const left = this.inProgress.get(key)! - 1;
       if (left > 0) {
-        this.underWay.set(key, left);
+        this.inProgress.set(key, left);
         continue;
       }
-      this.underWay.delete(key);
+      this.inProgress.delete(key);
       const display = this.held.get(key);
       this.held.delete(key);
       display?.(true);
@@ -124,7 +124,7 @@ export class Newest {
     const { card } = found;
     const key = keyOf(card);
     for (;;) {
-      if (this.underWay.has(key)) {
+      if (this.inProgress.has(key)) {
         if (!(await this.hold(key))) return false;
         continue;
       }
@@ -153,7 +153,7 @@ export class Newest {
     const all = cardsIn(operation, data);
     const keys = all.map(({ card }) => keyOf(card));
     for (;;) {
-      while (keys.some((key) => this.underWay.has(key))) await Promise.all(keys.map((key) => this.last.get(key)));
+      while (keys.some((key) => this.inProgress.has(key))) await Promise.all(keys.map((key) => this.last.get(key)));
       const contradicting = requery ? all.filter(({ card }) => this.contradicted(card)) : [];
       if (contradicting.length === 0) break;
       const actions = keys.map((key) => this.last.get(key));

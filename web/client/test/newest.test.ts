@@ -50,7 +50,7 @@ function promises(Page: new () => AnyPage, runs: number): void {
     await page.answer('Like', cardOf(6, 11, 'LIKE'));
     await page.event(cardOf(6, 11, 'LIKE'));
     assert.deepEqual(page.shown, ['10', '11 liked']);
-    assert.equal(page.waiting('Subject'), 0, 'nothing is asked anew');
+    assert.equal(page.waiting('Subject'), 0, 'nothing is queried again');
   });
 
   test('a click that is rejected is rolled back', async () => {
@@ -226,7 +226,7 @@ class Server {
     this.tell();
   }
 
-  somebody(): void {
+  anotherUser(): void {
     this.others++;
     this.tell();
   }
@@ -253,7 +253,7 @@ async function walk(page: AnyPage, seed: number): Promise<void> {
       else page.unlike();
     },
     () => server.count(),
-    () => server.somebody(),
+    () => server.anotherUser(),
     () => page.readAgain(),
     () => {
       const open = page.sent.filter((one) => one.name !== 'Live');

@@ -20,18 +20,18 @@ function receive(cache: Cache, message: MessageFragment): void {
   const own = message.from.userId === me;
   const other = own ? message.to.userId : message.from.userId;
   const conversation = conversationWith(cache, other);
-  if (!conversation) return forget(cache, other);
-  list(cache, conversation, message);
+  if (!conversation) return invalidateLists(cache, other);
+  insert(cache, conversation, message);
 
   const latest = cache.resolve(conversation, 'latest') as string;
   if (latest === cache.keyOfEntity({ __typename: 'Message', id: message.id }) || timeOf(cache, latest) > message.at) return;
   const unread = Number(cache.resolve(conversation, 'unread')) + (own ? 0 : 1);
   cache.writeFragment(LatestFragmentDoc, { __typename: 'Conversation', id: cache.resolve(conversation, 'id') as string, unread, latest: message });
-  lift(cache, conversation);
+  moveToTop(cache, conversation);
 }
 
-// list inserts a message into the first page of its conversation, newest first.
-function list(cache: Cache, conversation: string, message: MessageFragment): void {
+// insert inserts a message into the first page of its conversation, newest first.
+function insert(cache: Cache, conversation: string, message: MessageFragment): void {
   const page = firstPage(cache, conversation, 'messages');
   if (!page) return;
   const edge = cache.keyOfEntity({ __typename: 'MessageEdge', node: { id: message.id } })!;
@@ -42,8 +42,8 @@ function list(cache: Cache, conversation: string, message: MessageFragment): voi
   cache.link(page, 'edges', place < 0 ? [...edges, edge] : edges.toSpliced(place, 0, edge));
 }
 
-// lift moves a conversation to the top of the list.
-function lift(cache: Cache, conversation: string): void {
+// moveToTop moves a conversation to the top of the list.
+function moveToTop(cache: Cache, conversation: string): void {
   const page = firstPage(cache, 'Query', 'conversations');
   if (!page) return;
   const edges = edgesOf(cache, page);
@@ -52,8 +52,8 @@ function lift(cache: Cache, conversation: string): void {
   else for (const { fieldKey } of pagesOf(cache, 'Query', 'conversations')) cache.invalidate('Query', fieldKey);
 }
 
-// forget invalidates the lists, because the conversation is new.
-function forget(cache: Cache, other: string): void {
+// invalidateLists invalidates the lists, because the conversation is new.
+function invalidateLists(cache: Cache, other: string): void {
   for (const { fieldName, fieldKey, arguments: args } of cache.inspectFields('Query')) {
     if (fieldName === 'conversations' || (fieldName === 'conversation' && args?.['with'] === other)) cache.invalidate('Query', fieldKey);
   }

@@ -41,7 +41,7 @@ export const Card = memo(function Card({ biz, bizId, counts, comments, shape = '
         <p className="card-badge card-reads">
           <Icon name="eye" />
           <RollingNumber value={reads} />
-          <span className="unseen">{reads === undefined ? 'reads not known' : `${inFull(reads)} reads`}</span>
+          <span className="unseen">{reads === undefined ? 'reads unavailable' : `${inFull(reads)} reads`}</span>
         </p>
         <span className="card-badge card-length">
           {video && <Icon name="play" filled />}

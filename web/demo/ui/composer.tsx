@@ -35,9 +35,9 @@ export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
 
   const send = async (text: string) => {
     const before = draft.get().sent;
-    const asked = { biz, bizId, text, ...(replyTo && { replyTo: replyTo.id }) };
-    const same = before?.text === text && before.replyTo === asked.replyTo;
-    const input = same ? before : { ...asked, requestId: requestId() };
+    const content = { biz, bizId, text, ...(replyTo && { replyTo: replyTo.id }) };
+    const same = before?.text === text && before.replyTo === content.replyTo;
+    const input = same ? before : { ...content, requestId: requestId() };
     change({ sent: input, busy: true });
     const { data, error } = await client.mutation(AddCommentDocument, { input }).toPromise();
     if (error || !data) return change({ busy: false, problem: error ? advise(error).text : '' });

@@ -25,7 +25,7 @@ export function ForUsers({ children }: { children: ReactNode }) {
   return (
     <div className="empty">
       <Icon name="lock" />
-      <p>This belongs to somebody. Log in to see yours.</p>
+      <p>Only users have these lists. Log in to see yours.</p>
       <button type="button" className="button strong" onClick={openLogin}>
         Log in or register
       </button>

@@ -42,7 +42,7 @@ export function PersonRow({ person }: { person: CardFragment }) {
         <span>{name}</span>
       </a>
       <span className="facts">
-        {known ? `${inFull(person.followerCount)} ${person.followerCount === 1 ? 'follower' : 'followers'}` : 'followers not known'}
+        {known ? `${inFull(person.followerCount)} ${person.followerCount === 1 ? 'follower' : 'followers'}` : 'followers unavailable'}
         {person.bizId === userId && ' · you'}
       </span>
       <FollowButton person={person} />

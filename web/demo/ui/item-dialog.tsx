@@ -16,7 +16,7 @@ interface Props {
 
 // ItemDialog shows one item beside its comments.
 export function ItemDialog({ item, counts, comments, onClose }: Props) {
-  const reads = counts && counts.freshness !== 'UNAVAILABLE' ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads not known';
+  const reads = counts && counts.freshness !== 'UNAVAILABLE' ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads unavailable';
   return (
     <Dialog title={item.title} shape="sheet" onClose={onClose}>
       <div className="sheet-item">

@@ -16,17 +16,17 @@ interface Props {
 // Events go into the cache and from there to the cards.
 export function LiveCards({ subjects, cards, shape }: Props) {
   const { known } = useSession();
-  const asked = useMemo(() => subjects.map(({ biz, bizId }) => ({ biz, bizId })), [subjects]);
-  const pause = !known || asked.length === 0;
-  useSubscription({ query: LiveDocument, variables: { subjects: asked }, pause });
-  const [{ data, error }, again] = useQuery({ query: CommentCountsDocument, variables: { subjects: asked }, requestPolicy: 'cache-and-network', pause });
+  const requested = useMemo(() => subjects.map(({ biz, bizId }) => ({ biz, bizId })), [subjects]);
+  const pause = !known || requested.length === 0;
+  useSubscription({ query: LiveDocument, variables: { subjects: requested }, pause });
+  const [{ data, error }, again] = useQuery({ query: CommentCountsDocument, variables: { subjects: requested }, requestPolicy: 'cache-and-network', pause });
   useRetryWhenLive(Boolean(error), () => again({ requestPolicy: 'network-only' }));
 
   const byKey = new Map(cards?.map((card) => [keyOf(card), card]));
   const comments = new Map(data?.interactives.map((subject) => [keyOf(subject), subject.commentCount]));
   return (
     <ol className="cards">
-      {asked.map((subject, place) => (
+      {requested.map((subject, place) => (
         <li key={keyOf(subject)} data-shape={shape?.(place) ?? 'plain'}>
           <Card {...subject} counts={byKey.get(keyOf(subject))} comments={comments.get(keyOf(subject))} shape={shape?.(place) ?? 'plain'} />
         </li>

@@ -47,9 +47,9 @@ function Stream({ userId, route }: { userId: string; route: Route }) {
       void client
         .query(ConversationsDocument, firstPage, { requestPolicy: 'network-only' })
         .toPromise()
-        .then(({ data: anew }) => {
-          if (!anew) return read();
-          setAfter(anew.conversations.messagesCursor);
+        .then(({ data: fresh }) => {
+          if (!fresh) return read();
+          setAfter(fresh.conversations.messagesCursor);
           again();
         });
     }, retryAfter);

@@ -70,11 +70,11 @@ function ViewerButton() {
   const name = known ? called : '…';
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
-    // For another viewer the page starts anew, and the element with the focus was removed.
+    // For another viewer the page starts again, and the element with the focus was removed.
     if (changed && document.activeElement === document.body) button.current!.focus();
   }, [changed]);
   return (
-    <button ref={button} type="button" className="viewer-button" onClick={openLogin} aria-label={`You are ${name}. Change that`}>
+    <button ref={button} type="button" className="viewer-button" onClick={openLogin} aria-label={`You are ${name}. Change user`}>
       <Avatar name={userId && called} />
       <span className="viewer-name">{name}</span>
     </button>

@@ -20,7 +20,7 @@ export function useProfile(userId: string | null): NamedFragment['profile'] | un
 export function useName(userId: string | null, profile?: { readonly name: string } | null): string {
   const found = useProfile(profile ? null : userId);
   if (profile ?? found) return (profile ?? found)!.name;
-  return found === undefined ? '…' : (userId ?? 'nobody');
+  return found === undefined ? '…' : (userId ?? 'anonymous');
 }
 
 // nameOf returns the name of a user whose profile is known.

@@ -65,7 +65,7 @@ function Hint() {
   const other = userId === 'bob' ? 'carol' : 'bob';
   return (
     <p>
-      Counts move as others act. See it in a{' '}
+      Counts change as others act. See it in a{' '}
       <a href={`#user=${other}`} target="_blank" rel="noopener">
         second window, as {other}
       </a>
@@ -90,7 +90,7 @@ function Tally({ cards }: { cards: readonly ItemFragment[] }) {
           <dt>{name}</dt>
           <dd>
             <RollingNumber value={value} />
-            <span className="unseen">{value === undefined ? 'not known' : inFull(value)}</span>
+            <span className="unseen">{value === undefined ? 'unavailable' : inFull(value)}</span>
           </dd>
         </div>
       ))}

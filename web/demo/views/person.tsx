@@ -94,7 +94,7 @@ function Numbers({ userId, followers }: { userId: string; followers: number | un
           <dt>{name}</dt>
           <dd>
             <RollingNumber value={value} />
-            <span className="unseen">{value === undefined ? 'not known' : inFull(value)}</span>
+            <span className="unseen">{value === undefined ? 'unavailable' : inFull(value)}</span>
           </dd>
         </div>
       ))}
