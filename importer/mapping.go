@@ -159,7 +159,7 @@ func (m Mapping) Validate() error {
 	case m.Biz != "" && m.BizColumn != "":
 		return fmt.Errorf("give biz (%q) or the column that holds it (%q), not both", m.Biz, m.BizColumn)
 	case !slices.Contains(TimeUnits(), m.TimeUnit):
-		return fmt.Errorf("the time unit %q is none of %s", m.TimeUnit, strings.Join(TimeUnits(), ", "))
+		return fmt.Errorf("the time unit %q is not one of %s", m.TimeUnit, strings.Join(TimeUnits(), ", "))
 	}
 	if m.Biz != "" {
 		if err := storage.ValidateBiz(m.Biz); err != nil {
@@ -184,7 +184,7 @@ func (m Mapping) validateEvents() error {
 	case m.All != "" && (m.Event != "" || len(m.Events) > 0):
 		return fmt.Errorf("give the action of every row (all: %q) or the column that says what was done (event, events), not both", m.All)
 	case m.All != "" && actionNames[m.All] == 0:
-		return fmt.Errorf("all is %q, which is none of %s", m.All, strings.Join(Actions(), ", "))
+		return fmt.Errorf("all is %q, which is not one of %s", m.All, strings.Join(Actions(), ", "))
 	case m.All != "":
 		return nil
 	case m.Event == "":
@@ -194,7 +194,7 @@ func (m Mapping) validateEvents() error {
 	}
 	for _, event := range slices.Sorted(maps.Keys(m.Events)) {
 		if name := m.Events[event]; name != skip && actionNames[name] == 0 {
-			return fmt.Errorf("event %q is mapped to %q, which is none of %s, %s", event, name, strings.Join(Actions(), ", "), skip)
+			return fmt.Errorf("event %q is mapped to %q, which is not one of %s, %s", event, name, strings.Join(Actions(), ", "), skip)
 		}
 	}
 	return nil

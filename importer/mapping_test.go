@@ -47,16 +47,16 @@ func TestWrongMappings(t *testing.T) {
 		{`{"user": ""}`, "user must name a column"},
 		{`{"biz": "Article"}`, "biz must be"},
 		{`{"bizColumn": ""}`, "either biz or"},
-		{`{"timeUnit": "h"}`, `"h" is none of s, ms, us, rfc3339`},
+		{`{"timeUnit": "h"}`, `"h" is not one of s, ms, us, rfc3339`},
 		{`{"events": {}}`, "no event is mapped"},
-		{`{"all": "look"}`, `all is "look", which is none of author, clear, collect`},
-		{`{"all": "skip"}`, `all is "skip", which is none of author, clear, collect`},
+		{`{"all": "look"}`, `all is "look", which is not one of author, clear, collect`},
+		{`{"all": "skip"}`, `all is "skip", which is not one of author, clear, collect`},
 		{`{"all": "read", "event": "type"}`, `give the action of every row (all: "read") or the column`},
 		{`{"all": "read", "events": {"VIEW": "read"}}`, "not both"},
 		{`{"event": ""}`, "event must name a column, or all the action"},
 		{`{"placeholder": "a\u0007"}`, "placeholder must be text; it holds the character U+0007"},
 		{`{"delimiter": "::"}`, `"::" is not a delimiter: write one character`},
-		{`{"events": {"VIEW": "look"}}`, `"VIEW" is mapped to "look", which is none of author, clear, collect`},
+		{`{"events": {"VIEW": "look"}}`, `"VIEW" is mapped to "look", which is not one of author, clear, collect`},
 	} {
 		m, err := LoadMapping(writeFile(t, "map.json", c.text))
 		if err == nil {

@@ -71,7 +71,7 @@ func (c *healthCommand) at() (string, error) {
 	if c.URL != "" {
 		at, err := url.Parse(c.URL)
 		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || strings.Trim(at.Path, "/") != "" {
-			return "", usage("<url> is not where a node can be: write http://host:port") // it may hold a password
+			return "", usage("<url> is not the address of a node: write http://host:port") // it may hold a password
 		}
 		return at.Scheme + "://" + at.Host + path, nil
 	}

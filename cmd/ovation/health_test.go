@@ -39,7 +39,7 @@ func TestHealthFailsUnlessTheNodeIsWell(t *testing.T) {
 
 func TestHealthRejectsInvalidAddresses(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:8080", "ftp://x", "http://", "http://x/graphql"} {
-		call(t, environment(), "health", at).wants(t, exitUsage, "is not where a node can be: write http://host:port")
+		call(t, environment(), "health", at).wants(t, exitUsage, "is not the address of a node: write http://host:port")
 	}
 	call(t, environment(), "health", "--addr=127.0.0.1:0").wants(t, exitUsage, "name the port")
 	for _, at := range []string{"http://user:hush-hush@127.0.0.1:1", "ftp://user:hush-hush@127.0.0.1:1", "http://user:hush-hush@ /"} {

@@ -232,7 +232,7 @@ func text(check func(string) error) kong.Mapper {
 func oneOf(known []string) kong.Mapper {
 	return text(func(value string) error {
 		if !slices.Contains(known, value) {
-			return fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
+			return fmt.Errorf("%q is not one of %s", value, strings.Join(known, ", "))
 		}
 		return nil
 	})

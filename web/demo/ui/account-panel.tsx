@@ -127,7 +127,7 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
       <button type="submit" className="button strong" disabled={!current || [...next].length < 6}>
         Change it
       </button>
-      <p className="hint">This logs out everywhere else.</p>
+      <p className="hint">This logs you out on all other devices.</p>
     </form>
   );
 }

@@ -46,7 +46,7 @@ export function FolderPicker({ title, current, actions, onClose }: Props) {
           >
             Take it out
           </button>
-          <span>It is then in no folder of yours.</span>
+          <span>It is removed from all your folders.</span>
         </p>
       )}
     </Dialog>

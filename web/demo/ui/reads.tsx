@@ -30,7 +30,7 @@ export function Reads() {
 function ReadsPage({ data, first }: PageProps<MyReadsQuery>) {
   const reads = data?.viewer?.reads.edges.map(({ node }) => node).filter(({ interactive }) => isContent(interactive));
   if (!reads) return null;
-  if (first && reads.length === 0) return <Empty icon="eye">Nothing yet. What you look at in the feed is listed here.</Empty>;
+  if (first && reads.length === 0) return <Empty icon="eye">Nothing yet. The clips that you watch are listed here.</Empty>;
   return (
     <ul className="person-rows">
       {reads.map((read) => (

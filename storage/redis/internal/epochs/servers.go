@@ -187,7 +187,7 @@ func (e *evictions) record(servers []serverInfo, logger *slog.Logger) (some bool
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.log == nil {
-		e.log = outage.New(logger, "Redis evicts what may be all that shows an action: viewers' answers are STALE for a while. "+
+		e.log = outage.New(logger, "Redis evicts keys that may be all that shows an acknowledged action: replies are STALE for a while. "+
 			"Give it more memory, or set maxmemory-policy "+RecommendedEviction, "Redis has stopped evicting such keys")
 	}
 	if e.of == nil || len(e.of) > maxRunIDs {
