@@ -64,13 +64,13 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	}
 	for range readers - room {
 		if err := <-results; !errors.Is(err, worker.ErrBusy) {
-			t.Fatalf("a read too many: %v", err)
+			t.Fatalf("a read beyond the room for anonymous ones: got %v, want %v", err, worker.ErrBusy)
 		}
 	}
 	for i, likes := 0, 0; likes < backlog; i++ {
 		if subject := video(strconv.Itoa(i)); worker.PartitionOf(subject, publisher.Partitions()) != taken {
 			if _, err := r.Record(ctx, react(alice, subject, storage.Like), nil); err != nil {
-				t.Fatalf("a like beside %d reads: %v", room, err)
+				t.Fatalf("a like beside %d anonymous reads: got %v, want it recorded", room, err)
 			}
 			likes++
 		}
@@ -79,14 +79,14 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	all.Wait()
 	for range room {
 		if err := <-results; err != nil {
-			t.Errorf("a read that there was room for: %v", err)
+			t.Errorf("a read within the room for anonymous ones: got %v, want it recorded", err)
 		}
 	}
 	if got := countsOf(t, store, movie).ReadCount; got != room {
 		t.Errorf("%d reads are counted, want %d", got, room)
 	}
 	if n, err := testutil.GatherAndCount(registry, "ovation_recorder_refused_actions_total"); n != 1 || err != nil {
-		t.Errorf("%d metrics, %v", n, err)
+		t.Errorf("got %d series of ovation_recorder_refused_actions_total, %v, want 1", n, err)
 	}
 	// There is room again.
 	if _, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead}, nil); err != nil {

@@ -26,7 +26,7 @@ func TestReplyComesAfterApply(t *testing.T) {
 		synctest.Wait()
 		select {
 		case got := <-answer:
-			t.Errorf("answered %+v before the action was applied", got)
+			t.Errorf("got the answer %+v before the action was applied, want none", got)
 		default:
 		}
 		close(gate)
@@ -59,7 +59,7 @@ func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {
 	}
 	most := 1 + int(time.Since(began)/(10*time.Second))
 	if n := strings.Count(log.String(), "not applied to the mirror yet"); n < 1 || n > most {
-		t.Errorf("%d lines are logged about one outage:\n%s", n, log.String())
+		t.Errorf("one outage: got %d log lines, want 1 to %d:\n%s", n, most, log.String())
 	}
 }
 

@@ -49,12 +49,12 @@ func TestDeclarationsAreRetriedOnce(t *testing.T) {
 		persister := &failingPersister{fail: c.fail}
 		_, err := worker.NewAuthors(persister, slog.New(slog.DiscardHandler)).Declare(t.Context(), declared)
 		if !errors.Is(err, c.want) || len(persister.ids) != c.calls || persister.ids[0] != persister.ids[c.calls-1] {
-			t.Errorf("%s: %v after the calls %q", name, err, persister.ids)
+			t.Errorf("%s: got %v after the calls %q, want %v after %d calls with one id", name, err, persister.ids, c.want, c.calls)
 		}
 	}
 	persister := &failingPersister{}
 	if _, err := worker.NewAuthors(persister, nil).Declare(t.Context(), nil); err != nil || len(persister.ids) > 0 {
-		t.Errorf("nothing to declare: %v, %d calls", err, len(persister.ids))
+		t.Errorf("declaring nothing: got %v, %d calls, want no error and no call", err, len(persister.ids))
 	}
 }
 
@@ -78,19 +78,19 @@ func TestDeclarationTimesOutWhileItsCommitHangs(t *testing.T) {
 		a := worker.NewAuthors(store, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		if _, err := a.Declare(t.Context(), []storage.Action{{Kind: storage.KindAuthor}}); !errors.Is(err, storage.ErrUnavailable) || time.Since(began) > 3*time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
+			t.Errorf("Declare while the commit hangs: got %v after %v, want %v within 3 s", err, time.Since(began), storage.ErrUnavailable)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := a.Close(ctx); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Close does not wait for it: %v", err)
+			t.Errorf("Close while the commit hangs: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		release()
 		if err := a.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if _, err := a.Declare(t.Context(), []storage.Action{{Kind: storage.KindAuthor}}); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("after Close: %v", err)
+			t.Errorf("Declare after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 		passed := publish(queue, barrier)
 		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
 			if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == "barrier" }) && len(messages) < 4 {
-				t.Errorf("the barrier is passed with %d messages persisted", len(messages))
+				t.Errorf("the barrier is passed with a batch of %d messages, want the 3 before it in the same batch", len(messages))
 			}
 			return nil
 		}}, local.Mirror{Reader: store}, worker.Options{})

@@ -27,7 +27,7 @@ func TestLoneActionIsPublishedAtOnce(t *testing.T) {
 			record(t, r, react(user(i), movie, storage.Like))
 		}
 		if took := time.Since(start); took != 0 {
-			t.Errorf("ten actions waited %v", took)
+			t.Errorf("ten actions in turn waited %v, want no wait", took)
 		}
 	})
 }
@@ -65,7 +65,7 @@ func TestActionsInFlightShareAMessage(t *testing.T) {
 			ids[m.ID] = true
 		}
 		if len(sizes) != 6 || sizes[0] != 1 || sizes[1] != 100 || sizes[5] != 99 || len(ids) != 6 {
-			t.Errorf("%d actions left in %d different messages of %v actions", actions, len(ids), sizes)
+			t.Errorf("got %d actions in messages of %v actions with %d different ids, want 6 messages, of 1, 100, …, 99 actions", actions, sizes, len(ids))
 		}
 		if c := countsOf(t, store, movie); c.LikeCount != actions {
 			t.Errorf("%d likes are counted, want %d", c.LikeCount, actions)
@@ -98,7 +98,7 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 		for i, m := range held.seen() {
 			for _, a := range m.Actions {
 				if p := worker.PartitionOf(a.Subject, partitions); p != held.put[i] {
-					t.Errorf("an action of partition %d was published to %d", p, held.put[i])
+					t.Errorf("got an action of partition %d in a message for partition %d, want the same", p, held.put[i])
 				}
 			}
 		}
@@ -118,16 +118,16 @@ func TestPartitionsTakeTurns(t *testing.T) {
 		recordMany(t, r, actions)
 		// A small message, then one of each partition in turn.
 		if n := len(slow.seen()); n != 1+partitions {
-			t.Errorf("%d actions left in %d messages", actions, n)
+			t.Errorf("got %d actions in %d messages, want %d: one at once, then one of each partition", actions, n, 1+partitions)
 		}
 		turns := slow.put[1:]
 		for i := range turns {
 			if slices.Contains(turns[:i], turns[i]) {
-				t.Errorf("the partitions took turns so: %v", slow.put)
+				t.Errorf("messages were published to the partitions %v, want none twice after the first message", slow.put)
 			}
 		}
 		if slow.most != 1 {
-			t.Errorf("%d messages were under way at the same time", slow.most)
+			t.Errorf("got %d messages in flight at the same time, want 1", slow.most)
 		}
 	})
 }
@@ -233,14 +233,14 @@ func TestFullBacklogHonoursTheContext(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := r.Record(impatient, react(user(3), movie, storage.Like), nil); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("the third with a deadline was answered %v", err)
+			t.Errorf("the third, with a deadline: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		hungUp, hangUp := context.WithCancel(t.Context())
 		fourth := background(r, hungUp, react(user(4), movie, storage.Like))
 		synctest.Wait()
 		hangUp()
 		if got := <-fourth; !errors.Is(got.err, context.Canceled) {
-			t.Errorf("the fourth, hung up, was answered %v", got.err)
+			t.Errorf("the fourth, cancelled: got %v, want %v", got.err, context.Canceled)
 		}
 		fifth := background(r, t.Context(), react(user(5), movie, storage.Like))
 		synctest.Wait()
@@ -274,17 +274,17 @@ func TestCloseSendsTheBacklog(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := r.Close(impatient); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close returned %v before the backlog was sent", err)
+			t.Errorf("Close(1 s) before the backlog was sent: got %v, want %v", err, context.DeadlineExceeded)
 		}
 		if got := <-late; !errors.Is(got.err, worker.ErrClosed) {
-			t.Errorf("what waited for room was answered %v", got.err)
+			t.Errorf("an action that waited for room: got %v, want %v", got.err, worker.ErrClosed)
 		}
 		if _, err := r.Record(t.Context(), react(user(98), movie, storage.Like), nil); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("Record after Close returned %v", err)
+			t.Errorf("Record after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 		close(held.gate)
 		if err := r.Close(t.Context()); err != nil {
-			t.Errorf("the second Close returned %v", err)
+			t.Errorf("the second Close: got %v, want no error", err)
 		}
 		if c := countsOf(t, store, movie); c.LikeCount != 50 {
 			t.Errorf("%d likes are counted, want 50", c.LikeCount)

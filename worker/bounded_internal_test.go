@@ -27,7 +27,7 @@ func TestKeyedMutexReleasesItsKeys(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := turns.lock(gone, id); !errors.Is(err, context.Canceled) {
-		t.Errorf("a turn that is taken was given: %v", err)
+		t.Errorf("locking a locked key with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 	turns.unlock(id)
 	if len(turns.locks) != 0 {
@@ -79,7 +79,7 @@ func TestInDoubtIsBounded(t *testing.T) {
 		d.add(idOf(like(i)), storage.Register{Value: storage.Like, Set: 7})
 	}
 	if len(d.actions) != maxInDoubt {
-		t.Errorf("%d states are in doubt, at most %d may be", len(d.actions), maxInDoubt)
+		t.Errorf("got %d states in doubt, want the maximum, %d", len(d.actions), maxInDoubt)
 	}
 	last := idOf(like(maxInDoubt + 9))
 	for _, below := range []storage.Register{{Set: 6}, {Set: 6, Clears: storage.Clears{8, 0}}} {
@@ -88,6 +88,6 @@ func TestInDoubtIsBounded(t *testing.T) {
 		}
 	}
 	if got := d.resolve(last, storage.Register{Set: 7}); got != 0 || len(d.actions) != maxInDoubt-1 {
-		t.Errorf("a doubt that was overtaken is still there: %d", got)
+		t.Errorf("resolving an overtaken doubt: got %d, %d states in doubt, want 0, %d", got, len(d.actions), maxInDoubt-1)
 	}
 }

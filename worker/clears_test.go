@@ -98,7 +98,7 @@ func TestClearLeavesUnseenReactions(t *testing.T) {
 		return storage.Persisted, err
 	}
 	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || !got.Changed {
-		t.Errorf("the clear was answered %+v", got)
+		t.Errorf("clearing the like: got %+v, want it known and changed", got)
 	}
 	wantReaction(t, store, "finally", storage.Dislike)
 }
@@ -129,10 +129,10 @@ func TestClearPastTheQueueIsConditional(t *testing.T) {
 			record(t, r, react(alice, movie, c.queued))
 			up = false
 			if got := record(t, r, unreact(alice, movie, c.clears)); got.Durability != storage.Persisted || got.Known {
-				t.Fatalf("the clear was answered %+v", got)
+				t.Fatalf("clearing past the queue: got %+v, want it %s and unknown", got, storage.Persisted)
 			}
 			if len(queued) != 1 {
-				t.Fatalf("%d messages are queued", len(queued))
+				t.Fatalf("got %d queued messages, want 1", len(queued))
 			}
 			for range 2 { // and again
 				if _, err := store.Persist(t.Context(), queued, nil); err != nil {

@@ -94,7 +94,7 @@ func TestCommentsThatWaitShareATransaction(t *testing.T) {
 				}
 				got, err := c.Add(t.Context(), newComment(text))
 				if text == "" && !errors.Is(err, storage.ErrInvalid) || text != "" && (err != nil || got.Text != text) {
-					t.Errorf("comment %q: %+v, %v", text, got, err)
+					t.Errorf("adding comment %q: got %+v, %v, want %v if it is blank, or the comment", text, got, err, storage.ErrInvalid)
 				}
 			})
 			synctest.Wait() // the first is under way
@@ -102,13 +102,13 @@ func TestCommentsThatWaitShareATransaction(t *testing.T) {
 		close(store.hold)
 		writers.Wait()
 		if got := store.calls(); len(got) != 2 || got[0] != 1 || got[1] != 19 {
-			t.Errorf("transactions of %v comments", got)
+			t.Errorf("got transactions of %v comments, want [1 19]", got)
 		}
 		if err := c.Close(t.Context()); err != nil || told != 20 {
-			t.Errorf("Changed received %d, %v", told, err)
+			t.Errorf("Close: got %v after Changed received %d comments, want no error, 20", err, told)
 		}
 		if _, err := c.Add(t.Context(), newComment("late")); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("after Close: %v", err)
+			t.Errorf("Add after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestCommentThatCannotBeStoredFailsAlone(t *testing.T) {
 			writers.Go(func() {
 				_, err := c.Add(t.Context(), newComment(fmt.Sprint(i)))
 				if (i == 3) != errors.Is(err, bad) || i != 3 && err != nil {
-					t.Errorf("comment %d: %v", i, err)
+					t.Errorf("adding comment %d: got %v, want %v for comment 3 alone", i, err, bad)
 				}
 			})
 			synctest.Wait()
@@ -172,7 +172,7 @@ func TestCommentsOnALockedSubjectFailAlone(t *testing.T) {
 					id := fmt.Sprint(i % 4)
 					_, err := c.Add(t.Context(), on(id, newComment("x")))
 					if (id == "2") != errors.Is(err, storage.ErrLocked) || id != "2" && err != nil {
-						t.Errorf("on subject %s: %v", id, err)
+						t.Errorf("adding a comment on subject %s: got %v, want %v on subject 2 alone", id, err, storage.ErrLocked)
 					}
 				})
 			}
@@ -180,7 +180,7 @@ func TestCommentsOnALockedSubjectFailAlone(t *testing.T) {
 			// At most two transactions for all comments and one for the locked subject, each
 			// waiting a second.
 			if took := time.Since(began); took > 4*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("40 comments took %v, want at most 4 s", took)
 			}
 		}
 		_ = c.Close(t.Context())
@@ -194,7 +194,7 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 		var writers sync.WaitGroup
 		add := func(id string) {
 			if _, err := c.Add(t.Context(), on(id, newComment("x"))); !errors.Is(err, storage.ErrLocked) {
-				t.Errorf("on subject %s: %v", id, err)
+				t.Errorf("adding a comment on the locked subject %s: got %v, want %v", id, err, storage.ErrLocked)
 			}
 		}
 		writers.Go(func() { add("1") })
@@ -210,7 +210,7 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("a comment beside locked subjects took %v, want at most 4 s", took)
 		}
 		writers.Wait()
 		_ = c.Close(t.Context())
@@ -235,11 +235,11 @@ func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
 		}
 		// The transaction before this comment's, and its own, each with the retries one by one.
 		if took := time.Since(began); took > 8*time.Second {
-			t.Errorf("it took %v: %v", took, err)
+			t.Errorf("a comment among many on locked subjects took %v, %v, want at most 8 s", took, err)
 		}
 		writers.Wait()
 		if _, err := c.Add(t.Context(), on("0", newComment("x"))); err != nil {
-			t.Errorf("repeated: %v", err)
+			t.Errorf("the comment repeated: got %v, want it added", err)
 		}
 		_ = c.Close(t.Context())
 	})
@@ -251,14 +251,14 @@ func TestCommentsAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 		c := quietComments(store, nil)
 		for range 10 {
 			if _, err := c.Add(t.Context(), newComment("x")); !errors.Is(err, storage.ErrUnavailable) {
-				t.Errorf("while it hangs: %v", err)
+				t.Errorf("Add while the database hangs: got %v, want %v", err, storage.ErrUnavailable)
 			}
 		}
 		if n := len(store.calls()); n != 1 {
-			t.Errorf("the database was called %d times", n)
+			t.Errorf("got %d calls of the hanging database, want 1", n)
 		}
 		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("an edit while it hangs: %v", err)
+			t.Errorf("Edit while the database hangs: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		close(store.hold)
 		if err := c.Close(t.Context()); err != nil {
@@ -274,19 +274,19 @@ func TestEditTimesOutWhileItsCommitHangs(t *testing.T) {
 		c := quietComments(store, nil)
 		began := time.Now()
 		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, storage.ErrUnavailable) || time.Since(began) > 3*time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
+			t.Errorf("Edit while its commit hangs: got %v after %v, want %v within 3 s", err, time.Since(began), storage.ErrUnavailable)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := c.Close(ctx); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Close does not wait for it: %v", err)
+			t.Errorf("Close while the commit hangs: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		close(store.hold)
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("after Close: %v", err)
+			t.Errorf("Edit after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 	})
 }
@@ -300,7 +300,7 @@ func TestChangesOfCommentsUseFewConnections(t *testing.T) {
 		edit := func(ctx context.Context, want error) {
 			writers.Go(func() {
 				if _, err := c.Edit(ctx, storage.CommentChange{}, "x"); !errors.Is(err, want) {
-					t.Errorf("an edit: %v", err)
+					t.Errorf("Edit: got %v, want %v", err, want)
 				}
 			})
 		}
@@ -312,14 +312,14 @@ func TestChangesOfCommentsUseFewConnections(t *testing.T) {
 		edit(leaving, context.Canceled)
 		synctest.Wait()
 		if store.edits != 2 {
-			t.Errorf("%d edits use the database at the same time", store.edits)
+			t.Errorf("got %d concurrent edits in the database, want 2", store.edits)
 		}
 		leave()
 		synctest.Wait()
 		close(store.hold)
 		writers.Wait()
 		if err := c.Close(t.Context()); err != nil || store.edits != many {
-			t.Errorf("%d edits were made; %v", store.edits, err)
+			t.Errorf("Close: got %v after %d edits, want no error, %d", err, store.edits, many)
 		}
 	})
 }
@@ -340,7 +340,7 @@ func TestWaitingForOtherChangesIsNoFailureOfTheDatabase(t *testing.T) {
 				case err == nil:
 					edited.Add(1)
 				case !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, breaker.ErrOpen) || time.Since(began) > 3*time.Second:
-					t.Errorf("after %v: %v", time.Since(began), err)
+					t.Errorf("Edit that waits for others: got %v after %v, want %v within 3 s and a closed breaker", err, time.Since(began), storage.ErrUnavailable)
 				default:
 					refused.Add(1)
 				}
@@ -348,14 +348,14 @@ func TestWaitingForOtherChangesIsNoFailureOfTheDatabase(t *testing.T) {
 		}
 		time.Sleep(3100 * time.Millisecond)
 		if _, err := c.Add(t.Context(), newComment("x")); err != nil {
-			t.Errorf("add a comment after edits were refused: %v", err)
+			t.Errorf("Add after edits were refused: got %v, want the comment added", err)
 		}
 		writers.Wait()
 		if edited.Load() != served || refused.Load() != many-served || store.edits != served {
-			t.Errorf("%d edits succeeded, %d were refused, %d reached the database", edited.Load(), refused.Load(), store.edits)
+			t.Errorf("got %d edits, %d refused, %d in the database, want %d, %d, %d", edited.Load(), refused.Load(), store.edits, served, many-served, served)
 		}
 		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); err != nil {
-			t.Errorf("an edit when the slots are free: %v", err)
+			t.Errorf("Edit once the slots are free: got %v, want no error", err)
 		}
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -374,11 +374,11 @@ func TestCommentWhoseCallerLeavesIsCommitted(t *testing.T) {
 			cancel()
 		}()
 		if _, err := c.Add(ctx, newComment("x")); !errors.Is(err, context.Canceled) {
-			t.Errorf("the caller receives %v", err)
+			t.Errorf("Add of a caller that leaves: got %v, want %v", err, context.Canceled)
 		}
 		close(store.hold)
 		if got := <-told; len(got) != 1 {
-			t.Errorf("changed: %v", got)
+			t.Errorf("Changed received %v, want the one comment", got)
 		}
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)

@@ -45,7 +45,7 @@ func TestUnavailableQueueIsBypassed(t *testing.T) {
 		r := newRecorder(t, f, local.Mirror{Reader: store}, worker.RecorderOptions{})
 		got := record(t, r, react(user(i), movie, storage.Like))
 		if got != (worker.Recorded{Known: true, Changed: true, Durability: storage.Persisted}) {
-			t.Errorf("recorded is %+v", got)
+			t.Errorf("queue %d: got %+v, want it known, changed and %s", i, got, storage.Persisted)
 		}
 		if counts := countsOf(t, store, movie); counts.LikeCount != int64(i+1) {
 			t.Errorf("%d like it, want %d", counts.LikeCount, i+1)
@@ -68,7 +68,7 @@ func TestUnavailableQueueIsNotCalled(t *testing.T) {
 		publish := func() {
 			n++
 			if got, err := f.Publish(context.Background(), 0, message(n)); err != nil || got != storage.Persisted {
-				t.Errorf("message %d: %q, %v", n, got, err)
+				t.Errorf("message %d: got %q, %v, want %q", n, got, err, storage.Persisted)
 			}
 		}
 		var together sync.WaitGroup
@@ -89,7 +89,7 @@ func TestUnavailableQueueIsNotCalled(t *testing.T) {
 			publish()
 		}
 		if got, took := asked.Load(), time.Since(start); got != 23 || took != 0 {
-			t.Errorf("while the queue is unavailable it was called %d more times; the calls took %v", got-23, took)
+			t.Errorf("100 messages while the breaker is open: got %d more calls of the queue in %v, want none in no time", got-23, took)
 		}
 		time.Sleep(time.Second) // no time at all in a bubble
 		publish()
@@ -137,13 +137,13 @@ func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 20 * time.Millisecond) // no time at all in a bubble
 				if got, err := f.Publish(t.Context(), 0, message(i)); err != nil || got != storage.Persisted {
-					t.Errorf("message %d: %q, %v", i, got, err)
+					t.Errorf("message %d: got %q, %v, want %q", i, got, err, storage.Persisted)
 				}
 			})
 		}
 		all.Wait()
 		if took := time.Since(start); took > 1100*time.Millisecond {
-			t.Errorf("the last went on after %v", took)
+			t.Errorf("50 messages within 1 s took %v, want at most 1.1 s", took)
 		}
 	})
 }
@@ -166,11 +166,11 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 		}}
 		f := newFallback(unavailable, slow, worker.FallbackOptions{})
 		if _, err := f.Publish(t.Context(), 0, message(0)); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("the error is %v", err)
+			t.Errorf("the first message: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		for i := range 5 {
 			if got, err := f.Publish(t.Context(), 0, message(i+1)); got != storage.Persisted || err != nil {
-				t.Errorf("message %d: %q, %v", i+1, got, err)
+				t.Errorf("message %d: got %q, %v, want %q", i+1, got, err, storage.Persisted)
 			}
 		}
 	})
@@ -204,14 +204,14 @@ func TestHangingCommitTimesOut(t *testing.T) {
 		start := time.Now()
 		_, err := f.Publish(t.Context(), 0, message(1))
 		if took := time.Since(start); !errors.Is(err, storage.ErrUnavailable) || took != 5*time.Second {
-			t.Errorf("it took %v: %v", took, err)
+			t.Errorf("Publish while the commit hangs: got %v after %v, want %v after 5 s", err, took, storage.ErrUnavailable)
 		}
 		f.Close()
 		if _, err := f.Publish(t.Context(), 0, message(2)); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("closed, and the error is %v", err)
+			t.Errorf("Publish after Close: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		if took := time.Since(start); took != 15*time.Second {
-			t.Errorf("the call returned %v after the commit began", took)
+			t.Errorf("Close and the next Publish returned %v after the first began, want 15 s", took)
 		}
 		time.Sleep(time.Minute) // until it has ended
 	})
@@ -259,10 +259,10 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 			start := time.Now()
 			_, err := f.Publish(t.Context(), 0, message(i))
 			if !errors.Is(err, storage.ErrUnavailable) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("message %d without queue and store: got %v, want %v", i, err, storage.ErrUnavailable)
 			}
 			if took := time.Since(start); i >= 5 && took != 0 {
-				t.Errorf("with both breakers open the call took %v", took)
+				t.Errorf("message %d with both breakers open took %v, want no time", i, took)
 			}
 		}
 	})
@@ -286,6 +286,6 @@ func TestUnpersistableMessagesAreRejectedWithoutTheQueue(t *testing.T) {
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error { return errBroken }}
 	_, err := newFallback(unavailable, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))
 	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("Publish: got %v, want %v because of %v", err, worker.ErrRejected, errBroken)
 	}
 }

@@ -78,7 +78,7 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 				t.Fatalf("took %d items, %v; want %d", items, err, c.items)
 			}
 			if folderOf(t, store, old) != nil {
-				t.Error("the folder is still there")
+				t.Error("the deleted folder is still there")
 			}
 			moved := 0
 			if c.move {
@@ -120,10 +120,10 @@ func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	}
 	var invalid *storage.InvalidError
 	if _, err := f.DeleteFolder(t.Context(), key, key.FolderID); !errors.As(err, &invalid) || invalid.Field != "moveItemsTo" {
-		t.Errorf("into itself: %v names no field", err)
+		t.Errorf("moving the items into the folder itself: got %v, want an invalid moveItemsTo", err)
 	}
 	if got := folderOf(t, store, key); got == nil || got.ItemCount != 2 {
-		t.Errorf("the folder is now %+v", got)
+		t.Errorf("got the folder %+v, want it with its 2 items", got)
 	}
 }
 
@@ -166,6 +166,6 @@ func verify(t rapid.TB, store storage.Verifier) {
 		return fmt.Errorf("%+v", d)
 	})
 	if err != nil {
-		t.Errorf("counts are not exact: %v", err)
+		t.Errorf("Verify: got the difference %v, want exact counts", err)
 	}
 }

@@ -68,13 +68,13 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 				}
 				got, err := m.Send(t.Context(), message)
 				if err != nil || got.Text != message.Text {
-					t.Errorf("message %d: %+v, %v", i, got, err)
+					t.Errorf("sending message %d: got %+v, %v, want its text", i, got, err)
 				}
 			})
 			synctest.Wait() // the first is under way
 		}
 		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("alice"), Text: "x"}); !errors.Is(err, storage.ErrInvalid) {
-			t.Errorf("to oneself: %v", err)
+			t.Errorf("sending a message to oneself: got %v, want %v", err, storage.ErrInvalid)
 		}
 		close(store.hold)
 		writers.Wait()
@@ -83,13 +83,13 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 		}
 		both := []storage.Subject{person("alice").Subject(), person("bob").Subject()}
 		if err := m.Close(t.Context()); err != nil || len(told) != 2 || !slices.Equal(told[0], both) || !slices.Equal(told[1], both) {
-			t.Errorf("Changed received %v, %v", told, err)
+			t.Errorf("Close: got %v after Changed received %v, want no error, twice %v", err, told, both)
 		}
 		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "late"}); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("after Close: %v", err)
+			t.Errorf("Send after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 		if _, err := m.MarkRead(t.Context(), storage.ConversationKey{}, 1); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("read after Close: %v", err)
+			t.Errorf("MarkRead after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 	})
 }
@@ -101,14 +101,14 @@ func TestMessagesAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 		m := worker.NewMessages(store, worker.MessagesOptions{Logger: slog.New(slog.DiscardHandler)})
 		for range 10 {
 			if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "x"}); !errors.Is(err, storage.ErrUnavailable) {
-				t.Errorf("while it hangs: %v", err)
+				t.Errorf("Send while the database hangs: got %v, want %v", err, storage.ErrUnavailable)
 			}
 		}
 		if got := store.transactions(); len(got) != 1 {
 			t.Errorf("it was asked %d times, want once", len(got))
 		}
 		if _, err := m.MarkRead(t.Context(), storage.ConversationKey{}, 1); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("read while it hangs: %v", err)
+			t.Errorf("MarkRead while the database hangs: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		close(store.hold)
 		if err := m.Close(t.Context()); err != nil {

@@ -87,7 +87,7 @@ func (p plan) act(t *rapid.T, store *sqlite.Store) map[storage.StateKey]*last {
 				mine := told[key]
 				mu.Unlock()
 				if err := mine.step(r, key, random); err != nil {
-					t.Errorf("%+v: %v", key, err)
+					t.Errorf("actions on %+v: got %v, want no error", key, err)
 				}
 			}
 		})
@@ -191,7 +191,7 @@ func (p plan) check(t *rapid.T, store *sqlite.Store, told map[storage.StateKey]*
 			got.reads = s.Read.Times
 		}
 		if got != *l {
-			t.Errorf("%+v is %+v in the store and was acknowledged as %+v", key, got, *l)
+			t.Errorf("%+v: got %+v in the store, want %+v, as acknowledged", key, got, *l)
 		}
 		c := want[key.Subject]
 		c.ReadCount += l.reads

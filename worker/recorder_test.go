@@ -27,7 +27,7 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 		{User: storage.User{Tenant: alice.Tenant}, Subject: movie, Kind: storage.KindRead},
 	} {
 		if got := record(t, r, a); got != (worker.Recorded{Known: true, Changed: true, Durability: storage.Persisted}) {
-			t.Errorf("%+v was answered %+v", a, got)
+			t.Errorf("recording %+v: got %+v, want it known, changed and %s", a, got, storage.Persisted)
 		}
 	}
 	got := countsOf(t, store, movie)
@@ -36,7 +36,7 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 		t.Errorf("the counts are %+v, want %+v", got, want)
 	}
 	if s := statesOf(t, store, alice, movie); s.Liked == nil || s.Collected == nil || s.Followed == nil || s.Read == nil || s.Read.Times != 5 {
-		t.Errorf("the states are %+v", s)
+		t.Errorf("got the states %+v, want a like, a collection, a follow and 5 reads", s)
 	}
 }
 
@@ -78,10 +78,10 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 		before := len(watched.seen())
 		got := record(t, r, step.action)
 		if got != (worker.Recorded{Known: true, Changed: step.changed, Durability: storage.Persisted}) {
-			t.Errorf("%s: answered %+v", step.name, got)
+			t.Errorf("%s: got %+v, want it known, %s, changed %t", step.name, got, storage.Persisted, step.changed)
 		}
 		if published := len(watched.seen()) - before; (published == 1) != step.changed {
-			t.Errorf("%s: %d messages were published", step.name, published)
+			t.Errorf("%s: got %d messages, want one if the action changes something: %t", step.name, published, step.changed)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestActionsOnUnknownStatesArePublished(t *testing.T) {
 			r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
 			for range 2 {
 				if got := record(t, r, react(alice, movie, storage.Like)); !got.Changed || got.Known {
-					t.Errorf("answered %+v", got)
+					t.Errorf("recording a like on an unknown state: got %+v, want it changed and unknown", got)
 				}
 			}
 			if n := len(watched.seen()); n != 2 {
@@ -117,7 +117,7 @@ func TestErrorOfGetIsReturned(t *testing.T) {
 	mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, get: func() (storage.Durability, error) { return "", errBroken }}
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 	if _, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil); !errors.Is(err, errBroken) {
-		t.Errorf("Record returned %v", err)
+		t.Errorf("Record: got %v, want %v", err, errBroken)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestInvalidActionIsRefused(t *testing.T) {
 		react(alice, movie, 3),
 	} {
 		if _, err := r.Record(t.Context(), a, nil); !errors.Is(err, storage.ErrInvalid) {
-			t.Errorf("%+v was answered %v", a, err)
+			t.Errorf("recording %+v: got %v, want %v", a, err, storage.ErrInvalid)
 		}
 	}
 }
@@ -175,18 +175,18 @@ func TestActionsOnOneStateTakeTurns(t *testing.T) {
 		impatient, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
 		if _, err := r.Record(impatient, react(alice, movie, storage.Dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("the impatient action was answered %v", err)
+			t.Errorf("a dislike with a deadline: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		hangUp()
 		if got := <-first; !errors.Is(got.err, context.Canceled) {
-			t.Errorf("the action that was hung up was answered %v", got.err)
+			t.Errorf("the cancelled like: got %v, want %v", got.err, context.Canceled)
 		}
 		close(held.gate)
 		if got := <-again; got.err != nil || got.Changed {
-			t.Errorf("the double click was answered %+v", got)
+			t.Errorf("the repeated like: got %+v, want it unchanged", got)
 		}
 		if got := <-back; got.err != nil || !got.Changed {
-			t.Errorf("taking it back was answered %+v", got)
+			t.Errorf("taking the like back: got %+v, want it changed", got)
 		}
 		if s := statesOf(t, store, alice, movie); s.Liked != nil {
 			t.Errorf("the reaction is %+v, want none", s.Liked)
@@ -208,11 +208,11 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 		synctest.Wait()
 		hangUp()
 		if got := <-answer; !errors.Is(got.err, context.Canceled) {
-			t.Errorf("answered %+v", got)
+			t.Errorf("the cancelled action: got %+v, want %v", got, context.Canceled)
 		}
 		close(held.gate)
 		if actions := <-shown; len(actions) != 1 || actions[0].User != alice {
-			t.Errorf("shown was %+v", actions)
+			t.Errorf("got the applied actions %+v, want the like of alice", actions)
 		}
 		if c := countsOf(t, store, movie); c.LikeCount != 1 {
 			t.Errorf("%d likes are counted, want 1", c.LikeCount)
@@ -246,19 +246,19 @@ func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 				unknown := func() (storage.Durability, error) { return "", nil }
 				mirror.get = unknown // so that it is published
 				if _, err := r.Record(t.Context(), c.doubtful, nil); !errors.Is(err, storage.ErrUnavailable) {
-					t.Fatalf("it was answered %v", err)
+					t.Fatalf("the doubtful action: got %v, want %v", err, storage.ErrUnavailable)
 				}
 				mirror.get = nil
 				back := background(r, t.Context(), c.next)
 				synctest.Wait()
 				close(stuck)
 				if got := <-back; got.err != nil || !got.Changed || got.Known {
-					t.Errorf("the next one was answered %+v", got)
+					t.Errorf("the next action: got %+v, want it changed and unknown", got)
 				}
 				wantReaction(t, store, "finally", c.leaves)
 				// Nothing is in doubt any more.
 				if got := record(t, r, c.next); got.Changed || !got.Known {
-					t.Error("the repeated action was published")
+					t.Errorf("the next action repeated: got %+v, want it known and unchanged", got)
 				}
 			})
 		})
@@ -280,11 +280,11 @@ func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 	})
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 	if _, err := r.Record(t.Context(), react(alice, movie, storage.Dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
-		t.Fatalf("the dislike was answered %v", err)
+		t.Fatalf("the dislike: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	for range 2 {
 		if got := record(t, r, unreact(alice, movie, storage.Like)); got.Known {
-			t.Errorf("the clear was answered %+v", got)
+			t.Errorf("clearing the like while the dislike is in doubt: got %+v, want it unknown", got)
 		}
 	}
 	if _, err := store.Persist(t.Context(), []storage.Message{lost}, nil); err != nil {
@@ -292,7 +292,7 @@ func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 	}
 	wantReaction(t, store, "finally", storage.Dislike)
 	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || got.Changed {
-		t.Errorf("once it has landed the clear was answered %+v", got)
+		t.Errorf("clearing the like once the dislike is persisted: got %+v, want it known and unchanged", got)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestPublishThatTakesTooLongIsUnavailable(t *testing.T) {
 		start := time.Now()
 		_, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil)
 		if !errors.Is(err, storage.ErrUnavailable) || time.Since(start) != 10*time.Second {
-			t.Errorf("Record returned %v after %v", err, time.Since(start))
+			t.Errorf("Record: got %v after %v, want %v after 10 s", err, time.Since(start), storage.ErrUnavailable)
 		}
 	})
 }

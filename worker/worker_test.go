@@ -38,7 +38,7 @@ func wantAcked(t *testing.T, errs []<-chan error) {
 	t.Helper()
 	for i, done := range errs {
 		if err := <-done; err != nil {
-			t.Errorf("message %d: %v", i, err)
+			t.Errorf("message %d: got %v, want it acknowledged", i, err)
 		}
 	}
 }
@@ -190,12 +190,12 @@ func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 					t.Error(err)
 				}
 			default:
-				t.Errorf("other partition %d waits", i)
+				t.Errorf("got no answer from the other partition %d, want one", i)
 			}
 		}
 		for i, answer := range []<-chan error{held, behind, same} {
 			if len(answer) > 0 {
-				t.Errorf("number %d has overtaken", i)
+				t.Errorf("message %d is answered while the first of them is being persisted, want it to wait", i)
 			}
 		}
 		close(gate)
@@ -237,7 +237,7 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 			t.Errorf("%d reads are counted, want 3", c.ReadCount)
 		}
 		if !slices.Equal(forgotten, []storage.Action{read}) {
-			t.Errorf("forgotten were the marks of %+v", forgotten)
+			t.Errorf("got the invalidated marks %+v, want those of %+v", forgotten, []storage.Action{read})
 		}
 	})
 }
@@ -262,7 +262,7 @@ func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 		}
 		time.Sleep(storage.InboxAge + time.Minute) // no time at all in a bubble
 		if n, err := store.Prune(t.Context(), storage.InboxAge); n != 1 || err != nil {
-			t.Fatalf("%d ids are forgotten, error %v", n, err)
+			t.Fatalf("Prune: got %d ids, %v, want 1", n, err)
 		}
 		answers := make([]chan error, len(messages))
 		for i, m := range messages {
@@ -279,18 +279,18 @@ func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 			revert: func(a []storage.Action) error { dropped = append(dropped, a...); return nil },
 		}, worker.Options{})
 		if err := <-answers[0]; !errors.Is(err, worker.ErrRejected) || !strings.Contains(err.Error(), "ovation dead replay --force") {
-			t.Errorf("the message that may have been persisted: %v", err)
+			t.Errorf("the message that may have been persisted: got %v, want %v, naming ovation dead replay --force", err, worker.ErrRejected)
 		}
 		for i, answer := range answers[1:] {
 			if err := <-answer; err != nil {
-				t.Errorf("message %q: %v", messages[i+1].ID, err)
+				t.Errorf("message %q: got %v, want it acknowledged", messages[i+1].ID, err)
 			}
 		}
 		if c := countsOf(t, store, movie); c.ReadCount != 9 || c.LikeCount != 1 {
 			t.Errorf("%d reads and %d likes are counted, want 9 and 1", c.ReadCount, c.LikeCount)
 		}
 		if !slices.Equal(dropped, []storage.Action{read}) {
-			t.Errorf("taken back was %+v", dropped)
+			t.Errorf("got the reverted actions %+v, want %+v", dropped, []storage.Action{read})
 		}
 	})
 }
@@ -310,7 +310,7 @@ func TestStopFinishesTheRunningBatch(t *testing.T) {
 		synctest.Wait()
 		close(gate)
 		if err := <-stopped; err != nil {
-			t.Errorf("Run returned %v", err)
+			t.Errorf("Run: got %v, want no error", err)
 		}
 		wantAcked(t, errs[:1])
 
@@ -330,10 +330,10 @@ func TestStopAbandonsASlowBatch(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		if err := stop(); err != nil {
-			t.Errorf("Run returned %v", err)
+			t.Errorf("Run: got %v, want no error", err)
 		}
 		if took := time.Since(start); took != 10*time.Second {
-			t.Errorf("the worker took %v to stop", took)
+			t.Errorf("stopping the worker took %v, want 10 s", took)
 		}
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
 		wantAcked(t, errs)
@@ -350,7 +350,7 @@ func TestStopEndsTheTries(t *testing.T) {
 		time.Sleep(time.Minute) // no time at all in a bubble
 		start := time.Now()
 		if err := stop(); err != nil || time.Since(start) != 0 {
-			t.Errorf("Run returned %v after %v", err, time.Since(start))
+			t.Errorf("Run: got %v after %v, want no error at once", err, time.Since(start))
 		}
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
 		wantAcked(t, errs)
@@ -368,10 +368,10 @@ func TestRunEndsWithItsQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-ran; !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("Run returned %v", err)
+			t.Errorf("Run: got %v, want %v", err, worker.ErrClosed)
 		}
 		if err := w.Run(t.Context()); !errors.Is(err, worker.ErrClosed) {
-			t.Errorf("Run on a closed queue returned %v", err)
+			t.Errorf("Run on a closed queue: got %v, want %v", err, worker.ErrClosed)
 		}
 	})
 }
@@ -383,7 +383,7 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 		var pruned []time.Duration
 		stop := startWorker(t, queue, &hooks{Persister: store, prune: func(age time.Duration) {
 			if age != storage.InboxAge {
-				t.Errorf("pruned was what is older than %v", age)
+				t.Errorf("Prune(%v), want Prune(%v)", age, storage.InboxAge)
 			}
 			pruned = append(pruned, time.Since(start))
 		}}, local.Mirror{Reader: store}, worker.Options{})

@@ -56,9 +56,9 @@ func TestPoisonIsIsolated(t *testing.T) {
 			likes := countsOf(t, store, video(strconv.Itoa(i))).LikeCount
 			switch {
 			case bad && (!errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) || likes != 0 || tries != 3):
-				t.Errorf("poison %d was tried %d times and answered %v; its likes are %d", i, tries, err, likes)
+				t.Errorf("poison %d: got %d tries, %v, %d likes, want 3, %v because of %v, none", i, tries, err, likes, worker.ErrRejected, errBroken)
 			case !bad && (err != nil || likes != 1):
-				t.Errorf("message %d was answered %v; its likes are %d", i, err, likes)
+				t.Errorf("message %d: got %v, %d likes, want no error, 1", i, err, likes)
 			}
 		}
 		if want := slices.Concat(message(5).Actions, message(17).Actions); !slices.Equal(dropped, want) {
@@ -103,7 +103,7 @@ func TestUnavailableIsRetried(t *testing.T) {
 				startWorker(t, queue, hooked, mirror, worker.Options{MaxBackoff: time.Second})
 				wantAcked(t, publishAll(t, queue, 1))
 				if took := time.Since(start); took < 5*time.Second || took > failures*1500*time.Millisecond {
-					t.Errorf("the tries took %v", took)
+					t.Errorf("the tries took %v, want %v to %v", took, 5*time.Second, failures*1500*time.Millisecond)
 				}
 				if c := countsOf(t, store, video("0")); c.LikeCount != 1 {
 					t.Errorf("%d likes are counted, want 1", c.LikeCount)
@@ -129,7 +129,7 @@ func TestPanicOfTheStoreIsNotSwallowed(t *testing.T) {
 			_ = w.Run(t.Context())
 		}()
 		if got := <-panicked; got != errBroken { //nolint:errorlint // the very value
-			t.Errorf("Run panicked with %v", got)
+			t.Errorf("Run panicked with %v, want %v", got, errBroken)
 		}
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
 		wantAcked(t, errs) // the message came again
@@ -156,7 +156,7 @@ func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 			t.Fatal(got.err)
 		}
 		if len(told) != 1 || told[0].LikeCount != 1 || told[0].Version != 1 {
-			t.Errorf("published outcomes: %+v", told)
+			t.Errorf("got the published counts %+v, want one like of version 1", told)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestWorkerReportsThatItIsFailing(t *testing.T) {
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
 		synctest.Wait()
 		if err := w.Failing(); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("while the store is down, the worker reports %v", err)
+			t.Errorf("Failing while the store is down: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		down.Store(false)
 		if got := <-answer; got.err != nil {
@@ -187,7 +187,7 @@ func TestWorkerReportsThatItIsFailing(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := w.Failing(); err != nil {
-			t.Errorf("after the store has recovered, the worker reports %v", err)
+			t.Errorf("Failing after the store has recovered: got %v, want no error", err)
 		}
 		cancel()
 		if err := <-ran; err != nil {
@@ -324,7 +324,7 @@ func TestLastingOutageIsLoggedTwice(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "worker recovered") {
-			t.Errorf("the log is %q", lines)
+			t.Errorf("got the log %q, want two lines: the failure with %v and worker recovered", lines, errBroken)
 		}
 	})
 }

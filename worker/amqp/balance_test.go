@@ -98,7 +98,7 @@ func (c *crew) take(name string, d worker.Delivery) {
 	defer c.mu.Unlock()
 	has := c.inHand[partition]
 	if has.messages > 0 && has.worker != name && !c.overlap {
-		c.t.Errorf("%s is given a message of partition %d of which %s has %d", name, partition, has.worker, has.messages)
+		c.t.Errorf("%s received a message of partition %d while %s holds %d, want one consumer at a time", name, partition, has.worker, has.messages)
 	}
 	c.inHand[partition] = hand{name, has.messages + 1}
 }
@@ -131,7 +131,7 @@ func (c *crew) held() map[string]int {
 
 func (c *crew) waitFor(held map[string]int) {
 	c.t.Helper()
-	eventually(c.t, fmt.Sprint("partitions are spread ", held), func() bool { return maps.Equal(c.held(), held) })
+	eventually(c.t, fmt.Sprintf("the number of partitions of each worker is %v", held), func() bool { return maps.Equal(c.held(), held) })
 }
 
 func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
@@ -143,7 +143,7 @@ func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
 	c.join("b")
 	c.waitFor(map[string]int{"a": 4, "b": 4})
 	c.join("c")
-	eventually(t, "three workers have two or three each", func() bool {
+	eventually(t, "three workers have 2, 3 and 3 partitions", func() bool {
 		return slices.Equal(slices.Sorted(maps.Values(c.held())), []int{2, 3, 3})
 	})
 	dies()
@@ -168,7 +168,7 @@ func TestPartitionIsHandedOverOnceItsMessagesAreSettled(t *testing.T) {
 	}
 	next := consume(t, second)
 	passed := -1
-	eventually(t, "a partition is to be passed on", func() bool {
+	eventually(t, "one of the partitions is being handed over", func() bool {
 		for partition, d := range held {
 			if d.(*delivery).subscription.isHandingOver() {
 				passed = partition
@@ -178,12 +178,12 @@ func TestPartitionIsHandedOverOnceItsMessagesAreSettled(t *testing.T) {
 	})
 	publish(t, first, passed, "next")
 	if err := held[passed].Ack(); err != nil {
-		t.Errorf("Ack of an outstanding message returned %v", err)
+		t.Errorf("Ack of an outstanding message: got %v, want no error", err)
 	}
 	if d := receive(t, next); d.Message().ID != "next" {
-		t.Errorf("the next worker got %s", d.Message().ID)
+		t.Errorf("the next worker received message %s, want next", d.Message().ID)
 	}
 	if err := held[1-passed].Ack(); err != nil {
-		t.Errorf("ack of the other partition: %v", err)
+		t.Errorf("Ack in the other partition: got %v, want no error", err)
 	}
 }

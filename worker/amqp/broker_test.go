@@ -124,11 +124,11 @@ func (b *broker) start(t *testing.T) {
 		}
 		select {
 		case err := <-stopped:
-			t.Fatalf("the broker ended: %v", err)
+			t.Fatalf("the broker ended while it was starting: %v", err)
 		case <-time.After(100 * time.Millisecond):
 		}
 		if time.Now().After(late) {
-			t.Fatalf("the broker does not answer: %v", err)
+			t.Fatalf("the broker does not answer within a minute: %v", err)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (b *broker) do(t *testing.T, expression string) {
 			t.Fatalf("%s returned %s, want ok", expression, answer)
 		}
 	case <-time.After(patience):
-		t.Fatalf("%s: no answer", expression)
+		t.Fatalf("%s: got no answer within %v, want ok", expression, patience)
 	}
 }
 
@@ -203,7 +203,7 @@ func missingPermissions(t *testing.T, b *broker) {
 		_, err := Open(t.Context(), opts)
 		if err == nil || !strings.Contains(err.Error(), "needs the permissions to configure, write and read "+queues) ||
 			!strings.Contains(err.Error(), "rabbitmqctl set_permissions") {
-			t.Errorf("Open without the permission to %s: %v", missing, err)
+			t.Errorf("Open without the permission to %s: got %v, want an error that names the permissions on %s and rabbitmqctl set_permissions", missing, err, queues)
 		}
 	}
 	allow(queues, queues+`|^amq\.default$`, queues)
@@ -226,17 +226,17 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 		defer cancel()
 		_, err := q.Publish(ctx, 0, message("beginning"))
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
-			t.Fatalf("Publish as an alarm begins returned %v", err)
+			t.Fatalf("Publish as an alarm begins: got %v, want %v or no error", err, storage.ErrUnavailable)
 		}
 		return testutil.ToFloat64(opts.Metrics.alarm) == 1
 	})
 	for range 3 {
 		if _, err := q.Publish(t.Context(), 0, message("during")); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Publish during an alarm returned %v", err)
+			t.Errorf("Publish during an alarm: got %v, want %v", err, storage.ErrUnavailable)
 		}
 	}
 	if got := receive(t, consume(t, q)); got.Message().ID != "before" { // confirmed messages can still be consumed
-		t.Errorf("got message %s", got.Message().ID)
+		t.Errorf("got message %s, want before", got.Message().ID)
 	} else if err := got.Ack(); err != nil {
 		t.Error(err)
 	}
@@ -247,10 +247,10 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	})
 	eventually(t, "the gauge of the alarm is off", func() bool { return testutil.ToFloat64(opts.Metrics.alarm) == 0 })
 	if n := log.count("because of an alarm"); n != 1 {
-		t.Errorf("the alarm was logged %d times", n)
+		t.Errorf("got %d log lines about the alarm, want 1", n)
 	}
 	if n := log.count("connection to RabbitMQ lost"); n != 0 {
-		t.Errorf("the connection was given up %d times", n)
+		t.Errorf("got %d log lines about a lost connection, want none", n)
 	}
 }
 
@@ -289,7 +289,7 @@ func crash(t *testing.T, b *broker) {
 	<-half
 	b.kill(t)
 	if _, err := q.Publish(t.Context(), 0, message("nowhere")); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("Publish to a broker that is dead returned %v", err)
+		t.Errorf("Publish to a killed broker: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	b.start(t)
 	mu.Lock()
@@ -303,6 +303,6 @@ func crash(t *testing.T, b *broker) {
 	close(stop)
 	<-done
 	for _, id := range confirmed {
-		eventually(t, "message "+id, func() bool { return got.has(id) })
+		eventually(t, fmt.Sprintf("message %s, which was confirmed, is received", id), func() bool { return got.has(id) })
 	}
 }

@@ -66,7 +66,7 @@ func refuses(t *testing.T, opts Options, partitions int, says string) {
 		_ = q.Close()
 	}
 	if err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("with %d partitions Open returned %v; it should say %q", partitions, err, says)
+		t.Errorf("Open with %d partitions: got %v, want an error with %q", partitions, err, says)
 	}
 }
 
@@ -84,11 +84,11 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 		receive(t, feed(t, publisher, holder, &confirmed, &round)) // which nobody settles
 		changed := changeTo(t, opts, step.to, got.drain)
 		if changed.From != step.from {
-			t.Errorf("changed from %d partitions, not %d", changed.From, step.from)
+			t.Errorf("ChangePartitions: got a change from %d partitions, want from %d", changed.From, step.from)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		if _, err := publisher.Publish(ctx, 0, message("late")); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("with the old number Publish returned %v", err)
+			t.Errorf("Publish with the old number of partitions: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		cancel()
 		refuses(t, opts, step.from, fmt.Sprintf("use %d, or change the number", step.to))
@@ -96,14 +96,14 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 		confirmed.Range(func(id, _ any) bool {
 			n++
 			if !got.has(id.(string)) {
-				t.Errorf("message %s was confirmed and is not persisted", id)
+				t.Errorf("message %s was confirmed but not persisted", id)
 			}
 			return true
 		})
 		t.Logf("%d → %d partitions with %d messages confirmed so far", step.from, step.to, n)
 	}
 	if got.has("late") {
-		t.Error("a message with an error was persisted")
+		t.Error("message late was persisted although Publish returned an error")
 	}
 }
 
@@ -139,15 +139,15 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	changeTo(t, opts, 7, got.drain)
 	dead := openDead(t, opts) // with the old number
 	if found := ids(list(t, dead, 10)); len(found) != 2 {
-		t.Fatalf("dead letters are %v", found)
+		t.Fatalf("got the dead letters %v, want 2", found)
 	}
 	all := func(DeadLetter) bool { return true }
 	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{}) || err == nil || !strings.Contains(err.Error(), "use 7") {
-		t.Errorf("with the old number Replay returned %+v, %v", n, err)
+		t.Errorf("Replay with the old number of partitions: got %+v, %v, want nothing replayed and an error with \"use 7\"", n, err)
 	}
 	opts.Partitions = 7
 	if n, err := openDead(t, opts).Replay(t.Context(), false, all); n != (Replayed{Queued: 2}) || err != nil {
-		t.Errorf("with the new number Replay returned %+v, %v", n, err)
+		t.Errorf("Replay with the new number of partitions: got %+v, %v, want 2 queued", n, err)
 	}
 	deliveries := consume(t, open(t, opts))
 	for range 2 {
@@ -187,18 +187,18 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	_, err := ChangePartitions(t.Context(), to, got.drain)
 	for _, says := range []string{"1 publishers or workers have not disconnected", "the number of partitions is still 3"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the error is %v; it should say %q", err, says)
+			t.Errorf("ChangePartitions with a publisher connected: got %v, want an error with %q", err, says)
 		}
 	}
 	if got.has("queued") {
 		t.Error("the queues were drained while a publisher was connected")
 	}
-	eventually(t, "the old number is used again", q.Up)
+	eventually(t, "the publisher with the old number is connected again", q.Up)
 	publish(t, q, 1, "next")
 	leave()
 	changeTo(t, opts, 5, got.drain)
 	if !got.has("queued") || !got.has("next") {
-		t.Errorf("drained are %v", got.ids)
+		t.Errorf("got the drained messages %v, want queued and next", got.ids)
 	}
 }
 
@@ -216,13 +216,13 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses(t, opts, 3, "run it again")
-	eventually(t, "the publisher is shut out", func() bool { return !q.Up() })
+	eventually(t, "the publisher with the old number is disconnected", func() bool { return !q.Up() })
 	var got persisted
 	if changed := changeTo(t, opts, 2, got.drain); changed != (Changed{From: 3, Kept: 1}) {
-		t.Errorf("changed %+v", changed)
+		t.Errorf("ChangePartitions once more: got %+v, want %+v", changed, Changed{From: 3, Kept: 1})
 	}
 	if !got.has("queued") {
-		t.Error("the queued messages are not persisted")
+		t.Error("message queued was not persisted")
 	}
 	refuses(t, opts, 3, "use 2")
 }
@@ -238,7 +238,7 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	broken := errors.New("the disk burns")
 	_, err := ChangePartitions(t.Context(), to, func(context.Context, worker.Consumer) error { return broken })
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "the number of partitions is still 3") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("ChangePartitions whose drain fails: got %v, want %v, and the number still 3", err, broken)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = ChangePartitions(ctx, to, func(ctx context.Context, _ worker.Consumer) error {
@@ -247,11 +247,11 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the number of partitions is still 3") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("ChangePartitions that is cancelled: got %v, want %v, and the number still 3", err, context.Canceled)
 	}
 	refuses(t, opts, 4, "use 3")
 	if d := receive(t, consume(t, q)); d.Message().ID != "queued" {
-		t.Errorf("got message %s", d.Message().ID)
+		t.Errorf("got message %s, want queued", d.Message().ID)
 	}
 }
 
@@ -274,12 +274,12 @@ func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	}
 	changeTo(t, opts, 1, got.drain)
 	if !got.has("lost") {
-		t.Error("the message is not persisted")
+		t.Error("message lost of the unused queue was not persisted")
 	}
-	eventually(t, "the queue is used again", q.Up)
+	eventually(t, "the publisher is connected again", q.Up)
 	changed := changeTo(t, opts, 1, func(context.Context, worker.Consumer) error { return errors.New("nothing is to be drained") })
 	if changed != (Changed{From: 1, Kept: 2}) {
-		t.Errorf("changed %+v", changed)
+		t.Errorf("ChangePartitions with nothing to drain: got %+v, want %+v", changed, Changed{From: 1, Kept: 2})
 	}
 }
 
@@ -291,7 +291,7 @@ func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
 	changeTo(t, opts, 2, func(ctx context.Context, from worker.Consumer) error {
 		_, err := ChangePartitions(ctx, to, func(context.Context, worker.Consumer) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "another process is making the queues or changes") {
-			t.Errorf("a change within a change returned %v", err)
+			t.Errorf("ChangePartitions within another: got %v, want an error about another process", err)
 		}
 		return new(persisted).drain(ctx, from)
 	})
@@ -301,7 +301,7 @@ func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
 func TestChangeOfPartitionsNeedsQueues(t *testing.T) {
 	_, err := ChangePartitions(t.Context(), options(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "check the URL and the prefix") {
-		t.Errorf("without queues the error is %v", err)
+		t.Errorf("ChangePartitions without queues: got %v, want an error with \"check the URL and the prefix\"", err)
 	}
 }
 
@@ -321,12 +321,12 @@ func TestProcessesThatBeginAtOnceAgreeOnTheQueues(t *testing.T) {
 					t.Error(err)
 				}
 			case !strings.Contains(err.Error(), fmt.Sprintf("use %d, or change the number", 4-i%2)):
-				t.Errorf("with %d partitions Open returned %v", mine.Partitions, err)
+				t.Errorf("Open with %d partitions: got %v, want no error or \"use %d, or change the number\"", mine.Partitions, err, 4-i%2)
 			}
 		})
 	}
 	all.Wait()
 	if a, b := opened[0].Load(), opened[1].Load(); a+b != 4 || a*b != 0 {
-		t.Errorf("%d were opened with 3 partitions and %d with 4", a, b)
+		t.Errorf("got %d queues opened with 3 partitions and %d with 4, want 4 of one and none of the other", a, b)
 	}
 }

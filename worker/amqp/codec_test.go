@@ -76,7 +76,7 @@ func TestFormOfVersion1(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("read %+v, %v", got, err)
+		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestFormOfVersion2(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("read %+v, %v", got, err)
+		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestFormOfVersion3(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("read %+v, %v", got, err)
+		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
 	}
 	for _, damaged := range []string{
 		"\x03\x00\x04\x00\x02m1\x00\x03\x04", "\x03\x00\x04\x00\x02m1\x01\x04\x04", "\x03\x00\x04\x00\x02m1\x01\x03\x04\x00",
@@ -135,14 +135,14 @@ func TestFormOfVersion4(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("read %+v, %v", got, err)
+		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
 	}
-	if alone := (storage.Message{ID: "m1", Actions: m.Actions[2:]}); encode(alone, storage.Time(2))[0] != formatFollow {
-		t.Error("an unfollow alone has another form")
+	if got := encode(storage.Message{ID: "m1", Actions: m.Actions[2:]}, storage.Time(2))[0]; got != formatFollow {
+		t.Errorf("encoding an unfollow alone: got version %d, want %d", got, formatFollow)
 	}
 	damaged := bytes.Replace(want, []byte("\x04\x00\x00\x01\x00\x07"), []byte("\x04\x00\x00\x02\x00\x07"), 1)
 	if _, _, err := decode(damaged); !errors.Is(err, errForm) {
-		t.Errorf("neither following nor not: %v", err)
+		t.Errorf("decoding a follow that is neither set nor unset: got %v, want %v", err, errForm)
 	}
 }
 
@@ -150,16 +150,16 @@ func TestDamagedMessageIsAnError(t *testing.T) {
 	whole := encode(message("m"), time.Now())
 	for n := range whole {
 		if _, _, err := decode(whole[:n]); !errors.Is(err, errForm) {
-			t.Errorf("the first %d of %d bytes: %v", n, len(whole), err)
+			t.Errorf("decoding the first %d of %d bytes: got %v, want %v", n, len(whole), err, errForm)
 		}
 	}
 	if _, _, err := decode(append(bytes.Clone(whole), 0)); !errors.Is(err, errForm) {
-		t.Errorf("a byte too many: %v", err)
+		t.Errorf("decoding one byte more: got %v, want %v", err, errForm)
 	}
 	newer := bytes.Clone(whole)
 	newer[0] = formatHighest + 1
 	if _, _, err := decode(newer); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d", newer[0])) {
-		t.Errorf("a newer version: %v", err)
+		t.Errorf("decoding a newer version: got %v, want an error that names version %d", err, newer[0])
 	}
 }
 
@@ -171,7 +171,7 @@ func TestMessageIsCompact(t *testing.T) {
 		m.Actions = append(m.Actions, a)
 	}
 	if got := len(encode(m, time.Now())) / len(m.Actions); got > 16 {
-		t.Errorf("an action of few users and subjects takes %d bytes", got)
+		t.Errorf("got %d bytes for an action of few users and subjects, want at most 16", got)
 	}
 }
 
@@ -186,7 +186,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, _, err := decode(encode(m, at))
 		if err != nil || !reflect.DeepEqual(again, m) {
-			t.Errorf("read %+v, and again %+v: %v", m, again, err)
+			t.Errorf("got %+v, %v, decoded once more, want %+v", again, err, m)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestFormOfVersion5(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("read %+v, %v", got, err)
+		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
 	}
 	for _, damaged := range []string{
 		"\x05\x00\x04\x00\x02m1\x00\x07default\x00", "\x05\x00\x04\x00\x02m1\x00\x07DEFAULT\x01", "\x05\x00\x04\x00\x02m1\x00\x07default",

@@ -59,16 +59,16 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	dead := openDead(t, opts)
 	for range 2 { // looking changes nothing
 		if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
-			t.Fatalf("the list is %v", got)
+			t.Fatalf("List(10): got %v, want [a b c d]", got)
 		}
 	}
 	if got := ids(list(t, dead, 2)); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("the two oldest are %v", got)
+		t.Errorf("List(2): got %v, want the oldest, [a b]", got)
 	}
 	l, err := dead.Show(t.Context(), "c")
 	if err != nil || l.Reason != "no c" || !strings.HasPrefix(l.Queue, opts.Prefix) || time.Since(l.At) > time.Minute ||
 		l.Unreadable != nil || l.Message.Actions[0] != message("c").Actions[0] {
-		t.Errorf("shown was %+v, %v", l, err)
+		t.Errorf("Show(c): got %+v, %v, want the message with the reason \"no c\"", l, err)
 	}
 	if _, err := dead.Show(t.Context(), "x"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("Show of an unknown id returned %v, want ErrNotFound", err)
@@ -76,24 +76,24 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 
 	replayed, err := dead.Replay(t.Context(), false, func(l DeadLetter) bool { return l.ID == "b" || l.ID == "c" })
 	if err != nil || replayed != (Replayed{Queued: 2}) {
-		t.Errorf("replayed %+v, %v", replayed, err)
+		t.Errorf("Replay of b and c: got %+v, %v, want 2 queued", replayed, err)
 	}
 	deliveries := consume(t, q)
 	for range 2 {
 		d := receive(t, deliveries)
 		m := d.Message()
 		if m.ID != "b" && m.ID != "c" || d.(*delivery).subscription.partition != worker.PartitionOf(m.Actions[0].Subject, q.Partitions()) {
-			t.Errorf("message %s was replayed to partition %d", m.ID, d.(*delivery).subscription.partition)
+			t.Errorf("got message %s from partition %d, want b or c from the partition of its subject", m.ID, d.(*delivery).subscription.partition)
 		}
 		if err := d.Ack(); err != nil {
 			t.Error(err)
 		}
 	}
 	if n, err := dead.Drop(t.Context(), func(l DeadLetter) bool { return l.ID == "a" }); n != 1 || err != nil {
-		t.Errorf("dropped %d, %v", n, err)
+		t.Errorf("Drop of a: got %d, %v, want 1", n, err)
 	}
 	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"d"}) {
-		t.Errorf("the remaining dead letters are %v", got)
+		t.Errorf("got the remaining dead letters %v, want [d]", got)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestUnreadableMessageIsDeadLetteredWithItsReason(t *testing.T) {
 	deliveries := consume(t, q)
 	d := receive(t, deliveries)
 	if d.Message().ID != "next" {
-		t.Errorf("got message %q", d.Message().ID)
+		t.Errorf("got message %q, want next", d.Message().ID)
 	}
 	if err := d.Ack(); err != nil {
 		t.Error(err)
@@ -123,23 +123,23 @@ func TestUnreadableMessageIsDeadLetteredWithItsReason(t *testing.T) {
 	dead := openDead(t, opts)
 	letters := list(t, dead, 10)
 	if len(letters) != 4 {
-		t.Fatalf("dead letters %v", ids(letters))
+		t.Fatalf("got the dead letters %v, want 4", ids(letters))
 	}
 	for i, want := range []struct{ id, reason string }{{"future", "version 9"}, {"body-", "damaged"}, {"empty", "empty"}, {"body-", "version 104"}} {
 		l := letters[i]
 		if !strings.HasPrefix(l.ID, want.id) || !strings.Contains(l.Reason, want.reason) || l.Unreadable == nil {
-			t.Errorf("letter %d is %+v", i, l)
+			t.Errorf("dead letter %d: got %+v, want an unreadable %s… because of %q", i, l, want.id, want.reason)
 		}
 	}
 	if string(letters[0].Body) != "\x09whatever the future brings" {
-		t.Errorf("the body became %q", letters[0].Body)
+		t.Errorf("got the body %q, want it unchanged", letters[0].Body)
 	}
 	replayed, err := dead.Replay(t.Context(), true, func(DeadLetter) bool { return true })
 	if replayed != (Replayed{Unreadable: 4}) || err != nil {
-		t.Errorf("replayed %+v, %v", replayed, err)
+		t.Errorf("Replay of unreadable messages: got %+v, %v, want 4 unreadable", replayed, err)
 	}
 	if n, err := dead.Drop(t.Context(), func(l DeadLetter) bool { return l.Unreadable != nil }); n != 4 || err != nil {
-		t.Errorf("dropped %d, %v", n, err)
+		t.Errorf("Drop of unreadable messages: got %d, %v, want 4", n, err)
 	}
 }
 
@@ -168,22 +168,22 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 	dead := openDead(t, opts)
 	all := func(DeadLetter) bool { return true }
 	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{Queued: 3, Expired: 1}) || err != nil {
-		t.Errorf("replayed %+v, %v", n, err)
+		t.Errorf("Replay: got %+v, %v, want 3 queued, 1 expired", n, err)
 	}
 	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"read"}) {
-		t.Errorf("left is %v", got)
+		t.Errorf("got the remaining dead letters %v, want [read]", got)
 	}
 	if n, err := dead.Replay(t.Context(), true, all); n != (Replayed{Queued: 1}) || err != nil {
-		t.Errorf("forced were %+v, %v", n, err)
+		t.Errorf("Replay by force: got %+v, %v, want 1 queued", n, err)
 	}
 	deliveries := consume(t, q)
 	for range 4 { // a replayed message does not become younger
 		d := receive(t, deliveries).(*delivery)
 		if forced := d.message.ID == "read"; (d.message.Published == 0) != forced {
-			t.Errorf("message %s: its age matters: %v", d.message.ID, d.message.Published != 0)
+			t.Errorf("message %s: got an age that matters: %t, want %t", d.message.ID, d.message.Published != 0, !forced)
 		}
 		if _, at, err := decode(d.raw.Body); err != nil || time.Since(at) < storage.MaxMessageAge-2*time.Hour {
-			t.Errorf("message %s was published at %v, %v", d.message.ID, at, err)
+			t.Errorf("message %s: got published at %v, %v, want its original time", d.message.ID, at, err)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func TestMessageDeliveredTooOftenIsDeadLettered(t *testing.T) {
 	eventually(t, "the message is dead-lettered", func() bool { return len(list(t, dead, 1)) == 1 })
 	l := list(t, dead, 1)[0]
 	if l.ID != "deadly" || !strings.Contains(l.Reason, "delivered too often") || l.Queue != opts.Prefix+".0" || l.At.IsZero() {
-		t.Errorf("dead letter %+v", l)
+		t.Errorf("got the dead letter %+v, want deadly, delivered too often, of %s.0", l, opts.Prefix)
 	}
 }
 
@@ -220,9 +220,9 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := openDead(t, opts)
-	eventually(t, "the broker dead-letters it", func() bool { return len(list(t, dead, 1)) == 1 })
+	eventually(t, "the broker dead-letters the message", func() bool { return len(list(t, dead, 1)) == 1 })
 	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "the worker's log") {
-		t.Errorf("dead letter %+v", l)
+		t.Errorf("got the dead letter %+v, want bad, with a reason that names the worker's log", l)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestDeadLettersHonourTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := dead.List(ctx, 1); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("List over a stalled connection returned %v", err)
+		t.Errorf("List over a stalled connection: got %v, want %v", err, storage.ErrUnavailable)
 	}
 }
 
@@ -256,9 +256,9 @@ func TestManyDeadLetters(t *testing.T) {
 	}
 	dead := openDead(t, opts)
 	if got := ids(list(t, dead, 1000)); !slices.Equal(got, want) {
-		t.Errorf("the list has %d entries, or another order", len(got))
+		t.Errorf("List(1000): got %d entries, %v, want the %d in order of rejection", len(got), got, len(want))
 	}
 	if n, err := dead.Drop(t.Context(), func(DeadLetter) bool { return true }); n != 300 || err != nil {
-		t.Errorf("dropped %d, %v", n, err)
+		t.Errorf("Drop of all: got %d, %v, want 300", n, err)
 	}
 }

@@ -142,11 +142,11 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 	select {
 	case d, open := <-deliveries:
 		if !open {
-			tb.Fatal("the channel of deliveries is closed")
+			tb.Fatal("the channel of deliveries is closed, want a message")
 		}
 		return d
 	case <-time.After(patience):
-		tb.Fatal("no message was delivered in time")
+		tb.Fatalf("got no message in %v, want one", patience)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func eventually(tb testing.TB, what string, so func() bool) {
 		select {
 		case <-time.After(wait):
 		case <-late:
-			tb.Fatalf("waited in vain: %s", what)
+			tb.Fatalf("condition not met within %v: %s", patience, what)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestLongLeadersAreSpreadOverTheNodes(t *testing.T) {
 	}
 	for _, b := range nodes {
 		if leads[b.node] < 1 || leads[b.node] > partitions/2 {
-			t.Errorf("the nodes lead %v partitions of %d", leads, partitions)
+			t.Errorf("got %d leaders on %s, want 1 to %d: %v", leads[b.node], b.node, partitions/2, leads)
 			break
 		}
 	}

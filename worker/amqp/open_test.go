@@ -61,13 +61,13 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 			c.change(&opts)
 			_, err := Open(t.Context(), opts)
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "sec") {
-				t.Errorf("got %v; it should say %q and no password", err, c.says)
+				t.Errorf("Open: got %v, want an error with %q and no password", err, c.says)
 			}
 			if where := "RabbitMQ at " + opts.at() + ": "; !errors.Is(err, storage.ErrInvalid) && !strings.Contains(err.Error(), where) {
-				t.Errorf("got %v; it should say %q", err, where)
+				t.Errorf("Open: got %v, want an error with %q", err, where)
 			}
 			if errors.Is(err, storage.ErrUnavailable) != c.unavailable {
-				t.Errorf("unavailable is %v: %v", !c.unavailable, err)
+				t.Errorf("Open: got %v, unavailable %t, want %t", err, !c.unavailable, c.unavailable)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestOpenHonoursItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, opts); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("Open returned %v", err)
+		t.Errorf("Open(50 ms) of a silent server: got %v, want %v", err, storage.ErrUnavailable)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestOldBrokerIsRefused(t *testing.T) {
 	for version, old := range map[string]bool{"3.9.29": true, "2.8.0": true, "3.10.0": false, "3.13.7": false, "4.1.0": false, "": false} {
 		err := checkVersion(amqp091.Table{"product": "RabbitMQ", "version": version})
 		if (err != nil) != old {
-			t.Errorf("RabbitMQ %q: %v", version, err)
+			t.Errorf("RabbitMQ %q: got %v, want an error: %t", version, err, old)
 		}
 	}
 }
@@ -122,9 +122,9 @@ func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 			between, late := through(t, opts)
 			first := sync.OnceFunc(func() {
 				if q, err := Open(t.Context(), opts); err != nil {
-					t.Errorf("the first: %v", err)
+					t.Errorf("Open of the first process: got %v, want no error", err)
 				} else if err := q.Close(); err != nil {
-					t.Errorf("close the first: %v", err)
+					t.Errorf("Close of the first process: got %v, want no error", err)
 				}
 			})
 			asked := []byte(asks(opts))
@@ -186,6 +186,6 @@ func TestAnotherTypeOfQueueIsRefused(t *testing.T) {
 	}
 	_, err = Open(t.Context(), opts)
 	if err == nil || !strings.Contains(err.Error(), opts.queue(0)) || !strings.Contains(err.Error(), "use another prefix") {
-		t.Errorf("a classic queue in the way: %v", err)
+		t.Errorf("Open with a classic queue in the way: got %v, want an error that names %s and says to use another prefix", err, opts.queue(0))
 	}
 }

@@ -74,7 +74,7 @@ func load(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) 
 				case err == nil:
 					confirmed(id)
 				case !errors.Is(err, storage.ErrUnavailable):
-					t.Errorf("publish %s: %v", id, err)
+					t.Errorf("publish %s: got %v, want %v or no error", id, err, storage.ErrUnavailable)
 				}
 			}
 		})
@@ -97,10 +97,10 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 		}
 	})
 	if len(confirmed) < 400 {
-		t.Errorf("only %d messages of 800 were confirmed", len(confirmed))
+		t.Errorf("got %d of 800 messages confirmed, want at least 400", len(confirmed))
 	}
 	for id := range confirmed {
-		eventually(t, "message "+id, func() bool { return got.has(id) })
+		eventually(t, fmt.Sprintf("message %s, which was confirmed, is received", id), func() bool { return got.has(id) })
 	}
 }
 
@@ -134,14 +134,14 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			if _, err := q.Publish(ctx, 0, large); !errors.Is(err, storage.ErrUnavailable) {
-				t.Errorf("Publish over a stalled connection returned %v", err)
+				t.Errorf("Publish over a stalled connection: got %v, want %v", err, storage.ErrUnavailable)
 			}
 		})
 	}
 	all.Wait() // while the connection is stalled
-	eventually(t, "the connection is given up", func() bool { return !q.publishing.connected() })
+	eventually(t, "the stalled connection is closed", func() bool { return !q.publishing.connected() })
 	p.resume()
-	eventually(t, "a new connection", func() bool {
+	eventually(t, "a new connection confirms a message", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))
 		return err == nil
 	})
@@ -160,7 +160,7 @@ func TestSilentBrokerIsNotReportedAsDataLoss(t *testing.T) {
 		return err
 	})
 	if err == nil || !strings.Contains(err.Error(), "no answer") || strings.Contains(err.Error(), "delete") {
-		t.Errorf("it says %v", err)
+		t.Errorf("declaring queues over a stalled connection: got %v, want \"no answer\" and no advice to delete", err)
 	}
 }
 
@@ -181,10 +181,10 @@ func TestCloseEndsOverAStalledConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err == nil {
-		t.Error("Publish succeeded over a stalled connection")
+		t.Error("Publish over a stalled connection: got no error, want one")
 	}
 	if err := held.Ack(); !errors.Is(err, worker.ErrSettled) {
-		t.Errorf("Ack after Close returned %v", err)
+		t.Errorf("Ack after Close: got %v, want %v", err, worker.ErrSettled)
 	}
 }
 
@@ -215,12 +215,12 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 			}
 			for _, d := range stale { // with the same delivery tags as those of the new session
 				if err := settle(d); !errors.Is(err, worker.ErrSettled) {
-					t.Errorf("%s of a lost session returned %v", how, err)
+					t.Errorf("%s of a delivery of a lost session: got %v, want %v", how, err, worker.ErrSettled)
 				}
 			}
 			for i, d := range fresh {
 				if d.Message().ID != fmt.Sprint(i) || !d.Redelivered() {
-					t.Errorf("message %s, redelivered %v, was delivered as number %d", d.Message().ID, d.Redelivered(), i)
+					t.Errorf("delivery %d: got message %s, redelivered %t, want %d, redelivered", i, d.Message().ID, d.Redelivered(), i)
 				}
 				if err := d.Ack(); err != nil {
 					t.Errorf("ack message %d: %v", i, err)
@@ -240,7 +240,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a message is returned, unless the loss was noticed before", func() bool {
+	eventually(t, "the broker returns a message as unroutable before the client notices the missing queue", func() bool {
 		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.
 		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
 			return false
@@ -251,7 +251,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		_, err := q.Publish(t.Context(), 1, message("lost"))
 		returned := testutil.ToFloat64(opts.Metrics.returns) == 1
 		if returned && !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Publish to a deleted queue returned %v", err)
+			t.Errorf("Publish to a deleted queue: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		return returned
 	})
@@ -260,7 +260,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		return err == nil
 	})
 	if d := receive(t, consume(t, q)); d.Message().ID != "kept" {
-		t.Errorf("got message %s", d.Message().ID)
+		t.Errorf("got message %s, want kept", d.Message().ID)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	deliveries = consume(t, q) // where nobody publishes
 	publish(t, q, 1, "next")
 	if d := receive(t, deliveries); d.Message().ID != "next" {
-		t.Errorf("got message %s", d.Message().ID)
+		t.Errorf("got message %s, want next", d.Message().ID)
 	}
 }
 
@@ -307,14 +307,14 @@ func TestKilledWorkersDeadLetterNothing(t *testing.T) {
 	for i := range messages {
 		d := receive(t, deliveries)
 		if d.Message().ID != fmt.Sprint(i) {
-			t.Errorf("message %s was delivered as number %d", d.Message().ID, i)
+			t.Errorf("delivery %d: got message %s, want %d", i, d.Message().ID, i)
 		}
 		if err := d.Ack(); err != nil {
 			t.Error(err)
 		}
 	}
 	if letters := list(t, openDead(t, opts), 1); len(letters) > 0 {
-		t.Errorf("dead letter %+v", letters[0])
+		t.Errorf("got the dead letter %+v, want none", letters[0])
 	}
 }
 
@@ -339,7 +339,7 @@ ovation_queue_waiting_messages{partition="2"} 30
 	eventually(t, "the depth of each partition is measured", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "ovation_queue_waiting_messages") == nil
 	})
-	eventually(t, "the connections are those that publish and measure", func() bool {
+	eventually(t, "only the connections that publish and measure exist", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP ovation_queue_connected 1 while there is a connection to the broker, by purpose (publish, consume, measure).
 # TYPE ovation_queue_connected gauge
@@ -349,7 +349,7 @@ ovation_queue_connected{purpose="publish"} 1
 	})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
-		t.Errorf("names and helps against the conventions: %v, %v", problems, err)
+		t.Errorf("GatherAndLint: got %v, %v, want no problems", problems, err)
 	}
 }
 
@@ -366,18 +366,18 @@ func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 	second := receive(t, deliveries)
 	now := time.Now()
 	if lag := opts.Metrics.lag(now); lag > now.Sub(begin)+time.Millisecond || lag < now.Sub(between) {
-		t.Errorf("the lag is %v of %v", lag, now.Sub(begin))
+		t.Errorf("got the lag %v, want %v to %v", lag, now.Sub(between), now.Sub(begin))
 	}
 	if err := first.Ack(); err != nil {
 		t.Fatal(err)
 	}
 	if lag := opts.Metrics.lag(now); lag > now.Sub(between)+time.Millisecond {
-		t.Errorf("the lag is %v after the older one was acknowledged %v after the younger", lag, now.Sub(between))
+		t.Errorf("after the older of two was acknowledged: got the lag %v, want at most %v", lag, now.Sub(between))
 	}
 	if err := second.Ack(); err != nil {
 		t.Fatal(err)
 	}
 	if n := opts.Metrics.unsettled(); n != 0 || opts.Metrics.lag(time.Now()) != 0 {
-		t.Errorf("%d messages are still unsettled", n)
+		t.Errorf("got %d unsettled messages, the lag %v, want none", n, opts.Metrics.lag(time.Now()))
 	}
 }

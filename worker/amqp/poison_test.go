@@ -50,7 +50,7 @@ func TestPoisonIsDeadLetteredAndDelaysNothing(t *testing.T) {
 	eventually(t, "the poison is dead-lettered", func() bool { return len(list(t, dead, 10)) == 4 })
 	for _, l := range list(t, dead, 10) {
 		if !strings.HasPrefix(l.ID, "poison") || !strings.Contains(l.Reason, "version must be above 0") {
-			t.Errorf("dead letter %s: %s", l.ID, l.Reason)
+			t.Errorf("got the dead letter %s because of %q, want poison because of its version", l.ID, l.Reason)
 		}
 	}
 	stop()

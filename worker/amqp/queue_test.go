@@ -33,7 +33,7 @@ func deadReasons(t *testing.T, q queuetest.Queue, n int) map[string]string {
 	t.Helper()
 	dead := openDead(t, q.(*Queue).opts)
 	reasons := map[string]string{}
-	eventually(t, "dead letters", func() bool {
+	eventually(t, fmt.Sprintf("%d messages are dead-lettered", n), func() bool {
 		letters, err := dead.List(t.Context(), n)
 		if err != nil {
 			t.Fatal(err)
@@ -65,13 +65,13 @@ func TestQueueOfANameIsApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := <-deliveries; d.Message().ID != fmt.Sprint("m", i) || d.Reject(errors.New("aside")) != nil {
-			t.Errorf("queue %d delivers %s", i, d.Message().ID)
+			t.Errorf("queue %d: got message %s, want m%d, rejected without an error", i, d.Message().ID, i)
 		}
 	}
 	for i, o := range []Options{opts, named} {
 		letters, err := openDead(t, o).List(t.Context(), 10)
 		if err != nil || len(letters) != 1 || letters[0].ID != fmt.Sprint("m", i) {
-			t.Errorf("dead letters of queue %d: %+v, %v", i, letters, err)
+			t.Errorf("queue %d: got the dead letters %+v, %v, want m%d alone", i, letters, err, i)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 				for _, d := range some {
 					acked[d.raw.DeliveryTag] = true
 					if again := d.Ack(); !errors.Is(again, worker.ErrSettled) {
-						t.Fatalf("acknowledged twice: %v", again)
+						t.Fatalf("Ack of an acknowledged delivery: got %v, want %v", again, worker.ErrSettled)
 					}
 				}
 			} else {
@@ -101,7 +101,7 @@ func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(b.outstanding) != len(held) || s.outstanding != len(held) {
-				t.Fatalf("%d are held; to the broker %d, to the partition %d", len(held), len(b.outstanding), s.outstanding)
+				t.Fatalf("got %d deliveries outstanding at the broker, %d in the partition, want the %d held", len(b.outstanding), s.outstanding, len(held))
 			}
 			for tag := range b.acked {
 				if !acked[tag] {
@@ -125,12 +125,12 @@ func TestConsecutiveDeliveriesAreAcknowledgedTogether(t *testing.T) {
 		all = append(all, b.deliver(s, tag+1))
 	}
 	if err := all[0].(*delivery).AckAll(all[:60]); err != nil || b.words != 1 || len(b.acked) != 60 {
-		t.Errorf("60 of 100: %d words, %d acknowledged, %v", b.words, len(b.acked), err)
+		t.Errorf("the first 60 of 100: got %d acknowledgements of %d deliveries, %v, want 1 of 60", b.words, len(b.acked), err)
 	}
 	if err := all[99].(*delivery).AckAll(all[90:]); err != nil || b.words != 11 || len(b.acked) != 70 {
-		t.Errorf("the last 10, out of turn: %d words, %d acknowledged, %v", b.words, len(b.acked), err)
+		t.Errorf("the last 10, out of order: got %d acknowledgements of %d deliveries, %v, want 11 of 70", b.words, len(b.acked), err)
 	}
 	if err := all[60].(*delivery).AckAll(all[60:90]); err != nil || b.words != 12 || len(b.acked) != 100 {
-		t.Errorf("the rest: %d words, %d acknowledged, %v", b.words, len(b.acked), err)
+		t.Errorf("the rest: got %d acknowledgements of %d deliveries, %v, want 12 of 100", b.words, len(b.acked), err)
 	}
 }

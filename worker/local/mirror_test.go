@@ -29,6 +29,6 @@ func TestMirrorReadsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, known, err := mirror.Get(t.Context(), keys, storage.AllKinds); err == nil || known != "" {
-		t.Errorf("of a store that is closed it says %q, %v", known, err)
+		t.Errorf("Get from a closed store: got %q, %v, want an error and no durability", known, err)
 	}
 }

@@ -50,7 +50,7 @@ func TestPublishWaitsForTheWorker(t *testing.T) {
 		}
 		<-done
 		if err != nil || durability != storage.Persisted {
-			t.Errorf("Publish returned %q, %v", durability, err)
+			t.Errorf("Publish: got %q, %v, want %q", durability, err, storage.Persisted)
 		}
 	})
 }
@@ -69,16 +69,16 @@ func TestAbandonedMessageLeavesTheQueue(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(q.waiting) != 3 {
-			t.Errorf("%d messages wait in a queue for 3", len(q.waiting))
+			t.Errorf("got %d waiting messages in a queue for 3, want 3", len(q.waiting))
 		}
 		cancel()
 		for range cap(errs) {
 			if err := <-errs; !errors.Is(err, context.Canceled) {
-				t.Errorf("Publish returned %v", err)
+				t.Errorf("Publish: got %v, want %v", err, context.Canceled)
 			}
 		}
 		if len(q.waiting) != 0 || len(q.slots) != 0 {
-			t.Errorf("%d messages and %d places are left behind", len(q.waiting), len(q.slots))
+			t.Errorf("got %d waiting messages and %d used slots, want none", len(q.waiting), len(q.slots))
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestMessagesOfALostConsumerKeepTheirOrder(t *testing.T) {
 		for i := range 8 {
 			d := <-deliveries
 			if d.Message().ID != strconv.Itoa(i) || d.Redelivered() != (i < 2) {
-				t.Errorf("message %s, redelivered %v, was delivered as number %d", d.Message().ID, d.Redelivered(), i)
+				t.Errorf("delivery %d: got message %s, redelivered %t, want %d, redelivered %t", i, d.Message().ID, d.Redelivered(), i, i < 2)
 			}
 			if err := d.Ack(); err != nil {
 				t.Fatal(err)

@@ -21,7 +21,7 @@ func partitionOf(t *trial, d worker.Delivery) int {
 	before, _, _ := strings.Cut(d.Message().ID, "/")
 	partition, err := strconv.Atoi(before)
 	if err != nil {
-		t.Fatalf("got message %q: %v", d.Message().ID, err)
+		t.Fatalf("got message %q, want an id that begins with its partition: %v", d.Message().ID, err)
 	}
 	return partition
 }
@@ -50,7 +50,7 @@ func partitionKeepsItsOrder(t *trial) {
 	const each = 100
 	published := publishInOrder(t, each)
 	if t.ConfirmsEarly {
-		await(t, published) // the queue holds them all
+		await(t, "every message is published", published) // the queue holds them all
 	}
 	deliveries := consume(t)
 	next := map[int]int{}
@@ -63,7 +63,7 @@ func partitionKeepsItsOrder(t *trial) {
 		next[p]++
 		ack(t, d)
 	}
-	await(t, published)
+	await(t, "every message is published", published)
 }
 
 func partitionHasOneConsumerAtATime(t *trial) {
@@ -83,12 +83,12 @@ func partitionHasOneConsumerAtATime(t *trial) {
 		d, from := receiveFrom(t, first, second)
 		p := partitionOf(t, d)
 		if before, known := owner[p]; known && before != from {
-			t.Fatalf("partition %d went from consumer %d to %d while both were there", p, before, from)
+			t.Fatalf("partition %d: got a message on consumer %d, want all on consumer %d while both consume", p, from, before)
 		}
 		owner[p] = from
 		ack(t, d)
 	}
-	await(t, published)
+	await(t, "every message is published", published)
 
 	cancel() // now the other consumer must take over
 	isClosed(t, first)
@@ -96,7 +96,7 @@ func partitionHasOneConsumerAtATime(t *trial) {
 	for range t.q.Partitions() {
 		ack(t, receive(t, second))
 	}
-	await(t, published)
+	await(t, "every message is published", published)
 }
 
 func requeuedMessageIsRedelivered(t *trial) {
@@ -109,7 +109,7 @@ func requeuedMessageIsRedelivered(t *trial) {
 	}
 	d := receive(t, deliveries)
 	if d.Message().ID != "again" || !d.Redelivered() {
-		t.Errorf("got message %q, redelivered %v", d.Message().ID, d.Redelivered())
+		t.Errorf("got message %q, redelivered %t, want \"again\", redelivered", d.Message().ID, d.Redelivered())
 	}
 	ack(t, d)
 	published.succeeds(t)
@@ -146,7 +146,7 @@ func messagesOfALostConsumerAreRedelivered(t *trial) {
 	for range n - 1 {
 		d := receive(t, second)
 		if !d.Redelivered() {
-			t.Errorf("message %s was redelivered without the mark", d.Message().ID)
+			t.Errorf("message %s is redelivered, but Redelivered() = false", d.Message().ID)
 		}
 		back[d.Message().ID] = true
 		ack(t, d)
@@ -173,7 +173,7 @@ func deliveryIsSettledOnce(t *trial) {
 		published := publish(t, 0, message(name))
 		d := receive(t, deliveries)
 		if err := how(d); err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: got %v, want no error", name, err)
 		}
 		for other, again := range settle {
 			if err := again(d); !errors.Is(err, worker.ErrSettled) {
@@ -184,7 +184,7 @@ func deliveryIsSettledOnce(t *trial) {
 			ack(t, receive(t, deliveries))
 		}
 		if _, err := published.result(t); name != "reject" && err != nil {
-			t.Errorf("publish the message to %s: %v", name, err)
+			t.Errorf("publishing the message that is settled by %s: got %v, want no error", name, err)
 		}
 	}
 	noMoreDeliveries(t, deliveries)
@@ -217,7 +217,7 @@ func redeliveryPrecedesLaterMessages(t *trial) {
 		t.Fatal(err)
 	}
 	if d := receive(t, first); d.Message().ID != given.Message().ID || !d.Redelivered() {
-		t.Errorf("after message %s was requeued, %s was delivered", given.Message().ID, d.Message().ID)
+		t.Errorf("after message %s was requeued: got message %s, redelivered %t, want %s, redelivered", given.Message().ID, d.Message().ID, d.Redelivered(), given.Message().ID)
 	}
 	cancel()
 	isClosed(t, first)
@@ -225,7 +225,7 @@ func redeliveryPrecedesLaterMessages(t *trial) {
 	for i := range published {
 		d := receive(t, second)
 		if again := i < t.MaxUnsettled; d.Redelivered() != again {
-			t.Errorf("message %s is number %d of %d redeliveries, marked as redelivered: %v", d.Message().ID, i, t.MaxUnsettled, d.Redelivered())
+			t.Errorf("redelivery %d, message %s: got redelivered %t, want %t: %d were unsettled", i, d.Message().ID, d.Redelivered(), again, t.MaxUnsettled)
 		}
 		ack(t, d)
 	}
@@ -253,7 +253,7 @@ func consumerHoldsABoundedNumber(t *trial) {
 	for range more {
 		select {
 		case d := <-deliveries:
-			t.Fatalf("message %s was delivered while %d are unsettled", d.Message().ID, t.MaxUnsettled)
+			t.Fatalf("got message %s while %d are unsettled, want at most %d", d.Message().ID, t.MaxUnsettled, t.MaxUnsettled)
 		default:
 		}
 		ack(t, held[0])
@@ -294,7 +294,7 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 	}
 	defer users.Wait()
 	defer stop()
-	await(t, acked.all)
+	await(t, "every message is acknowledged", acked.all)
 }
 
 // consumeWithoutSettling consumes until it ends, at random, without settling a message.

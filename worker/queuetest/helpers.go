@@ -47,7 +47,7 @@ func publish(t *trial, partition int, m storage.Message) *publishing {
 
 func (p *publishing) result(t *trial) (storage.Durability, error) {
 	t.Helper()
-	await(t, p.done)
+	await(t, "Publish returns", p.done)
 	return p.durability, p.err
 }
 
@@ -87,10 +87,10 @@ func receiveFrom(t *trial, first, second <-chan worker.Delivery) (d worker.Deliv
 	case d, open = <-second:
 		from = 2
 	case <-time.After(patience):
-		t.Fatal("no message was delivered in time")
+		t.Fatalf("got no message in %v, want one", patience)
 	}
 	if !open {
-		t.Fatalf("the channel of consumer %d is closed", from)
+		t.Fatalf("the channel of consumer %d is closed, want a message", from)
 	}
 	return d, from
 }
@@ -103,12 +103,12 @@ func ack(t *trial, d worker.Delivery) {
 }
 
 // await waits until the channel is closed.
-func await(t *trial, done <-chan struct{}) {
+func await(t *trial, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
 	case <-time.After(patience):
-		t.Fatal("waited in vain")
+		t.Fatalf("condition not met within %v: %s", patience, what)
 	}
 }
 
@@ -123,7 +123,7 @@ func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 				return
 			}
 		case <-late:
-			t.Fatal("the channel of the deliveries is not closed")
+			t.Fatalf("the channel of deliveries is still open after %v, want it closed", patience)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func noMoreDeliveries(t *trial, deliveries <-chan worker.Delivery) {
 	last := publish(t, 0, message("last"))
 	d := receive(t, deliveries)
 	if d.Message().ID != "last" {
-		t.Errorf("message %s was delivered again after it was settled", d.Message().ID)
+		t.Errorf("got message %s, want no redelivery of a settled message before \"last\"", d.Message().ID)
 	}
 	ack(t, d)
 	last.succeeds(t)

@@ -130,7 +130,7 @@ func messageArrivesWhole(t *trial) {
 		}
 	}
 	if d.Redelivered() {
-		t.Error("the first delivery says it is a redelivery")
+		t.Error("the first delivery: got redelivered true, want false")
 	}
 	ack(t, d)
 	published.succeeds(t)
@@ -139,7 +139,7 @@ func messageArrivesWhole(t *trial) {
 func unknownPartitionIsRefused(t *trial) {
 	for _, partition := range []int{-1, t.q.Partitions()} {
 		if _, err := t.q.Publish(t.Context(), partition, message("lost")); err == nil {
-			t.Errorf("partition %d of %d was accepted", partition, t.q.Partitions())
+			t.Errorf("Publish to partition %d of %d: got no error, want one", partition, t.q.Partitions())
 		}
 	}
 }
@@ -193,7 +193,7 @@ func publishHonoursItsContext(t *trial) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := t.q.Publish(ctx, 0, message("late")); !errors.Is(err, context.Canceled) {
-		t.Errorf("Publish under a cancelled context returned %v", err)
+		t.Errorf("Publish under a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 	if t.ConfirmsEarly {
 		return
@@ -203,7 +203,7 @@ func publishHonoursItsContext(t *trial) {
 	published := publishIn(ctx, t, 0, message("waits"))
 	cancel()
 	if _, err := published.result(t); !errors.Is(err, context.Canceled) {
-		t.Errorf("Publish returned %v when its context was cancelled", err)
+		t.Errorf("Publish whose context is cancelled: got %v, want %v", err, context.Canceled)
 	}
 }
 
