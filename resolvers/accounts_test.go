@@ -42,11 +42,11 @@ func TestAUserRegistersAndLogsIn(t *testing.T) {
 	same(t, dig(t, data, "register", "user", "profile"), `{"name": "Ann Lee", "avatarUrl": null, "signature": ""}`)
 	id := dig(t, data, "register", "user", "userId")
 	if at, err := time.Parse(time.RFC3339, dig(t, data, "register", "expiresAt").(string)); err != nil || time.Until(at) < 59*time.Minute {
-		t.Errorf("it expires at %v: %v", at, err)
+		t.Errorf("expiresAt: got %v, %v, want an hour from now", at, err)
 	}
 	in := s.ok(t, "", logIn, "name", "ANN LEE", "password", "a good password")
 	if got := dig(t, in, "logIn", "user", "userId"); got != id {
-		t.Errorf("logged in as %v, registered as %v", got, id)
+		t.Errorf("logging in: got user %v, want the registered %v", got, id)
 	}
 	token := dig(t, in, "logIn", "token").(string)
 	got := s.askBy(t, token, `{ viewer { userId profile { name } } }`)
@@ -68,11 +68,11 @@ func TestAUserRegistersAndLogsIn(t *testing.T) {
 	wrong := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "ann lee", "password", "not her password")
 	unknown := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "nobody", "password", "not her password")
 	if wrong != unknown {
-		t.Errorf("%q, and for an unknown name %q", wrong, unknown)
+		t.Errorf("a wrong password: got %q, want the message of an unknown name, %q", wrong, unknown)
 	}
 	for _, hidden := range []string{"a good password", "not her password", token} {
 		if strings.Contains(s.logged(), hidden) {
-			t.Errorf("the log holds %q", hidden)
+			t.Errorf("the log contains %q", hidden)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestPasswordsAreGuessedSlowly(t *testing.T) {
 		}
 	}
 	if limited < 980 {
-		t.Errorf("%d of 1,000 guesses were refused", limited)
+		t.Errorf("got %d of 1,000 guesses refused, want at least 980", limited)
 	}
 }
 
@@ -147,14 +147,14 @@ func TestProfilesAreLookedUpTogether(t *testing.T) {
 		edges := dig(t, data, "interactive", "comments", "edges").([]any)
 		for i, edge := range edges[:20] {
 			if got := dig(t, edge, "node", "author", "profile", "name"); got != names[i] {
-				t.Errorf("author %d is %v", i, got)
+				t.Errorf("author %d: got the name %v, want %v", i, got, names[i])
 			}
 		}
 		if got := dig(t, edges[20], "node", "author", "profile"); got != nil {
-			t.Errorf("a user without an account has the profile %v", got)
+			t.Errorf("a user without an account: got the profile %v, want none", got)
 		}
 		if n := s.calls.taken()["Profiles"]; n != 1 {
-			t.Errorf("%d calls for the profiles", n)
+			t.Errorf("got %d calls for the profiles, want 1", n)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 	}
 	same(t, s.ok(t, "alice", `{ viewer { profile { name } } }`), `{"viewer": {"profile": null}}`)
 	if n := s.calls.taken()["Profiles"]; n != 0 {
-		t.Errorf("%d calls for profiles", n)
+		t.Errorf("got %d calls for profiles, want none", n)
 	}
 	res, err := http.Get(s.url + "/.well-known/jwks.json")
 	must(t, err)
@@ -217,7 +217,7 @@ func TestTheKeySetVerifiesTokens(t *testing.T) {
 	defer func() { must(t, elsewhere.Close()) }()
 	is, err := elsewhere.Token(t.Context(), token)
 	if err != nil || is.User.UserID != id {
-		t.Errorf("the token is of %+v: %v", is, err)
+		t.Errorf("verifying with the key set: got %+v, %v, want user %v", is, err, id)
 	}
 }
 

@@ -274,7 +274,7 @@ func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 		s.calls.taken()
 		data := s.ok(t, "bob", `{ user(userId: "alice") { works { `+selected+` } } }`)
 		if calls := s.calls.taken(); calls["Interactives"] != reads || calls["Works"] != 1 {
-			t.Errorf("%s: calls %v for %v", selected, calls, data)
+			t.Errorf("%s: got the calls %v, want %d of Interactives and 1 of Works: %v", selected, calls, reads, data)
 		}
 	}
 }
@@ -286,7 +286,7 @@ func TestSubscriptionReportsAuthors(t *testing.T) {
 		s.declare(t, of("1", nil))
 		watch := s.subscribe(t, user, `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { version author { userId } } }`, nil)
 		if got := dig(t, watch.data(t), "author"); got != nil {
-			t.Errorf("the initial author is %v", got)
+			t.Errorf("the initial author: got %v, want none", got)
 		}
 		s.declare(t, of("1", "alice"))
 		same(t, dig(t, watch.data(t), "author"), `{"userId": "alice"}`)

@@ -74,14 +74,14 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 					t.Fatalf("event %d is %+v", want, got)
 				}
 				if len(c.waiting) >= test.perRead {
-					t.Errorf("%d comments are buffered", len(c.waiting)+1)
+					t.Errorf("got %d buffered comments, want at most %d", len(c.waiting)+1, test.perRead)
 				}
 				if test.slow {
 					s.at = time.Time{}
 				}
 			}
 			if most := 2 * comments; store.reads > test.reads || store.read > most || !test.slow && store.read > comments {
-				t.Errorf("%d calls for %d subjects", store.reads, store.read)
+				t.Errorf("got %d calls for %d subjects, want at most %d for %d, twice as many for a slow client", store.reads, store.read, test.reads, comments)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestCommentsAreAddedEditedAndDeleted(t *testing.T) {
 
 	edited := s.ok(t, "alice", `mutation($id: ID!) { editComment(input: {id: $id, text: "better"}) { comment { text editedAt interactive { likeCount } } interactive { commentCount } } }`, "id", reply)
 	if at := dig(t, edited, "editComment", "comment", "editedAt"); at == nil {
-		t.Error("an edited comment has no editedAt")
+		t.Error("an edited comment: got editedAt null, want a time")
 	}
 	same(t, dig(t, edited, "editComment", "comment", "text"), `"better"`)
 
@@ -130,7 +130,7 @@ func TestBadCommentsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.refused(t, c.code, c.user, c.query, c.variables...); !strings.Contains(got, c.message) {
-				t.Errorf("the message is %q", got)
+				t.Errorf("got the message %q, want %q in it", got, c.message)
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	later := alice.watching()
 	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", top)
 	if got := later(); !strings.Contains(string(got.Data), `"kind":"DELETED","cursor"`) || !strings.Contains(string(got.Data), `"author":null`) {
-		t.Errorf("the event of the deletion is %s", got.Data)
+		t.Errorf("the event of the deletion: got %s, want DELETED with a cursor and no author", got.Data)
 	}
 	// A stream that was interrupted continues at its cursor.
 	alice.end()
@@ -245,7 +245,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	same(t, dig(t, again.news(t), "comment", "text"), `"new"`)
 	fresh.end()
 	if got := fresh.next(); got != nil {
-		t.Errorf("after its end the stream has %+v", got)
+		t.Errorf("after the end of the stream: got %+v, want nothing", got)
 	}
 	for _, bad := range []any{"bad", s.changesCursor(t, "2")} {
 		if got := s.subscribe(t, "alice", watchComments, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
@@ -269,7 +269,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 	stream := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
 	for i := range many {
 		if got := dig(t, stream.news(t), "comment", "text"); got != fmt.Sprint(i) {
-			t.Fatalf("event %d is of comment %v", i, got)
+			t.Fatalf("event %d: got comment %v, want %d", i, got, i)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	}
 	release()
 	if got := first(); !strings.Contains(string(got.Data), "first") {
-		t.Errorf("the first comment is %s", got.Data)
+		t.Errorf("the first event: got %s, want the comment first", got.Data)
 	}
 	same(t, dig(t, early.news(t), "comment", "text"), `"second"`)
 }

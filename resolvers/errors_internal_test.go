@@ -50,12 +50,12 @@ func TestErrorsBecomeCodes(t *testing.T) {
 			t.Errorf("%v: got %v %q, want %s", tt.err, got.Extensions, got.Message, tt.code)
 		}
 		if strings.Contains(got.Message, "do something") || strings.Contains(got.Message, "sql") || strings.Contains(got.Message, "goroutine") {
-			t.Errorf("%v: the client receives %q", tt.err, got.Message)
+			t.Errorf("%v: got the message %q, want none of the error's text", tt.err, got.Message)
 		}
 		if tt.code == "INTERNAL" {
 			id := got.Message[strings.LastIndex(got.Message, " ")+1:]
 			if !strings.Contains(log.String(), id) || !strings.Contains(log.String(), tt.err.Error()[:5]) {
-				t.Errorf("%v: the log does not contain %s: %s", tt.err, id, log.String())
+				t.Errorf("%v: got the log %s, want the error under the id %s", tt.err, log.String(), id)
 			}
 		}
 	}
@@ -72,10 +72,10 @@ func TestUnavailableIsLoggedAsAnOutageAndEachInternalErrorByItself(t *testing.T)
 			present(ctx, errors.New("sql: no such table: interactive"))
 		}
 		if n := strings.Count(log.String(), "cannot be answered"); n != 1 {
-			t.Errorf("%d lines are logged about one outage", n)
+			t.Errorf("one outage: got %d log lines, want 1", n)
 		}
 		if n := strings.Count(log.String(), "internal error"); n != 100 {
-			t.Errorf("%d log lines for 100 internal errors", n)
+			t.Errorf("100 internal errors: got %d log lines, want 100", n)
 		}
 	})
 }
@@ -93,14 +93,14 @@ func FuzzCursor(f *testing.F) {
 		at := storage.Position{Version: version, Biz: biz, ID: id}
 		cursor := c.encode(list, at)
 		if got, err := c.decode(list, cursor); err != nil || got != at {
-			t.Fatalf("decode(encode(%v)) = %v, %v", at, got, err)
+			t.Fatalf("decode(encode(%v)) = %v, %v, want the same position", at, got, err)
 		}
 		if _, err := c.decode(list+"x", cursor); err == nil {
-			t.Fatal("a cursor of another list was taken")
+			t.Fatalf("decode of %q in another list: got no error, want one", cursor)
 		}
 		if forged != cursor {
 			if _, err := c.decode(list, forged); err == nil {
-				t.Fatalf("forged cursor %q was taken", forged)
+				t.Fatalf("decode of the forged cursor %q: got no error, want one", forged)
 			}
 		}
 	})

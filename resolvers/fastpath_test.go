@@ -64,7 +64,7 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 		}
 	}
 	if plain < *operations/4 {
-		t.Errorf("%d of %d operations had answers without an error: too few for a meaningful test", plain, *operations)
+		t.Errorf("%d of %d operations had answers without an error, want at least %d for a meaningful test", plain, *operations, *operations/4)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 		}
 	}
 	if told < *operations/40 {
-		t.Errorf("%d events without an error: too few for a meaningful test", told)
+		t.Errorf("got %d events without an error, want at least %d for a meaningful test", told, *operations/40)
 	}
 }
 

@@ -14,7 +14,7 @@ func TestTheTableIsThatOfTheSchema(t *testing.T) {
 	for key := range fieldTable {
 		typ, field, _ := strings.Cut(key, ".")
 		if of := schema.Types[typ]; of == nil || of.Fields.ForName(field) == nil {
-			t.Errorf("there is no field %s", key)
+			t.Errorf("the schema has no field %s", key)
 		}
 	}
 	for name, typ := range schema.Types {
@@ -22,7 +22,7 @@ func TestTheTableIsThatOfTheSchema(t *testing.T) {
 			line, isList := fieldTable[name+"."+field.Name], field.Arguments.ForName("first") != nil
 			root := typ == schema.Query && !strings.HasPrefix(field.Name, "__")
 			if (isList || root) && line.prefetch == nil || isList && !line.Loads {
-				t.Errorf("nothing of %s.%s is loaded ahead", name, field.Name)
+				t.Errorf("%s.%s has no prefetch in the table, want one", name, field.Name)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (s *service) names(t *testing.T) string {
 func TestDefaultFolderIsMadeWithTheFirstCollection(t *testing.T) {
 	s := start(t)
 	if got := s.names(t); got != "" {
-		t.Errorf("a new user has %q", got)
+		t.Errorf("a new user: got the folders %q, want none", got)
 	}
 	data := s.ok(t, "alice", `mutation { collect(input: {biz: "video", bizId: "1"}) { interactive { collected {
 		folder { id name default public description itemCount owner { userId } } } } } }`)
@@ -58,7 +58,7 @@ func TestFolderIsCreatedChangedAndFetched(t *testing.T) {
 		folder { id name description public default itemCount createdAt updatedAt } } }`)
 	folder := dig(t, data, "createFolder", "folder").(map[string]any)
 	if folder["createdAt"] != folder["updatedAt"] || !strings.HasSuffix(folder["createdAt"].(string), "Z") {
-		t.Errorf("made at %v, updated at %v", folder["createdAt"], folder["updatedAt"])
+		t.Errorf("a new folder: got createdAt %v, updatedAt %v, want the same time in UTC", folder["createdAt"], folder["updatedAt"])
 	}
 	data = s.ok(t, "alice", `mutation($id: ID!) { updateFolder(input: {id: $id, name: "Journeys"}) { folder { name description public } } }`, "id", folder["id"])
 	same(t, dig(t, data, "updateFolder", "folder"), `{"name":"Journeys","description":"By train\nand boat","public":true}`)
@@ -119,7 +119,7 @@ func TestCollectingElsewhereMovesTheItem(t *testing.T) {
 		changed interactive { collectCount collected { folder { name itemCount } } } } }`, "f", cooking)
 	same(t, data["collect"], `{"changed":true,"interactive":{"collectCount":1,"collected":{"folder":{"name":"Cooking","itemCount":1}}}}`)
 	if got := s.names(t); got != "Cooking 1, Trips 0, Default 0" {
-		t.Errorf("folders are %q", got)
+		t.Errorf("got the folders %q, want the item in Cooking", got)
 	}
 	const items = `query($id: ID!) { folder(id: $id) { items { edges { node { interactive { bizId } } } } } }`
 	same(t, s.ok(t, "alice", items, "id", trips), `{"folder":{"items":{"edges":[]}}}`)
@@ -138,7 +138,7 @@ func TestDeletedFolderMovesOrUncollectsItsItems(t *testing.T) {
 	data := s.ok(t, "alice", remove, "id", trips, "to", cooking)
 	same(t, data["deleteFolder"], fmt.Sprintf(`{"deletedId":%q,"itemCount":5}`, trips))
 	if got := s.names(t); got != "Cooking 5, Default 0" {
-		t.Errorf("folders are %q", got)
+		t.Errorf("got the folders %q, want 5 items in Cooking and no Trips", got)
 	}
 	const count = `{ interactives(subjects: [{biz: "video", bizId: "0"}, {biz: "video", bizId: "1"}]) { collectCount collected { folder { name } } } }`
 	same(t, s.ok(t, "alice", count), `{"interactives":[{"collectCount":2,"collected":{"folder":{"name":"Cooking"}}},
@@ -167,6 +167,6 @@ func TestForeignFoldersAreNotFound(t *testing.T) {
 	}
 	s.refused(t, "BAD_USER_INPUT", "alice", `mutation($id: ID!) { deleteFolder(input: {id: $id, moveItemsTo: $id}) { deletedId } }`, "id", own)
 	if got := s.names(t); got != "Own 0, Default 0" {
-		t.Errorf("alice's folders are %q", got)
+		t.Errorf("got the folders %q of alice, want Own and Default unchanged", got)
 	}
 }

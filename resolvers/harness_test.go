@@ -232,7 +232,7 @@ func (s *service) send(t *testing.T, headers map[string]string, query string, va
 	must(t, err)
 	out := answer{status: res.StatusCode, header: res.Header}
 	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatalf("response is not JSON: %v: %s", err, raw)
+		t.Fatalf("%s\ngot %s, want JSON: %v", query, raw, err)
 	}
 	return out
 }
@@ -242,7 +242,7 @@ func (s *service) ok(t *testing.T, user, query string, variables ...any) map[str
 	t.Helper()
 	got := s.ask(t, user, query, variables...)
 	if len(got.Errors) > 0 {
-		t.Fatalf("%s\nfailed: %+v", query, got.Errors)
+		t.Fatalf("%s\ngot %+v, want no errors", query, got.Errors)
 	}
 	return got.Data
 }
@@ -266,13 +266,13 @@ func dig(t *testing.T, data any, path ...any) any {
 		case string:
 			object, is := data.(map[string]any)
 			if !is {
-				t.Fatalf("no object to take %q of: %v", step, data)
+				t.Fatalf("%v: got %v, want an object with %q", path, data, step)
 			}
 			data = object[step]
 		case int:
 			array, is := data.([]any)
 			if !is || step >= len(array) {
-				t.Fatalf("no array to take [%d] of: %v", step, data)
+				t.Fatalf("%v: got %v, want an array with [%d]", path, data, step)
 			}
 			data = array[step]
 		}

@@ -75,7 +75,7 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	still := s.askBy(t, bob, `{ viewer { userId profile { name } } conversations { edges { cursor } } interactive(biz: "video", bizId: "1") { likeCount } }`)
 	same(t, still.Data, fmt.Sprintf(`{"viewer":{"userId":%q,"profile":{"name":"bob"}},"conversations":{"edges":[]},"interactive":{"likeCount":0}}`, bobID))
 	if logged := s.logged(); strings.Contains(logged, bob) {
-		t.Error("the log holds the token")
+		t.Error("the log contains the token")
 	}
 }
 
@@ -94,7 +94,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 		of := func(data any, path ...any) {
 			t.Helper()
 			if got := dig(t, data, path...); got != text {
-				t.Errorf("%q is returned as %q", text, got)
+				t.Errorf("%v: got %q, want %q unchanged", path, got, text)
 			}
 		}
 		by := func(token, query string, variables ...any) map[string]any {
@@ -104,7 +104,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 				t.Fatalf("%q: %s: got %+v, want no errors", text, query, got.Errors)
 			}
 			if got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
-				t.Errorf("its headers are %v", got.header)
+				t.Errorf("%q: %s: got the headers %v, want application/json and nosniff", text, query, got.header)
 			}
 			return got.Data
 		}

@@ -23,10 +23,10 @@ func (s *service) pages(t *testing.T, user, query string, first int, path []any,
 		}
 		info := dig(t, connection, "pageInfo").(map[string]any)
 		if info["hasPreviousPage"] != (after != nil) {
-			t.Errorf("hasPreviousPage is %v on the page after %v", info["hasPreviousPage"], after)
+			t.Errorf("the page after %v: got hasPreviousPage %v, want %t", after, info["hasPreviousPage"], after != nil)
 		}
 		if len(edges) > 0 && (info["startCursor"] != dig(t, edges, 0, "cursor") || info["endCursor"] != dig(t, edges, len(edges)-1, "cursor")) {
-			t.Errorf("pageInfo %v does not fit the edges", info)
+			t.Errorf("got pageInfo %v, want the cursors of the first and the last edge: %v", info, edges)
 		}
 		if info["hasNextPage"] == false {
 			return out
@@ -36,7 +36,7 @@ func (s *service) pages(t *testing.T, user, query string, first int, path []any,
 		}
 		after = info["endCursor"]
 	}
-	t.Fatal("the list has no end")
+	t.Fatalf("the list does not end: got the nodes %v", out)
 	return nil
 }
 
@@ -178,7 +178,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 	const likes = `query($after: String) { viewer { likes(after: $after) { edges { cursor } } } }`
 	cursor := dig(t, s.ok(t, "alice", likes), "viewer", "likes", "edges", 0, "cursor").(string)
 	if got := len(dig(t, s.ok(t, "alice", likes, "after", cursor), "viewer", "likes", "edges").([]any)); got != 1 {
-		t.Errorf("one entry follows the first, got %d", got)
+		t.Errorf("got %d entries after the first, want 1", got)
 	}
 	flipped := []byte(cursor)
 	flipped[len(flipped)/2] ^= 1

@@ -119,7 +119,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.refused(t, c.code, c.user, c.query, c.variables...); !strings.Contains(got, c.message) {
-				t.Errorf("the message is %q", got)
+				t.Errorf("got the message %q, want %q in it", got, c.message)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestMessagesPerMinuteAreLimited(t *testing.T) {
 	}
 	s.sends(t, "bob", "alice", "another user")
 	if n := s.count(t, "ovation_rate_limited_total", "messages"); n != 1 {
-		t.Errorf("%v refusals are counted", n)
+		t.Errorf("got %v refusals counted, want 1", n)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestMessagesMissNothing(t *testing.T) {
 	later := phone.watching()
 	s.sends(t, "carol", "bob", "three")
 	if event := later(); !strings.Contains(string(event.Data), `"text":"three"`) {
-		t.Errorf("streamed as %s", event.Data)
+		t.Errorf("got the event %s, want the message three", event.Data)
 	}
 	last := desk.message(t)
 	same(t, last["text"], `"three"`)
@@ -239,7 +239,7 @@ func TestMessagesCatchUp(t *testing.T) {
 	stream := s.subscribe(t, "bob", watchMessages, map[string]any{"a": cursor})
 	for i := range many {
 		if got := stream.message(t)["text"]; got != fmt.Sprint(i) {
-			t.Fatalf("event %d is of message %v", i, got)
+			t.Fatalf("event %d: got message %v, want %d", i, got, i)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestMutationWithoutItsSubjectReadsNone(t *testing.T) {
 	s.calls.taken()
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
 	if calls := s.calls.taken(); calls["Interactives"] != 0 {
-		t.Errorf("took %v calls", calls)
+		t.Errorf("a mutation without its subject: got the calls %v, want none of Interactives", calls)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestVersionRisesWithEveryChange(t *testing.T) {
 		data := s.ok(t, "alice", fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "1"}) { interactive { version } } }`, mutation))
 		version := dig(t, data, "did", "interactive", "version").(float64)
 		if version <= last {
-			t.Errorf("%s: version %v follows %v", mutation, version, last)
+			t.Errorf("%s: got version %v, want one above %v", mutation, version, last)
 		}
 		last = version
 	}

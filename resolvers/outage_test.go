@@ -83,10 +83,10 @@ func TestOutageCostsAMutationOneCallAKind(t *testing.T) {
 		same(t, data[fmt.Sprint("a", i)], `{"changed": true, "interactive": {"likeCount": 0, "freshness": "UNAVAILABLE"}}`)
 	}
 	if calls := s.calls.taken(); calls["Interactives"] != 1 {
-		t.Errorf("5 likes asked the store %v", calls)
+		t.Errorf("5 likes: got the calls %v, want 1 of Interactives", calls)
 	}
 	s.ask(t, "alice", "mutation {"+collects.String()+"}")
 	if calls := s.calls.taken(); calls["FoldersOf"] != 1 {
-		t.Errorf("5 collections asked the store %v", calls)
+		t.Errorf("5 collections: got the calls %v, want 1 of FoldersOf", calls)
 	}
 }

@@ -27,7 +27,7 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	take := func(one footprint, fits bool) {
 		t.Helper()
 		if err := r.acquire(one, 1); (err == nil) != fits {
-			t.Errorf("%d bytes beside %d: %v", one.text, r.text, err)
+			t.Errorf("acquiring %d bytes beside %d: got %v, want room: %t", one.text, r.text, err, fits)
 		}
 	}
 	take(a, true)
@@ -53,7 +53,7 @@ func TestAnonymousSubscriptionsLeaveRoomForUsers(t *testing.T) {
 	take := func(one footprint, subjects int, fits bool) {
 		t.Helper()
 		if err := r.acquire(one, subjects); (err == nil) != fits {
-			t.Errorf("%d subjects and %d bytes beside %d and %d: %v", subjects, one.text, r.subjects, r.text, err)
+			t.Errorf("acquiring %d subjects and %d bytes beside %d and %d: got %v, want room: %t", subjects, one.text, r.subjects, r.text, err, fits)
 		}
 	}
 	first := nobody(1)
@@ -70,7 +70,7 @@ func TestAnonymousSubscriptionsLeaveRoomForUsers(t *testing.T) {
 func TestTextInVariables(t *testing.T) {
 	value := map[string]any{"a": "four", "b": []any{"one", map[string]any{"c": json.Number("12"), "d": nil}}, "e": true}
 	if n := textBytes(value); n != 9 {
-		t.Errorf("%d bytes", n)
+		t.Errorf("textBytes(%v) = %d, want 9", value, n)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestWatchedSubjectsAreBounded(t *testing.T) {
 	cancel, err := watch(2)
 	defer cancel()
 	if code, _ := codeOf(err); err == nil || code != codeUnavailable {
-		t.Errorf("two more of three are watched: %v", err)
+		t.Errorf("watching two more of at most three subjects: got %v, want %s", err, codeUnavailable)
 	}
 	end()
 	for deadline := time.Now().Add(2 * time.Minute); r.quota.watched() > 0; runtime.Gosched() {

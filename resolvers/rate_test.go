@@ -18,11 +18,11 @@ import (
 func isRateLimited(t *testing.T, got answer) {
 	t.Helper()
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" {
-		t.Fatalf("the request is not rate limited: %+v", got)
+		t.Fatalf("got %+v, want RATE_LIMITED alone", got)
 	}
 	seconds, _ := got.Errors[0].Extensions["retryAfter"].(float64)
 	if seconds < 1 || got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != strconv.Itoa(int(seconds)) {
-		t.Fatalf("status %d, Retry-After %q, %+v", got.status, got.header.Get("Retry-After"), got.Errors)
+		t.Fatalf("got status %d, Retry-After %q, %+v, want 429 and Retry-After as retryAfter", got.status, got.header.Get("Retry-After"), got.Errors)
 	}
 }
 
@@ -33,7 +33,7 @@ func floods(t *testing.T, perSecond, price int, do func() (refused bool)) {
 	begin := time.Now()
 	for n := 1; !do(); n++ {
 		if most := 10*float64(perSecond) + float64(perSecond)*time.Since(begin).Seconds(); float64(n*price) > most {
-			t.Fatalf("%d times for %d each, in a time that allows for %.0f", n, price, most)
+			t.Fatalf("got %d requests of cost %d accepted, want at most %.0f units in this time", n, price, most)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	flood("", readIt, priceOfRead)
 	s.ok(t, "bob", readIt)
 	if users, addresses := s.count(t, "ovation_rate_limited_total", "user"), s.count(t, "ovation_rate_limited_total", "address"); users != 2 || addresses != 1 {
-		t.Errorf("%v users and %v addresses are counted", users, addresses)
+		t.Errorf("got %v refusals of users and %v of addresses counted, want 2 and 1", users, addresses)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 				return
 			}
 			if most := 100 + 10*time.Since(begin).Seconds(); res.StatusCode != http.StatusUnauthorized || float64(n*rate.PerRequest) > most {
-				t.Fatalf("request %d is answered %d", n, res.StatusCode)
+				t.Fatalf("request %d: got status %d, want 401, and 429 beyond %.0f units", n, res.StatusCode, most)
 			}
 		}
 	})
@@ -161,14 +161,14 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		got := c.next()
 		if !strings.Contains(got, `"type":"error"`) ||
 			!strings.Contains(got, "has 100 root fields") && !strings.Contains(got, "RATE_LIMITED") {
-			t.Fatalf("the socket received %s", got)
+			t.Fatalf("the socket received %s, want an error about 100 root fields or RATE_LIMITED", got)
 		}
 		if strings.Contains(got, "root fields") {
 			tooMany++
 		}
 	}
 	if tooMany == 0 {
-		t.Error("no operation was rejected for its root fields")
+		t.Error("got no operation rejected for its root fields, want at least one")
 	}
 	c = s.connect(t, "alice")
 	id := 0
@@ -182,7 +182,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		}
 		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"rate limit exceeded; try again in `, id)) ||
 			!strings.Contains(got, `"extensions":{"code":"RATE_LIMITED","retryAfter":`) {
-			t.Fatalf("the socket received %s", got)
+			t.Fatalf("the socket received %s, want a result or RATE_LIMITED with retryAfter", got)
 		}
 		return true
 	})
@@ -209,7 +209,7 @@ func TestUnpaidStreamDoesNotStart(t *testing.T) {
 			return false
 		}
 		if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err != nil || seconds < 1 {
-			t.Errorf("Retry-After is %q", res.Header.Get("Retry-After"))
+			t.Errorf("got Retry-After %q, want at least 1", res.Header.Get("Retry-After"))
 		}
 		return true
 	})

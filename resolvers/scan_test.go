@@ -37,7 +37,7 @@ func TestShortPagesHaveACursor(t *testing.T) {
 		}
 		shapes = append(shapes, fmt.Sprint(len(edges), " next ", info["hasNextPage"], " from ", info["startCursor"] != nil, " to ", info["endCursor"] != nil))
 		if info["hasPreviousPage"] != (after != nil) {
-			t.Errorf("hasPreviousPage is %v on the page after %v", info["hasPreviousPage"], after)
+			t.Errorf("the page after %v: got hasPreviousPage %v, want %t", after, info["hasPreviousPage"], after != nil)
 		}
 		if info["hasNextPage"] == false {
 			break

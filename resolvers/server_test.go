@@ -37,10 +37,10 @@ func TestUnavailableStoreIsUnavailable(t *testing.T) {
 	s := start(t, failing(func() error { return storage.ErrUnavailable }))
 	s.refused(t, "UNAVAILABLE", "", page)
 	if status, body := s.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
-		t.Errorf("readyz answers %d %q", status, body)
+		t.Errorf("/readyz: got status %d, %q, want 503, naming the store", status, body)
 	}
 	if status, _ := s.get(t, "/healthz"); status != http.StatusOK {
-		t.Errorf("healthz answers %d", status)
+		t.Errorf("/healthz: got status %d, want 200", status)
 	}
 	// The action has succeeded; the response says that its subject is unavailable.
 	data := s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed durability interactive { bizId likeCount freshness } } }`)
@@ -56,11 +56,11 @@ func TestFaultsShowTheClientNothingButAnID(t *testing.T) {
 			s := start(t, failing(fail))
 			message := s.refused(t, "INTERNAL", "", page)
 			if strings.Contains(message, "secret") || strings.Contains(message, "SELECT") || strings.Contains(message, ".go") {
-				t.Errorf("the client receives %q", message)
+				t.Errorf("got the message %q, want none of the error's text", message)
 			}
 			id := message[strings.LastIndex(message, " ")+1:]
 			if log := s.logged(); !strings.Contains(log, id) || !strings.Contains(log, "the secret") {
-				t.Errorf("the log does not have %s: %s", id, log)
+				t.Errorf("got the log %s, want the error under the id %s", log, id)
 			}
 		})
 	}
@@ -82,12 +82,12 @@ func TestProbesAndMetrics(t *testing.T) {
 		status, body := s.get(t, path)
 		for _, line := range want {
 			if status != http.StatusOK || !strings.Contains(body, line) {
-				t.Errorf("%s answers %d without %q: %s", path, status, line, body)
+				t.Errorf("%s: got status %d, want 200 with %q: %s", path, status, line, body)
 			}
 		}
 	}
 	if status, _ := s.get(t, "/nowhere"); status != http.StatusNotFound {
-		t.Errorf("an unknown path answers %d", status)
+		t.Errorf("/nowhere: got status %d, want 404", status)
 	}
 	log := s.logged()
 	for _, want := range []string{`"operation":"Applaud"`, `"user":"alice"`, `"tenant":"default"`, `"code":"UNAUTHENTICATED"`, `"duration_ms":`} {
@@ -105,7 +105,7 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 	}
 	got = s.ask(t, "", `{ viewr { userId } }`)
 	if len(got.Errors) != 1 || strings.Contains(got.Errors[0].Message, "viewer") {
-		t.Errorf("a typo is answered by %+v", got)
+		t.Errorf("a misspelt field: got %+v, want an error without a suggestion", got)
 	}
 	s.ok(t, "", page)
 }
@@ -121,12 +121,12 @@ func TestCustomScalarsAreSpecified(t *testing.T) {
 			continue
 		}
 		if url, _ := dig(t, typ, "specifiedByURL").(string); !strings.HasPrefix(url, "https://") {
-			t.Errorf("%s is specified by %q", name, url)
+			t.Errorf("scalar %s: got specifiedByURL %q, want an https URL", name, url)
 		}
 		specified = append(specified, name)
 	}
 	if slices.Sort(specified); !slices.Equal(specified, []string{"Int64", "Time"}) {
-		t.Errorf("the scalars are %v", specified)
+		t.Errorf("got the scalars %v, want [Int64 Time]", specified)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestEveryPartOfTheSchemaIsDescribed(t *testing.T) {
 		inputFields { name description } enumValues { name description } } } }`)
 	described := func(what string, part any) {
 		if text, _ := dig(t, part, "description").(string); text == "" {
-			t.Errorf("%s%v is not described", what, dig(t, part, "name"))
+			t.Errorf("%s%v: got no description, want one", what, dig(t, part, "name"))
 		}
 	}
 	list := func(part any, name string) []any { l, _ := dig(t, part, name).([]any); return l }

@@ -176,7 +176,7 @@ func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 	}
 	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("50 subscriptions have %d goroutines", runtime.NumGoroutine()-before)
+			t.Fatalf("got %d goroutines of 50 subscriptions, want none", runtime.NumGoroutine()-before)
 		}
 	}
 }

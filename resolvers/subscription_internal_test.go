@@ -81,7 +81,7 @@ func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	context.AfterFunc(ctx, s.watcher.Close)
 	cancel()
 	if got, _ := s.nextOfViewer(ctx); got != nil {
-		t.Errorf("the final event is %+v", got)
+		t.Errorf("after the cancellation: got the event %+v, want none", got)
 	}
 }
 
@@ -126,13 +126,13 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
-			t.Errorf("the first event is %+v", got)
+			t.Errorf("the first event: got %+v, want it STALE", got)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
-			t.Errorf("after %v the event is %+v", time.Since(began), got)
+			t.Errorf("after %v: got the event %+v, want it LIVE within %v", time.Since(began), got, time.Minute+freshnessInterval)
 		}
 	})
 }
@@ -170,13 +170,13 @@ func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
-			t.Errorf("the first event is %+v", got)
+			t.Errorf("the first event: got %+v, want the viewer's own like", got)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
-			t.Errorf("after %v the event is %+v", time.Since(began), got)
+			t.Errorf("after %v: got the event %+v, want no like within %v", time.Since(began), got, time.Minute+pendingInterval)
 		}
 	})
 }
@@ -214,17 +214,17 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Version != 5 {
-			t.Errorf("the first event is %+v", got)
+			t.Errorf("the first event: got %+v, want version 5", got)
 		}
 		store.version.Store(3)
 		time.AfterFunc(time.Minute, hub.Rewound)
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
-			t.Errorf("after the rewind the event is %+v", got)
+			t.Errorf("after the rewind: got the event %+v, want version 3", got)
 		}
 		time.AfterFunc(time.Minute, s.watcher.Close)
 		if got, _ := s.nextOfViewer(ctx); got != nil {
-			t.Errorf("the event is sent twice: %+v", got)
+			t.Errorf("after the watcher was closed: got the event %+v, want none", got)
 		}
 	})
 }

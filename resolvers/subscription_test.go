@@ -72,7 +72,7 @@ func TestSubscriptionStartsWithTheSnapshotAndReportsChanges(t *testing.T) {
 	same(t, nobody.data(t), fmt.Sprintf(anyone, 2, "null"))
 	alice.end()
 	if got := alice.next(); got != nil {
-		t.Errorf("after its end the stream has %+v", got)
+		t.Errorf("after the end of the stream: got %+v, want nothing", got)
 	}
 }
 
@@ -111,13 +111,13 @@ func TestSubscriptionReadsSimultaneousChangesByOneCall(t *testing.T) {
 	for i := range 100 {
 		got := alice.data(t)
 		if dig(t, got, "readCount") != 1.0 || dig(t, got, "collected", "folder", "itemCount") != 100.0 || dig(t, got, "read", "times") != 1.0 {
-			t.Fatalf("event %d is %v", i, got)
+			t.Fatalf("event %d: got %v, want one read, collected in a folder of 100", i, got)
 		}
 	}
 	calls := s.calls.taken()
 	// One call for each, and more if a busy machine was too slow to send everything.
 	if n := calls["Interactives"]; n < 1 || n > 5 || calls["FoldersOf"] > n || len(calls) != 2 {
-		t.Errorf("100 subjects that changed together cost %v", calls)
+		t.Errorf("100 simultaneous changes: got the calls %v, want 1 to 5 of Interactives and as many of FoldersOf", calls)
 	}
 }
 
@@ -145,11 +145,11 @@ func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T
 		}
 	}
 	if calls := s.calls.taken(); len(calls) != 0 {
-		t.Errorf("an event of anonymous viewers costs %v", calls)
+		t.Errorf("events of anonymous viewers: got the calls %v, want none", calls)
 	}
 	for n := range 3 {
 		if &texts[0][n][0] != &texts[1][n][0] {
-			t.Error("the same is encoded twice")
+			t.Errorf("event %d: got two encodings, want one for both viewers", n)
 		}
 	}
 	same(t, parsed(t, texts[0][1]), `{"interactiveChanged":{"bizId":"1","readCount":1,"liked":null,"collected":null,"read":null,"version":1}}`)
@@ -209,12 +209,12 @@ func TestSubscriptionReportsUnreadSubjectsAfterAnOutage(t *testing.T) {
 	<-r.refused
 	select {
 	case got := <-told:
-		t.Fatalf("what could not be read is sent as %+v", got)
+		t.Fatalf("got the event %+v of a subject that could not be read, want none", got)
 	default:
 	}
 	r.refuse.Store(false)
 	if got := <-told; got == nil || dig(t, parsed(t, got.Data), "interactiveChanged", "read", "times") != 1.0 {
-		t.Errorf("after the failure the subscriber receives %+v", got)
+		t.Errorf("after the failure: got the event %+v, want one read", got)
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *service) metric(t *testing.T, name string) float64 {
 			return family.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
-	t.Fatalf("there is no %s", name)
+	t.Fatalf("there is no metric %s", name)
 	return 0
 }
 
@@ -255,7 +255,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("condition not met in time: %s", what)
+			t.Fatalf("condition not met within 2 minutes: %s", what)
 		}
 	}
 }
@@ -285,7 +285,7 @@ func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 				t.Errorf("got %+v, want BAD_USER_INPUT alone: %s", first, test.want)
 			}
 			if got.next() != nil {
-				t.Error("the stream continues")
+				t.Error("after an invalid subscription: got another event, want the stream to end")
 			}
 		})
 	}
@@ -310,7 +310,7 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 		}
 	}
 	if n := len(open); n != 8<<20*3/4/65_000 || refused.Errors[0].Extensions["code"] != "UNAVAILABLE" || !strings.Contains(refused.Errors[0].Message, "different documents") {
-		t.Fatalf("after %d there is %+v", n, refused)
+		t.Fatalf("got %d subscriptions, then %+v, want %d, then UNAVAILABLE because of different documents", n, refused, 8<<20*3/4/65_000)
 	}
 	s.subscribe(t, "", watchOne, nil).data(t) // a short document
 	ask(len(open)-1, "1").data(t)             // a document in use
@@ -339,7 +339,7 @@ func TestEventsKeepNoDocument(t *testing.T) {
 	}
 	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // while the first subscription still runs
 		if time.Now().After(deadline) {
-			t.Fatal("its document is still in memory")
+			t.Fatal("the document of an ended subscription is still in memory after 5 s")
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestFeedIsPaged(t *testing.T) {
 		}
 	}
 	if got := strings.Join(titles, ","); got != "film 6,film 5,film 4,film 3,film 2,film 1,film 0" {
-		t.Errorf("the feed is %s", got)
+		t.Errorf("got the feed %s, want film 6 to film 0", got)
 	}
 	s.refused(t, "BAD_USER_INPUT", "bob", `{ feed(first: 101) { edges { cursor } } }`)
 	s.refused(t, "BAD_USER_INPUT", "bob", `{ feed(after: "x") { edges { cursor } } }`)

@@ -66,7 +66,7 @@ func TestNodesAndTheirWalls(t *testing.T) {
 		{"Collected (public)", "Collected", true, false},
 	}
 	if len(tests) != len(all) {
-		t.Fatalf("%d kinds of node, %d tested", len(all), len(tests))
+		t.Fatalf("got %d kinds of node, %d tested, want all tested", len(all), len(tests))
 	}
 	for _, tt := range tests {
 		t.Run(tt.what, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestNodesAndTheirWalls(t *testing.T) {
 			for _, user := range []string{"alice", "bob"} {
 				got := s.askAs(t, storage.User{Tenant: "other", UserID: user}, anyNode, "id", id)
 				if len(got.Errors) > 0 {
-					t.Fatalf("failed: %+v", got.Errors)
+					t.Fatalf("%s of the other tenant: got %+v, want no errors", user, got.Errors)
 				}
 				same(t, got.Data, nothing)
 			}
@@ -138,7 +138,7 @@ func TestWallsBetweenTenants(t *testing.T) {
 	s.askAs(t, other, `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
 	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "1") { likeCount } }`), `{"interactive":{"likeCount":1}}`)
 	if got := s.askAs(t, storage.User{Tenant: "Bad Tenant", UserID: "alice"}, `{ viewer { userId } }`); got.status != 401 && got.status != 400 {
-		t.Errorf("a tenant out of bounds: status %d", got.status)
+		t.Errorf("an invalid tenant: got status %d, want 401 or 400", got.status)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestWallsAroundFolderAndCollected(t *testing.T) {
 	same(t, s.ok(t, "bob", `{ user(userId: "alice") { folders { edges { node { name items { edges { node { interactive { bizId } } } } } } } } }`),
 		`{"user":{"folders":{"edges":[{"node":{"name":"Shown","items":{"edges":[{"node":{"interactive":{"bizId":"shown"}}}]}}}]}}}`)
 	if got := s.names(t); got != "Shown 1, Hidden 1, Default 0" {
-		t.Errorf("alice sees %q", got)
+		t.Errorf("got the folders %q of alice, want Shown, Hidden and Default", got)
 	}
 	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "hidden") { collectCount collected { id } } }`),
 		`{"interactive":{"collectCount":1,"collected":null}}`)

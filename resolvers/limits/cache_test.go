@@ -23,7 +23,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 		t.Helper()
 		for _, text := range want {
 			if _, known := c.Get(ctx, text); !known {
-				t.Errorf("%s: %q is not cached", what, text)
+				t.Errorf("%s: got %q evicted, want it cached", what, text)
 			}
 		}
 		held := 0
@@ -56,7 +56,7 @@ func TestTheCacheCountsTheFieldsOfPlans(t *testing.T) {
 		}
 	}
 	if c.byText.Len() != 2 || c.totalSize != 2*(1+40) || len(c.byDocument) != 2 {
-		t.Errorf("%d documents, %d held", c.byText.Len(), c.totalSize)
+		t.Errorf("got %d documents, %d by document, %d bytes and fields, want 2, 2, %d", c.byText.Len(), len(c.byDocument), c.totalSize, 2*(1+40))
 	}
 }
 
@@ -74,7 +74,7 @@ func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := s.limits.cache.byText.Len(); n != 20 {
-		t.Errorf("%d documents", n)
+		t.Errorf("got %d cached documents, want 20", n)
 	}
 }
 
@@ -83,16 +83,16 @@ func TestInvalidDocumentsAreNotCached(t *testing.T) {
 	for _, query := range []string{"{nothing}", "{", nested(16), "{__schema{types{name}}}"} {
 		for range 2 {
 			if _, errs := s.ask(t, query, ""); errs == nil {
-				t.Errorf("%s passes", query)
+				t.Errorf("%s: got no errors, want some", query)
 			}
 		}
 	}
 	if n := s.limits.cache.byText.Len(); n != 0 {
-		t.Errorf("%d documents", n)
+		t.Errorf("got %d cached documents, want none", n)
 	}
 	for range 2 { // the cost depends on the variables, so it is checked each time
 		if _, errs := s.ask(t, "{viewer{id userId}}", ""); errs == nil {
-			t.Error("it passes")
+			t.Error("a query beyond the maximum cost: got no errors, want some")
 		}
 	}
 }

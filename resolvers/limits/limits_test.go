@@ -197,13 +197,13 @@ func TestTypicalDocumentsAreAccepted(t *testing.T) {
 					t.Fatal(errs)
 				}
 				if operation.DisableIntrospection {
-					t.Error("introspection is off")
+					t.Error("introspection is disabled, want it enabled")
 				}
 			}
 		})
 	}
 	if operation, errs := newService(t, Config{}).ask(t, "{__typename}", ""); errs != nil || !operation.DisableIntrospection {
-		t.Errorf("introspection is on, %v", errs)
+		t.Errorf("without the setting: got introspection enabled or the errors %v, want it disabled", errs)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestCostIsTheMaximumSizeOfTheResponse(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if data, schema := s.limits.Plan(operation).Cost(nil); data != 1 || schema > maxIntrospectionCost/2 {
-		t.Errorf("the introspection query costs %d and %d", data, schema)
+		t.Errorf("the introspection query: got the costs %d and %d, want 1 and at most %d", data, schema, maxIntrospectionCost/2)
 	}
 	if _, errs := newService(t, Config{MaxMutationFields: 1}).ask(t, "mutation{a:"+readOne+" b:"+readOne+"}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "has 2 root fields") {
 		t.Errorf("a limit of 1 root field: got %v, want an error about 2 root fields", errs)

@@ -75,7 +75,7 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 		case !ok:
 			refused++
 		case err != nil:
-			t.Errorf("%s with %s: the executor refuses it: %v", text, body, err)
+			t.Errorf("%s with %s: got %#v, want the executor's error: %v", text, body, got, err)
 		case !reflect.DeepEqual(got, want):
 			t.Errorf("%s with %s: %#v, and the executor has %#v", text, body, got, want)
 		case folded:
@@ -85,7 +85,7 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 		}
 	}
 	if coerced < 2_000 || refused < 2_000 || rowed < 20 {
-		t.Errorf("%d coerced, %d of rows, and %d refused: too few for a meaningful test", coerced, rowed, refused)
+		t.Errorf("%d values coerced, %d of rows, %d refused, want at least 2000, 20 and 2000 for a meaningful test", coerced, rowed, refused)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestCachedDocumentsArePreparedAsByTheExecutor(t *testing.T) {
 		}
 		got, errs := fast.CreateOperationContext(graphql.StartOperationTrace(context.Background()), params)
 		if a, b := asJSON(t, errs), asJSON(t, wantErrs); a != b {
-			t.Errorf("%d: %s, and the executor says %s", i, a, b)
+			t.Errorf("%d: got %s, want the executor's %s", i, a, b)
 		}
 		if len(errs) > 0 {
 			continue
@@ -253,7 +253,7 @@ func TestCachedDocumentsArePreparedAsByTheExecutor(t *testing.T) {
 	}
 	params := &graphql.RawParams{Query: page, OperationName: "B"}
 	if known, _ := s.limits.prepare(graphql.StartOperationTrace(context.Background()), params); known == nil {
-		t.Error("the executor validates a cached document again")
+		t.Error("a cached document: got it validated again, want it prepared from the cache")
 	}
 }
 
@@ -278,17 +278,17 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	first, second := document(), document()
 	c.Add(t.Context(), "first", first.Doc)
 	if once := planned(first); once != planned(first) || made != 1 {
-		t.Error("the plan is made twice")
+		t.Errorf("the plan of one operation: got %d plans, want one", made)
 	}
 	other := &graphql.OperationContext{Doc: first.Doc, Operation: new(ast.OperationDefinition)}
 	if planned(other) == planned(first) || made != 2 {
-		t.Error("two operations have one plan")
+		t.Errorf("the plans of two operations: got %d plans, want one of each", made)
 	}
 	c.Add(t.Context(), "second", second.Doc)
 	if before := made; planned(first) == nil || made == before {
-		t.Error("an evicted document is still cached")
+		t.Error("the plan of an evicted document: got the old one, want a new one")
 	}
 	if len(c.byDocument) != 1 {
-		t.Errorf("%d documents are held", len(c.byDocument))
+		t.Errorf("got %d documents with plans, want 1", len(c.byDocument))
 	}
 }

@@ -92,7 +92,7 @@ func TestVariablesAreOfTheirTypes(t *testing.T) {
 			case test.want != "" && (err == nil || !strings.Contains(err.Message, test.want) || err.Extensions["code"] != codeBadUserInput):
 				t.Errorf("got %v, want BAD_USER_INPUT with %q", err, test.want)
 			case err != nil && len(err.Message) > 200:
-				t.Errorf("%d bytes", len(err.Message))
+				t.Errorf("got an error message of %d bytes, want at most 200", len(err.Message))
 			}
 		})
 	}

@@ -117,10 +117,10 @@ func TestOnlyValidDocumentsAreKept(t *testing.T) {
 	a := newAsker(nil)
 	for _, text := range []string{"{", "{ nonsense }", "query Q($a: Int!) { viewer { userId } }", "query A { viewer { userId } } query B { viewer { userId } }"} {
 		if got := a.ask(t, "default", text, named(text)); got == text {
-			t.Errorf("%s is valid, and this has tested nothing", text)
+			t.Errorf("the invalid %s: got its result, want an error", text)
 		}
 		if got := a.ask(t, "default", "", named(text)); got != CodeNotFound {
-			t.Errorf("the invalid document %s is cached: %s", text, got)
+			t.Errorf("the hash of the invalid %s: got %s, want %s", text, got, CodeNotFound)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			documents, bytes = documents+1, bytes+len(text)
 		}
 		if bytes != m.totalBytes {
-			t.Errorf("%d bytes are held, %d are counted", bytes, m.totalBytes)
+			t.Errorf("got %d bytes counted, want the %d held", m.totalBytes, bytes)
 		}
 		return documents, bytes
 	}
@@ -158,14 +158,14 @@ func TestDocumentsAreBounded(t *testing.T) {
 				t.Fatalf("%s: got %d documents of %d bytes, want at most %d of %d", name, documents, bytes, test.documents, test.bytes)
 			}
 			if _, found := m.get(of(0)); !found { // it is looked up all the time
-				t.Fatalf("%s: with %d more the first is dropped", name, i)
+				t.Fatalf("%s: after %d more documents the first is evicted, want it cached", name, i)
 			}
 			if _, found := m.get(of(i)); !found {
-				t.Fatalf("%s: the last of %d is not there", name, i)
+				t.Fatalf("%s: got document %d not found, want it cached", name, i)
 			}
 		}
 		if _, found := m.get(of(500)); found {
-			t.Errorf("%s: the least recently used document is not evicted", name)
+			t.Errorf("%s: got the least recently used document, want it evicted", name)
 		}
 	}
 }

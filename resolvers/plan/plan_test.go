@@ -106,13 +106,13 @@ func TestTreesAreKeptWhileConditionsHold(t *testing.T) {
 	}
 	first := roots(true, 1)
 	if roots(true, 2) != first {
-		t.Error("another variable makes another tree")
+		t.Error("another variable: got another tree, want the cached one")
 	}
 	if other := roots(false, 1); other == first || len(other.Fields[0].Below().Fields) != 1 || len(first.Fields[0].Below().Fields) != 2 {
-		t.Errorf("%s, then %s", describe(first), describe(other))
+		t.Errorf("got the tree %s with the field, %s without it, want two fields, one", describe(first), describe(other))
 	}
 	if _, ok := p.Conditions(map[string]any{"a": nil}); ok {
-		t.Error("null is a condition")
+		t.Error("Conditions with null: got them, want none")
 	}
 }
 
@@ -140,9 +140,9 @@ func TestFieldsAreFoundByTheirPath(t *testing.T) {
 	}
 	edges := within(within(nodes, "User", "a", false), "LikedConnection", "edges", true)
 	if got := roots.At(within(edges, "LikedEdge", "node", false)); got == nil || got.Below().Type != "Liked" {
-		t.Errorf("the node is %+v", got)
+		t.Errorf("the node: got %+v, want a field whose type is Liked", got)
 	}
 	if got := roots.At(&graphql.FieldContext{Object: "User", Parent: root, Field: graphql.CollectedField{Field: roots.Fields[0].Field}}); got != nil {
-		t.Errorf("a field that is not part of the plan is %+v", got)
+		t.Errorf("a field that is not part of the plan: got %+v, want nil", got)
 	}
 }

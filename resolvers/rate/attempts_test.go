@@ -12,22 +12,22 @@ func TestAttemptsAreCountedForEachKey(t *testing.T) {
 		a := NewAttempts(3, time.Minute)
 		for i := range 3 {
 			if wait := a.Take("alice"); wait != 0 {
-				t.Fatalf("attempt %d waits %v", i, wait)
+				t.Fatalf("attempt %d: got a wait of %v, want none", i, wait)
 			}
 		}
 		if wait := a.Take("alice"); wait != time.Minute {
-			t.Errorf("the fourth waits %v", wait)
+			t.Errorf("the fourth attempt: got a wait of %v, want %v", wait, time.Minute)
 		}
 		if wait := a.Take("bob"); wait != 0 {
-			t.Errorf("another key waits %v", wait)
+			t.Errorf("another key: got a wait of %v, want none", wait)
 		}
 		a.Return("alice")
 		if wait := a.Take("alice"); wait != 0 {
-			t.Errorf("after one attempt was returned, the next waits %v", wait)
+			t.Errorf("after a returned attempt: got a wait of %v, want none", wait)
 		}
 		time.Sleep(time.Minute)
 		if first, second := a.Take("alice"), a.Take("alice"); first != 0 || second != time.Minute {
-			t.Errorf("a minute later they wait %v and %v", first, second)
+			t.Errorf("a minute later: got waits of %v and %v, want none and %v", first, second, time.Minute)
 		}
 	})
 }
@@ -40,11 +40,11 @@ func TestReturnedAttemptsAddNothing(t *testing.T) {
 		}
 		for i := range 2 {
 			if wait := a.Take("alice"); wait != 0 {
-				t.Fatalf("attempt %d waits %v", i, wait)
+				t.Fatalf("attempt %d: got a wait of %v, want none", i, wait)
 			}
 		}
 		if a.Take("alice") == 0 {
-			t.Error("there is a third attempt")
+			t.Error("the third attempt: got no wait, want one")
 		}
 	})
 }
@@ -53,7 +53,7 @@ func TestNoAttemptsAreNoLimit(t *testing.T) {
 	a := NewAttempts(0, time.Minute)
 	for i := range 1000 {
 		if a.Take(strconv.Itoa(i%2)) != 0 {
-			t.Fatal("it limits")
+			t.Fatalf("attempt %d without a limit: got a wait, want none", i)
 		}
 		a.Return("0")
 	}

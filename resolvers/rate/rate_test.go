@@ -54,7 +54,7 @@ func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 				}
 				seconds := time.Since(begin).Seconds()
 				if most := 1000 + 100*seconds; float64(taken) > most || float64(taken) < most-1000-50 || refused == 0 {
-					t.Errorf("%d were taken in %.0f s, at most %.0f may be; %d refusals", taken, seconds, most, refused)
+					t.Errorf("got %d units taken in %.0f s with %d refusals, want at most %.0f, at least %.0f, and some refusals", taken, seconds, refused, most, most-1000-50)
 				}
 				time.Sleep(burstTime) // an unused bucket fills, but does not overflow
 				p := payer()
@@ -80,15 +80,15 @@ func TestRetryAfterIsEnough(t *testing.T) {
 				for _, units := range []int{1, 50, 999, 20_000} {
 					wait := p.Take(units)
 					if wait <= 0 {
-						t.Fatalf("%d of an empty bucket", units)
+						t.Fatalf("taking %d of an empty bucket: got a wait of %v, want one", units, wait)
 					}
 					time.Sleep(wait - time.Nanosecond)
 					if p.Take(units) == 0 {
-						t.Errorf("%d are there before their time", units)
+						t.Errorf("taking %d a nanosecond too early: got no wait, want one", units)
 					}
 					time.Sleep(time.Nanosecond)
 					if again := p.Take(units); again > 0 {
-						t.Errorf("%d: after waiting %v it has to wait another %v", units, wait, again)
+						t.Errorf("taking %d after a wait of %v: got another wait of %v, want none", units, wait, again)
 					}
 				}
 				if n := testutil.ToFloat64(l.limited.WithLabelValues(by)); n != 8 {
@@ -112,7 +112,7 @@ func TestDebtIsBounded(t *testing.T) {
 				p.Charge(1 << 40)
 			}
 			if wait := p.Take(1); wait > burstTime+time.Second {
-				t.Errorf("one has to wait %v", wait)
+				t.Errorf("taking one after a large debt: got a wait of %v, want at most %v", wait, burstTime+time.Second)
 			}
 		}
 	})
@@ -128,10 +128,10 @@ func TestEachClientHasItsOwnBucket(t *testing.T) {
 		}
 		for i := range all {
 			if all[i].Take(1000) > 0 {
-				t.Errorf("%d pays for another", i)
+				t.Errorf("taking the burst of client %d: got a wait, want none", i)
 			}
 			if all[i].Take(1) == 0 {
-				t.Errorf("%d has no limit", i)
+				t.Errorf("client %d beyond its burst: got no wait, want one", i)
 			}
 		}
 	})
@@ -139,7 +139,7 @@ func TestEachClientHasItsOwnBucket(t *testing.T) {
 		for _, payer := range payers(l) {
 			for range 100 {
 				if p := payer(); p.Take(1<<30) > 0 {
-					t.Fatal("there is a limit where none is set")
+					t.Fatalf("taking %d without a limit: got a wait, want none", 1<<30)
 				}
 			}
 		}
@@ -158,13 +158,13 @@ func TestBucketsAreBounded(t *testing.T) {
 			i++
 			p := l.Payer(user(""), Client{Address: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}, Account{})
 			if p.Take(1) > 0 {
-				t.Fatal("an address has to wait for its first request")
+				t.Fatal("the first request of an address: got a wait, want none")
 			}
 		}); n > 0 {
-			t.Errorf("a request allocates %v times", n)
+			t.Errorf("got %v allocations by a request, want none", n)
 		}
 		if debtor.Take(1) == 0 {
-			t.Error("200,000 others paid the debt of one")
+			t.Error("a debtor after 200,000 other clients: got no wait, want one")
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestTheAddressOfAClient(t *testing.T) {
 				want = netip.MustParseAddr(test.want)
 			}
 			if got := l.ClientOf(&http.Request{RemoteAddr: test.peer, Header: header}); got.Address != want || got.Proxied != test.proxied {
-				t.Errorf("the client is %+v", got)
+				t.Errorf("ClientOf: got %+v, want address %v, proxied %t", got, want, test.proxied)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestAProxyThatIsNotTrustedIsLoggedOnce(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "--trusted-proxies"); n != 1 {
-		t.Errorf("%d lines:\n%s", n, log.String())
+		t.Errorf("got %d log lines about --trusted-proxies, want 1:\n%s", n, log.String())
 	}
 }
 

@@ -47,11 +47,11 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 	s.is(t, "ovation_subscriptions", share)
 	got := s.events(t, query(watching("wait", "1")), from(3)...)
 	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") != "1" {
-		t.Errorf("an event stream is answered %d %s", got.status, got.body)
+		t.Errorf("an event stream: got status %d, %s, want 503 UNAVAILABLE, Retry-After 1: %v", got.status, got.body, got.header)
 	}
 	got = s.events(t, query(watching("wait", "1")), from(0)...)
 	if got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") != "1" {
-		t.Errorf("an event stream of an address that has enough is answered %d %s", got.status, got.body)
+		t.Errorf("an event stream of an address with its share: got status %d, %s, want 429 RATE_LIMITED, Retry-After 1: %v", got.status, got.body, got.header)
 	}
 
 	for i := range share - 3 {
@@ -70,7 +70,7 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 		alice := s.asAlice(t)
 		alice.say(subscribe("1", watching("count", "1")), subscribe("2", watching("wait", fmt.Sprint(i))))
 		if got, err := alice.next(); err != nil || !strings.HasPrefix(got, `{"type":"next","id":"1"`) {
-			t.Fatalf("alice hears %s, %v", got, err)
+			t.Fatalf("alice received %s, %v, want an event of operation 1", got, err)
 		}
 	}
 	for _, c := range idle {
@@ -90,7 +90,7 @@ func TestOneAddressTakesNoShare(t *testing.T) {
 	refused.say(`{"type":"connection_init"}`)
 	refused.isClosed(websocket.StatusTryAgainLater, "anonymous visitors have 3 connections open from your address")
 	if got := s.events(t, query(watching("wait", "1")), from(1)...); got.status != 429 || got.code() != "RATE_LIMITED" {
-		t.Errorf("an event stream is answered %d %s", got.status, got.body)
+		t.Errorf("an event stream: got status %d, %s, want 429 RATE_LIMITED", got.status, got.body)
 	}
 	s.ready(t, from(2)...)
 	s.ready(t, append(from(1), "Authorization", "Bearer "+token(t, time.Hour))...) // signed-in users do not count

@@ -136,7 +136,7 @@ func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
 				return lines.Text()
 			}
 		}
-		t.Fatal("the stream ends")
+		t.Fatalf("the stream ended, want another line: %v", lines.Err())
 		return ""
 	}
 	for range 3 {

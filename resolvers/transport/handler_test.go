@@ -44,7 +44,7 @@ func TestAPanicShowsNothingButAnID(t *testing.T) {
 	}), transport.Config{})
 	defer func() {
 		if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
-			t.Error("half an answer is not cut off")
+			t.Errorf("half a response: got no panic with %v, want one", http.ErrAbortHandler)
 		}
 	}()
 	half.post(t, query("{a}"))
@@ -137,7 +137,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 	s.post(t, query("query Q7{__typename}"))
 	// unnamed, invalid, 200 names, one of them with two codes, and other
 	if n, err := testutil.GatherAndCount(s.registry, "ovation_graphql_requests_total"); err != nil || n != 204 {
-		t.Errorf("%d series, %v", n, err)
+		t.Errorf("got %d series of ovation_graphql_requests_total, %v, want 204", n, err)
 	}
 	families, err := s.registry.Gather()
 	if err != nil {
@@ -241,7 +241,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 				t.Errorf("got status %d, origin %q allowed, want %d, %q", test.got.status, test.got.header.Get("Access-Control-Allow-Origin"), test.status, test.allow)
 			}
 			if test.got.header.Get("Access-Control-Allow-Credentials") != "" {
-				t.Error("credentials are allowed")
+				t.Error("got Access-Control-Allow-Credentials, want none")
 			}
 			allowed := test.got.header.Get("Access-Control-Allow-Headers")
 			if (test.status == 204) != strings.Contains(allowed, "Authorization, Content-Type") {
@@ -267,7 +267,7 @@ func TestAStreamIsFlushed(t *testing.T) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/graphql", nil))
 	if !w.Flushed {
-		t.Error("not flushed")
+		t.Error("got the response buffered, want it flushed")
 	}
 }
 

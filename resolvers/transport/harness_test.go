@@ -137,7 +137,7 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		response := next(ctx)
 		if response != nil && response.Data == nil {
-			t.Error("an interceptor ran around an operation that was not executed")
+			t.Errorf("an interceptor ran around an operation that was not executed: got %v", response.Errors)
 		}
 		return response
 	})
@@ -234,7 +234,7 @@ func (s *server) serve(t *testing.T, r *http.Request) answer {
 	got := answer{status: res.StatusCode, header: res.Header, body: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &got.parsed); err != nil {
-			t.Fatalf("the body is not JSON: %v: %s", err, text)
+			t.Fatalf("got the body %s, want JSON: %v", text, err)
 		}
 	}
 	return got

@@ -179,10 +179,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 				t.Errorf("got status %d, want %d, %s with %q: %s", test.got.status, test.status, test.code, test.want, test.got.body)
 			}
 			if strings.Contains(test.got.body, `"data"`) || strings.Contains(test.got.body, "json.") || strings.Contains(test.got.body, "map[") {
-				t.Errorf("it reveals too much: %s", test.got.body)
+				t.Errorf("got %s, want neither data nor names of Go types", test.got.body)
 			}
 			if n := len(test.got.parsed.Errors); n < 1 || n > 20 || len(test.got.body) > 20*1000 {
-				t.Errorf("%d errors in %d bytes", n, len(test.got.body))
+				t.Errorf("got %d errors in %d bytes, want 1 to 20 in at most 20000", n, len(test.got.body))
 			}
 		})
 	}

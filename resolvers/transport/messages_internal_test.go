@@ -53,7 +53,7 @@ func TestReasonsFitIntoCloseFrames(t *testing.T) {
 	for _, reason := range []string{"", "short", strings.Repeat("x", 123), strings.Repeat("x", 124), strings.Repeat("é", 100), strings.Repeat("😀", 100)} {
 		got := closeReason{reason: reason}.truncated()
 		if len(got) > maxReasonBytes || !utf8.ValidString(got) || len(reason) <= maxReasonBytes && got != reason || len(reason) > maxReasonBytes && len(got) < maxReasonBytes-4 {
-			t.Errorf("%q becomes %q", reason, got)
+			t.Errorf("%q: got %q (%d bytes), want it cut to at most %d bytes of UTF-8, not more than necessary", reason, got, len(got), maxReasonBytes)
 		}
 	}
 }

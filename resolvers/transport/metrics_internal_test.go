@@ -18,19 +18,19 @@ func TestUnusedNamesAreReplaced(t *testing.T) {
 			label(fmt.Sprint("Q", i))
 		}
 		if got := label("Late"); got != other {
-			t.Errorf("with all places taken a name is %q", got)
+			t.Errorf("a name beyond the maximum: got %q, want %q", got, other)
 		}
 		time.Sleep(nameTTL / 2)
 		label("Feed")
 		time.Sleep(nameTTL / 2)
 		if got := label("Late"); got != "Late" {
-			t.Errorf("with unused names to replace, the label is %q", got)
+			t.Errorf("a name that replaces an unused one: got %q, want Late", got)
 		}
 		if got := label("Feed"); got != "Feed" {
-			t.Errorf("a name in use is %q", got)
+			t.Errorf("a name in use: got %q, want Feed", got)
 		}
 		if n := m.names.Len(); n != maxOperations {
-			t.Errorf("%d names are in the metrics", n)
+			t.Errorf("got %d names in the metrics, want %d", n, maxOperations)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func TestPagesInDevelopment(t *testing.T) {
 			preflight := s.send(t, "OPTIONS", "/graphql", "", "Origin", test.origin, "Access-Control-Request-Method", "POST")
 			if preflight.status != 204 || preflight.header.Get("Access-Control-Allow-Origin") != allow ||
 				!strings.Contains(preflight.header.Get("Access-Control-Allow-Headers"), "X-Ovation-User") {
-				t.Errorf("the preflight is answered %d %v", preflight.status, preflight.header)
+				t.Errorf("the preflight: got status %d, headers %v, want 204, Access-Control-Allow-Origin %q and X-Ovation-User allowed", preflight.status, preflight.header, allow)
 			}
 			got := s.post(t, query(ask), append([]string{"Origin", test.origin}, test.header...)...)
 			if got.status != test.status || !strings.Contains(got.body, test.want) || got.header.Get("Access-Control-Allow-Origin") != allow {
@@ -99,10 +99,10 @@ func TestRefusedOriginsAreLogged(t *testing.T) {
 			preflight(s, fmt.Sprintf("https://%d.example%s", i, strings.Repeat("x", 1000)))
 		}
 		if n := strings.Count(log.String(), "\n"); n != 101 || len(log.String()) > 101*600 {
-			t.Errorf("%d lines of %d bytes", n, len(log.String()))
+			t.Errorf("got %d log lines of %d bytes, want 101 of at most %d", n, len(log.String()), 101*600)
 		}
 		if last := log.last(t)["msg"]; last != "further origins that are refused will not be logged" {
-			t.Errorf("the last says %s", last)
+			t.Errorf("the last log line: got %q, want further origins that are refused will not be logged", last)
 		}
 	})
 	for name, allowed := range map[string][]string{"of nobody": nil, "of others": {"https://a.example"}} {

@@ -80,7 +80,7 @@ func TestAKeyThatIsRemovedEndsItsStreams(t *testing.T) {
 		c.isClosed(4403, "the token, or the key that signed it, has been revoked")
 	}
 	if body := <-streamed; strings.Contains(body, "event:") { // no complete event, so that the client reconnects
-		t.Errorf("the event stream has %q", body)
+		t.Errorf("got the event stream %q, want no events", body)
 	}
 	s.is(t, "ovation_subscriptions", 1)
 	sendEvent(t, "revoked", 1)

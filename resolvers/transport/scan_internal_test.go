@@ -161,7 +161,7 @@ func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
 		}
 	}
 	if got, _ := members("the body", []byte(`{"query":"q","extensions":{"v":[{"a":"1"}]}}`)); reflect.TypeOf(got.Extensions["v"]) != reflect.TypeFor[[]any]() {
-		t.Error("extensions hold rows")
+		t.Errorf("extensions: got %T, want []any", got.Extensions["v"])
 	}
 }
 
@@ -184,19 +184,19 @@ var special = []string{
 func TestScanReadsRequestsOfClients(t *testing.T) {
 	for _, text := range ordinary {
 		if !same(t, []byte(text)) {
-			t.Errorf("%q is refused", text)
+			t.Errorf("%q: got it left to the library, want it read", text)
 		}
 	}
 	for _, text := range special {
 		if same(t, []byte(text)) {
-			t.Errorf("%.100q is read", text)
+			t.Errorf("%.100q: got it read, want it left to the library", text)
 		}
 	}
 	deepest := `{"query":"q","variables":{"a":` + strings.Repeat("[", 62) + strings.Repeat("]", 62) + `}}`
 	longest := `{"query":"q","variables":{"a":[` + strings.Repeat("0,", 9_995) + `0]}}`
 	for _, text := range []string{deepest, longest} {
 		if !same(t, []byte(text)) {
-			t.Errorf("%.100q is refused", text)
+			t.Errorf("%.100q: got it left to the library, want it read", text)
 		}
 	}
 }
@@ -230,14 +230,14 @@ func TestScanReadsAnyValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !same(t, text) {
-			t.Fatalf("%s is refused", text)
+			t.Fatalf("%s: got it left to the library, want it read", text)
 		}
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, text, "\t", "  "); err != nil {
 			t.Fatal(err)
 		}
 		if !same(t, indented.Bytes()) {
-			t.Fatal("the text is refused with white space added")
+			t.Fatalf("%s: got it left to the library, want it read", indented.Bytes())
 		}
 		// A text that is truncated or changed is read as the library reads it.
 		if len(text) > 1 {

@@ -254,7 +254,7 @@ func eventually(tb testing.TB, what string, is func() bool) {
 	defer again.Stop()
 	for end := time.Now().Add(deadline); !is(); <-again.C {
 		if time.Now().After(end) {
-			tb.Fatalf("condition not met in time: %s", what)
+			tb.Fatalf("condition not met within %v: %s", deadline, what)
 		}
 	}
 }
@@ -324,6 +324,6 @@ func sendEvent(tb testing.TB, bizID string, version int64) {
 	select {
 	case told.(chan *storage.Interactive) <- event:
 	case <-time.After(deadline):
-		tb.Fatal("no subscription watches", bizID)
+		tb.Fatalf("no subscription watches %q of \"told\" within %v", bizID, deadline)
 	}
 }

@@ -53,7 +53,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		third.say(`{"type":"connection_init"}`)
 		third.isClosed(websocket.StatusTryAgainLater, "you have 2 connections open")
 		if got := s.events(t, query(watching("wait", "1")), alice...); got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") != "1" {
-			t.Errorf("an event stream is answered %d %s", got.status, got.body)
+			t.Errorf("an event stream beyond the user's limit: got status %d, %s, want 429 RATE_LIMITED, Retry-After 1: %v", got.status, got.body, got.header)
 		}
 		for range 5 {
 			s.ready(t) // anonymous users are not bounded per user
@@ -68,10 +68,10 @@ func TestStreamsAreBounded(t *testing.T) {
 			s.ready(t)
 		}
 		if _, status, _ := s.tryDial(t); status != 503 {
-			t.Errorf("one more is answered %d", status)
+			t.Errorf("a socket beyond the limit: got status %d, want 503", status)
 		}
 		if got := s.events(t, query(watching("wait", "1"))); got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" {
-			t.Errorf("an event stream is answered %d %s", got.status, got.body)
+			t.Errorf("an event stream beyond the limit: got status %d, %s, want 503 UNAVAILABLE with Retry-After: %v", got.status, got.body, got.header)
 		}
 		s.is(t, "ovation_streams_refused_total full", 1)
 		s.is(t, "ovation_streams_refused_total anonymous", 1)
@@ -117,12 +117,12 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 	}
 	s.is(t, "ovation_websocket_closes_total 4408", 1900)
 	if open := s.value(t, "ovation_streams websocket"); open != 106 {
-		t.Errorf("%v are open", open)
+		t.Errorf("got %v open sockets, want 106", open)
 	}
 	must(t, idle[0].SetDeadline(time.Now().Add(deadline)))
 	said, err := io.ReadAll(idle[0])
 	if err != nil || !strings.HasSuffix(string(said), "\x11\x38Connection initialisation timeout") {
-		t.Errorf("the oldest stream received %q, %v", said, err)
+		t.Errorf("the oldest socket: got %q, %v, want it closed for its initialisation timeout", said, err)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestAReaderThatStopsReading(t *testing.T) {
 	}
 	eventually(t, "the connections are full", stuck)
 	if after := heap(); after > before+5<<20 {
-		t.Errorf("the heap has grown by %d KB", (after-before)>>10)
+		t.Errorf("the heap has grown by %d KB, want at most %d", (after-before)>>10, 5<<10)
 	}
 	s.is(t, "ovation_streams websocket", 6)
 }
@@ -194,7 +194,7 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	}
 	stream := s.events(t, query(watching("wait", "1")), "Authorization", soon)
 	if strings.Contains(stream.body, "event:") { // no complete event, so that the client reconnects
-		t.Errorf("the event stream has %q", stream.body)
+		t.Errorf("got the event stream %q, want no events", stream.body)
 	}
 	for _, c := range []*client{a, b} {
 		c.isClosed(4403, "Forbidden: the token has expired")
@@ -229,10 +229,10 @@ func TestUnansweredPingsCloseTheConnection(t *testing.T) {
 	s.is(t, "ovation_websocket_closes_total lost", 1)
 	said := everything(t, dies)
 	if !strings.Contains(said, "connection_ack") || !strings.Contains(said, "\x89\x011") {
-		t.Errorf("the client received %q", said)
+		t.Errorf("the client received %q, want connection_ack and a ping", said)
 	}
 	if open := s.value(t, "ovation_streams websocket"); open != 2 {
-		t.Errorf("%v are open", open)
+		t.Errorf("got %v open sockets, want 2", open)
 	}
 }
 
@@ -253,11 +253,11 @@ func TestStoppingServerClosesAllStreams(t *testing.T) {
 	go func() { closed <- s.streams.Close(context.Background()) }()
 	pending.isClosed(websocket.StatusGoingAway, "the server is stopping")
 	if got := <-stream; strings.Contains(got.body, "complete") {
-		t.Errorf("the event stream has %q", got.body)
+		t.Errorf("got the event stream %q, want no complete event", got.body)
 	}
 	s.is(t, "ovation_subscriptions", 0)
 	if _, status, _ := s.tryDial(t); status != 503 {
-		t.Errorf("a new one is answered %d", status)
+		t.Errorf("a new socket: got status %d, want 503", status)
 	}
 	for range 20 { // the running queries
 		sendEvent(t, "stop", 1)
@@ -280,7 +280,7 @@ func TestClosingDoesNotWaitForEver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.streams.Close(ctx); err == nil {
-		t.Error("a running query is not reported")
+		t.Error("Close with a running query: got no error, want one")
 	}
 	sendEvent(t, "late", 1)
 	c.isClosed(websocket.StatusGoingAway, "")

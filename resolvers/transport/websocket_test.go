@@ -168,7 +168,7 @@ func TestHugeMessagesAreNotKept(t *testing.T) {
 	other.receivesEvents(t)
 	s.is(t, "ovation_streams websocket", 1)
 	if after := heap(); after > before+8<<20 {
-		t.Errorf("the heap has grown by %d KB", (after-before)>>10)
+		t.Errorf("the heap has grown by %d KB, want at most %d", (after-before)>>10, 8<<10)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 				t.Errorf("got status %d, want %d", res.StatusCode, test.status)
 			}
 			if media := res.Header.Get("Content-Type"); test.status >= 400 && !strings.HasPrefix(media, "application/json") {
-				t.Errorf("the reply is %q", media)
+				t.Errorf("got Content-Type %q, want application/json", media)
 			}
 		})
 	}
@@ -341,7 +341,7 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 			_, err := c.next()
 			must(t, err)
 		}
-		eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `"operation":"Watch"`) })
+		eventually(t, "the operation is logged", func() bool { return strings.Contains(s.log.String(), `"operation":"Watch"`) })
 		line := s.log.last(t)
 		for key, want := range map[string]any{"kind": "subscription", "user": "alice", "code": "OK", "responses": 2.0} {
 			if line[key] != want {
@@ -391,7 +391,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 		}
 	}
 	if !strings.Contains(s.log.String(), "a secret of the house") {
-		t.Error("the log does not contain the panic")
+		t.Error("the log does not contain the text of the panic")
 	}
 	sendEvent(t, "panic", 7)
 	c.receives(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":7}}}}`)

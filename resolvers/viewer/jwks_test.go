@@ -100,10 +100,10 @@ func TestKeysAreNotConfused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if _, err := onlyKeys.Token(t.Context(), test.token); (err == nil) != test.onlyKeys {
-				t.Errorf("with the JWKS: %v", err)
+				t.Errorf("with the JWKS: got %v, want the token accepted: %t", err, test.onlyKeys)
 			}
 			if _, err := both.Token(t.Context(), test.token); (err == nil) != test.both {
-				t.Errorf("with secret and JWKS: %v", err)
+				t.Errorf("with secret and JWKS: got %v, want the token accepted: %t", err, test.both)
 			}
 		})
 	}
@@ -137,20 +137,20 @@ func TestAKeyThatIsNewIsFetched(t *testing.T) {
 		_, err := a.Token(t.Context(), token)
 		return err == nil
 	}
-	if !good(first) || good(second) {
-		t.Error("before the rotation")
+	if one, two := good(first), good(second); !one || two {
+		t.Errorf("before the rotation: got the first token accepted: %t, the second: %t, want only the first", one, two)
 	}
 	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
-	if !good(second) || good(first) {
-		t.Error("after the rotation")
+	if two, one := good(second), good(first); !two || one {
+		t.Errorf("after the rotation: got the first token accepted: %t, the second: %t, want only the second", one, two)
 	}
 	before := reads.Load()
-	if !good(second) || reads.Load() != before {
-		t.Error("a known key is fetched again")
+	if two := good(second); !two || reads.Load() != before {
+		t.Errorf("a token of a known key: got it accepted: %t, %d reads of the endpoint, want it accepted without one", two, reads.Load()-before)
 	}
 	set(nil)
-	if good(first) || !good(second) || reads.Load() == before {
-		t.Error("the known keys changed although the endpoint failed")
+	if one, two := good(first), good(second); one || !two || reads.Load() == before {
+		t.Errorf("after the endpoint failed: got the first token accepted: %t, the second: %t, %d reads, want only the second, and a read", one, two, reads.Load()-before)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestUnknownKeysDoNotFloodTheEndpoint(t *testing.T) {
 	}
 	all.Wait()
 	if got := reads.Load(); got != 1 {
-		t.Errorf("%d reads", got)
+		t.Errorf("50 tokens of unknown keys: got %d reads of the endpoint, want 1", got)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestTokensOfOtherApplicationsAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want the token accepted: %t", name, err, test.own)
 		}
 		if _, err := everybody.Token(t.Context(), token); err != nil {
-			t.Errorf("%s, where any is accepted: %v", name, err)
+			t.Errorf("%s, where any audience is accepted: got %v, want the token accepted", name, err)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	identify("third", jwt.SigningMethodES256, keys().ec, map[string]any{"kid": "3"})
 	identify("secret", jwt.SigningMethodHS256, secret, nil)
 	if ended := identify("third, ended", jwt.SigningMethodES256, keys().ec, nil); !ended() {
-		t.Error("the token is already revoked")
+		t.Error("ending the watch of a valid token: got false, want true")
 	}
 	wants := func(step string, names ...string) {
 		t.Helper()
@@ -236,7 +236,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 			}
 		}
 		if len(revoked) > 0 {
-			t.Errorf("%s: %s is revoked too", step, <-revoked)
+			t.Errorf("%s: got %s revoked too, want only %v", step, <-revoked, names)
 		}
 	}
 	for _, step := range []struct {
@@ -280,7 +280,7 @@ func TestKeyLookupHonoursItsContext(t *testing.T) {
 	for range 3 { // one reads, the others wait for it
 		all.Go(func() {
 			if _, err := a.Token(ctx, unknown); err == nil {
-				t.Error("the token is accepted")
+				t.Error("a token of an unknown key: got it accepted, want an error")
 			}
 		})
 	}
@@ -289,7 +289,7 @@ func TestKeyLookupHonoursItsContext(t *testing.T) {
 	all.Wait()
 	select {
 	case <-ended:
-		t.Error("it waited for the key set")
+		t.Error("the look-up returned after the key set was read, want it as soon as its context ended")
 	default:
 	}
 }
@@ -317,7 +317,7 @@ func TestCancelledLookupStillFetchesANewKey(t *testing.T) {
 	a.tokens.keys.pause = time.Hour // no second read
 	close(goOn)
 	if _, err := a.Token(t.Context(), token); err != nil || reads.Load() != 2 {
-		t.Errorf("%v after %d reads", err, reads.Load())
+		t.Errorf("a token of a new key: got %v after %d reads, want it accepted after 2", err, reads.Load())
 	}
 }
 

@@ -53,7 +53,7 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %v in session 3 until %v", name, is, err, accountHolder, expires.Add(leeway))
 		}
 		if got := SessionFrom(is.NewContext(t.Context())); got != is.Session {
-			t.Errorf("%s: in a context the identity is %+v", name, got)
+			t.Errorf("%s: got %+v in the context, want %+v", name, got, is.Session)
 		}
 	}
 	if got := SessionFrom(NewContext(t.Context(), accountHolder)); got != (Session{}) {
@@ -99,7 +99,7 @@ func TestSiteKeysAreNotConfused(t *testing.T) {
 	}
 	is, err := all.Token(t.Context(), sign(t, jwt.SigningMethodEdDSA, private, claims(session), with("theirs")))
 	if err != nil || is.Session != (Session{}) {
-		t.Errorf("a session that others claim: %+v, %v", is, err)
+		t.Errorf("a session claimed by another issuer: got %+v, %v, want no session", is, err)
 	}
 }
 
@@ -125,23 +125,23 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 		})
 		stop := is.OnRevoked(func() { t.Error("the callback was called after stop") })
 		if !stop() || stop() {
-			t.Error("stop says wrongly whether there was something to stop")
+			t.Error("stop called twice: want true, then false")
 		}
 	}
 	refused := func(token string) bool { _, err := a.Token(t.Context(), token); return err != nil }
 
 	sessions.Revoke(storage.Revocation{User: storage.User{Tenant: "acme", UserID: accountHolder.UserID}, Generation: 9, At: 1})
-	if refused(first) || refused(second) {
-		t.Error("another tenant's revocation counts")
+	if one, two := refused(first), refused(second); one || two {
+		t.Errorf("after a revocation of another tenant: got the first token refused: %t, the second: %t, want neither", one, two)
 	}
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 2, At: 10})
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 1, At: 9}) // an earlier revocation that arrives late
-	if !refused(first) || refused(second) {
-		t.Error("of two generations the wrong one is refused")
+	if one, two := refused(first), refused(second); !one || two {
+		t.Errorf("after a revocation of generation 2: got the first token refused: %t, the second: %t, want only the first", one, two)
 	}
 	sessions.Prune(10)
 	if !refused(first) {
-		t.Error("the revocation was pruned too early")
+		t.Error("after Prune(10): got the first token accepted, want it still refused")
 	}
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 3, At: 20})
 	wait.Wait()
@@ -153,7 +153,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	<-done // at once: it was revoked before
 	sessions.Prune(21)
 	if len(sessions.revoked) != 0 || len(sessions.watched) != 0 {
-		t.Errorf("%d revocations and %d watches are left", len(sessions.revoked), len(sessions.watched))
+		t.Errorf("got %d revocations and %d watches left, want none", len(sessions.revoked), len(sessions.watched))
 	}
 }
 
@@ -164,22 +164,22 @@ func TestTheKeySetHoldsPublicKeysOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rfc.ID != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
-		t.Errorf("the thumbprint is %s", rfc.ID)
+		t.Errorf("got the thumbprint %s, want that of RFC 8037", rfc.ID)
 	}
 	w := httptest.NewRecorder()
 	KeySet([]SiteKey{rfc}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", nil))
 	const want = `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",` +
 		`"kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k","use":"sig","alg":"EdDSA"}]}`
 	if w.Body.String() != want {
-		t.Errorf("the key set is %s", w.Body)
+		t.Errorf("got the key set %s, want %s", w.Body, want)
 	}
 	w = httptest.NewRecorder()
 	KeySet(nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", nil))
 	var set map[string][]any
 	if err := json.Unmarshal(w.Body.Bytes(), &set); err != nil || set["keys"] == nil || len(set["keys"]) != 0 {
-		t.Errorf("without keys the key set is %s", w.Body)
+		t.Errorf("without keys: got the key set %s, %v, want an empty list", w.Body, err)
 	}
 	if _, err := NewSiteKey([]byte("short")); err == nil {
-		t.Error("a short seed makes a key")
+		t.Error("NewSiteKey of 5 bytes: got no error, want one")
 	}
 }

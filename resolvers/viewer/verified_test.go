@@ -27,13 +27,13 @@ func TestAVerifiedTokenExpires(t *testing.T) {
 			time.Sleep(step.after)
 			is, err := a.Token(t.Context(), token)
 			if (err == nil) != step.good || step.good && is.User.UserID != "alice" || step.good && !time.Now().Before(is.Until) {
-				t.Errorf("%v later: %v, %v", step.after, is, err)
+				t.Errorf("%v later: got %v, %v, want the token accepted: %t", step.after, is, err, step.good)
 			}
 			if !step.good && (err == nil || !strings.Contains(err.Error(), "expired at ")) {
-				t.Errorf("%v later: %v", step.after, err)
+				t.Errorf("%v later: got %v, want an error with \"expired at \"", step.after, err)
 			}
 			if a.tokens.verified.held() != 1 {
-				t.Error("the token was not cached: the test proves nothing")
+				t.Errorf("got %d cached tokens, want 1: the test proves nothing", a.tokens.verified.held())
 			}
 		}
 	})
@@ -48,7 +48,7 @@ func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	}
 	a.tokens.secret = []byte("another secret, also long enough 01234") // a new verification would fail
 	if again, err := a.Token(t.Context(), token); err != nil || again != first {
-		t.Errorf("%v, before %v; %v", again, first, err)
+		t.Errorf("the token again: got %v, %v, want the cached %v", again, err, first)
 	}
 }
 
@@ -62,19 +62,19 @@ func TestRejectedTokensAreNotCached(t *testing.T) {
 	} {
 		for range 2 {
 			if _, err := a.Token(t.Context(), token); err == nil {
-				t.Errorf("%.40s passes", token)
+				t.Errorf("%.40s: got it accepted, want an error", token)
 			}
 		}
 	}
 	if n := a.tokens.verified.held(); n != 0 {
-		t.Errorf("%d tokens are cached", n)
+		t.Errorf("got %d rejected tokens cached, want none", n)
 	}
 	if _, err := a.Token(t.Context(), good); err != nil {
 		t.Error(err)
 	}
 	for _, token := range []string{good[:len(good)-1], good + "A", strings.ToUpper(good)} {
 		if _, err := a.Token(t.Context(), token); err == nil {
-			t.Errorf("%s passes beside the good one", token)
+			t.Errorf("%s, with the good one cached: got it accepted, want an error", token)
 		}
 	}
 }
@@ -89,26 +89,26 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 		_, err := a.Token(t.Context(), token)
 		return err == nil
 	}
-	if !good(first) || a.tokens.verified.held() != 1 {
-		t.Error("the first token is rejected before the rotation")
+	if one := good(first); !one || a.tokens.verified.held() != 1 {
+		t.Errorf("before the rotation: got the first token accepted: %t, %d cached, want it accepted and 1 cached", one, a.tokens.verified.held())
 	}
 	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
 	if !good(first) {
-		t.Error("the first token is rejected before the keys are read again")
+		t.Error("before the keys are read again: got the first token refused, want it accepted")
 	}
 	a.tokens.keys.refresh(t.Context())
-	if good(first) || !good(second) {
-		t.Error("after the rotation the first token is accepted or the second is rejected")
+	if one, two := good(first), good(second); one || !two {
+		t.Errorf("after the rotation: got the first token accepted: %t, the second: %t, want only the second", one, two)
 	}
 	if n := a.tokens.verified.held(); n != 1 {
 		t.Errorf("%d tokens are cached, want only the second", n)
 	}
 	set(jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	if !good(first) { // the key is fetched during its verification
-		t.Error("the first token is rejected after its key is restored")
+		t.Error("after its key is restored: got the first token refused, want it accepted")
 	}
 	if _, known := a.tokens.verified.find(sha256.Sum256([]byte(first)), a.tokens.keys.current()); known {
-		t.Error("a token verified while keys changed is cached")
+		t.Error("a token verified while the keys changed: got it cached, want it not cached")
 	}
 }
 
@@ -119,16 +119,16 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 	for i := range 100 {
 		v.add(key(i), Identity{User: storage.User{UserID: strconv.Itoa(i)}, Until: until}, nil, nil)
 		if _, known := v.find(key(0), nil); !known { // it is looked up all the time
-			t.Fatalf("after %d more tokens the first is evicted", i)
+			t.Fatalf("after %d more tokens: got the first evicted, want it cached", i)
 		}
 		if v.held() > 10 {
-			t.Fatalf("%d are held", v.held())
+			t.Fatalf("got %d tokens held, want at most 10", v.held())
 		}
 		if is, known := v.find(key(i), nil); !known || is.User.UserID != strconv.Itoa(i) {
-			t.Fatalf("the last one is %v, %t", is, known)
+			t.Fatalf("the latest token: got %v, known %t, want user %d", is, known, i)
 		}
 	}
 	if _, known := v.find(key(50), nil); known {
-		t.Error("an unused token is not evicted")
+		t.Error("an unused token: got it cached, want it evicted")
 	}
 }

@@ -118,7 +118,7 @@ func TestInvalidIdentitiesAreNotSigned(t *testing.T) {
 		"a zero TTL":     {secret, alice, 0},
 	} {
 		if token, err := Sign(attempt.secret, attempt.user, attempt.ttl); err == nil {
-			t.Errorf("%s: signed %s", name, token)
+			t.Errorf("%s: got the token %s, want an error", name, token)
 		}
 	}
 }
@@ -191,17 +191,17 @@ func TestInvalidTokenIsRejected(t *testing.T) {
 			is, err := a.Authenticate(request("Authorization", "Bearer "+test.token))
 			user := is.User
 			if err == nil {
-				t.Fatalf("the viewer is %v", user)
+				t.Fatalf("got the viewer %v, want an error", user)
 			}
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %q, want one that contains %q", err, test.want)
 			}
 			if user != (storage.User{}) {
-				t.Errorf("an error is returned together with %v", user)
+				t.Errorf("got the viewer %v beside an error, want none", user)
 			}
 			for _, private := range []string{string(secret), parts[2]} {
 				if strings.Contains(err.Error(), private) {
-					t.Errorf("%q reveals too much", err)
+					t.Errorf("error %q, want it not to contain %q", err, private)
 				}
 			}
 		})
@@ -228,7 +228,7 @@ func TestTheAuthorizationHeader(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	anonymous := storage.User{Tenant: storage.DefaultTenant}
 	if got, err := a.Authenticate(request()); err != nil || got.User != anonymous {
-		t.Errorf("no header: %v, %v", got, err)
+		t.Errorf("no header: got %v, %v, want %v", got, err, anonymous)
 	}
 	for name, r := range map[string]*http.Request{
 		"empty":        request("Authorization", ""),
@@ -312,12 +312,12 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 		} {
 			for _, value := range []string{"127.0.0.1", ""} {
 				if is, err := ask(name, value); err == nil || !strings.Contains(err.Error(), "not accepted through a proxy") {
-					t.Errorf("mode %d, %s %q: %v, %v", mode, name, value, is.User, err)
+					t.Errorf("mode %d, %s %q: got %v, %v, want \"not accepted through a proxy\"", mode, name, value, is.User, err)
 				}
 			}
 		}
 		if is, err := ask("X-Request-Id", "1", "Origin", "http://127.0.0.1:8080"); err != nil || is.User.UserID != "bob" {
-			t.Errorf("mode %d, no proxy: %v, %v", mode, is.User, err)
+			t.Errorf("mode %d, no proxy: got %v, %v, want bob", mode, is.User, err)
 		}
 		old := request("X-Ovation-User", "bob")
 		old.Host, old.Proto, old.ProtoMinor = "localhost", "HTTP/1.0", 0
@@ -329,7 +329,7 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if is, err := ask("X-Forwarded-For", "192.0.2.1", "Authorization", "Bearer "+token); err != nil || is.User.UserID != "alice" {
-			t.Errorf("mode %d, a token through a proxy: %v, %v", mode, is.User, err)
+			t.Errorf("mode %d, a token through a proxy: got %v, %v, want alice", mode, is.User, err)
 		}
 	}
 }
@@ -366,7 +366,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 			a, err := New(test.ctx, test.cfg)
 			if err == nil {
 				_ = a.Close()
-				t.Fatal("it serves")
+				t.Fatalf("got no error, want one that contains %q", test.want)
 			}
 			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pass@") {
 				t.Errorf("error %q, want one that contains %q", err, test.want)
