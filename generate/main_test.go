@@ -19,6 +19,6 @@ func TestOnlyLinesAboutResolversAreLeftOut(t *testing.T) {
 	}
 	want := "/src/storage/interactive.go:35 adding resolver method for Interactive.author, method has wrong number of args\nnothing matched\n"
 	if out.String() != want || filter.n != 1 {
-		t.Errorf("%d lines left out of %q", filter.n, out.String())
+		t.Errorf("got %q with %d lines left out, want %q with 1", out.String(), filter.n, want)
 	}
 }

@@ -29,7 +29,7 @@ func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
 			h.Changed(videos(1))
 			for _, event := range w.now(t) {
 				if event.ReadCount != i+1 && event.ReadCount != i { // read just before the latest change
-					t.Fatalf("after %d changes the event has %d reads", i+1, event.ReadCount)
+					t.Fatalf("after %d changes the event has %d reads, want %d or %d", i+1, event.ReadCount, i, i+1)
 				}
 				told = append(told, time.Since(began))
 			}
@@ -129,7 +129,7 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 		h.Changed(videos(1))
 		synctest.Wait()
 		if got := late.now(t); len(got) != 1 || got[0].ReadCount != 2 {
-			t.Errorf("the snapshot is %+v", got)
+			t.Errorf("got the snapshot %+v, want one event with 2 reads", got)
 		}
 		if got := early.now(t); len(got) != 1 || got[0].ReadCount != 1 {
 			t.Errorf("the earlier watcher received %+v, want one event with 1 read", got)
@@ -139,7 +139,7 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 			t.Errorf("the earlier watcher then received %+v, want one event with 2 reads", got)
 		}
 		if got := late.now(t); len(got) != 0 {
-			t.Errorf("the snapshot is delivered twice: %+v", got)
+			t.Errorf("the late watcher then received %+v, want nothing after its snapshot", got)
 		}
 	})
 }
@@ -162,15 +162,15 @@ func TestReadsAreBounded(t *testing.T) {
 			n = len(w.now(t))
 		}
 		if told != 2600 {
-			t.Errorf("%d of %d subjects are delivered", told, 2600)
+			t.Errorf("got events of %d subjects, want all 2600", told)
 		}
 		for _, call := range c.called() {
 			if len(call) > maxReadSubjects {
-				t.Errorf("a read has %d subjects, more than the limit", len(call))
+				t.Errorf("a read of %d subjects, want at most %d", len(call), maxReadSubjects)
 			}
 		}
 		if c.most > maxConcurrentReads {
-			t.Errorf("%d concurrent reads, more than the limit", c.most)
+			t.Errorf("got %d concurrent reads, want at most %d", c.most, maxConcurrentReads)
 		}
 	})
 }
@@ -193,12 +193,12 @@ func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 			}
 		}
 		if told != 25 {
-			t.Errorf("%d of 25 changes are delivered", told)
+			t.Errorf("got %d events, want 25", told)
 		}
 		w.Close()
 		time.Sleep(time.Minute)
 		if calls := c.called(); len(calls) > 0 {
-			t.Errorf("%d reads without a watcher", len(calls))
+			t.Errorf("got %d reads without a watcher, want none", len(calls))
 		}
 	})
 }
@@ -216,13 +216,13 @@ func TestTooManyChangesAreAll(t *testing.T) {
 		}
 		h.Changed(many)
 		if got := w.now(t); len(got) != 3 {
-			t.Errorf("%d of 3 changes are delivered", len(got))
+			t.Errorf("after Changed with too many subjects: got %d events, want 3", len(got))
 		}
 		c.add(videos(3)...)
 		time.Sleep(time.Minute)
 		h.ChangedAll()
 		if got := w.now(t); len(got) != 3 {
-			t.Errorf("%d of 3 changes are delivered", len(got))
+			t.Errorf("after ChangedAll: got %d events, want 3", len(got))
 		}
 	})
 }
@@ -335,7 +335,7 @@ func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := append(early.now(t), late.now(t)...); len(got) != 0 {
-			t.Errorf("it is delivered twice: %+v", got)
+			t.Errorf("got %+v after the rewind was delivered, want no more events", got)
 		}
 		c.add(video(0))
 		h.Changed(one)
@@ -362,7 +362,7 @@ func TestReadDuringARewindIsRepeated(t *testing.T) {
 		w := h.Watch(videos(1))
 		defer w.Close()
 		if got := w.now(t); len(got) != 1 || got[0].Version != 3 {
-			t.Errorf("the snapshot is %+v", got)
+			t.Errorf("got the snapshot %+v, want one event of version 3", got)
 		}
 	})
 }
@@ -382,13 +382,13 @@ func TestPayloadIsEncodedOnceForEachKey(t *testing.T) {
 		t.Errorf("got %q, encoded %d times, want \"1\", encoded twice", got, n)
 	}
 	if event.Payload("none", func() []byte { return nil }) != nil || string(event.Payload("none", encode)) != "3" {
-		t.Error("a nil payload is cached")
+		t.Error("got a cached nil payload, want it encoded anew")
 	}
 	for i := range 100 {
 		event.Payload(i, encode)
 	}
 	if len(event.payloads) > maxPayloads {
-		t.Errorf("%d payloads are cached, more than the limit", len(event.payloads))
+		t.Errorf("got %d cached payloads, want at most %d", len(event.payloads), maxPayloads)
 	}
 }
 

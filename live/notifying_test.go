@@ -26,24 +26,24 @@ func TestNotifyingReportsEveryChangeOfCounts(t *testing.T) {
 	_, err := store.Persist(t.Context(), message, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
-		t.Errorf("Persist reported %v", told)
+		t.Errorf("Persist reported %v, want %v", told, []storage.Subject{a, b})
 	}
 	told = nil
 	_, _, err = store.EmptyFolder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, "", storage.Time(5), 10, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
-		t.Errorf("EmptyFolder reported %v", told)
+		t.Errorf("EmptyFolder reported %v, want %v", told, []storage.Subject{a, b})
 	}
 	ignore := func(storage.Difference) error { return nil }
 	_, err = store.Verify(t.Context(), false, ignore)
 	must(t, err)
 	if all != 0 {
-		t.Error("Verify reported a change")
+		t.Errorf("Verify reported %d changes of all counts, want none", all)
 	}
 	_, err = store.Verify(t.Context(), true, ignore)
 	must(t, err)
 	if all != 1 {
-		t.Error("Verify with repair reported no change")
+		t.Errorf("Verify with repair reported %d changes of all counts, want 1", all)
 	}
 }
 

@@ -92,11 +92,11 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	for i := range 100 {
 		got, err := l.Interactive(t.Context(), subject(i))
 		if err != nil || got.Subject != subject(i) || got.LikeCount != 1 || got.Liked == nil {
-			t.Fatalf("subject %d is %+v, %v", i, got, err)
+			t.Fatalf("subject %d: got %+v, %v, want it with the viewer's like", i, got, err)
 		}
 	}
 	if s.calls != 1 {
-		t.Errorf("%d calls for cached values", s.calls-1)
+		t.Errorf("got %d calls for cached values, want none", s.calls-1)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestLoadersReadForTheirViewer(t *testing.T) {
 	for viewer, want := range map[storage.User]bool{alice: true, bob: false, {Tenant: storage.DefaultTenant}: false} {
 		got, err := loaders.New(s, viewer, storage.AllKinds).Interactive(t.Context(), subject(0))
 		if err != nil || got.LikeCount != 1 || (got.Liked != nil) != want {
-			t.Errorf("%q sees %+v, %v", viewer.UserID, got, err)
+			t.Errorf("read by %q: got %+v, %v, want 1 like, the viewer's own: %t", viewer.UserID, got, err, want)
 		}
 	}
 }
@@ -138,16 +138,16 @@ func TestClearAllReloads(t *testing.T) {
 		}
 		return got.LikeCount
 	}
-	if count() != 1 {
-		t.Fatal("the like is not there")
+	if n := count(); n != 1 {
+		t.Fatalf("got %d likes, want 1", n)
 	}
 	s.like(t, "m2", 1, storage.NoReaction, 2)
-	if count() != 1 {
-		t.Error("a response changed its mind halfway")
+	if n := count(); n != 1 {
+		t.Errorf("got %d likes after a change within the response, want the cached 1", n)
 	}
 	l.ClearAll()
-	if count() != 0 {
-		t.Error("after ClearAll the response shows old values")
+	if n := count(); n != 0 {
+		t.Errorf("got %d likes after ClearAll, want 0", n)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 		t.Run(field.Name, func(t *testing.T) {
 			look, known := kinds[field.Name]
 			if !known {
-				t.Fatal("kinds has no look-up for it")
+				t.Fatalf("kinds has no look-up for the field %s of Keys", field.Name)
 			}
 			l := loaders.New(s, alice, storage.AllKinds)
 			var keys loaders.Keys
@@ -209,11 +209,11 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := look.in(t.Context(), l.CachedOnly()); err != nil {
-				t.Error("after Fetch:", err)
+				t.Errorf("after Fetch: got %v, want the value cached", err)
 			}
 			l.ClearAll()
 			if err := look.in(t.Context(), l.CachedOnly()); err == nil {
-				t.Error("ClearAll has left it in memory")
+				t.Error("after ClearAll: got the cached value, want an error")
 			}
 		})
 	}
@@ -224,10 +224,10 @@ func TestErrorsOfTheStoreAreReturned(t *testing.T) {
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)
 	if err := l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}}); err == nil {
-		t.Error("Fetch hides that the store failed")
+		t.Errorf("Fetch from a failing store: got no error, want %v", s.fail)
 	}
 	if _, err := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(1)}); err == nil {
-		t.Error("Interactives hides that the store failed")
+		t.Errorf("Interactives from a failing store: got no error, want %v", s.fail)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 			t.Fatal(err)
 		}
 		if fmt.Sprint(some) != before {
-			t.Error("the keys have changed")
+			t.Errorf("Fetch changed its keys to %v, want %v", some, before)
 		}
 		found, err := l.CachedOnly().Interactives(t.Context(), some)
 		if err != nil || len(found) != len(some) {
@@ -255,7 +255,7 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 		for i, one := range found {
 			alone, err := l.CachedOnly().Interactive(t.Context(), some[i])
 			if err != nil || one.Subject != some[i] || alone != one {
-				t.Errorf("%v is %+v, and alone %+v, %v", some[i], one, alone, err)
+				t.Errorf("%v: got %+v, and alone %+v, %v, want the same of both", some[i], one, alone, err)
 			}
 		}
 	}
@@ -263,14 +263,14 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 		t.Errorf("%d calls with %d keys, want 3 with 10", s.calls, s.keys)
 	}
 	if _, err := l.CachedOnly().Interactive(t.Context(), subject(99)); err == nil {
-		t.Error("the cache contains a value that was never loaded")
+		t.Error("Interactive of a subject that was never loaded: got no error, want one")
 	}
 	if _, err := l.CachedOnly().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
-		t.Error("the cache contains a value that was never loaded")
+		t.Error("Interactives with a subject that was never loaded: got no error, want one")
 	}
 	l.ClearAll()
 	if _, err := l.CachedOnly().Interactives(t.Context(), all); err == nil {
-		t.Error("the cache contains a cleared value")
+		t.Error("Interactives after ClearAll: got no error, want one")
 	}
 }
 
@@ -306,7 +306,7 @@ func TestFailedKindIsLoadedOnce(t *testing.T) {
 					}
 				}
 				if s.calls != 1 {
-					t.Errorf("%d calls", s.calls)
+					t.Errorf("got %d calls of the failing store, want 1", s.calls)
 				}
 				l.ClearAll()
 				ask()
@@ -325,11 +325,11 @@ func TestAFailedKindLeavesTheOthersAlone(t *testing.T) {
 	query := storage.LikesQuery{User: alice, Page: storage.Page{First: 10}}
 	err := l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}, Likes: []storage.LikesQuery{query}})
 	if !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("Fetch: %v", err)
+		t.Errorf("Fetch: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	likes, err := l.CachedOnly().Likes(t.Context(), query)
 	if err != nil || len(likes.Entries) != 3 {
-		t.Errorf("likes beside what failed: %+v, %v", likes, err)
+		t.Errorf("the likes beside a failed kind: got %+v, %v, want 3 likes", likes, err)
 	}
 }
 
@@ -400,7 +400,7 @@ func TestAPanicIsAFailure(t *testing.T) {
 	_, gathered := l.Interactives(t.Context(), wants.Interactives)
 	for _, err := range []error{fetched, gathered, l.Fetch(t.Context(), wants)} {
 		if err == nil || !strings.Contains(err.Error(), "a bug") {
-			t.Errorf("a panic of storage is %v", err)
+			t.Errorf("a panic of the store: got %v, want an error with \"a bug\"", err)
 		}
 	}
 }
