@@ -30,9 +30,7 @@ func TestReplyComesAfterApply(t *testing.T) {
 		default:
 		}
 		close(gate)
-		if got := <-answer; got.err != nil {
-			t.Error(got.err)
-		}
+		wantRecorded(t, answer)
 	})
 }
 
@@ -42,9 +40,7 @@ func TestFailedApplyFailsNoAction(t *testing.T) {
 	startWorker(t, queue, store, mirror, worker.Options{})
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 	record(t, r, react(alice, movie, storage.Like))
-	if c := countsOf(t, store, movie); c.LikeCount != 1 {
-		t.Errorf("%d likes are counted, want 1", c.LikeCount)
-	}
+	wantLikes(t, store, movie, 1)
 }
 
 func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {

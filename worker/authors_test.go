@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,7 +46,7 @@ func TestDeclarationsAreRetriedOnce(t *testing.T) {
 		"not allowed": {[]error{invalid}, 1, storage.ErrInvalid},
 	} {
 		persister := &failingPersister{fail: c.fail}
-		_, err := worker.NewAuthors(persister, slog.New(slog.DiscardHandler)).Declare(t.Context(), declared)
+		_, err := worker.NewAuthors(persister, quiet).Declare(t.Context(), declared)
 		if !errors.Is(err, c.want) || len(persister.ids) != c.calls || persister.ids[0] != persister.ids[c.calls-1] {
 			t.Errorf("%s: got %v after the calls %q, want %v after %d calls with one id", name, err, persister.ids, c.want, c.calls)
 		}
@@ -75,7 +74,7 @@ func TestDeclarationTimesOutWhileItsCommitHangs(t *testing.T) {
 		store := &heldPersister{hold: make(chan struct{})}
 		release := sync.OnceFunc(func() { close(store.hold) })
 		time.AfterFunc(time.Minute, release) // in case Declare does not return
-		a := worker.NewAuthors(store, slog.New(slog.DiscardHandler))
+		a := worker.NewAuthors(store, quiet)
 		began := time.Now()
 		if _, err := a.Declare(t.Context(), []storage.Action{{Kind: storage.KindAuthor}}); !errors.Is(err, storage.ErrUnavailable) || time.Since(began) > 3*time.Second {
 			t.Errorf("Declare while the commit hangs: got %v after %v, want %v within 3 s", err, time.Since(began), storage.ErrUnavailable)

@@ -153,7 +153,7 @@ func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 			synctest.Wait()
 			got := published.seen()
 			if len(got) != n {
-				t.Fatalf("%s: %d are published, want %d", what, len(got), n)
+				t.Fatalf("%s: got %d barriers published, want %d", what, len(got), n)
 			}
 			for i, m := range got[max(0, n-3):] {
 				if m.Barrier != (storage.Barrier{Number: number, Partition: i, Partitions: 3}) || m.Validate() != nil {
@@ -202,7 +202,7 @@ func TestBarriersWaitForTheQueue(t *testing.T) {
 		defer stop()
 		barriers.Run(ctx)
 		if queue.published != 1 {
-			t.Errorf("%d are published, want 1", queue.published)
+			t.Errorf("got %d barriers published, want 1", queue.published)
 		}
 	})
 }

@@ -52,11 +52,7 @@ func TestActionsInFlightShareAMessage(t *testing.T) {
 		}
 		synctest.Wait()
 		close(held.gate)
-		for _, answer := range answers {
-			if got := <-answer; got.err != nil {
-				t.Error(got.err)
-			}
-		}
+		wantRecorded(t, answers...)
 		messages := held.seen()
 		sizes := make([]int, 0, len(messages))
 		ids := map[string]bool{}
@@ -67,9 +63,7 @@ func TestActionsInFlightShareAMessage(t *testing.T) {
 		if len(sizes) != 6 || sizes[0] != 1 || sizes[1] != 100 || sizes[5] != 99 || len(ids) != 6 {
 			t.Errorf("got %d actions in messages of %v actions with %d different ids, want 6 messages, of 1, 100, …, 99 actions", actions, sizes, len(ids))
 		}
-		if c := countsOf(t, store, movie); c.LikeCount != actions {
-			t.Errorf("%d likes are counted, want %d", c.LikeCount, actions)
-		}
+		wantLikes(t, store, movie, actions)
 	})
 }
 
@@ -90,11 +84,7 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 			t.Errorf("%d messages of %d partitions are in flight, want 2 of each", n, partitions)
 		}
 		close(held.gate)
-		for _, answer := range answers {
-			if got := <-answer; got.err != nil {
-				t.Error(got.err)
-			}
-		}
+		wantRecorded(t, answers...)
 		for i, m := range held.seen() {
 			for _, a := range m.Actions {
 				if p := worker.PartitionOf(a.Subject, partitions); p != held.put[i] {
@@ -193,11 +183,7 @@ func recordMany(t *testing.T, r *worker.Recorder, actions int) {
 	for i := range answers {
 		answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
 	}
-	for _, answer := range answers {
-		if got := <-answer; got.err != nil {
-			t.Error(got.err)
-		}
-	}
+	wantRecorded(t, answers...)
 }
 
 // The numbers were computed by another program; queued messages rely on them.
@@ -245,14 +231,8 @@ func TestFullBacklogHonoursTheContext(t *testing.T) {
 		fifth := background(r, t.Context(), react(user(5), movie, storage.Like))
 		synctest.Wait()
 		close(held.gate)
-		for _, answer := range []<-chan answered{first, second, fifth} {
-			if got := <-answer; got.err != nil {
-				t.Error(got.err)
-			}
-		}
-		if c := countsOf(t, store, movie); c.LikeCount != 3 {
-			t.Errorf("%d likes are counted, want 3: those that got in", c.LikeCount)
-		}
+		wantRecorded(t, first, second, fifth)
+		wantLikes(t, store, movie, 3)
 	})
 }
 
@@ -286,13 +266,7 @@ func TestCloseSendsTheBacklog(t *testing.T) {
 		if err := r.Close(t.Context()); err != nil {
 			t.Errorf("the second Close: got %v, want no error", err)
 		}
-		if c := countsOf(t, store, movie); c.LikeCount != 50 {
-			t.Errorf("%d likes are counted, want 50", c.LikeCount)
-		}
-		for _, answer := range answers {
-			if got := <-answer; got.err != nil {
-				t.Error(got.err)
-			}
-		}
+		wantLikes(t, store, movie, 50)
+		wantRecorded(t, answers...)
 	})
 }

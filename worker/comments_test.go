@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -76,7 +75,7 @@ func newComment(text string) storage.NewComment {
 }
 
 func quietComments(store storage.Comments, changed func([]storage.Subject)) *worker.Comments {
-	return worker.NewComments(store, worker.CommentsOptions{Changed: changed, Logger: slog.New(slog.DiscardHandler)})
+	return worker.NewComments(store, worker.CommentsOptions{Changed: changed, Logger: quiet})
 }
 
 func TestCommentsThatWaitShareATransaction(t *testing.T) {

@@ -47,9 +47,7 @@ func TestUnavailableQueueIsBypassed(t *testing.T) {
 		if got != (worker.Recorded{Known: true, Changed: true, Durability: storage.Persisted}) {
 			t.Errorf("queue %d: got %+v, want it known, changed and %s", i, got, storage.Persisted)
 		}
-		if counts := countsOf(t, store, movie); counts.LikeCount != int64(i+1) {
-			t.Errorf("%d like it, want %d", counts.LikeCount, i+1)
-		}
+		wantLikes(t, store, movie, i+1)
 	}
 }
 
@@ -276,7 +274,7 @@ func TestOnlyAnUnavailableQueueIsBypassed(t *testing.T) {
 	for _, want := range []error{worker.ErrClosed, storage.ErrInvalid, context.Canceled} {
 		queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", want })
 		if _, err := newFallback(queue, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1)); !errors.Is(err, want) {
-			t.Errorf("the error is %v, want %v", err, want)
+			t.Errorf("Publish: got %v, want %v", err, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -57,7 +56,7 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 		store.hold = make(chan struct{})
 		var told [][]storage.Subject
 		m := worker.NewMessages(store, worker.MessagesOptions{
-			Changed: func(users []storage.Subject) { told = append(told, slices.Clone(users)) }, Logger: slog.New(slog.DiscardHandler),
+			Changed: func(users []storage.Subject) { told = append(told, slices.Clone(users)) }, Logger: quiet,
 		})
 		var writers sync.WaitGroup
 		for i := range 11 {
@@ -98,14 +97,14 @@ func TestMessagesAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 	store := &heldMessages{}
 	synctest.Test(t, func(t *testing.T) {
 		store.hold = make(chan struct{})
-		m := worker.NewMessages(store, worker.MessagesOptions{Logger: slog.New(slog.DiscardHandler)})
+		m := worker.NewMessages(store, worker.MessagesOptions{Logger: quiet})
 		for range 10 {
 			if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "x"}); !errors.Is(err, storage.ErrUnavailable) {
 				t.Errorf("Send while the database hangs: got %v, want %v", err, storage.ErrUnavailable)
 			}
 		}
 		if got := store.transactions(); len(got) != 1 {
-			t.Errorf("it was asked %d times, want once", len(got))
+			t.Errorf("got %d calls of the hanging database, want 1", len(got))
 		}
 		if _, err := m.MarkRead(t.Context(), storage.ConversationKey{}, 1); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("MarkRead while the database hangs: got %v, want %v", err, storage.ErrUnavailable)

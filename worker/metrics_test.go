@@ -16,9 +16,7 @@ import (
 func sample(t *testing.T, reg *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		if f.GetName() != name {
 			continue
@@ -52,9 +50,7 @@ func TestWritePathIsMeasured(t *testing.T) {
 	if _, err := r.Record(t.Context(), react(alice, movie, 9), nil); !errors.Is(err, storage.ErrInvalid) {
 		t.Errorf("an invalid reaction: got %v, want %v", err, storage.ErrInvalid)
 	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stop())
 	for _, c := range []struct {
 		want   float64
 		name   string

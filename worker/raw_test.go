@@ -64,13 +64,6 @@ func openServers(b *testing.B) servers {
 	return s
 }
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 func execute(b *testing.B, at, statement string) {
 	b.Helper()
 	ctx := context.WithoutCancel(b.Context()) // it is done when cleanup runs

@@ -105,9 +105,7 @@ func TestActionsOnUnknownStatesArePublished(t *testing.T) {
 			if n := len(watched.seen()); n != 2 {
 				t.Errorf("%d messages were published, want 2", n)
 			}
-			if c := countsOf(t, store, movie); c.LikeCount != 1 {
-				t.Errorf("%d likes are counted, want 1", c.LikeCount)
-			}
+			wantLikes(t, store, movie, 1)
 		})
 	}
 }
@@ -214,9 +212,7 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 		if actions := <-shown; len(actions) != 1 || actions[0].User != alice {
 			t.Errorf("got the applied actions %+v, want the like of alice", actions)
 		}
-		if c := countsOf(t, store, movie); c.LikeCount != 1 {
-			t.Errorf("%d likes are counted, want 1", c.LikeCount)
-		}
+		wantLikes(t, store, movie, 1)
 	})
 }
 
@@ -322,4 +318,13 @@ func background(r *worker.Recorder, ctx context.Context, a storage.Action) <-cha
 		answer <- answered{recorded, err}
 	}()
 	return answer
+}
+
+func wantRecorded(t *testing.T, answers ...<-chan answered) {
+	t.Helper()
+	for i, answer := range answers {
+		if got := <-answer; got.err != nil {
+			t.Errorf("action %d: got %v, want it recorded", i, got.err)
+		}
+	}
 }

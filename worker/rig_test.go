@@ -265,3 +265,17 @@ func message(i int) storage.Message {
 	a.Version = int64(i + 1)
 	return storage.Message{ID: "message-" + strconv.Itoa(i), Actions: []storage.Action{a}}
 }
+
+func wantLikes(t *testing.T, store storage.Reader, subject storage.Subject, want int) {
+	t.Helper()
+	if got := countsOf(t, store, subject).LikeCount; got != int64(want) {
+		t.Errorf("got %d likes of %s, want %d", got, subject.BizID, want)
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

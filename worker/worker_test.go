@@ -216,9 +216,7 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 		}()
 		ctx, die := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := store.Persist(ctx, []storage.Message{(<-deliveries).Message()}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -364,9 +362,7 @@ func TestRunEndsWithItsQueue(t *testing.T) {
 		ran := make(chan error, 1)
 		go func() { ran <- w.Run(t.Context()) }()
 		synctest.Wait()
-		if err := queue.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, queue.Close())
 		if err := <-ran; !errors.Is(err, worker.ErrClosed) {
 			t.Errorf("Run: got %v, want %v", err, worker.ErrClosed)
 		}
@@ -388,11 +384,9 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 			pruned = append(pruned, time.Since(start))
 		}}, local.Mirror{Reader: store}, worker.Options{})
 		time.Sleep(150 * time.Minute) // no time at all in a bubble
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, stop())
 		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(pruned, want) {
-			t.Errorf("it was pruned after %v, want %v", pruned, want)
+			t.Errorf("the inbox was pruned after %v, want %v", pruned, want)
 		}
 	})
 }

@@ -48,9 +48,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 		for i, done := range errs {
 			answers[i] = <-done
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, stop())
 		for i, err := range answers {
 			tries, bad := poison[message(i).ID]
 			likes := countsOf(t, store, video(strconv.Itoa(i))).LikeCount
@@ -105,9 +103,7 @@ func TestUnavailableIsRetried(t *testing.T) {
 				if took := time.Since(start); took < 5*time.Second || took > failures*1500*time.Millisecond {
 					t.Errorf("the tries took %v, want %v to %v", took, 5*time.Second, failures*1500*time.Millisecond)
 				}
-				if c := countsOf(t, store, video("0")); c.LikeCount != 1 {
-					t.Errorf("%d likes are counted, want 1", c.LikeCount)
-				}
+				wantLikes(t, store, video("0"), 1)
 				if want := map[string]int{"mark": failures, "commit not known of": failures}[name]; forgot != want {
 					t.Errorf("the marks of failed tries were forgotten %d times, want %d", forgot, want)
 				}
@@ -146,9 +142,7 @@ func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 		r := newRecorder(t, queue, failing, worker.RecorderOptions{})
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
 		synctest.Wait()
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, stop())
 		var told []storage.SubjectCounts
 		next := &spy{Mirror: local.Mirror{Reader: store}, publish: func(o storage.Outcome) error { told = append(told, o.Counts...); return nil }}
 		startWorker(t, queue, store, next, worker.Options{})
@@ -182,9 +176,7 @@ func TestWorkerReportsThatItIsFailing(t *testing.T) {
 			t.Errorf("Failing while the store is down: got %v, want %v", err, storage.ErrUnavailable)
 		}
 		down.Store(false)
-		if got := <-answer; got.err != nil {
-			t.Error(got.err)
-		}
+		wantRecorded(t, answer)
 		synctest.Wait()
 		if err := w.Failing(); err != nil {
 			t.Errorf("Failing after the store has recovered: got %v, want no error", err)
@@ -204,9 +196,7 @@ func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 		errs := publishAll(t, queue, 5)
 		ctx, die := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range errs {
 			<-deliveries
 		}

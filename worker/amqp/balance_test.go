@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"ovation/internal/testing/await"
 	"ovation/worker"
 )
 
@@ -131,7 +132,7 @@ func (c *crew) held() map[string]int {
 
 func (c *crew) waitFor(held map[string]int) {
 	c.t.Helper()
-	eventually(c.t, fmt.Sprintf("the number of partitions of each worker is %v", held), func() bool { return maps.Equal(c.held(), held) })
+	await.That(c.t, fmt.Sprintf("the number of partitions of each worker is %v", held), func() bool { return maps.Equal(c.held(), held) })
 }
 
 func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
@@ -143,13 +144,13 @@ func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
 	c.join("b")
 	c.waitFor(map[string]int{"a": 4, "b": 4})
 	c.join("c")
-	eventually(t, "three workers have 2, 3 and 3 partitions", func() bool {
+	await.That(t, "three workers have 2, 3 and 3 partitions", func() bool {
 		return slices.Equal(slices.Sorted(maps.Values(c.held())), []int{2, 3, 3})
 	})
 	dies()
 	c.waitFor(map[string]int{"b": 4, "c": 4})
 	c.stop()
-	eventually(t, "everything sent is settled", func() bool {
+	await.That(t, "everything sent is settled", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return !slices.ContainsFunc(c.sent, func(id string) bool { return !c.settled[id] })
@@ -168,7 +169,7 @@ func TestPartitionIsHandedOverOnceItsMessagesAreSettled(t *testing.T) {
 	}
 	next := consume(t, second)
 	passed := -1
-	eventually(t, "one of the partitions is being handed over", func() bool {
+	await.That(t, "one of the partitions is being handed over", func() bool {
 		for partition, d := range held {
 			if d.(*delivery).subscription.isHandingOver() {
 				passed = partition

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/internal/testing/await"
 	"ovation/internal/testing/port"
 	"ovation/storage"
 	"ovation/worker"
@@ -62,9 +63,7 @@ func startNames(t *testing.T) int {
 	t.Helper()
 	port := port.Free(t)
 	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(port))
-	if err := names.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, names.Start())
 	t.Cleanup(func() { _, _ = names.Process.Kill(), names.Wait() })
 	return port
 }
@@ -95,16 +94,10 @@ func (b *broker) start(t *testing.T) {
 	b.server.Env = b.env
 	b.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell, err := b.server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prints, err := b.server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, b.server.Start())
 	stopped, answers, server := make(chan error, 1), make(chan string, 1), b.server
 	b.shell, b.stopped, b.answers = shell, stopped, answers
 	go func() {
@@ -156,7 +149,7 @@ func (b *broker) do(t *testing.T, expression string) {
 	select {
 	case answer := <-b.answers:
 		if answer != "ok" {
-			t.Fatalf("%s returned %s, want ok", expression, answer)
+			t.Fatalf("%s: got %s, want ok", expression, answer)
 		}
 	case <-time.After(patience):
 		t.Fatalf("%s: got no answer within %v, want ok", expression, patience)
@@ -221,7 +214,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	q := open(t, opts)
 	publish(t, q, 0, "before")
 	b.do(t, fmt.Sprintf(limit, on))
-	eventually(t, "the broker reports the alarm after a publish", func() bool {
+	await.That(t, "the broker reports the alarm after a publish", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := q.Publish(ctx, 0, message("beginning"))
@@ -241,11 +234,11 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 		t.Error(err)
 	}
 	b.do(t, fmt.Sprintf(limit, off))
-	eventually(t, "the alarm is over", func() bool {
+	await.That(t, "the alarm is over", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))
 		return err == nil
 	})
-	eventually(t, "the gauge of the alarm is off", func() bool { return testutil.ToFloat64(opts.Metrics.alarm) == 0 })
+	await.That(t, "the gauge of the alarm is off", func() bool { return testutil.ToFloat64(opts.Metrics.alarm) == 0 })
 	if n := log.count("because of an alarm"); n != 1 {
 		t.Errorf("got %d log lines about the alarm, want 1", n)
 	}
@@ -295,7 +288,7 @@ func crash(t *testing.T, b *broker) {
 	mu.Lock()
 	before := len(confirmed)
 	mu.Unlock()
-	eventually(t, "messages are confirmed again", func() bool {
+	await.That(t, "messages are confirmed again", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(confirmed) > before+20
@@ -303,6 +296,6 @@ func crash(t *testing.T, b *broker) {
 	close(stop)
 	<-done
 	for _, id := range confirmed {
-		eventually(t, fmt.Sprintf("message %s, which was confirmed, is received", id), func() bool { return got.has(id) })
+		await.That(t, fmt.Sprintf("message %s, which was confirmed, is received", id), func() bool { return got.has(id) })
 	}
 }

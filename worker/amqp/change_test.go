@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/await"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -52,9 +53,7 @@ func changeTo(t *testing.T, opts Options, to int, drain Drain) Changed {
 	t.Helper()
 	opts.Partitions = to
 	changed, err := ChangePartitions(t.Context(), opts, drain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return changed
 }
 
@@ -166,9 +165,7 @@ func stray(t *testing.T, opts Options) (leave func()) {
 	if err == nil {
 		_, err = ch.Consume(opts.withDefaults().publishers(), "", false, false, false, false, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	leave = sync.OnceFunc(s.close)
 	t.Cleanup(leave)
 	return leave
@@ -193,7 +190,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	if got.has("queued") {
 		t.Error("the queues were drained while a publisher was connected")
 	}
-	eventually(t, "the publisher with the old number is connected again", q.Up)
+	await.That(t, "the publisher with the old number is connected again", q.Up)
 	publish(t, q, 1, "next")
 	leave()
 	changeTo(t, opts, 5, got.drain)
@@ -212,11 +209,9 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 		_, err := ch.QueueDelete(q.opts.gate(), false, false, false)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	refuses(t, opts, 3, "run it again")
-	eventually(t, "the publisher with the old number is disconnected", func() bool { return !q.Up() })
+	await.That(t, "the publisher with the old number is disconnected", func() bool { return !q.Up() })
 	var got persisted
 	if changed := changeTo(t, opts, 2, got.drain); changed != (Changed{From: 3, Kept: 1}) {
 		t.Errorf("ChangePartitions once more: got %+v, want %+v", changed, Changed{From: 3, Kept: 1})
@@ -269,14 +264,12 @@ func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	if err == nil {
 		err = q.send(t.Context(), q.opts.queue(2), sealed)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	changeTo(t, opts, 1, got.drain)
 	if !got.has("lost") {
 		t.Error("message lost of the unused queue was not persisted")
 	}
-	eventually(t, "the publisher is connected again", q.Up)
+	await.That(t, "the publisher is connected again", q.Up)
 	changed := changeTo(t, opts, 1, func(context.Context, worker.Consumer) error { return errors.New("nothing is to be drained") })
 	if changed != (Changed{From: 1, Kept: 2}) {
 		t.Errorf("ChangePartitions with nothing to drain: got %+v, want %+v", changed, Changed{From: 1, Kept: 2})

@@ -56,9 +56,20 @@ func TestMessageIsReadAsItWasWritten(t *testing.T) {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 		if !gotAt.Equal(at) {
-			t.Errorf("it was published at %v, want %v", gotAt, at)
+			t.Errorf("decoded: got published at %v, want %v", gotAt, at)
 		}
 	})
+}
+
+// wantForm checks the form of a message that is published at time 2.
+func wantForm(t *testing.T, m storage.Message, form []byte) {
+	t.Helper()
+	if got := encode(m, storage.Time(2)); !bytes.Equal(got, form) {
+		t.Errorf("encode(%+v)\n   = %q\nwant %q", m, got, form)
+	}
+	if got, _, err := decode(form); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("decode(%q)\n   = %+v, %v\nwant %+v", form, got, err, m)
+	}
 }
 
 // The format of version 1 is fixed: queues may hold such messages.
@@ -72,12 +83,7 @@ func TestFormOfVersion1(t *testing.T) {
 		{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Dislike, Version: 10},
 		{User: storage.User{Tenant: "default"}, Subject: subject, Kind: storage.KindRead, Times: 2, First: 5, Version: 11},
 	}}
-	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
-	}
+	wantForm(t, m, want)
 }
 
 // The format of version 2 is fixed, too. Only messages with a conditional clear have it.
@@ -91,24 +97,14 @@ func TestFormOfVersion2(t *testing.T) {
 		{User: user, Subject: subject, Kind: storage.KindReaction, If: storage.Dislike, Version: 10},
 		{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
 	}}
-	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
-	}
+	wantForm(t, m, want)
 }
 
 // Only barriers have the format of version 3.
 func TestFormOfVersion3(t *testing.T) {
 	want := []byte("\x03\x00\x04\x00\x02m1\xac\x02\x03\x04")
 	m := storage.Message{ID: "m1", Barrier: storage.Barrier{Number: 300, Partition: 3, Partitions: 4}}
-	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
-	}
+	wantForm(t, m, want)
 	for _, damaged := range []string{
 		"\x03\x00\x04\x00\x02m1\x00\x03\x04", "\x03\x00\x04\x00\x02m1\x01\x04\x04", "\x03\x00\x04\x00\x02m1\x01\x03\x04\x00",
 		"\x03\x00\x04\x00\x02m1\x01\x00\xff\xff\xff\xff\x7f", "\x03\x00\x04\x00\x02m1\x01",
@@ -131,12 +127,7 @@ func TestFormOfVersion4(t *testing.T) {
 		{User: alice, Subject: bob.Subject(), Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
 		{User: alice, Subject: bob.Subject(), Kind: storage.KindFollow, Version: 12},
 	}}
-	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
-	}
+	wantForm(t, m, want)
 	if got := encode(storage.Message{ID: "m1", Actions: m.Actions[2:]}, storage.Time(2))[0]; got != formatFollow {
 		t.Errorf("encoding an unfollow alone: got version %d, want %d", got, formatFollow)
 	}
@@ -195,12 +186,7 @@ func FuzzDecode(f *testing.F) {
 func TestFormOfVersion5(t *testing.T) {
 	want := []byte("\x05\x00\x04\x00\x02m1\x00\x07default\xac\x02")
 	m := storage.Message{ID: "m1", Cover: storage.VideoKey{Tenant: "default", Number: 300}}
-	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("decode(%q) = %+v, %v, want %+v", want, got, err, m)
-	}
+	wantForm(t, m, want)
 	for _, damaged := range []string{
 		"\x05\x00\x04\x00\x02m1\x00\x07default\x00", "\x05\x00\x04\x00\x02m1\x00\x07DEFAULT\x01", "\x05\x00\x04\x00\x02m1\x00\x07default",
 		"\x05\x00\x04\x00\x02m1\x00\x07default\x01\x00", "\x05\x00\x04\x00\x02m1\x00\x07default\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x05\x00\x04\x00\x02m1\x01\x01",

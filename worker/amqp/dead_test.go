@@ -11,6 +11,7 @@ import (
 
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/await"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -26,9 +27,7 @@ func ids(letters []DeadLetter) []string {
 func list(t *testing.T, d *DeadLetters, limit int) []DeadLetter {
 	t.Helper()
 	letters, err := d.List(t.Context(), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return letters
 }
 
@@ -38,14 +37,10 @@ func bury(t *testing.T, q *Queue, ids ...string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	deliveries, err := q.Consume(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, id := range ids {
 		publish(t, q, worker.PartitionOf(message(id).Actions[0].Subject, q.Partitions()), id)
-		if err := receive(t, deliveries).Reject(errors.New("no " + id)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, receive(t, deliveries).Reject(errors.New("no "+id)))
 	}
 	cancel()
 	for range deliveries {
@@ -106,9 +101,7 @@ func TestUnreadableMessageIsDeadLetteredWithItsReason(t *testing.T) {
 		{MessageId: "empty"},
 		{MessageId: "\x1b[31m evil", ContentType: "text/plain", Body: []byte("hello, of another program")},
 	} {
-		if err := q.send(t.Context(), q.opts.queue(0), m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.send(t.Context(), q.opts.queue(0), m))
 	}
 	publish(t, q, 0, "next")
 	deliveries := consume(t, q)
@@ -158,12 +151,8 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 		at      time.Time
 	}{{read, long}, {forever, long}, {message("like"), long}, {young, long.Add(time.Hour)}} {
 		sealed, err := newPublishing(m.message, m.at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := q.send(t.Context(), q.opts.dead(), sealed); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, q.send(t.Context(), q.opts.dead(), sealed))
 	}
 	dead := openDead(t, opts)
 	all := func(DeadLetter) bool { return true }
@@ -195,12 +184,10 @@ func TestMessageDeliveredTooOftenIsDeadLettered(t *testing.T) {
 	publish(t, q, 0, "deadly")
 	deliveries := consume(t, q)
 	for range 3 {
-		if err := receive(t, deliveries).Requeue(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, receive(t, deliveries).Requeue())
 	}
 	dead := openDead(t, opts)
-	eventually(t, "the message is dead-lettered", func() bool { return len(list(t, dead, 1)) == 1 })
+	await.That(t, "the message is dead-lettered", func() bool { return len(list(t, dead, 1)) == 1 })
 	l := list(t, dead, 1)[0]
 	if l.ID != "deadly" || !strings.Contains(l.Reason, "delivered too often") || l.Queue != opts.Prefix+".0" || l.At.IsZero() {
 		t.Errorf("got the dead letter %+v, want deadly, delivered too often, of %s.0", l, opts.Prefix)
@@ -216,11 +203,9 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 	q.window <- struct{}{} // no message can be published
 	err := d.Reject(errors.New("for the log only"))
 	<-q.window
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dead := openDead(t, opts)
-	eventually(t, "the broker dead-letters the message", func() bool { return len(list(t, dead, 1)) == 1 })
+	await.That(t, "the broker dead-letters the message", func() bool { return len(list(t, dead, 1)) == 1 })
 	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "the worker's log") {
 		t.Errorf("got the dead letter %+v, want bad, with a reason that names the worker's log", l)
 	}
@@ -247,12 +232,8 @@ func TestManyDeadLetters(t *testing.T) {
 	for i := range 300 {
 		want = append(want, fmt.Sprint(i))
 		sealed, err := newPublishing(message(want[i]), time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := q.send(t.Context(), q.opts.dead(), sealed); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, q.send(t.Context(), q.opts.dead(), sealed))
 	}
 	dead := openDead(t, opts)
 	if got := ids(list(t, dead, 1000)); !slices.Equal(got, want) {

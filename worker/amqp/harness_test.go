@@ -57,9 +57,7 @@ func deleteQueues(tb testing.TB, opts Options) {
 	s := dialed(tb, opts)
 	defer s.close()
 	ch, err := s.conn.Channel()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	opts = opts.withDefaults()
 	opts.Partitions = 8 // the maximum of all tests; deleting a missing queue is no error
 	for _, queue := range topology(opts) {
@@ -72,18 +70,14 @@ func deleteQueues(tb testing.TB, opts Options) {
 func dialed(tb testing.TB, opts Options) *session {
 	tb.Helper()
 	s, err := dial(context.Background(), opts.withDefaults(), "test")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return s
 }
 
 func open(tb testing.TB, opts Options) *Queue {
 	tb.Helper()
 	q, err := Open(tb.Context(), opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() {
 		if err := q.Close(); err != nil {
 			tb.Errorf("Close: %v", err)
@@ -95,9 +89,7 @@ func open(tb testing.TB, opts Options) *Queue {
 func openDead(tb testing.TB, opts Options) *DeadLetters {
 	tb.Helper()
 	d, err := OpenDeadLetters(tb.Context(), opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -151,19 +143,6 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 	return nil
 }
 
-// eventually polls so, at growing intervals, until it returns true.
-func eventually(tb testing.TB, what string, so func() bool) {
-	tb.Helper()
-	late := time.After(patience)
-	for wait := time.Millisecond; !so(); wait = min(2*wait, 100*time.Millisecond) {
-		select {
-		case <-time.After(wait):
-		case <-late:
-			tb.Fatalf("condition not met within %v: %s", patience, what)
-		}
-	}
-}
-
 // proxy stands between a Queue and the broker.
 type proxy struct {
 	listener net.Listener
@@ -180,13 +159,9 @@ type proxy struct {
 func through(tb testing.TB, opts Options) (*proxy, Options) {
 	tb.Helper()
 	at, err := url.Parse(opts.URL)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	p := &proxy{listener: listener, target: at.Host}
 	p.all.Go(p.accept)
 	tb.Cleanup(func() {
@@ -298,4 +273,11 @@ func (l *logged) count(text string) int {
 		}
 	}
 	return n
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

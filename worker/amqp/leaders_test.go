@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"ovation/internal/testing/await"
 	"ovation/internal/testing/port"
 )
 
@@ -30,12 +31,8 @@ func startCluster(t *testing.T, n int) []*broker {
 		nodes = append(nodes, newBroker(filepath.Dir(bin[0]), folder, names, []int{port.Free(t), port.Free(t)}))
 		config += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s\n", i+1, nodes[i].node)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "rabbitmq.conf"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, ".erlang.cookie"), []byte("OVATIONTESTS"), 0o400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "rabbitmq.conf"), []byte(config), 0o600))
+	must(t, os.WriteFile(filepath.Join(folder, ".erlang.cookie"), []byte("OVATIONTESTS"), 0o400))
 	var starting sync.WaitGroup
 	for _, b := range nodes {
 		starting.Go(func() { b.start(t) })
@@ -44,7 +41,7 @@ func startCluster(t *testing.T, n int) []*broker {
 	for _, b := range nodes {
 		t.Cleanup(func() { b.kill(t) })
 	}
-	eventually(t, "the nodes are a cluster", func() bool {
+	await.That(t, "the nodes are a cluster", func() bool {
 		var status struct {
 			Running []string `json:"running_nodes"`
 		}

@@ -24,9 +24,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	with := func(change func(*url.URL)) func(*Options) {
 		return func(o *Options) {
 			at, err := url.Parse(o.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			change(at)
 			o.URL = at.String()
 		}
@@ -77,9 +75,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 func nobodyThere(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -88,9 +84,7 @@ func nobodyThere(t *testing.T) string {
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -153,9 +147,7 @@ func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 	s := dialed(t, opts)
 	defer s.close()
 	ch, err := s.conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, queue := range topology(opts) {
 		if queue.name == opts.queue(opts.Partitions-1) { // it is lost, and created again
 			continue
@@ -178,9 +170,7 @@ func TestAnotherTypeOfQueueIsRefused(t *testing.T) {
 	s := dialed(t, opts)
 	defer s.close()
 	ch, err := s.conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := ch.QueueDeclare(opts.queue(0), true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}

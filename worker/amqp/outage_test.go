@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/internal/testing/await"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -100,7 +101,7 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 		t.Errorf("got %d of 800 messages confirmed, want at least 400", len(confirmed))
 	}
 	for id := range confirmed {
-		eventually(t, fmt.Sprintf("message %s, which was confirmed, is received", id), func() bool { return got.has(id) })
+		await.That(t, fmt.Sprintf("message %s, which was confirmed, is received", id), func() bool { return got.has(id) })
 	}
 }
 
@@ -139,9 +140,9 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 		})
 	}
 	all.Wait() // while the connection is stalled
-	eventually(t, "the stalled connection is closed", func() bool { return !q.publishing.connected() })
+	await.That(t, "the stalled connection is closed", func() bool { return !q.publishing.connected() })
 	p.resume()
-	eventually(t, "a new connection confirms a message", func() bool {
+	await.That(t, "a new connection confirms a message", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))
 		return err == nil
 	})
@@ -177,9 +178,7 @@ func TestCloseEndsOverAStalledConnection(t *testing.T) {
 		_, err := q.Publish(context.Background(), 0, message("waits"))
 		done <- err
 	}()
-	if err := q.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.Close())
 	if err := <-done; err == nil {
 		t.Error("Publish over a stalled connection: got no error, want one")
 	}
@@ -237,10 +236,8 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	s := dialed(t, opts)
 	defer s.close()
 	ch, err := s.conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the broker returns a message as unroutable before the client notices the missing queue", func() bool {
+	must(t, err)
+	await.That(t, "the broker returns a message as unroutable before the client notices the missing queue", func() bool {
 		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.
 		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
 			return false
@@ -255,7 +252,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		}
 		return returned
 	})
-	eventually(t, "the queue is declared again", func() bool {
+	await.That(t, "the queue is declared again", func() bool {
 		_, err := q.Publish(t.Context(), 1, message("kept"))
 		return err == nil
 	})
@@ -271,9 +268,7 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	s := dialed(t, opts)
 	defer s.close()
 	ch, err := s.conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := ch.QueueDelete(q.opts.queue(1), false, false, false); err != nil {
 		t.Fatal(err)
 	}
@@ -336,10 +331,10 @@ ovation_queue_waiting_messages{partition="0"} 10
 ovation_queue_waiting_messages{partition="1"} 20
 ovation_queue_waiting_messages{partition="2"} 30
 `
-	eventually(t, "the depth of each partition is measured", func() bool {
+	await.That(t, "the depth of each partition is measured", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "ovation_queue_waiting_messages") == nil
 	})
-	eventually(t, "only the connections that publish and measure exist", func() bool {
+	await.That(t, "only the connections that publish and measure exist", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP ovation_queue_connected 1 while there is a connection to the broker, by purpose (publish, consume, measure).
 # TYPE ovation_queue_connected gauge
@@ -368,15 +363,11 @@ func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 	if lag := opts.Metrics.lag(now); lag > now.Sub(begin)+time.Millisecond || lag < now.Sub(between) {
 		t.Errorf("got the lag %v, want %v to %v", lag, now.Sub(between), now.Sub(begin))
 	}
-	if err := first.Ack(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Ack())
 	if lag := opts.Metrics.lag(now); lag > now.Sub(between)+time.Millisecond {
 		t.Errorf("after the older of two was acknowledged: got the lag %v, want at most %v", lag, now.Sub(between))
 	}
-	if err := second.Ack(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.Ack())
 	if n := opts.Metrics.unsettled(); n != 0 || opts.Metrics.lag(time.Now()) != 0 {
 		t.Errorf("got %d unsettled messages, the lag %v, want none", n, opts.Metrics.lag(time.Now()))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/await"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/worker"
 	"ovation/worker/local"
@@ -34,11 +35,9 @@ func TestPoisonIsDeadLetteredAndDelaysNothing(t *testing.T) {
 	go func() {
 		done <- worker.New(q, store, local.Mirror{Reader: store}, worker.Options{Logger: opts.Logger, MaxTries: 1}).Run(ctx)
 	}()
-	eventually(t, "every good message is persisted", func() bool {
+	await.That(t, "every good message is persisted", func() bool {
 		seen, err := store.Seen(t.Context(), good)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, s := range seen {
 			if !s {
 				return false
@@ -47,7 +46,7 @@ func TestPoisonIsDeadLetteredAndDelaysNothing(t *testing.T) {
 		return true
 	})
 	dead := openDead(t, opts)
-	eventually(t, "the poison is dead-lettered", func() bool { return len(list(t, dead, 10)) == 4 })
+	await.That(t, "the poison is dead-lettered", func() bool { return len(list(t, dead, 10)) == 4 })
 	for _, l := range list(t, dead, 10) {
 		if !strings.HasPrefix(l.ID, "poison") || !strings.Contains(l.Reason, "version must be above 0") {
 			t.Errorf("got the dead letter %s because of %q, want poison because of its version", l.ID, l.Reason)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"ovation/internal/testing/await"
 	"ovation/worker/queuetest"
 )
 
@@ -33,11 +34,9 @@ func deadReasons(t *testing.T, q queuetest.Queue, n int) map[string]string {
 	t.Helper()
 	dead := openDead(t, q.(*Queue).opts)
 	reasons := map[string]string{}
-	eventually(t, fmt.Sprintf("%d messages are dead-lettered", n), func() bool {
+	await.That(t, fmt.Sprintf("%d messages are dead-lettered", n), func() bool {
 		letters, err := dead.List(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, l := range letters {
 			reasons[l.ID] = l.Reason
 		}
@@ -61,9 +60,7 @@ func TestQueueOfANameIsApart(t *testing.T) {
 	}
 	for i, q := range []*Queue{actions, jobs} {
 		deliveries, err := q.Consume(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d := <-deliveries; d.Message().ID != fmt.Sprint("m", i) || d.Reject(errors.New("aside")) != nil {
 			t.Errorf("queue %d: got message %s, want m%d, rejected without an error", i, d.Message().ID, i)
 		}
