@@ -29,11 +29,7 @@ func (s *service) session(t *testing.T, name string) (token, userID string) {
 // refusedBy sends an operation with a token that must fail with a code.
 func (s *service) refusedBy(t *testing.T, code, token, query string, variables ...any) string {
 	t.Helper()
-	got := s.askBy(t, token, query, variables...)
-	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != code {
-		t.Fatalf("%s\nwant one error with code %s, got %+v", query, code, got)
-	}
-	return got.Errors[0].Message
+	return s.askBy(t, token, query, variables...).refused(t, code, query)
 }
 
 func TestAUserRegistersAndLogsIn(t *testing.T) {

@@ -9,29 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-
-	"ovation/resolvers/viewer"
+	"ovation/internal/testing/await"
 	"ovation/storage"
 )
 
 // declareAs declares the authors of subjects as a user whose token has a scope.
 func (s *service) declareAs(t *testing.T, userID, scope string, subjects ...any) answer {
 	t.Helper()
-	ctx := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}.NewContext(t.Context())
-	ctx = graphql.StartOperationTrace(ctx)
-	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{
-		Query: declareDocument, Variables: map[string]any{"in": map[string]any{"subjects": subjects}},
-	})
-	if errs != nil {
-		t.Fatal(errs)
-	}
-	responses, ctx := s.engine.DispatchOperation(ctx, op)
-	text, err := json.Marshal(responses(ctx))
-	must(t, err)
-	var out answer
-	must(t, json.Unmarshal(text, &out))
-	return out
+	return s.askWith(t, userID, scope, declareDocument, map[string]any{"in": map[string]any{"subjects": subjects}})
 }
 
 const declareDocument = `mutation($in: DeclareSubjectsInput!) {
@@ -65,7 +50,7 @@ func TestAuthorsAreDeclared(t *testing.T) {
 	same(t, s.declare(t), `{"durability": "PERSISTED", "interactives": []}`)
 	const profile = `{ user(userId: "alice") { totals { works likesReceived likes following followers collections comments }
 		works(first: 1) { edges { node { bizId likeCount liked { reaction } author { userId } } } pageInfo { hasNextPage endCursor } } } }`
-	eventually(t, "the like is received", func() bool {
+	await.That(t, "the like is received", func() bool {
 		return dig(t, s.ok(t, "bob", profile), "user", "totals", "likesReceived") == 1.0
 	})
 	data := s.ok(t, "bob", profile)
@@ -217,7 +202,7 @@ func TestAuthorsCostNoCall(t *testing.T) {
 		text, err := json.Marshal(s.calls.taken())
 		must(t, err)
 		if string(text) != want {
-			t.Errorf("%s: calls %s, want %s", selected, text, want)
+			t.Errorf("%s: got the calls %s, want %s", selected, text, want)
 		}
 	}
 }
@@ -255,7 +240,7 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 		s.calls.taken()
 		data := s.ok(t, "carol", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { author { userId interactive { followerCount followed { __typename } author { userId } } } } }`, subjects(5)...)
 		if n := s.calls.taken()["Interactives"]; n != c.calls {
-			t.Errorf("%s: %d calls, want %d", name, n, c.calls)
+			t.Errorf("%s: got %d calls of Interactives, want %d", name, n, c.calls)
 		}
 		same(t, data, `{"interactives": [{"author": null}, {"author": `+alice+`}, {"author": `+bob+`}, {"author": `+alice+`}, {"author": null}]}`)
 	}

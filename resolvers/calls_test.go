@@ -60,7 +60,7 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", way, got, c.want)
 			}
 			if calls := store.taken(); !maps.Equal(calls, c.calls) {
-				t.Errorf("%s, %s: %v calls, want %v", c.fields, way, calls, c.calls)
+				t.Errorf("%s, %s: got the calls %v, want %v", c.fields, way, calls, c.calls)
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 				s.calls.taken()
 				s.ok(t, "alice", tt.query, tt.vars(n)...)
 				if got := s.calls.taken(); !maps.Equal(got, tt.want) {
-					t.Errorf("%d entries took %v calls, want %v", n, got, tt.want)
+					t.Errorf("%d entries: got the calls %v, want %v", n, got, tt.want)
 				}
 			}
 		})

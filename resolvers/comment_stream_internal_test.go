@@ -71,7 +71,7 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 					return &graphql.Response{}
 				})
 				if got == nil || got.Comment.Number != want {
-					t.Fatalf("event %d is %+v", want, got)
+					t.Fatalf("got the event %+v, want comment %d", got, want)
 				}
 				if len(c.waiting) >= test.perRead {
 					t.Errorf("got %d buffered comments, want at most %d", len(c.waiting)+1, test.perRead)

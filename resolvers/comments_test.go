@@ -79,7 +79,7 @@ func TestCommentsArePaged(t *testing.T) {
 			more, after = dig(t, page, "pageInfo", "hasNextPage").(bool), dig(t, page, "pageInfo", "endCursor")
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, want %s", order, got, want)
+			t.Errorf("%s: got %v, want %s", order, got, want)
 		}
 	}
 	page := dig(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { replies(first: 2) { edges { node { text } } pageInfo { endCursor } } } } }`, "id", ids[0]), "node", "replies")
@@ -143,24 +143,11 @@ func TestBadCommentsAreRefused(t *testing.T) {
 func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	s := start(t)
 	top := s.says(t, "alice", "top", nil)
-	asked := func(scope, document string) string {
-		ctx := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: "mod"}, Scope: scope}.NewContext(t.Context())
-		ctx = graphql.StartOperationTrace(ctx)
-		op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: document, Variables: map[string]any{"id": top}})
-		if errs != nil {
-			t.Fatal(errs)
-		}
-		responses, ctx := s.engine.DispatchOperation(ctx, op)
-		text, err := json.Marshal(responses(ctx))
-		must(t, err)
-		return string(text)
-	}
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
-	if got := asked("read moderates", remove); !strings.Contains(got, "NOT_FOUND") {
-		t.Errorf("without the scope: got %s, want NOT_FOUND", got)
-	}
-	if got := asked("read moderate", remove); strings.Contains(got, "errors") {
-		t.Errorf("with the scope: got %s, want no errors", got)
+	id := map[string]any{"id": top}
+	s.askWith(t, "mod", "read moderates", remove, id).refused(t, "NOT_FOUND", remove)
+	if got := s.askWith(t, "mod", "read moderate", remove, id); len(got.Errors) > 0 {
+		t.Errorf("with the scope: got %+v, want no errors", got)
 	}
 }
 
@@ -182,13 +169,7 @@ const watchComments = `subscription($a: String) { commentsChanged(biz: "video", 
 // news waits for the next event of watchComments.
 func (s *stream) news(t *testing.T) map[string]any {
 	t.Helper()
-	got := s.next()
-	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v, want an event without errors", got)
-	}
-	var data map[string]map[string]any
-	must(t, json.Unmarshal(got.Data, &data))
-	return data["commentsChanged"]
+	return s.event(t, "commentsChanged").(map[string]any)
 }
 
 // changesCursor returns the changesCursor of the comments of a video, from the engine that

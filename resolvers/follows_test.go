@@ -47,7 +47,7 @@ func TestFollowsRefuseBadInput(t *testing.T) {
 		fmt.Sprintf(`{biz: "user", bizId: %q}`, strings.Repeat("x", 129)): "input.bizId is 129 bytes long",
 	} {
 		if got := s.refused(t, "BAD_USER_INPUT", "alice", `mutation { follow(input: `+input+`) { changed } }`); !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", input, got, want)
+			t.Errorf("%s: got %q, want %q in it", input, got, want)
 		}
 	}
 	s.ok(t, "alice", `mutation { follow(input: {biz: "video", bizId: "alice"}) { changed } }`)
@@ -153,7 +153,7 @@ func TestCursorsOfFollows(t *testing.T) {
 	cursor := dig(t, s.ok(t, "alice", `{ viewer { followers(first: 2) { edges { cursor } } } }`), "viewer", "followers", "edges", 1, "cursor")
 	rest := s.ok(t, "alice", `query($after: String) { interactive(biz: "user", bizId: "alice") { followers(after: $after) { edges { node { user { userId } } } } } }`, "after", cursor)
 	if got := len(dig(t, rest, "interactive", "followers", "edges").([]any)); got != 3 {
-		t.Errorf("%d followers follow the cursor, want 3", got)
+		t.Errorf("got %d followers after the cursor, want 3", got)
 	}
 	for _, list := range []string{"following", "friends", "following(biz: null)", "likes"} {
 		list, _, _ := strings.Cut(list, "(")
@@ -177,7 +177,7 @@ func TestConstantNumberOfStorageCallsForFollows(t *testing.T) {
 			s.calls.taken()
 			s.ok(t, "alice", query, "n", n)
 			if got := s.calls.taken(); !maps.Equal(got, want) {
-				t.Errorf("%s: %d entries took %v calls, want %v", query, n, got, want)
+				t.Errorf("%s: %d entries: got the calls %v, want %v", query, n, got, want)
 			}
 		}
 	}

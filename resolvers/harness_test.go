@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -237,6 +238,29 @@ func (s *service) send(t *testing.T, headers map[string]string, query string, va
 	return out
 }
 
+// askWith executes an operation, without HTTP, as a user whose token has a scope.
+func (s *service) askWith(t *testing.T, userID, scope, query string, variables map[string]any) answer {
+	t.Helper()
+	who := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}
+	responses, ctx := s.dispatch(t, who.NewContext(t.Context()), query, variables)
+	text, err := json.Marshal(responses(ctx))
+	must(t, err)
+	var out answer
+	must(t, json.Unmarshal(text, &out))
+	return out
+}
+
+// dispatch starts an operation without HTTP.
+func (s *service) dispatch(t *testing.T, ctx context.Context, query string, variables map[string]any) (graphql.ResponseHandler, context.Context) { //nolint:revive // t stands first
+	t.Helper()
+	ctx = graphql.StartOperationTrace(ctx)
+	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	return s.engine.DispatchOperation(ctx, op)
+}
+
 // ok sends an operation that must not fail and returns its data.
 func (s *service) ok(t *testing.T, user, query string, variables ...any) map[string]any {
 	t.Helper()
@@ -251,11 +275,16 @@ func (s *service) ok(t *testing.T, user, query string, variables ...any) map[str
 // message.
 func (s *service) refused(t *testing.T, code, user, query string, variables ...any) string {
 	t.Helper()
-	got := s.ask(t, user, query, variables...)
-	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != code {
-		t.Fatalf("%s\nwant one error with code %s, got %+v", query, code, got)
+	return s.ask(t, user, query, variables...).refused(t, code, query)
+}
+
+// refused returns the message of the answer's only error, which must have the code.
+func (a answer) refused(t *testing.T, code, query string) string {
+	t.Helper()
+	if len(a.Errors) != 1 || a.Errors[0].Extensions["code"] != code {
+		t.Fatalf("%s\ngot %+v, want one error with code %s", query, a, code)
 	}
-	return got.Errors[0].Message
+	return a.Errors[0].Message
 }
 
 // dig follows names and indexes into a decoded response.
@@ -294,10 +323,10 @@ func same(t *testing.T, got any, want string) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

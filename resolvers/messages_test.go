@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/await"
 	"ovation/resolvers/rate"
 	"ovation/storage"
 )
@@ -80,7 +81,7 @@ func TestConversationsArePaged(t *testing.T) {
 			more, after = dig(t, page, "pageInfo", "hasNextPage").(bool), dig(t, page, "pageInfo", "endCursor")
 		}
 		if strings.Join(got, ",") != c.want {
-			t.Errorf("%v, want %s", got, c.want)
+			t.Errorf("%s: got %v, want %s", query, got, c.want)
 		}
 		s.refused(t, "BAD_USER_INPUT", "bob", `query($a: String) { conversations(after: $a) { edges { cursor } } }`, "a", after)
 	}
@@ -132,7 +133,7 @@ func TestFriendsShowTheLatestMessage(t *testing.T) {
 	for _, pair := range [][2]string{{"alice", "bob"}, {"bob", "alice"}, {"alice", "carol"}, {"carol", "alice"}} {
 		s.ok(t, pair[0], `mutation($id: ID!) { follow(input: {biz: "user", bizId: $id}) { changed } }`, "id", pair[1])
 	}
-	eventually(t, "alice has two friends", func() bool {
+	await.That(t, "alice has two friends", func() bool {
 		return len(dig(t, s.ok(t, "alice", `{ viewer { friends { edges { cursor } } } }`), "viewer", "friends", "edges").([]any)) == 2
 	})
 	s.sends(t, "bob", "alice", "hi alice")
@@ -167,13 +168,7 @@ const watchMessages = `subscription($a: String) { messages(after: $a) { id text 
 // message waits for the next event of watchMessages.
 func (s *stream) message(t *testing.T) map[string]any {
 	t.Helper()
-	got := s.next()
-	if got == nil || len(got.Errors) > 0 {
-		t.Fatalf("got %+v, want an event without errors", got)
-	}
-	var data map[string]map[string]any
-	must(t, json.Unmarshal(got.Data, &data))
-	return data["messages"]
+	return s.event(t, "messages").(map[string]any)
 }
 
 // messagesCursor returns the cursor of a user's messages, from the engine that executes

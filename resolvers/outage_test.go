@@ -52,7 +52,7 @@ func TestOutageCostsOneCallAKind(t *testing.T) {
 	}
 	want := map[string]int{"Interactives": 1, "FoldersOf": 1, "Likes": 1, "ListFolders": 1, "Reads": 1, "States": 1}
 	if calls := s.calls.taken(); !maps.Equal(calls, want) {
-		t.Errorf("the store was asked %v, want %v", calls, want)
+		t.Errorf("got the calls %v, want %v", calls, want)
 	}
 }
 

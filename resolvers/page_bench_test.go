@@ -54,9 +54,7 @@ func askRedisForPages(b *testing.B, query string) {
 		URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: actedOn(b),
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = store.Close() })
 	b.SetParallelism(16) // so that requests share pipelines, as with many connections
 	askForPages(b, resolvers.Config{Store: store, CachedAuthors: store.CachedAuthors}, query)
@@ -134,32 +132,22 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	b.Helper()
 	secret := bytes.Repeat([]byte("s"), viewer.MinSecretBytes)
 	auth, err := viewer.New(b.Context(), viewer.Config{Secret: secret})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = auth.Close() })
 	token, err := viewer.Sign(secret, pager, time.Hour)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	cfg.Auth, cfg.Logger = auth, slog.New(slog.DiscardHandler)
 	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // all requests are of one user
 	handler, err := resolvers.NewHandler(b.Context(), cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	var subjects []map[string]string
 	for i := range pageSize {
 		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprintf("subject-%d", i)})
 	}
 	body, err := json.Marshal(map[string]any{"query": query, "operationName": "Feed", "variables": map[string]any{"subjects": subjects, "more": true}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/graphql", http.NoBody)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	request.RemoteAddr = "192.0.2.1:1234"
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -193,8 +181,6 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 func usedNow(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -64,16 +64,16 @@ func TestBadSubjectsAreRefusedByName(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			const one = `query($biz: String!, $id: ID!) { interactive(biz: $biz, bizId: $id) { likeCount } }`
 			if got := s.refused(t, "BAD_USER_INPUT", "", one, "biz", tt.biz, "id", tt.id); !strings.Contains(got, tt.message) {
-				t.Errorf("got %q, want it to say %q", got, tt.message)
+				t.Errorf("one subject: got %q, want %q in it", got, tt.message)
 			}
 			const many = `query($biz: String!, $id: ID!) {
 				interactives(subjects: [{biz: "video", bizId: "1"}, {biz: $biz, bizId: $id}]) { likeCount } }`
 			if got := s.refused(t, "BAD_USER_INPUT", "", many, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "subjects[1].") {
-				t.Errorf("got %q, want it to say which subject", got)
+				t.Errorf("a list: got %q, want it to name subjects[1]", got)
 			}
 			const like = `mutation($biz: String!, $id: ID!) { like(input: {biz: $biz, bizId: $id}) { changed } }`
 			if got := s.refused(t, "BAD_USER_INPUT", "alice", like, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "input.") {
-				t.Errorf("got %q, want it to say where", got)
+				t.Errorf("a mutation: got %q, want it to name input", got)
 			}
 		})
 	}

@@ -176,9 +176,7 @@ func TestGraphQLOverHTTPAudit(t *testing.T) {
 	s := start(t)
 	out, err := exec.CommandContext(t.Context(), "node", "../web/check/graphql-http-audit.mjs", s.url+"/graphql").CombinedOutput()
 	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // get fetches a path.

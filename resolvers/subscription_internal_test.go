@@ -46,7 +46,7 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 			got := test.got
 			switch news := s.isNew(&got); {
 			case news != (test.want != nil):
-				t.Errorf("got sent: %t, want %t", news, test.want != nil)
+				t.Errorf("got an event sent: %t, want %t", news, test.want != nil)
 			case news && got != *test.want:
 				t.Errorf("got the event %+v, want %+v", got, *test.want)
 			}
@@ -119,12 +119,7 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 		store.doubts.Store(true)
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
-		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
-		s := &subscription{
-			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
-			sent: newSentStates(subjects), watcher: hub.Watch(subjects),
-		}
-		ctx := withOperation(t)
+		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
 			t.Errorf("the first event: got %+v, want it STALE", got)
 		}
@@ -163,12 +158,7 @@ func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 		store := &undone{}
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
-		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
-		s := &subscription{
-			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
-			sent: newSentStates(subjects), watcher: hub.Watch(subjects),
-		}
-		ctx := withOperation(t)
+		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
 			t.Errorf("the first event: got %+v, want the viewer's own like", got)
 		}
@@ -207,12 +197,7 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 		store.version.Store(5)
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
-		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
-		s := &subscription{
-			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
-			sent: newSentStates(subjects), watcher: hub.Watch(subjects),
-		}
-		ctx := withOperation(t)
+		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Version != 5 {
 			t.Errorf("the first event: got %+v, want version 5", got)
 		}
@@ -227,6 +212,15 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 			t.Errorf("after the watcher was closed: got the event %+v, want none", got)
 		}
 	})
+}
+
+// subscriptionOfAlice returns a subscription to one subject.
+func subscriptionOfAlice(store storage.Store, hub *live.Hub) *subscription {
+	subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
+	return &subscription{
+		Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+		sent: newSentStates(subjects), watcher: hub.Watch(subjects),
+	}
 }
 
 // withOperation returns the context of an operation that selects nothing.

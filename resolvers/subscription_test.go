@@ -15,6 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/internal/testing/await"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -31,21 +32,22 @@ func (s *service) subscribe(t *testing.T, user, query string, variables map[stri
 	t.Helper()
 	ctx, end := context.WithTimeout(viewer.NewContext(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 2*time.Minute)
 	t.Cleanup(end)
-	ctx = graphql.StartOperationTrace(ctx)
-	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
-	if errs != nil {
-		t.Fatal(errs)
-	}
 	out := &stream{end: end}
-	out.responses, out.ctx = s.engine.DispatchOperation(ctx, op)
+	out.responses, out.ctx = s.dispatch(t, ctx, query, variables)
 	return out
 }
 
 // next waits for the next response. It is nil when the stream has ended.
 func (s *stream) next() *graphql.Response { return s.responses(s.ctx) }
 
-// data waits for the next event.
+// data waits for the next event of interactiveChanged.
 func (s *stream) data(t *testing.T) any {
+	t.Helper()
+	return s.event(t, "interactiveChanged")
+}
+
+// event waits for the next event and returns one of its root fields.
+func (s *stream) event(t *testing.T, field string) any {
 	t.Helper()
 	got := s.next()
 	if got == nil || len(got.Errors) > 0 {
@@ -53,7 +55,7 @@ func (s *stream) data(t *testing.T) any {
 	}
 	var data map[string]any
 	must(t, json.Unmarshal(got.Data, &data))
-	return data["interactiveChanged"]
+	return data[field]
 }
 
 const watchOne = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount freshness liked { reaction } } }`
@@ -230,7 +232,7 @@ func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
 		}
 		one.end()
 	}
-	eventually(t, "no subscription is left", func() bool {
+	await.That(t, "no subscription is left", func() bool {
 		return s.metric(t, "ovation_live_watchers") == 0 && s.metric(t, "ovation_live_subjects") == 0
 	})
 }
@@ -247,17 +249,6 @@ func (s *service) metric(t *testing.T, name string) float64 {
 	}
 	t.Fatalf("there is no metric %s", name)
 	return 0
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("condition not met within 2 minutes: %s", what)
-		}
-	}
 }
 
 func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
@@ -315,7 +306,7 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 	s.subscribe(t, "", watchOne, nil).data(t) // a short document
 	ask(len(open)-1, "1").data(t)             // a document in use
 	open[0].end()
-	eventually(t, "subscriptions are accepted again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
+	await.That(t, "subscriptions are accepted again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
 	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest is for users
 }
 

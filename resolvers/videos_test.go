@@ -193,7 +193,7 @@ func TestFeedCostsAConstantNumberOfCalls(t *testing.T) {
 			s.calls.taken()
 			s.ok(t, "alice", c.query, "n", n)
 			if got := s.calls.taken(); !maps.Equal(got, c.want) {
-				t.Errorf("%s of %d: %v calls, want %v", name, n, got, c.want)
+				t.Errorf("%s of %d: got the calls %v, want %v", name, n, got, c.want)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
 			}
 			t.Logf("%d bytes: %s", len(test.query), took.Round(10*time.Microsecond))
 			if took > atMost*slower {
-				t.Errorf("it took %s, want at most %s", took, atMost*slower)
+				t.Errorf("the answer took %s, want at most %s", took, atMost*slower)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func FuzzDocuments(f *testing.F) {
 		var errs gqlerror.List
 		took := processorTime(t, func() { errs = s.plan(t, query, `{"s":[{"biz":"a","bizId":1}],"n":2}`) })
 		if took > time.Second*slower {
-			t.Errorf("it took %s, want at most %s: %v", took, time.Second*slower, errs)
+			t.Errorf("the answer took %s, want at most %s: %v", took, time.Second*slower, errs)
 		}
 	})
 }

@@ -77,7 +77,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		{"", likeQuery, likeQuery},
 	} {
 		if got := a.ask(t, "default", step.text, named(step.extensionOf)); got != step.want {
-			t.Errorf("%q with the hash of %q: %s, want %s", step.text, step.extensionOf, got, step.want)
+			t.Errorf("%q with the hash of %q: got %s, want %s", step.text, step.extensionOf, got, step.want)
 		}
 	}
 	if got := a.ask(t, "default", viewerQuery, nil); got != viewerQuery {
@@ -86,7 +86,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
 		e := a.exec.(*persistedExecutor)
 		if got := testutil.ToFloat64(e.requests.WithLabelValues(outcome)); got != want {
-			t.Errorf("%v are %s, want %v", got, outcome, want)
+			t.Errorf("%s: got %v requests counted, want %v", outcome, got, want)
 		}
 	}
 	good := named(viewerQuery)["sha256Hash"].(string)
@@ -192,7 +192,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 		{"", CodeNotFound}, {viewerQuery, viewerQuery}, {"", viewerQuery}, {viewerQuery, viewerQuery}, // the last two from memory
 	} {
 		if got := a.ask(t, "default", step.text, named(viewerQuery)); got != step.want {
-			t.Errorf("%q: %s, want %s", step.text, got, step.want)
+			t.Errorf("%q: got %s, want %s", step.text, got, step.want)
 		}
 	}
 	if store.calls != 2 {
@@ -207,7 +207,7 @@ func (lying) Document(context.Context, string, string) (string, error) { return 
 
 func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 	if got := newAsker(lying{}).ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Errorf("got %q, want %q", got, CodeNotFound)
+		t.Errorf("another text than that of the hash: got %q, want %q", got, CodeNotFound)
 	}
 }
 

@@ -58,8 +58,8 @@ func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 				}
 				time.Sleep(burstTime) // an unused bucket fills, but does not overflow
 				p := payer()
-				if p.Take(1000) > 0 || p.Take(1) == 0 {
-					t.Error("a bucket at rest does not hold 1,000")
+				if burst, more := p.Take(1000), p.Take(1); burst > 0 || more == 0 {
+					t.Errorf("taking 1000 and 1 of a bucket at rest: got waits of %v and %v, want one only for the second", burst, more)
 				}
 			})
 		})

@@ -140,9 +140,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 		t.Errorf("got %d series of ovation_graphql_requests_total, %v, want 204", n, err)
 	}
 	families, err := s.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counts := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -182,9 +180,7 @@ func TestWithoutAnAccessLogOnlyErrorsAreLogged(t *testing.T) {
 		logged := map[string]int{}
 		for line := range strings.Lines(s.log.String()) {
 			var said struct{ Msg, Operation, Code string }
-			if err := json.Unmarshal([]byte(line), &said); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(line), &said))
 			if said.Msg == "request" {
 				logged[said.Operation+" "+said.Code]++
 			}

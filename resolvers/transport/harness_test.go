@@ -147,9 +147,7 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.BelieveDevHeaders})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &server{log: &lines{}, registry: prometheus.NewRegistry(), graphql: next, auth: auth}
 	cfg.Auth, cfg.AccessLog = auth, true
 	cfg.Logger = s.log.logger()
@@ -186,9 +184,7 @@ func (l *lines) last(t *testing.T) map[string]any {
 	defer l.mu.Unlock()
 	all := strings.Split(strings.TrimSpace(l.text.String()), "\n")
 	var line map[string]any
-	if err := json.Unmarshal([]byte(all[len(all)-1]), &line); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(all[len(all)-1]), &line))
 	return line
 }
 
@@ -228,9 +224,7 @@ func (s *server) serve(t *testing.T, r *http.Request) answer {
 	s.ServeHTTP(w, r)
 	res := w.Result()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := answer{status: res.StatusCode, header: res.Header, body: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &got.parsed); err != nil {

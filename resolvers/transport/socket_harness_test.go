@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/graph"
+	"ovation/internal/testing/await"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
@@ -199,7 +200,7 @@ func (c *client) receives(messages ...string) {
 	for _, want := range messages {
 		got, err := c.next()
 		if err != nil || got != want {
-			c.tb.Fatalf("the socket received %s, %v; want %s", got, err, want)
+			c.tb.Fatalf("the socket received %s, %v, want %s", got, err, want)
 		}
 	}
 }
@@ -215,7 +216,7 @@ func (c *client) isClosed(code websocket.StatusCode, reason string) {
 		}
 		var end websocket.CloseError
 		if !errors.As(err, &end) || end.Code != code || !strings.Contains(end.Reason, reason) {
-			c.tb.Fatalf("it ended by %v; want %d %q", err, code, reason)
+			c.tb.Fatalf("the socket was closed by %v, want %d %q", err, code, reason)
 		}
 		return
 	}
@@ -224,7 +225,7 @@ func (c *client) isClosed(code websocket.StatusCode, reason string) {
 // is waits until a metric of the streams has a value.
 func (s *site) is(tb testing.TB, series string, want float64) {
 	tb.Helper()
-	eventually(tb, fmt.Sprintf("%s is %v", series, want), func() bool { return s.value(tb, series) == want })
+	await.That(tb, fmt.Sprintf("%s is %v", series, want), func() bool { return s.value(tb, series) == want })
 }
 
 // value returns the value of a metric. series is the metric's name and, if it has a label, a
@@ -245,18 +246,6 @@ func (s *site) value(tb testing.TB, series string) float64 {
 		}
 	}
 	return 0
-}
-
-// eventually waits for something to become true.
-func eventually(tb testing.TB, what string, is func() bool) {
-	tb.Helper()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for end := time.Now().Add(deadline); !is(); <-again.C {
-		if time.Now().After(end) {
-			tb.Fatalf("condition not met within %v: %s", deadline, what)
-		}
-	}
 }
 
 // bystander watches a subject of "told" while others misbehave.

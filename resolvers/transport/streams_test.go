@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
+	"ovation/internal/testing/await"
 	"ovation/resolvers/transport"
 )
 
@@ -22,7 +23,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		c.say(subscribe("1", watching("wait", "1")), subscribe("2", watching("wait", "2")), subscribe("3", watching("wait", "3")))
 		c.receives(`{"type":"error","id":"3","payload":[{"message":"this connection runs 2 operations, the most allowed at the same time; complete one first","extensions":{"code":"LIMIT_EXCEEDED"}}]}`)
 		c.say(`{"type":"complete","id":"1"}`)
-		eventually(t, "streams are accepted again", func() bool {
+		await.That(t, "streams are accepted again", func() bool {
 			c.say(subscribe("4", `{viewer{userId}}`))
 			got, err := c.next()
 			if err == nil && strings.Contains(got, "next") {
@@ -92,9 +93,9 @@ func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 			}
 		}()
 	}
-	eventually(t, "each has answered many pings", func() bool { return s.pings.Load() > 100 })
+	await.That(t, "each has answered many pings", func() bool { return s.pings.Load() > 100 })
 	text := make([]byte, 1<<20)
-	eventually(t, "all are at rest", func() bool {
+	await.That(t, "all are at rest", func() bool {
 		all := string(text[:runtime.Stack(text, true)])
 		return strings.Count(all, "transport.(*slimConn).await") == 10 && !strings.Contains(all, "(*socket).read(") && !strings.Contains(all, "Conn).Ping")
 	})
@@ -154,7 +155,7 @@ func TestAReaderThatStopsReading(t *testing.T) {
 		}
 		return sent() == n+10
 	}
-	eventually(t, "the connections are full", stuck)
+	await.That(t, "the connections are full", stuck)
 	if after := heap(); after > before+5<<20 {
 		t.Errorf("the heap has grown by %d KB, want at most %d", (after-before)>>10, 5<<10)
 	}
@@ -276,7 +277,7 @@ func TestClosingDoesNotWaitForEver(t *testing.T) {
 	c := s.ready(t)
 	eventChannels.Delete("late")
 	c.say(subscribe("1", `{interactive(biz:"told",bizId:"late"){bizId}}`))
-	eventually(t, "the query has reached its resolver", func() bool { _, ok := eventChannels.Load("late"); return ok })
+	await.That(t, "the query has reached its resolver", func() bool { _, ok := eventChannels.Load("late"); return ok })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.streams.Close(ctx); err == nil {

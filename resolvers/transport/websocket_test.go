@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"ovation/internal/testing/await"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 )
@@ -215,7 +216,7 @@ func TestFramesInPieces(t *testing.T) {
 		want := strings.Join(frames, "")
 		got := make([]byte, len(want))
 		if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
-			t.Fatalf("%q, %v; want %q", got[:n], err, want)
+			t.Fatalf("got the frames %q, %v, want %q", got[:n], err, want)
 		}
 	}
 	text := func(text string) string { return "\x81" + string(rune(len(text))) + text }
@@ -341,7 +342,7 @@ func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 			_, err := c.next()
 			must(t, err)
 		}
-		eventually(t, "the operation is logged", func() bool { return strings.Contains(s.log.String(), `"operation":"Watch"`) })
+		await.That(t, "the operation is logged", func() bool { return strings.Contains(s.log.String(), `"operation":"Watch"`) })
 		line := s.log.last(t)
 		for key, want := range map[string]any{"kind": "subscription", "user": "alice", "code": "OK", "responses": 2.0} {
 			if line[key] != want {

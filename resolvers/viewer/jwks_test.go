@@ -52,18 +52,14 @@ func jwks(keys ...map[string]any) []byte {
 func jwksFile(t *testing.T, text []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
 func TestKeysAreNotConfused(t *testing.T) {
 	public := &keys().rsa.PublicKey
 	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := jwksFile(t, jwks(
 		jwk("r", public, nil),
 		jwk("e", &keys().ec.PublicKey, nil),
@@ -172,9 +168,7 @@ func TestAFileIsReadAgainForANewKey(t *testing.T) {
 	path := jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	a := newAuthenticator(t, Config{JWKS: path, Audience: AnyAudience})
 	a.tokens.keys.pause = 0
-	if err := os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600))
 	if _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodES256, keys().ec, claims(nil), map[string]any{"kid": "2"})); err != nil {
 		t.Error(err)
 	}
@@ -214,9 +208,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	revoked := make(chan string, 10)
 	identify := func(name string, method jwt.SigningMethod, key any, header map[string]any) func() bool {
 		is, err := a.Token(t.Context(), sign(t, method, key, claims(nil), header))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return is.OnRevoked(func() { revoked <- name })
 	}
 	rs := jwt.SigningMethodRS256
@@ -232,7 +224,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 		t.Helper()
 		for _, want := range names {
 			if got := <-revoked; got != want {
-				t.Errorf("%s: %s is revoked, want %s", step, got, want)
+				t.Errorf("%s: got %s revoked, want %s", step, got, want)
 			}
 		}
 		if len(revoked) > 0 {
@@ -255,9 +247,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 		wants(step.name, step.want...)
 	}
 	is, err := a.Token(t.Context(), sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "1"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set(jwks(second))
 	a.tokens.keys.refresh(t.Context())
 	is.OnRevoked(func() { revoked <- "late" }) // its key was removed during the request

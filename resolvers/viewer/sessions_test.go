@@ -20,9 +20,7 @@ import (
 func siteKey(t *testing.T, letter string) SiteKey {
 	t.Helper()
 	key, err := NewSiteKey([]byte(strings.Repeat(letter, ed25519.SeedSize)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -31,9 +29,7 @@ var accountHolder = storage.User{Tenant: storage.DefaultTenant, UserID: "8900000
 func issue(t *testing.T, by *Signer, generation int64) string {
 	t.Helper()
 	token, _, err := by.Issue(accountHolder, Session{generation, 1_700_000_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -45,9 +41,7 @@ func TestATokenOfAnAccountIsItsSession(t *testing.T) {
 		"HS256": {Secret: secret, Key: key, Issuer: "me", Audience: "you", TTL: time.Hour},
 	} {
 		token, expires, err := by.Issue(accountHolder, Session{3, 1_700_000_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		is, err := a.Token(t.Context(), token)
 		if err != nil || is.User != accountHolder || is.Session != (Session{3, 1_700_000_000}) || !is.Until.Equal(expires.Add(leeway)) {
 			t.Errorf("%s: got %+v, %v, want %v in session 3 until %v", name, is, err, accountHolder, expires.Add(leeway))
@@ -113,9 +107,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	var mu sync.Mutex
 	for name, token := range map[string]string{"first": first, "second": second} {
 		is, err := a.Token(t.Context(), token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		wait.Add(1)
 		is.OnRevoked(func() {
 			defer wait.Done()
@@ -160,9 +152,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 func TestTheKeySetHoldsPublicKeysOnly(t *testing.T) {
 	// The key and its thumbprint are those of RFC 8037, appendix A.
 	rfc, err := NewSiteKey([]byte("\x9d\x61\xb1\x9d\xef\xfd\x5a\x60\xba\x84\x4a\xf4\x92\xec\x2c\xc4\x44\x49\xc5\x69\x7b\x32\x69\x19\x70\x3b\xac\x03\x1c\xae\x7f\x60"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if rfc.ID != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
 		t.Errorf("got the thumbprint %s, want that of RFC 8037", rfc.ID)
 	}

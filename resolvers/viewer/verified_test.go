@@ -43,9 +43,7 @@ func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	token := sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{"tenant": "acme"}), nil)
 	first, err := a.Token(t.Context(), token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.tokens.secret = []byte("another secret, also long enough 01234") // a new verification would fail
 	if again, err := a.Token(t.Context(), token); err != nil || again != first {
 		t.Errorf("the token again: got %v, %v, want the cached %v", again, err, first)

@@ -42,9 +42,7 @@ func newAuthenticator(t *testing.T, cfg Config) *Authenticator {
 	t.Helper()
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	a, err := New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -62,9 +60,7 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims,
 	token := jwt.NewWithClaims(method, claims)
 	maps.Copy(token.Header, header)
 	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -90,9 +86,7 @@ func TestASignedTokenIsItsUser(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret, Issuer: "https://login.example", Audience: "ovation"})
 	alice := storage.User{Tenant: "acme", UserID: "alice ✓"}
 	token, err := Sign(secret, alice, time.Hour, Issuer("https://login.example"), Audience("ovation"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 		if is, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || is.User != alice || time.Until(is.Until) < time.Hour {
 			t.Errorf("%q: got %v, %v, want %v for an hour", scheme, is, err, alice)
@@ -256,9 +250,7 @@ func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
 
 func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tests := map[string]struct {
 		dev    DevHeaders
 		host   string
@@ -325,9 +317,7 @@ func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: got %v, want an error", mode, is.User)
 		}
 		token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if is, err := ask("X-Forwarded-For", "192.0.2.1", "Authorization", "Bearer "+token); err != nil || is.User.UserID != "alice" {
 			t.Errorf("mode %d, a token through a proxy: got %v, %v, want alice", mode, is.User, err)
 		}
@@ -339,9 +329,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 	detour := httptest.NewServer(http.RedirectHandler("http://jwks.example/", http.StatusFound))
 	t.Cleanup(detour.Close)
 	small, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := map[string]struct {
@@ -386,17 +374,20 @@ func TestCloseMayBeCalledTwice(t *testing.T) {
 
 func BenchmarkToken(b *testing.B) {
 	a, err := New(b.Context(), Config{Secret: secret})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer func() { _ = a.Close() }()
 	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
 		if _, err := a.Token(b.Context(), token); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }
