@@ -79,16 +79,12 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	for i := range 200 {
 		wants.Interactives = append(wants.Interactives, subject(i%100))
 	}
-	if err := l.Fetch(t.Context(), wants); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Fetch(t.Context(), wants))
 	if s.calls != 1 || s.keys != 100 {
-		t.Errorf("%d calls with %d keys, want 1 with 100", s.calls, s.keys)
+		t.Errorf("got %d calls with %d keys, want 1 with 100", s.calls, s.keys)
 	}
 	// All of it is cached now, whichever method looks it up.
-	if err := l.Fetch(t.Context(), wants); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Fetch(t.Context(), wants))
 	for i := range 100 {
 		got, err := l.Interactive(t.Context(), subject(i))
 		if err != nil || got.Subject != subject(i) || got.LikeCount != 1 || got.Liked == nil {
@@ -105,16 +101,14 @@ func TestLoadOfManyKeysIsOneCall(t *testing.T) {
 	l := loaders.New(s, alice, storage.AllKinds)
 	keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
 	found, err := l.Interactives(t.Context(), keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, got := range found {
 		if got.Subject != keys[i] {
 			t.Errorf("place %d holds %v, want %v", i, got.Subject, keys[i])
 		}
 	}
 	if s.calls != 1 || s.keys != 3 {
-		t.Errorf("%d calls with %d keys, want 1 with 3", s.calls, s.keys)
+		t.Errorf("got %d calls with %d keys, want 1 with 3", s.calls, s.keys)
 	}
 }
 
@@ -133,9 +127,7 @@ func TestClearAllReloads(t *testing.T) {
 	l := loaders.New(s, alice, storage.AllKinds)
 	count := func() int64 {
 		got, err := l.Interactive(t.Context(), subject(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return got.LikeCount
 	}
 	if n := count(); n != 1 {
@@ -205,9 +197,7 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 			var keys loaders.Keys
 			of := reflect.ValueOf(&keys).Elem().FieldByIndex(field.Index)
 			of.Set(reflect.Append(of, reflect.ValueOf(look.key)))
-			if err := l.Fetch(t.Context(), keys); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Fetch(t.Context(), keys))
 			if err := look.in(t.Context(), l.CachedOnly()); err != nil {
 				t.Errorf("after Fetch: got %v, want the value cached", err)
 			}
@@ -242,9 +232,7 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	}
 	for _, some := range [][]storage.Subject{all[:4], {all[3], all[5], all[5], all[1]}, all, all[2:2], {all[9], all[0]}} {
 		before := fmt.Sprint(some)
-		if err := l.Fetch(t.Context(), loaders.Keys{Interactives: some}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Fetch(t.Context(), loaders.Keys{Interactives: some}))
 		if fmt.Sprint(some) != before {
 			t.Errorf("Fetch changed its keys to %v, want %v", some, before)
 		}
@@ -260,7 +248,7 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 		}
 	}
 	if s.calls != 3 || s.keys != 10 {
-		t.Errorf("%d calls with %d keys, want 3 with 10", s.calls, s.keys)
+		t.Errorf("got %d calls with %d keys, want 3 with 10", s.calls, s.keys)
 	}
 	if _, err := l.CachedOnly().Interactive(t.Context(), subject(99)); err == nil {
 		t.Error("Interactive of a subject that was never loaded: got no error, want one")
@@ -302,7 +290,7 @@ func TestFailedKindIsLoadedOnce(t *testing.T) {
 				}
 				for _, err := range append([]error{first(l)}, ask()...) {
 					if !errors.Is(err, c.fail) {
-						t.Errorf("%v, want %v", err, c.fail)
+						t.Errorf("a key of the failed kind: got %v, want %v", err, c.fail)
 					}
 				}
 				if s.calls != 1 {
@@ -311,7 +299,7 @@ func TestFailedKindIsLoadedOnce(t *testing.T) {
 				l.ClearAll()
 				ask()
 				if s.calls != c.calls {
-					t.Errorf("%d calls when something was done in between, want %d", s.calls, c.calls)
+					t.Errorf("got %d calls when something was done in between, want %d", s.calls, c.calls)
 				}
 			})
 		}
@@ -381,7 +369,7 @@ func TestAKeyIsLoadedOnce(t *testing.T) {
 				t.Error(err)
 			}
 			if s.calls != 1 || s.keys != 2 {
-				t.Errorf("%d calls with %d keys, want 1 with 2", s.calls, s.keys)
+				t.Errorf("got %d calls with %d keys, want 1 with 2", s.calls, s.keys)
 			}
 		})
 	}
@@ -402,5 +390,12 @@ func TestAPanicIsAFailure(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "a bug") {
 			t.Errorf("a panic of the store: got %v, want an error with \"a bug\"", err)
 		}
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }
