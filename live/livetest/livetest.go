@@ -13,7 +13,6 @@ package livetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strconv"
 	"sync"
@@ -55,111 +54,6 @@ func Run(t *testing.T, newSite func(t *testing.T) Site) {
 	}
 }
 
-// patience bounds every wait, for a busy machine.
-const patience = 2 * time.Minute
-
-type world struct {
-	*testing.T
-	Site
-
-	acts atomic.Int64
-}
-
-func video(id string) storage.Subject {
-	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
-}
-
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-// read makes one read of each subject durable, which raises its read count by one.
-func (w *world) read(subjects ...storage.Subject) {
-	w.Helper()
-	w.must(w.tryRead(subjects...))
-}
-
-func (w *world) tryRead(subjects ...storage.Subject) error {
-	n := w.acts.Add(1)
-	message := storage.Message{ID: "message-" + strconv.FormatInt(n, 10)}
-	for _, subject := range subjects {
-		message.Actions = append(message.Actions, storage.Action{
-			User: storage.User{Tenant: subject.Tenant}, Subject: subject, Kind: storage.KindRead, Times: 1, First: n, Version: n,
-		})
-	}
-	return w.Persist(message)
-}
-
-// watch watches subjects until the case ends.
-func (w *world) watch(subjects ...storage.Subject) *watch {
-	w.Helper()
-	watcher := w.Hub.Watch(subjects)
-	w.Cleanup(watcher.Close)
-	return &watch{world: w, Watcher: watcher, last: map[storage.Subject]storage.Counts{}}
-}
-
-// watch is a watcher whose events are checked.
-type watch struct {
-	*world
-	*live.Watcher
-
-	last map[storage.Subject]storage.Counts
-}
-
-var errBackwards = errors.New("a version did not increase")
-
-// next waits for at most n events.
-func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	events := make([]*live.Event, n)
-	n, err := w.Next(ctx, events)
-	events = events[:n]
-	for _, event := range events {
-		before, known := w.last[event.Subject]
-		if known && event.Version <= before.Version {
-			return nil, fmt.Errorf("%w: %+v of %v after %+v", errBackwards, event.Counts, event.Subject, before)
-		}
-		w.last[event.Subject] = event.Counts
-	}
-	return events, err
-}
-
-func (w *watch) want(n int) []*live.Event {
-	w.Helper()
-	events, err := w.next(w.Context(), n)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return events
-}
-
-// until takes events until the subject has the given number of reads.
-func (w *watch) until(subject storage.Subject, reads int64) error {
-	for w.last[subject].ReadCount != reads {
-		if got := w.last[subject].ReadCount; got > reads {
-			return fmt.Errorf("%d reads of %v are counted, want %d", got, subject, reads)
-		}
-		if _, err := w.next(w.Context(), 1); err != nil {
-			return fmt.Errorf("wait for %d reads of %v, after %d: %w", reads, subject, w.last[subject].ReadCount, err)
-		}
-	}
-	return nil
-}
-
-// nothing fails the case if an event is available.
-func (w *watch) nothing() {
-	w.Helper()
-	ctx, cancel := context.WithCancel(w.Context())
-	cancel()
-	if events, err := w.next(ctx, 1); err == nil {
-		w.Errorf("unexpected event %+v", events[0].Interactive)
-	}
-}
-
 func snapshotIsEverySubjectOnce(w *world) {
 	a, b, untouched := video("a"), video("b"), video("c")
 	w.read(a, b)
@@ -193,7 +87,7 @@ func snapshotIsNotOlderThanAQuery(w *world) {
 		w.must(err)
 		one := w.watch(a)
 		if got := one.want(1)[0]; got.Version < seen[0].Version {
-			w.Fatalf("a query returned version %d, and a later snapshot has version %d", seen[0].Version, got.Version)
+			w.Fatalf("the snapshot has version %d, want at least the %d of an earlier query", got.Version, seen[0].Version)
 		}
 		one.Close()
 	}
@@ -299,7 +193,7 @@ func hundredSubjects(w *world) {
 	for len(told) < 100 {
 		for _, event := range one.want(7) { // fewer than are available: each subject has its turn
 			if told[event.Subject] || event.ReadCount != 2 {
-				w.Fatalf("repeated or premature event: %+v", event.Interactive)
+				w.Fatalf("got the event %+v, want one of each subject, with 2 reads", event.Interactive)
 			}
 			told[event.Subject] = true
 		}
@@ -357,7 +251,7 @@ func closedWatchersLeaveNothing(w *world) {
 			}
 		}
 		if n := runtime.NumGoroutine() - goroutines; n > watchers/10 {
-			w.Errorf("%d watchers have %d goroutines", watchers, n)
+			w.Errorf("got %d goroutines of %d watchers, want at most %d", n, watchers, watchers/10)
 		}
 		for _, one := range open {
 			one.Close()
@@ -375,18 +269,9 @@ func closedWatchersLeaveNothing(w *world) {
 		case <-tick.C:
 			grown = int64(heap()) - int64(before)
 		case <-late:
-			w.Fatalf("closed watchers leave %d KiB on the heap", grown>>10)
+			w.Fatalf("got %d KiB on the heap of closed watchers after %v, want at most 3 MiB", grown>>10, patience)
 		}
 	}
-}
-
-// heap returns the number of bytes in use.
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }
 
 func closeEndsNext(w *world) {

@@ -1,0 +1,130 @@
+package livetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/live"
+	"ovation/storage"
+)
+
+// patience bounds every wait, for a busy machine.
+const patience = 2 * time.Minute
+
+// world is a site under test, on which a case acts and which it watches.
+type world struct {
+	*testing.T
+	Site
+
+	acts atomic.Int64
+}
+
+func video(id string) storage.Subject {
+	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// read makes one read of each subject durable, which raises its read count by one.
+func (w *world) read(subjects ...storage.Subject) {
+	w.Helper()
+	w.must(w.tryRead(subjects...))
+}
+
+func (w *world) tryRead(subjects ...storage.Subject) error {
+	n := w.acts.Add(1)
+	message := storage.Message{ID: "message-" + strconv.FormatInt(n, 10)}
+	for _, subject := range subjects {
+		message.Actions = append(message.Actions, storage.Action{
+			User: storage.User{Tenant: subject.Tenant}, Subject: subject, Kind: storage.KindRead, Times: 1, First: n, Version: n,
+		})
+	}
+	return w.Persist(message)
+}
+
+// watch watches subjects until the case ends.
+func (w *world) watch(subjects ...storage.Subject) *watch {
+	w.Helper()
+	watcher := w.Hub.Watch(subjects)
+	w.Cleanup(watcher.Close)
+	return &watch{world: w, Watcher: watcher, last: map[storage.Subject]storage.Counts{}}
+}
+
+// watch is a watcher whose events are checked.
+type watch struct {
+	*world
+	*live.Watcher
+
+	last map[storage.Subject]storage.Counts
+}
+
+var errBackwards = errors.New("a version did not increase")
+
+// next waits for at most n events.
+func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	events := make([]*live.Event, n)
+	n, err := w.Next(ctx, events)
+	events = events[:n]
+	for _, event := range events {
+		before, known := w.last[event.Subject]
+		if known && event.Version <= before.Version {
+			return nil, fmt.Errorf("%w: %+v of %v after %+v", errBackwards, event.Counts, event.Subject, before)
+		}
+		w.last[event.Subject] = event.Counts
+	}
+	return events, err
+}
+
+func (w *watch) want(n int) []*live.Event {
+	w.Helper()
+	events, err := w.next(w.Context(), n)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return events
+}
+
+// until takes events until the subject has the given number of reads.
+func (w *watch) until(subject storage.Subject, reads int64) error {
+	for w.last[subject].ReadCount != reads {
+		if got := w.last[subject].ReadCount; got > reads {
+			return fmt.Errorf("%d reads of %v are counted, want %d", got, subject, reads)
+		}
+		if _, err := w.next(w.Context(), 1); err != nil {
+			return fmt.Errorf("wait for %d reads of %v, after %d: %w", reads, subject, w.last[subject].ReadCount, err)
+		}
+	}
+	return nil
+}
+
+// nothing fails the case if an event is available.
+func (w *watch) nothing() {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	if events, err := w.next(ctx, 1); err == nil {
+		w.Errorf("got the event %+v, want none", events[0].Interactive)
+	}
+}
+
+// heap returns the number of bytes in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
