@@ -64,7 +64,7 @@ func TestWrongPagesAreFound(t *testing.T) {
 		}
 	}
 	if first := clients[0].Next(nil); !bytes.Contains(first, []byte(p.tokens[drawn[0].viewer])) {
-		t.Error("the first page is not asked by its viewer")
+		t.Errorf("the first request is %s, want the token of viewer %d in it", first, drawn[0].viewer)
 	}
 }
 
@@ -89,10 +89,10 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	}
 	const like = `{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`
 	if err := newMixer().judge([]byte(right)); err != nil {
-		t.Error("before the like:", err)
+		t.Errorf("before the like: judge(the right page) = %v, want no error", err)
 	}
 	if newMixer().judge([]byte(after(8, `null`))) == nil {
-		t.Error("a stored like that was never sent is not reported")
+		t.Error("judge(a page with a stored like that was never sent) returned no error")
 	}
 	p.send(drawn[0].viewer, liked)
 	p.ack(drawn[0].viewer, liked)
@@ -167,7 +167,7 @@ func TestWrongLikesAreFound(t *testing.T) {
 			t.Errorf("%s: got %v, want an error: %t", reply.name, err, reply.wrong)
 		}
 		if noted := p.acked.Load() > acked; noted == reply.wrong {
-			t.Errorf("%s: acknowledged: %t", reply.name, noted)
+			t.Errorf("%s: got acknowledged: %t, want %t", reply.name, noted, !reply.wrong)
 		}
 	}
 }
@@ -183,10 +183,10 @@ func TestWrongCommentsAreFound(t *testing.T) {
 		subject := func(*rand.Rand) (string, string) { return talkBiz, "7" }
 		one := &commenter{testSide(p), rand.New(rand.NewPCG(1, 1)), subject, &acked, 1}
 		if request := one.Next(nil); !bytes.Contains(request, []byte(`"bizId":"7"`)) || one.Next(nil) != nil {
-			t.Errorf("it asks %s", request)
+			t.Errorf("the request is %s, want one about subject 7 and no second one", request)
 		}
 		if err := one.Done(http.StatusOK, []byte(body)); (err != nil) != wrong || (acked.Load() == 0) != wrong {
-			t.Errorf("%s: %v, %d acknowledged", body, err, acked.Load())
+			t.Errorf("%s: got %v, %d acknowledged, want an error or an acknowledgement (an error: %t)", body, err, acked.Load(), wrong)
 		}
 	}
 }
@@ -216,11 +216,11 @@ func TestEveryPageIsAskedForOnce(t *testing.T) {
 		}
 	}
 	if len(asked) != len(drawn) {
-		t.Errorf("%d of %d pages are asked for", len(asked), len(drawn))
+		t.Errorf("%d different pages are asked for, want %d", len(asked), len(drawn))
 	}
 	for request, times := range asked {
 		if times != 1 {
-			t.Errorf("%d times: %s", times, request)
+			t.Errorf("%s is asked for %d times, want once", request, times)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestEveryPageIsAskedForOnce(t *testing.T) {
 func TestDrawnDataIsReproducibleAndSkewed(t *testing.T) {
 	a, b := drawData(7), drawData(7)
 	if !slices.Equal(a.rows, b.rows) || slices.Equal(a.rows, drawData(8).rows) {
-		t.Error("the seed does not decide")
+		t.Errorf("rows of seed 7 are the same twice: %t, those of seed 8 are the same: %t, want true, false", slices.Equal(a.rows, b.rows), slices.Equal(a.rows, drawData(8).rows))
 	}
 	subjects, users := a.weigh()
 	for _, c := range []struct {
@@ -237,11 +237,11 @@ func TestDrawnDataIsReproducibleAndSkewed(t *testing.T) {
 		least, most int64 // of the first
 	}{{"subjects", subjects, 250, 500}, {"users", users, 1400, 2400}} {
 		if first := c.of.upTo[0]; first < c.least || first > c.most {
-			t.Errorf("%s: the first has %d of %d rows", c.name, first, drawnRows)
+			t.Errorf("%s: the first has %d of %d rows, want %d to %d", c.name, first, drawnRows, c.least, c.most)
 		}
 	}
 	if len(subjects.names) < drawnItems*9/10 || len(users.names) < drawnUsers*9/10 {
-		t.Errorf("%d subjects, %d users", len(subjects.names), len(users.names))
+		t.Errorf("%d subjects and %d users have rows, want at least %d and %d", len(subjects.names), len(users.names), drawnItems*9/10, drawnUsers*9/10)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestCPUTimeIsMeasuredPerProcess(t *testing.T) {
 		}
 	}
 	if used := m.read().since(before); used[whole]+5*tick < used[generator] {
-		t.Errorf("%v, of which this process %v (%d)", used[whole], used[generator], sum)
+		t.Errorf("the machine used %v and this process %v, want no less for the machine (%d)", used[whole], used[generator], sum)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestNumbersAreGrouped(t *testing.T) {
 		digits int
 	}{"1,234,567": {1234567, 0}, "999": {999, 0}, "-1,000.5": {-1000.5, 1}, "12.35": {12.345001, 2}} {
 		if got := grouped(of.f, of.digits); got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("grouped(%v, %d) = %s, want %s", of.f, of.digits, got, want)
 		}
 	}
 	if s := (series{3, 1, 2, 10}); s.median() != 2.5 {
@@ -290,7 +290,7 @@ func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	for likes, last := range []time.Duration{2 * time.Second, 5 * time.Second} {
 		at, err := c.await(t.Context(), int64(likes))
 		if err != nil || len(at) != 2 || !at[1].Equal(begin.Add(last)) {
-			t.Errorf("%d likes: %v, %v", likes, at, err)
+			t.Errorf("await(%d) = %v, %v, want two times, the second one %v after the start", likes, at, err, last)
 		}
 	}
 	for name, words := range map[string][]receipt{
@@ -299,7 +299,7 @@ func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 		"a fault":   {{watcher: 0, err: errors.New("connection closed")}},
 	} {
 		if at, err := says(words...).await(t.Context(), 1); err == nil {
-			t.Errorf("%s: got %v, want an error", name, at)
+			t.Errorf("%s: await = %v, want an error", name, at)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 		}
 	}
 	if v.commented != (tally{1, 1}) || v.uploaded != (tally{1, 1}) || !v.liked.is["7"] || !v.liked.maybe["8"] || v.liked.maybe["7"] {
-		t.Errorf("counted are %+v, %+v, %+v", v.commented, v.uploaded, v.liked)
+		t.Errorf("commented %+v, uploaded %+v, liked %+v, want {1 1} twice, 7 liked and 8 uncertain", v.commented, v.uploaded, v.liked)
 	}
 }
 
@@ -82,11 +82,11 @@ func TestVisitorsDoEverything(t *testing.T) {
 		}
 	}
 	if len(seen) != 11 {
-		t.Errorf("people do %v", seen)
+		t.Errorf("visitors did %v, want 11 kinds of action", seen)
 	}
 	for range 200 {
 		if friend := v.friend(); friend == v.name {
-			t.Fatal("it chats with itself")
+			t.Fatalf("%s chats with itself, want another user", friend)
 		}
 	}
 }
@@ -98,12 +98,12 @@ func TestRequestsWithoutAReplyAreNoted(t *testing.T) {
 	v.current, v.asked = &one, time.Now()
 	v.gone()
 	if v.current != nil || v.commented != (tally{0, 1}) || d.recorder.wrong() != 1 {
-		t.Errorf("%+v, %d wrong", v.commented, d.recorder.wrong())
+		t.Errorf("after a request without a reply: current %v, commented %+v, %d wrong, want nil, {0 1}, 1", v.current, v.commented, d.recorder.wrong())
 	}
 	d.recorder.record("x", time.Second, nil)
 	d.recorder.record("x", time.Second, errors.New("no"))
 	if d.recorder.wrong() != 2 || d.recorder.of["x"].took.TotalCount() != 1 || len(d.recorder.faults) != 2 {
-		t.Errorf("%d wrong: %q", d.recorder.wrong(), d.recorder.faults)
+		t.Errorf("recorded are %d wrong, %d times, %q, want 2, 1 and 2 faults", d.recorder.wrong(), d.recorder.of["x"].took.TotalCount(), d.recorder.faults)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestLostMarksAreFound(t *testing.T) {
 			stored[pair{"ann", subject}] = true
 		}
 		if err := m.differ("ann", stored); (err != nil) != c.wrong || !c.wrong && len(stored) != c.left {
-			t.Errorf("%s: %v, left %v", c.name, err, stored)
+			t.Errorf("%s: got %v, left %v, want an error: %t, otherwise %d left", c.name, err, stored, c.wrong, c.left)
 		}
 	}
 }
@@ -134,10 +134,10 @@ func TestLostMarksAreFound(t *testing.T) {
 func TestDaysAreChecked(t *testing.T) {
 	for _, bad := range [][]string{{"-people", "3"}, {"-during", "1ms"}, {"now"}, {"-people", "many"}} {
 		if _, _, _, err := parseDay(bad); err == nil {
-			t.Errorf("%v is taken", bad)
+			t.Errorf("parseDay(%q) returned no error", bad)
 		}
 	}
 	if _, people, during, err := parseDay(nil); err != nil || people != 500 || during != time.Minute {
-		t.Errorf("%d people for %v: %v", people, during, err)
+		t.Errorf("parseDay(nil) = %d people for %v, %v, want 500 for a minute", people, during, err)
 	}
 }

@@ -30,10 +30,10 @@ func filled(t *testing.T) (world, *pgxpool.Pool, string) {
 		t.Fatal(err)
 	}
 	if told != w.states {
-		t.Errorf("%d of %d states were reported", told, w.states)
+		t.Errorf("fill reported %d states, want %d", told, w.states)
 	}
 	if after := indexesOf(t, pool); after != indexes {
-		t.Errorf("the indexes are not what they were: %s, before: %s", after, indexes)
+		t.Errorf("the indexes are %s, want %s as before", after, indexes)
 	}
 	return w, pool, at
 }
@@ -57,17 +57,17 @@ func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 	compared, err := store.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) })
 	// Each user has a folder.
 	if want := int64(storage.CountsPerSubject*w.subjects + (storage.TotalsPerUser+1)*w.users); err != nil || compared != want {
-		t.Errorf("%d counts of %d were compared: %v", compared, want, err)
+		t.Errorf("Verify compared %d counts, %v, want %d, no difference", compared, err, want)
 	}
 	var popular, all, keen int
 	err = pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE biz_id < $1), count(*), count(*) FILTER (WHERE user_id = $2)
 		FROM (SELECT user_id, biz_id FROM user_reaction UNION ALL SELECT user_id, biz_id FROM user_collection) s`,
 		w.subject(w.subjects/100), w.user(keenOne)).Scan(&popular, &all, &keen)
 	if err != nil || all != w.states || keen != keenStates {
-		t.Errorf("%d states, %d of a user with many states: %v", all, keen, err)
+		t.Errorf("there are %d states, %d of them of the keen user, %v, want %d and %d", all, keen, err, w.states, keenStates)
 	}
 	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // about the square root of 1/100
-		t.Errorf("a hundredth of the subjects has %.3f of the states", share)
+		t.Errorf("the first hundredth of the subjects has a share of %.3f of the states, want 0.08 to 0.14", share)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestFilledWorldIsReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := digest(); again != first {
-		t.Error("the second time other states were filled in")
+		t.Errorf("the states filled in the second time have the digest %s, want %s", again, first)
 	}
 }
 
@@ -103,11 +103,11 @@ func TestPeopleOfAWorldAreDistinct(t *testing.T) {
 		for name, some := range map[string][]string{"viewers": p.names[:p.viewers], "readers": p.names[p.viewers:]} {
 			sorted := slices.Sorted(slices.Values(some))
 			if n := len(slices.Compact(sorted)); n != len(some) {
-				t.Errorf("%d states: %d of %d %s are different", states, n, len(some), name)
+				t.Errorf("%d states: %d %s are different, want %d", states, n, name, len(some))
 			}
 		}
 		if n := len(p.names) - p.viewers; n != readers {
-			t.Errorf("%d states: %d readers", states, n)
+			t.Errorf("%d states: %d readers, want %d", states, n, readers)
 		}
 	}
 }
@@ -122,18 +122,18 @@ func TestPagesOfAWorldAreDisjoint(t *testing.T) {
 			viewers, subjects := map[int]bool{}, newSet(w.subjects)
 			for _, p := range w.draw(kind) {
 				if viewers[p.viewer] || len(p.subjects) != kind.size {
-					t.Fatalf("%d states: a page of %d subjects, not %d, or a viewer of two", states, len(p.subjects), kind.size)
+					t.Fatalf("%d states: viewer %d has a page of %d subjects, and another: %t, want %d, false", states, p.viewer, len(p.subjects), viewers[p.viewer], kind.size)
 				}
 				viewers[p.viewer] = true
 				for _, subject := range p.subjects {
 					if subjects.has(subject) {
-						t.Fatalf("%d states: two pages have subject %d", states, subject)
+						t.Fatalf("%d states: subject %d is on two pages, want one", states, subject)
 					}
 					subjects.add(subject)
 				}
 			}
 			if len(viewers) < 200 {
-				t.Errorf("%d states: only %d pages of %d", states, len(viewers), kind.size)
+				t.Errorf("%d states: %d pages of %d subjects, want at least 200", states, len(viewers), kind.size)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
 	for range 200 {
 		request := one.Next(nil)
 		if one.subject < popular || !bytes.Contains(request, []byte(w.subject(one.subject))) {
-			t.Fatalf("%s likes subject %d", p.names[one.user], one.subject)
+			t.Fatalf("%s likes subject %d by %s, want one from %d on", p.names[one.user], one.subject, request, popular)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestSizesOfGrowth(t *testing.T) {
 	}
 	for _, args := range []string{"-max-states 9999", "-max-states many", "more"} {
 		if _, _, err := parseGrowth(strings.Fields(args)); err == nil {
-			t.Errorf("%q is taken", args)
+			t.Errorf("parseGrowth(%q) returned no error", args)
 		}
 	}
 }
@@ -182,10 +182,10 @@ func TestSizesOfGrowth(t *testing.T) {
 func TestCostsAreForEachRequest(t *testing.T) {
 	m := &measured{rate: series{1000, 2000}, shares: map[string]series{nodeName: {0.5, 0.5}}}
 	if got := m.cost(nodeName); !slices.Equal(got, series{500, 250}) {
-		t.Errorf("%v microseconds", got)
+		t.Errorf("cost = %v microseconds, want [500 250]", got)
 	}
 	if len(m.cost("nobody")) != 0 {
-		t.Error("an unknown process has a cost")
+		t.Errorf("cost of an unknown process = %v, want none", m.cost("nobody"))
 	}
 	for average, want := range map[string]bool{"0.10 9 9": false, "999.5 0 0": true, "unknown": false} {
 		if loaded(average) != want {

@@ -101,7 +101,7 @@ func TestEachClientTakesTurns(t *testing.T) {
 	}
 	result, err := load.Closed(t.Context(), address, clients, time.Minute) // Next panics out of turn
 	if err != nil || result.Requests != 200 || most.Load() > 4 {
-		t.Errorf("%d requests, %d at the same time, %v", result.Requests, most.Load(), err)
+		t.Errorf("got %d requests, %d of them at a time, %v, want 200, at most 4", result.Requests, most.Load(), err)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestOpenKeepsTheRate(t *testing.T) {
 	}
 	// The seed draws the times, so that the number is always the same.
 	if result.Requests < 400 || result.Requests > 600 || result.Latency.TotalCount() != result.Requests {
-		t.Errorf("%d requests, %d measured", result.Requests, result.Latency.TotalCount())
+		t.Errorf("%d requests, %d of them measured, want 400 to 600, all measured", result.Requests, result.Latency.TotalCount())
 	}
 }
 
@@ -134,7 +134,7 @@ func TestOpenCountsWaitingFromWhenARequestWasDue(t *testing.T) {
 	// Of about 200 requests, 100 fall due while the server is stalled. Measured from
 	// when they are sent, only two of them wait.
 	if waited := result.Quantile(75); waited < stall/4 {
-		t.Errorf("a quarter of the requests waited %v and longer, want %v at least", waited, stall/4)
+		t.Errorf("a quarter of the requests waited %v and longer, want at least %v", waited, stall/4)
 	}
 }
 
@@ -156,6 +156,6 @@ func TestRunningOutOfRequestsIsAnError(t *testing.T) {
 	address, clients, own := serve(t, 1, func(http.ResponseWriter, *http.Request) {})
 	own[0].limit = 1
 	if _, err := load.Open(t.Context(), address, clients, 100, 100*time.Millisecond, rand.New(rand.NewPCG(1, 1))); err == nil {
-		t.Error("no error is reported")
+		t.Error("Open returned no error when a client ran out of requests")
 	}
 }

@@ -52,7 +52,7 @@ func TestWatchReceivesResponses(t *testing.T) {
 			says(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
 			reading := conn.CloseRead(ctx) // reads the pong
 			if err := conn.Ping(reading); err != nil {
-				t.Error("the ping is not answered:", err)
+				t.Errorf("the ping was not answered: %v", err)
 			}
 		}
 		says(ctx, t, conn, `{"type":"complete","id":"1"}`)
@@ -69,7 +69,7 @@ func TestWatchReceivesResponses(t *testing.T) {
 		}
 	}
 	if got, err := watch.Next(); err == nil || !strings.Contains(err.Error(), "complete") {
-		t.Errorf("after the end there is %s, %v", got, err)
+		t.Errorf("Next after the end = %s, %v, want an error that says complete", got, err)
 	}
 }
 
