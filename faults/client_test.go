@@ -183,7 +183,7 @@ func (c *client) mutate(node *process) {
 	last.changed, last.durability, last.shown = changed, got.Did.Durability, &got.Did.Interactive
 	switch {
 	case got.Did.Durability != "QUEUED" && got.Did.Durability != "PERSISTED":
-		c.site.violationf("durability", c, "%s of %v is %q", d.mutation, sub, got.Did.Durability)
+		c.site.violationf("durability", c, "%s of %v is %q, want QUEUED or PERSISTED", d.mutation, sub, got.Did.Durability)
 	case got.Did.Durability == "PERSISTED" && d.mutation != "read" && (changed || c.random.IntN(8) == 0):
 		c.site.checkPersisted(c, sub, d)
 	}
@@ -259,7 +259,7 @@ func (c *client) check(node *process, sub subject, s *shown) {
 		}
 		return
 	default:
-		c.site.violationf("freshness", c, "%q is none", s.Freshness)
+		c.site.violationf("freshness", c, "%v is %q, want LIVE, STALE or UNAVAILABLE", sub, s.Freshness)
 	}
 	if before := c.versions[key]; s.Version < before {
 		c.site.violationf("backwards", c, "%v on %s was at %d, now %s", sub, node.name, before, describe(s))

@@ -107,7 +107,7 @@ func TestLongFaultsLoseNothing(t *testing.T) {
 		}
 	}
 	if len(chosen) == 0 {
-		t.Fatalf("OVATION_FAULTS is %q, which is part of the name of no fault", which)
+		t.Fatalf("OVATION_FAULTS is %q, want part of the name of a fault", which)
 	}
 	underLoad(t, startServers, func(s *site) {
 		s.random.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
@@ -177,8 +177,8 @@ func (s *site) checkRecord(t *testing.T) {
 	control := s.record.control()
 	for _, p := range s.record.phases {
 		if p.rules.dead && p.slow > 3 && share(p.slow, p.afterOpening) > 0.03+control {
-			t.Errorf("%s: once breakers were open %d of %d requests took more than %v longer than the machine's own pauses; %.1f %% did while nothing was down",
-				p.name, p.slow, p.afterOpening, bound, 100*control)
+			t.Errorf("%s: once breakers were open %d of %d requests took more than %v longer than the machine's own pauses, want at most %.1f %%: 3 %% and the %.1f %% while nothing was down",
+				p.name, p.slow, p.afterOpening, bound, 3+100*control, 100*control)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
 		select {
 		case <-trap.held:
 		case <-time.After(patience):
-			t.Fatal("no worker has sent what the trap waits for")
+			t.Fatalf("within %v no worker sent the bytes to %s at which it was to be killed", patience, service)
 		}
 		for i, w := range s.workers {
 			w.links[service].set(nil)

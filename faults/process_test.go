@@ -63,7 +63,7 @@ func (s *site) start(t *testing.T, command string) *process {
 	t.Cleanup(p.kill)
 	s.processes = append(s.processes, p)
 	if p.url = serves.FindString(line); p.url == "" {
-		t.Fatalf("%s has not begun; see %s", p.name, p.log)
+		t.Fatalf("%s printed no address; see %s", p.name, p.log)
 	}
 	eventually(t, p.name+" is ready", patience, func() bool { return p.get("/readyz") == http.StatusOK })
 	return p
@@ -102,12 +102,12 @@ func (p *process) stop(t *testing.T) {
 			return false
 		}
 	}) {
-		t.Errorf("%s does not stop", p.name)
+		t.Errorf("%s still runs %v after SIGTERM", p.name, patience)
 		p.kill()
 		return
 	}
 	if code := p.c.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("%s was asked to stop and ended with code %d", p.name, code)
+		t.Errorf("%s was asked to stop: got exit code %d, want 0", p.name, code)
 	}
 }
 
@@ -126,13 +126,13 @@ func (s *site) checkLogs(t *testing.T) {
 		must(t, err)
 		for _, never := range []string{"panic", "DATA RACE", "INTERNAL"} {
 			if bytes.Contains(text, []byte(never)) {
-				t.Errorf("the log of %s holds %q", p.name, never)
+				t.Errorf("the log of %s contains %q", p.name, never)
 			}
 		}
 		if !p.killed.Load() {
 			select {
 			case <-p.over:
-				t.Errorf("%s ended by itself with code %d", p.name, p.c.ProcessState.ExitCode())
+				t.Errorf("%s ended by itself, with exit code %d", p.name, p.c.ProcessState.ExitCode())
 			default:
 			}
 		}

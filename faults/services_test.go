@@ -128,7 +128,7 @@ func holds(within time.Duration, what func() bool) bool {
 func eventually(t *testing.T, what string, within time.Duration, is func() bool) {
 	t.Helper()
 	if !holds(within, is) {
-		t.Fatalf("condition not met within %v: %s", within, what)
+		t.Fatalf("still not true after %v: %s", within, what)
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *site) drainAndCompare(t *testing.T) {
 		t.Errorf("%d states differ from what was acknowledged:\n%s", len(missing), some(missing))
 	}
 	if n := s.waiting(t, "dead"); n > 0 {
-		t.Errorf("%d messages were dead-lettered", n)
+		t.Errorf("%d messages were dead-lettered, want none", n)
 	}
 	s.checkCounts(t)
 	s.checkComments(t)
@@ -103,7 +103,7 @@ func (s *site) drainAndCompare(t *testing.T) {
 		s.checkShown(t, node)
 	}
 	if said, err := s.run("verify"); err != nil || strings.Contains(said, "not compared") {
-		t.Errorf("verify, which is to compare Redis too: %v\n%s", err, said)
+		t.Errorf("ovation verify: got %v, want success with Redis compared:\n%s", err, said)
 	}
 	for _, p := range s.workers {
 		p.stop(t)
@@ -112,7 +112,7 @@ func (s *site) drainAndCompare(t *testing.T) {
 		p.stop(t)
 	}
 	if !holds(10*time.Second, func() bool { return s.waiting(t, partitionQueues()...) == 0 }) {
-		t.Error("a worker that stopped has given messages back")
+		t.Errorf("%d messages are queued after the workers stopped, want none returned", s.waiting(t, partitionQueues()...))
 	}
 	s.checkLogs(t)
 }

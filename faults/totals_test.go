@@ -74,7 +74,7 @@ func (s *site) checkTotals(t *testing.T, node *process) {
 			err = post(node, c.token, `{ viewer { totals { following followers likes collections comments works likesReceived } } }`, &got)
 			return err == nil && got.Viewer.Totals == counted[c.name]
 		}) {
-			t.Errorf("the totals of %s on %s are %+v (%v), counted %+v", c.name, node.name, got.Viewer.Totals, err, counted[c.name])
+			t.Errorf("the totals of %s on %s are %+v (%v), want %+v as counted", c.name, node.name, got.Viewer.Totals, err, counted[c.name])
 		}
 	}
 }
