@@ -10,7 +10,7 @@ func TestNumbersOfActionsAreFixed(t *testing.T) {
 	}
 	for name, number := range want {
 		if got := actionNames[name]; got != number {
-			t.Errorf("%s has number %d, want %d", name, got, number)
+			t.Errorf("actionNames[%q] = %d, want %d", name, got, number)
 		}
 	}
 }

@@ -40,11 +40,11 @@ func TestCommentsAreImported(t *testing.T) {
 		got, err := importText(t, store, Options{Mapping: commentMapping()}, rows)
 		must(t, err)
 		if summary := fmt.Sprint(got.Imported, " already ", got.Already); summary != want || got.Bad != 4 || got.Textless != 0 {
-			t.Errorf("run %d: %s, want %s; bad rows: %v", run, summary, want, got.BadRows)
+			t.Errorf("run %d: got %s, %d rows bad and %d without text, want %s, 4 and 0: %v", run, summary, got.Bad, got.Textless, want, got.BadRows)
 		}
 		for i, reason := range []string{"text must not be empty", "text must be text; it holds the character U+0007", "text is 2001 characters long", "userId must not be empty"} {
 			if !strings.Contains(got.BadRows[i].Reason, reason) {
-				t.Errorf("line %d: %s, want %s", got.BadRows[i].Line, got.BadRows[i].Reason, reason)
+				t.Errorf("line %d: got reason %q, want %q in it", got.BadRows[i].Line, got.BadRows[i].Reason, reason)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func TestCommentsAreImported(t *testing.T) {
 	totals, err := store.TotalsOf(t.Context(), []storage.User{ann, {Tenant: "default", UserID: "bob"}})
 	must(t, err)
 	if totals[0].Comments != 4 || totals[1].Comments != 2 {
-		t.Errorf("totals are %+v", totals)
+		t.Errorf("totals are %+v, want 4 comments of ann, 2 of bob", totals)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestCommentsWithoutText(t *testing.T) {
 	got, err := importFile(t, openStore(t), Options{Mapping: m}, file)
 	must(t, err)
 	if got.Bad != 3 || !strings.Contains(got.BadRows[0].Reason, "name its column (text), or what stands for it (placeholder)") {
-		t.Errorf("without a column: %+v", got)
+		t.Errorf("without a column for texts: got %+v, want 3 bad rows, with the advice to name one", got)
 	}
 	for _, placeholder := range []string{"(none)", "(another)"} {
 		m := commentMapping()
@@ -131,10 +131,10 @@ func TestProgressOfBothSeries(t *testing.T) {
 	must(t, err)
 	for i := range told {
 		if i > 0 && (told[i].Rows < told[i-1].Rows || told[i].Bytes < told[i-1].Bytes) {
-			t.Errorf("progress %v follows %v", told[i], told[i-1])
+			t.Errorf("progress %v follows %v, want no less", told[i], told[i-1])
 		}
 	}
 	if last := told[len(told)-1]; last.Rows != 100 || last.Bytes != int64(len(rows)) {
-		t.Errorf("it ends with %+v, want %d bytes", last, len(rows))
+		t.Errorf("the last progress is %+v, want 100 rows, %d bytes", last, len(rows))
 	}
 }

@@ -38,7 +38,7 @@ func TestDelimiterIsRecognised(t *testing.T) {
 			}
 			must(t, err)
 			if result.Bad != 0 || readsOf(t, store, "default") != 1 {
-				t.Errorf("got %+v and %d reads", result, readsOf(t, store, "default"))
+				t.Errorf("got %+v and %d reads, want no bad row and 1 read", result, readsOf(t, store, "default"))
 			}
 		})
 	}
@@ -68,11 +68,11 @@ func (r *trickle) Read(p []byte) (int, error) {
 }
 
 func TestHeaderWaitsForNoRow(t *testing.T) {
-	src, err := Open(t.Context(), "-", &trickle{"user\tsubject\ttime\n", func() { t.Error("it waits for more") }}, "csv")
+	src, err := Open(t.Context(), "-", &trickle{"user\tsubject\ttime\n", func() { t.Error("Open reads beyond the header, want it to return") }}, "csv")
 	must(t, err)
 	defer func() { must(t, src.Close()) }()
 	if got := string(headerLine(src.text)); got != "user\tsubject\ttime\n" {
-		t.Errorf("the header is %q", got)
+		t.Errorf("the header is %q, want %q", got, "user\tsubject\ttime\n")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestEveryRowIsOneAction(t *testing.T) {
 			result, err := importFile(t, store, Options{Mapping: clickMapping()}, path)
 			must(t, err)
 			if result.Already != already || result.Bad != 0 || len(result.Skipped) != 0 || readsOf(t, store, "default") != 6 {
-				t.Errorf("%s: got %+v and %d reads", file, result, readsOf(t, store, "default"))
+				t.Errorf("%s: got %+v and %d reads, want %d rows already there, none bad or skipped, and 6 reads", file, result, readsOf(t, store, "default"), already)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"ovation/internal/testing/seed"
 	"ovation/internal/testing/sqlitetest"
@@ -60,11 +61,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error,
-) {
+func must(t rapid.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -104,16 +101,16 @@ func TestEveryActionArrives(t *testing.T) {
 	must(t, err)
 	c := seen[0].Counts
 	if c.ReadCount != 3 || c.LikeCount != 1 || c.DislikeCount != 1 || c.CollectCount != 1 || c.FollowerCount != 1 {
-		t.Errorf("counts are %+v", c)
+		t.Errorf("counts are %+v, want 3 reads, 1 like, 1 dislike, 1 collection and 1 follower", c)
 	}
 	if read := seen[0].Read; read == nil || read.Times != 2 || read.FirstAt().Unix() != 1500000000 || read.LastAt().Unix() != 1500000060 {
-		t.Errorf("read is %+v", read)
+		t.Errorf("read is %+v, want 2 times, the first at 1500000000, the last at 1500000060", read)
 	}
 	if followed := seen[0].Followed; followed == nil || followed.At().Unix() != 1500000008 {
-		t.Errorf("followed is %+v", followed)
+		t.Errorf("followed is %+v, want 1500000008", followed)
 	}
 	if in := seen[0].Collected; in == nil || in.FolderID != storage.DefaultFolderID {
-		t.Errorf("collected is %+v", in)
+		t.Errorf("collected is %+v, want it in the default folder", in)
 	}
 }
 
@@ -135,14 +132,14 @@ func TestSubjectsAreDeclared(t *testing.T) {
 		got, err := importText(t, store, Options{Mapping: SubjectsMapping(), block: 4}, csv)
 		must(t, err)
 		if summary := fmt.Sprint(got.Imported, " already ", got.Already, " bad ", got.Bad); summary != want {
-			t.Errorf("run %d: %s, want %s; %v", run, summary, want, got.BadRows)
+			t.Errorf("run %d: got %s, want %s; bad rows: %v", run, summary, want, got.BadRows)
 		}
 	}
 	ndjson := `{"biz": "video", "bizId": 3, "author": "ann", "at": "2021-01-01T00:00:00Z"}`
 	got, err := importFile(t, store, Options{Mapping: SubjectsMapping()}, writeFile(t, "subjects.ndjson", ndjson))
 	must(t, err)
 	if fmt.Sprint(got.Imported) != "[{author 1}]" {
-		t.Errorf("imported %v", got.Imported)
+		t.Errorf("imported %v, want [{author 1}]", got.Imported)
 	}
 
 	var subjects []storage.Subject
@@ -161,7 +158,7 @@ func TestSubjectsAreDeclared(t *testing.T) {
 	totals, err := store.TotalsOf(t.Context(), []storage.User{{Tenant: "default", UserID: "ann"}, {Tenant: "default", UserID: "bob"}})
 	must(t, err)
 	if totals[0].Works != 2 || totals[1].Works != 1 {
-		t.Errorf("totals are %+v", totals)
+		t.Errorf("totals are %+v, want 2 works of ann, 1 of bob", totals)
 	}
 }
 
@@ -207,7 +204,6 @@ func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {
 			fmt.Fprintf(&rows, "ann,%d,read,1500000000\n", total%7)
 			total++
 		}
-		before := total
 		result, err := importText(t, store, Options{Mapping: testMapping(), block: block}, rows.String())
 		must(t, err)
 		var imported int64
@@ -215,10 +211,10 @@ func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {
 			imported += done.Rows
 		}
 		if result.Rows != total || imported+result.Already != total {
-			t.Fatalf("of %d rows: %+v", before, result)
+			t.Fatalf("with %d rows in the file: got %+v, want each imported or already there", total, result)
 		}
 		if got := readsOf(t, store, "default"); got != total {
-			t.Fatalf("after %d rows there are %d reads", total, got)
+			t.Fatalf("there are %d reads, want %d", got, total)
 		}
 	}
 }
@@ -273,7 +269,7 @@ func TestCancelledImportSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Import(ctx, store, src, Options{Mapping: testMapping()}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v, want the context's error", err)
+		t.Fatalf("got error %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -290,11 +286,11 @@ func TestSkippedNamesAreBounded(t *testing.T) {
 	for _, s := range result.Skipped {
 		sum += s.Rows
 		if len(s.Event) > 64 {
-			t.Errorf("the name %q is not cut", s.Event)
+			t.Errorf("a skipped event has a name of %d bytes, want at most 64: %q", len(s.Event), s.Event)
 		}
 	}
 	if len(result.Skipped) != maxSkipped+1 || sum != 10*maxSkipped {
-		t.Errorf("%d names and %d rows are reported", len(result.Skipped), sum)
+		t.Errorf("got %d names with %d rows, want %d with %d", len(result.Skipped), sum, maxSkipped+1, 10*maxSkipped)
 	}
 }
 
@@ -306,6 +302,6 @@ func TestTiesAreForgottenInBoundedMemory(t *testing.T) {
 		seen.versionOf(&a)
 	}
 	if n := len(seen.recent) + len(seen.older); n > 2*(rememberedTies+2) {
-		t.Errorf("%d ties are kept in memory", n)
+		t.Errorf("%d ties are kept in memory, want at most %d", n, 2*(rememberedTies+2))
 	}
 }

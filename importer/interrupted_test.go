@@ -69,7 +69,7 @@ func TestImportsOnceDespiteInterruptions(t *testing.T) {
 	_, err := store.Verify(t.Context(), false, func(storage.Difference) error { differences++; return nil })
 	must(t, err)
 	if differences > 0 {
-		t.Errorf("verify finds %d differences", differences)
+		t.Errorf("verify finds %d differences, want none", differences)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 				}
 				must(t, importLines(t, store, tenant, lines, 40, 5))
 				if got := readsOf(t, store, tenant); got != int64(len(lines)) {
-					t.Errorf("started with %d rows, killed at transaction %d, after its commit: %v; %d reads, want %d", first, lives, after, got, len(lines))
+					t.Errorf("started with %d rows, killed at transaction %d (after its commit: %v): got %d reads, want %d", first, lives, after, got, len(lines))
 				}
 			}
 		}
@@ -168,11 +168,7 @@ func importLines(t rapid.TB, to storage.Persister, tenant string, lines []line, 
 }
 
 // commentsOf returns the comments of a subject, the oldest first.
-func commentsOf(t interface {
-	Helper()
-	Fatal(args ...any)
-}, store storage.CommentReader, of storage.Subject,
-) []storage.Comment {
+func commentsOf(t rapid.TB, store storage.CommentReader, of storage.Subject) []storage.Comment {
 	t.Helper()
 	lists, err := store.ListComments(context.Background(), []storage.CommentsQuery{{Subject: of, Order: storage.Oldest, Page: storage.Page{First: 1000}}})
 	must(t, err)

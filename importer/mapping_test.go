@@ -28,7 +28,7 @@ func TestMappingFile(t *testing.T) {
 	must(t, err)
 	must(t, m.Validate())
 	if m.BizColumn != "biz" || m.Events["like"] != "like" {
-		t.Errorf("the defaults are %+v", m)
+		t.Errorf("the defaults are %+v, want biz from the column biz and like as like", m)
 	}
 }
 
@@ -66,11 +66,11 @@ func TestWrongMappings(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.text, err, c.want)
 		}
 		if err != nil && (strings.Contains(err.Error(), "importer") || strings.Contains(err.Error(), "Go ")) {
-			t.Errorf("%s: names of the program leak: %v", c.text, err)
+			t.Errorf("%s: the error names internals of the program: %v", c.text, err)
 		}
 	}
 	if _, err := LoadMapping("deskdorp"); err == nil || !strings.Contains(err.Error(), "there is deskdrop") {
-		t.Errorf("unknown preset: got %v", err)
+		t.Errorf("LoadMapping(deskdorp) = %v, want the hint \"there is deskdrop\"", err)
 	}
 }
 

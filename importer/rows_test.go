@@ -79,7 +79,7 @@ func TestEndlessRowsAreRefused(t *testing.T) {
 		must(t, err)
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 		if !errors.Is(err, errRowTooLong) || text.given > 2*maxRowBytes {
-			t.Errorf("got %v after %d bytes", err, text.given)
+			t.Errorf("got %v after %d bytes, want %v after at most %d", err, text.given, errRowTooLong, 2*maxRowBytes)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestParseTime(t *testing.T) {
 	} {
 		got, err := parseTime(c.text, c.unit)
 		if got != c.want || (err == nil) != (c.want != 0) {
-			t.Errorf("%q in %s: got %d, %v, want %d", c.text, c.unit, got, err, c.want)
+			t.Errorf("parseTime(%q, %q) = %d, %v, want %d (0: an error)", c.text, c.unit, got, err, c.want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func FuzzRows(f *testing.F) {
 				return
 			}
 			if now := p.rows.line(); now < line {
-				t.Fatalf("line %d follows line %d", now, line)
+				t.Fatalf("line %d follows line %d, want no earlier one", now, line)
 			} else {
 				line = now
 			}

@@ -80,7 +80,7 @@ func TestFormsOfOneFileAreOne(t *testing.T) {
 			result, err := importFile(t, store, Options{Mapping: testMapping()}, writeFile(t, form.file, form.text))
 			must(t, err)
 			if i > 0 && (result.Already != 2 || len(result.Imported) > 0) {
-				t.Errorf("the file is treated as a different one: %+v", result)
+				t.Errorf("got %+v, want 2 rows already there, none imported", result)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 		fault, is := errors.AsType[*FileError](err)
 		if !is || fault.Packed != c.packed || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %#v: %v, want %q", c.name, fault, err, c.want)
+			t.Errorf("%s: got %#v: %v, want %q, packed: %v", c.name, fault, err, c.want, c.packed)
 		}
 		must(t, src.Close())
 	}
@@ -179,7 +179,7 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	defer w.Close()
 	go cancel()
 	if _, err := Open(ctx, "-", r, ""); !errors.Is(err, context.Canceled) {
-		t.Fatalf("waiting for the first byte ends with %v", err)
+		t.Fatalf("Open that waits for the first byte = %v, want %v", err, context.Canceled)
 	}
 
 	ctx, cancel = context.WithCancel(t.Context())
@@ -187,7 +187,7 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(plain), waiting{cancel, r}), "")
 	must(t, err)
 	if _, err = Import(ctx, openStore(t), src, Options{Mapping: testMapping()}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("waiting for more rows ends with %v", err)
+		t.Fatalf("Import that waits for more rows = %v, want %v", err, context.Canceled)
 	}
 	must(t, src.Close())
 }
@@ -214,7 +214,7 @@ func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
 	must(t, err)
 	_, err = Import(t.Context(), &killed{Persister: openStore(t)}, src, Options{Mapping: testMapping(), block: block})
 	if !errors.Is(err, errKilled) {
-		t.Fatalf("got %v, want that of the store", err)
+		t.Fatalf("got %v, want %v of the store", err, errKilled)
 	}
 	must(t, src.Close())
 }
@@ -232,7 +232,7 @@ func TestJSONThatIsNotOneObjectALineIsKnown(t *testing.T) {
 	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a", "\r\n\n"+object+"\n{}"))
 	must(t, err)
 	if result.Rows != 2 || result.Bad != 1 || result.BadRows[0].Line != 4 {
-		t.Errorf("NDJSON after blank lines: got %+v", result)
+		t.Errorf("NDJSON after blank lines: got %+v, want 2 rows, of which line 4 is bad", result)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestInvalidSourcesAreErrors(t *testing.T) {
 		}
 	}
 	if _, err := Open(t.Context(), "-", strings.NewReader(zipped(t, "a.csv", plain)), ""); err == nil || !strings.Contains(err.Error(), "standard input") {
-		t.Errorf("zip on standard input: got %v", err)
+		t.Errorf("zip on standard input: got %v, want an error that names standard input", err)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestSizeAndPositionAreOfThePackedFile(t *testing.T) {
 		must(t, err)
 		must(t, src.Close())
 		if src.Size() != info.Size() || last.Bytes > info.Size() || last.Bytes < info.Size()/2 || last.Rows != 2000 {
-			t.Errorf("the size is %d of %d, the end %+v", src.Size(), info.Size(), last)
+			t.Errorf("got size %d and, at the end, %+v, want size %d, at least half of it read, 2000 rows", src.Size(), last, info.Size())
 		}
 	}
 }

@@ -89,10 +89,10 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 			o := &overlapped{Persister: openStore(t), fault: c.fault, unready: c.unready, late: c.late, begun: make(chan struct{})}
 			err := importLines(t, o, storage.DefaultTenant, lines, 2, 2)
 			if want := cmp.Or(c.fault, c.late, c.unready); c.committed < 3 && !errors.Is(err, want) || c.committed == 3 && err != nil {
-				t.Errorf("the import ends with %v", err)
+				t.Errorf("importLines = %v, want %v (nil if all 3 groups are committed, here %d)", err, want, c.committed)
 			}
 			if !o.overlapped {
-				t.Error("the second group has not begun while the first one was under way")
+				t.Error("the second group did not begin while the first one was under way")
 			}
 			if got := readsOf(t, o.Persister.(storage.Store), storage.DefaultTenant); o.committed.Load() != c.committed || got != c.reads {
 				t.Errorf("%d groups and %d reads are there, want %d and %d", o.committed.Load(), got, c.committed, c.reads)
@@ -118,7 +118,7 @@ func (o *ordered) Persist(ctx context.Context, messages []storage.Message, mark 
 	for _, m := range messages {
 		for _, a := range m.Actions {
 			if o.rows > 0 && cmp.Or(strings.Compare(o.last.User.UserID, a.User.UserID), strings.Compare(o.last.Subject.BizID, a.Subject.BizID)) >= 0 {
-				o.t.Errorf("%s, %s is written after %s, %s", a.User.UserID, a.Subject.BizID, o.last.User.UserID, o.last.Subject.BizID)
+				o.t.Errorf("%s, %s is written after %s, %s, want the order of the keys", a.User.UserID, a.Subject.BizID, o.last.User.UserID, o.last.Subject.BizID)
 			}
 			o.last = a
 			o.rows++
@@ -139,7 +139,7 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	o := &ordered{Persister: store, t: t}
 	must(t, importLines(t, o, storage.DefaultTenant, lines, len(lines), 20))
 	if o.rows < 300 {
-		t.Errorf("only %d states were written", o.rows)
+		t.Errorf("%d states were written, want at least 300", o.rows)
 	}
 	if got := readsOf(t, store, storage.DefaultTenant); got != int64(len(lines)) {
 		t.Errorf("there are %d reads, want %d", got, len(lines))
@@ -181,7 +181,7 @@ func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 			t.Errorf("progress reports %d rows, want %d", p.Rows, block)
 		}
 	case <-time.After(time.Minute):
-		t.Error("no progress is reported")
+		t.Error("no progress was reported within a minute, want it before more rows come")
 	}
 	must(t, end.Close())
 	must(t, <-result)
