@@ -116,7 +116,7 @@ func TestATenantSeesItself(t *testing.T) {
 	ask(t, h, "/data/hottest?biz=video", &hottest, "X-Ovation-Tenant", "other")
 	ask(t, h, "/data/history?biz=video&bizId=1", &history, "X-Ovation-Tenant", "other")
 	if len(hottest)+len(history) != 0 {
-		t.Errorf("it sees %v %v of another", hottest, history)
+		t.Errorf("the tenant other is shown %v and %v, want nothing of the tenant default", hottest, history)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestHottestComeFirst(t *testing.T) {
 			ids = append(ids, s.BizID)
 		}
 		if strings.Join(ids, " ") != want {
-			t.Errorf("in the order %q: %v", by, got)
+			t.Errorf("hottest by %q = %v, want the subjects %q", by, got, want)
 		}
 	}
 }
@@ -202,6 +202,6 @@ func TestOnlyDevelopersAreAnswered(t *testing.T) {
 	w := httptest.NewRecorder()
 	page(t, viewer.LocalDevHeaders).ServeHTTP(w, r)
 	if w.Code != http.StatusForbidden {
-		t.Errorf("another host is answered %d", w.Code)
+		t.Errorf("with another host name: got status %d, want 403", w.Code)
 	}
 }
