@@ -90,12 +90,12 @@ func TestRegisteringThenLoggingIn(t *testing.T) {
 	again, err := s.LogIn(t.Context(), credentials(" ann  LEE", "password of Ann Lee"))
 	must(t, err)
 	if again.User != first.User {
-		t.Errorf("logged in as %v, registered as %v", again.User, first.User)
+		t.Errorf("logged in as %v, want %v as registered", again.User, first.User)
 	}
 	for _, one := range []Session{first, again} {
 		is, err := s.auth.Token(t.Context(), one.Token)
 		if err != nil || is.User != first.User || is.Session.Generation != 1 || is.Until.Before(one.Expires) {
-			t.Errorf("the token is of %+v: %v", is, err)
+			t.Errorf("the token is of %+v, %v, want %v, generation 1, until %v or later", is, err, first.User, one.Expires)
 		}
 	}
 	if _, err := s.Register(t.Context(), credentials("ANN LEE", "another password")); !errors.Is(err, storage.ErrAccountNameTaken) {
@@ -104,7 +104,7 @@ func TestRegisteringThenLoggingIn(t *testing.T) {
 	elsewhere := credentials("Ann Lee", "password of Ann Lee")
 	elsewhere.Tenant = "acme"
 	if _, err := s.LogIn(t.Context(), elsewhere); !errors.Is(err, ErrWrongCredentials) {
-		t.Errorf("in another tenant: %v", err)
+		t.Errorf("LogIn in another tenant = %v, want %v", err, ErrWrongCredentials)
 	}
 }
 
@@ -125,10 +125,10 @@ func TestNamesAreFolded(t *testing.T) {
 		for _, name := range same {
 			shown, key, err := foldName(name)
 			if err != nil || key != want {
-				t.Errorf("%q has the key %q, %q has %q: %v", name, key, same[0], want, err)
+				t.Errorf("foldName(%q) has the key %q, %v, want %q as %q has", name, key, err, want, same[0])
 			}
 			if _, again, err := foldName(shown); err != nil || again != key {
-				t.Errorf("%q is shown as %q, whose key is %q: %v", name, shown, again, err)
+				t.Errorf("%q is shown as %q, whose key is %q, %v, want %q", name, shown, again, err, key)
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func TestNamesAreFolded(t *testing.T) {
 		strings.Repeat("a", 33), strings.Repeat("ﷺ", 32), strings.Repeat("a", 1<<20),
 	} {
 		if shown, _, err := foldName(name); !errors.Is(err, storage.ErrInvalid) {
-			t.Errorf("%.40q is accepted as %.40q: %v", name, shown, err)
+			t.Errorf("foldName(%.40q) = %.40q, %v, want %v", name, shown, err, storage.ErrInvalid)
 		}
 	}
 }
@@ -153,19 +153,19 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		} else if errors.Is(err, ErrWrongCredentials) {
 			wrong++
 		} else {
-			t.Fatalf("got %v, want %v or a limited attempt", err, ErrWrongCredentials)
+			t.Fatalf("LogIn = %v, want %v or a *LimitedError", err, ErrWrongCredentials)
 		}
 	}
 	if wrong != pairBurst || limited != 1000-pairBurst {
-		t.Errorf("%d attempts were checked and %d refused", wrong, limited)
+		t.Errorf("of 1,000 attempts %d were checked and %d limited, want %d and %d", wrong, limited, pairBurst, 1000-pairBurst)
 	}
-	if _, is := errors.AsType[*LimitedError](second(s.LogIn(t.Context(), credentials("alice", "password of alice")))); !is {
-		t.Error("the right password is accepted after too many attempts, which reveals that it is right")
+	if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !isLimited(err) {
+		t.Errorf("LogIn with the right password after too many attempts = %v, want a *LimitedError, which does not reveal that it is right", err)
 	}
 	elsewhere := credentials("alice", "password of alice")
 	elsewhere.From = netip.MustParseAddr("2001:db8::1")
 	if _, err := s.LogIn(t.Context(), elsewhere); err != nil {
-		t.Errorf("the user is locked out at another address: %v", err)
+		t.Errorf("LogIn from another address = %v, want success", err)
 	}
 	tried := wrong
 	for i := range 1000 { // from everywhere
@@ -176,7 +176,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		}
 	}
 	if tried > nameBurst+1 {
-		t.Errorf("%d were tried", tried)
+		t.Errorf("%d attempts on one name were checked, want at most %d", tried, nameBurst+1)
 	}
 }
 
@@ -187,15 +187,15 @@ func TestAttemptsOfAnAddressAreLimited(t *testing.T) {
 		err := second(s.LogIn(t.Context(), credentials(fmt.Sprint("name ", i), "some password")))
 		if errors.Is(err, ErrWrongCredentials) {
 			tried++
-		} else if _, is := errors.AsType[*LimitedError](err); !is {
-			t.Fatalf("got %v, want %v or a limited attempt", err, ErrWrongCredentials)
+		} else if !isLimited(err) {
+			t.Fatalf("LogIn = %v, want %v or a *LimitedError", err, ErrWrongCredentials)
 		}
 	}
 	if tried != 20 {
-		t.Errorf("%d names were tried", tried)
+		t.Errorf("%d attempts of one address were checked, want 20", tried)
 	}
-	if _, is := errors.AsType[*LimitedError](second(s.Register(t.Context(), credentials("new", "some password")))); !is {
-		t.Error("it registers")
+	if err := second(s.Register(t.Context(), credentials("new", "some password"))); !isLimited(err) {
+		t.Errorf("Register after too many attempts = %v, want a *LimitedError", err)
 	}
 }
 
@@ -219,16 +219,16 @@ func TestNodesLearnOfRevocations(t *testing.T) {
 	is.OnRevoked(func() { close(ended) })
 	must(t, a.LogOutEverywhere(t.Context(), alice.User))
 	if a.accepts(alice.Token) == nil {
-		t.Error("the node itself accepts the token")
+		t.Error("the node that revoked the token accepts it")
 	}
 	<-ended // the other site has read the revocation
 	if b.accepts(alice.Token) == nil {
-		t.Error("the other node accepts the token")
+		t.Error("the other node accepts the revoked token")
 	}
 	must(t, b.accepts(bob.Token))
 	later := start(t, store) // it reads the earlier revocations
 	if later.accepts(alice.Token) == nil {
-		t.Error("a node that starts later accepts the token")
+		t.Error("a node that started later accepts the revoked token")
 	}
 	again, err := later.LogIn(t.Context(), credentials("alice", "password of alice"))
 	must(t, err)
@@ -236,7 +236,7 @@ func TestNodesLearnOfRevocations(t *testing.T) {
 		must(t, node.accepts(again.Token))
 	}
 	if err := a.LogOutEverywhere(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}); !errors.Is(err, ErrNoAccount) {
-		t.Errorf("without an account: %v", err)
+		t.Errorf("LogOutEverywhere without an account = %v, want %v", err, ErrNoAccount)
 	}
 }
 
@@ -251,14 +251,14 @@ func TestSessionsAreRefreshed(t *testing.T) {
 	next, err := s.Refresh(t.Context(), alice.User, began)
 	must(t, err)
 	if is, err = s.auth.Token(t.Context(), next.Token); err != nil || is.Session != began {
-		t.Errorf("the session is %+v, before %+v: %v", is.Session, began, err)
+		t.Errorf("the refreshed token has the session %+v, %v, want %+v", is.Session, err, began)
 	}
 	now = now.Add(2 * time.Minute)
 	if _, err := s.Refresh(t.Context(), alice.User, began); !errors.Is(err, ErrSessionOver) {
-		t.Errorf("after 30 days: %v", err)
+		t.Errorf("Refresh after 30 days = %v, want %v", err, ErrSessionOver)
 	}
 	if _, err := s.Refresh(t.Context(), alice.User, viewer.Session{}); !errors.Is(err, ErrNoAccount) {
-		t.Errorf("of a token that is no account's: %v", err)
+		t.Errorf("Refresh with a token that is no account's = %v, want %v", err, ErrNoAccount)
 	}
 	again, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
 	must(t, err)
@@ -266,7 +266,7 @@ func TestSessionsAreRefreshed(t *testing.T) {
 	must(t, err)
 	must(t, s.LogOutEverywhere(t.Context(), alice.User))
 	if _, err := s.Refresh(t.Context(), alice.User, is.Session); !errors.Is(err, ErrSessionOver) {
-		t.Errorf("a revoked one: %v", err)
+		t.Errorf("Refresh of a revoked session = %v, want %v", err, ErrSessionOver)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 	got, err := store.Profiles(t.Context(), []storage.User{alice})
 	must(t, err)
 	if want := (storage.Profile{Name: "Alice B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
-		t.Errorf("the profile is %+v", *got[0])
+		t.Errorf("the profile is %+v, want %+v", *got[0], want)
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice b", "password of alice"))
 	must(t, err)
@@ -299,7 +299,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 		}
 	}
 	if err := s.UpdateProfile(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, ProfileChange{}); !errors.Is(err, ErrNoAccount) {
-		t.Errorf("without an account: %v", err)
+		t.Errorf("UpdateProfile without an account = %v, want %v", err, ErrNoAccount)
 	}
 }
 
@@ -330,12 +330,12 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	}
 	said = append(said, fmt.Sprintf("%v %+v %#v", before.Signer.Key, before.Signer.Key, before.Signer.Key), s.log.String(), before.log.String())
 	if !strings.Contains(s.log.String(), "could not be raised") {
-		t.Error("nothing was logged, and this has tested little")
+		t.Errorf("the log is %q, want it to contain \"could not be raised\": without it this test proves little", s.log.String())
 	}
 	for _, text := range said {
 		for _, secret := range append(secrets, strings.Repeat("s", 8)) {
 			if strings.Contains(text, secret) {
-				t.Errorf("error %s reveals %s", text, secret)
+				t.Errorf("%q reveals %q", text, secret)
 			}
 		}
 	}

@@ -41,16 +41,22 @@ func TestPasswordsAreBounded(t *testing.T) {
 
 func second[A any](_ A, err error) error { return err }
 
+func isLimited(err error) bool {
+	_, is := errors.AsType[*LimitedError](err)
+	return is
+}
+
 func TestHashesHoldTheirParameters(t *testing.T) {
 	h := quick.hash("a password")
 	text := h.encode()
 	if !strings.HasPrefix(text, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(text, "password") {
-		t.Errorf("the encoded hash is %s", text)
+		t.Errorf("the encoded hash is %s, want its parameters without the password", text)
 	}
 	read, err := parseHash(text)
 	must(t, err)
 	if !read.matches("a password") || read.matches("A password") || quick.hash("a password").encode() == text {
-		t.Error("it does not prove the password")
+		t.Errorf("the hash matches its password: %t, another one: %t; a second hash of it is equal: %t; want true, false, false",
+			read.matches("a password"), read.matches("A password"), quick.hash("a password").encode() == text)
 	}
 	for _, broken := range []string{
 		"", "!", text[:len(text)-1], text + "A", strings.Replace(text, "argon2id", "argon2i", 1), strings.Replace(text, "v=19", "v=16", 1),
@@ -58,7 +64,7 @@ func TestHashesHoldTheirParameters(t *testing.T) {
 		strings.Replace(text, "t=1", "t=0", 1), strings.Replace(text, "t=1", "t=1000", 1), strings.Replace(text, "p=1", "p=0", 1),
 	} {
 		if _, err := parseHash(broken); !errors.Is(err, errHash) {
-			t.Errorf("%q is read: %v", broken, err)
+			t.Errorf("parseHash(%q) = %v, want %v", broken, err, errHash)
 		}
 	}
 }
@@ -78,7 +84,7 @@ func TestLogInRaisesParameters(t *testing.T) {
 		a, err := store.AccountOf(t.Context(), alice)
 		must(t, err)
 		if h, err := parseHash(a.Password); err != nil || h.Params != raised || a.Generation != 1 {
-			t.Fatalf("the hash has %+v, generation %d: %v", h.Params, a.Generation, err)
+			t.Fatalf("the stored hash has %+v, generation %d, %v, want %+v, generation 1", h.Params, a.Generation, err, raised)
 		}
 	}
 }
@@ -90,14 +96,15 @@ func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	known := second(s.LogIn(t.Context(), credentials("alice", "not her password")))
 	unknown := second(s.LogIn(t.Context(), credentials("nobody", "not her password")))
 	if !errors.Is(known, ErrWrongCredentials) || known.Error() != unknown.Error() {
-		t.Errorf("a wrong password took %v, an unknown name %v", known, unknown)
+		t.Errorf("LogIn with a wrong password = %v, with an unknown name = %v, want %v with the same text", known, unknown, ErrWrongCredentials)
 	}
 	a, err := s.Store.AccountNamed(t.Context(), storage.DefaultTenant, "alice")
 	must(t, err)
 	stored, err := parseHash(a.Password)
 	must(t, err)
 	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
-		t.Error("the decoy is another kind of hash")
+		t.Errorf("the decoy has %+v, %d and %d bytes, want %+v, %d and %d as a stored hash",
+			s.decoy.Params, len(s.decoy.salt), len(s.decoy.hash), stored.Params, len(stored.salt), len(stored.hash))
 	}
 	s.hashPool.slots <- struct{}{} // no slot is free: both calls wait for one
 	for range cap(s.hashPool.slots) - 1 {
@@ -106,7 +113,7 @@ func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	for _, name := range []string{"alice", "nobody"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := second(s.LogIn(ctx, credentials(name, "not her password"))); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("%s did not wait to be hashed: %v", name, err)
+			t.Errorf("LogIn of %s while no hash can be made = %v, want %v", name, err, storage.ErrUnavailable)
 		}
 		cancel()
 	}
@@ -138,7 +145,7 @@ func TestHashesAreBounded(t *testing.T) {
 		must(t, <-errs)
 	}
 	if most.Load() > 2 || h.waiting.Load() != 0 {
-		t.Errorf("%d at a time; %d left", most.Load(), h.waiting.Load())
+		t.Errorf("%d hashes were made at a time and %d callers are left waiting, want at most 2 and 0", most.Load(), h.waiting.Load())
 	}
 }
 
@@ -146,30 +153,30 @@ func TestChangingThePasswordRevokesTokens(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	alice := s.register(t, "alice")
 	if _, err := s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"); !errors.Is(err, ErrWrongPassword) {
-		t.Errorf("with a wrong one: %v", err)
+		t.Errorf("ChangePassword with a wrong password = %v, want %v", err, ErrWrongPassword)
 	}
 	changed, err := s.ChangePassword(t.Context(), alice.User, "password of alice", "a new password")
 	must(t, err)
 	if err := s.accepts(alice.Token); err == nil || !strings.Contains(err.Error(), "revoked") {
-		t.Errorf("the old token: %v", err)
+		t.Errorf("the token of before: got %v, want it revoked", err)
 	}
 	must(t, s.accepts(changed.Token))
 	if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !errors.Is(err, ErrWrongCredentials) {
-		t.Errorf("the old password: %v", err)
+		t.Errorf("LogIn with the password of before = %v, want %v", err, ErrWrongCredentials)
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice", "a new password"))
 	must(t, err)
 	if _, err := s.ChangePassword(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, "not her password", "a new password"); !errors.Is(err, ErrNoAccount) {
-		t.Errorf("without an account: %v", err)
+		t.Errorf("ChangePassword without an account = %v, want %v", err, ErrNoAccount)
 	}
 	limited := 0
 	for range 50 {
-		if _, is := errors.AsType[*LimitedError](second(s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"))); is {
+		if isLimited(second(s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"))) {
 			limited++
 		}
 	}
 	if limited < 50-pairBurst {
-		t.Errorf("%d guesses were refused", limited)
+		t.Errorf("%d of 50 guesses were limited, want at least %d", limited, 50-pairBurst)
 	}
 }
 
@@ -186,6 +193,6 @@ func TestPasswordsChangeOnce(t *testing.T) {
 	}
 	wait.Wait()
 	if i := slices.Index(results, nil); i < 0 || slices.Contains(results[i+1:], nil) {
-		t.Errorf("results: %v", results)
+		t.Errorf("the changes returned %v, want success once", results)
 	}
 }
