@@ -77,7 +77,7 @@ func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Vide
 			return got[0], reason
 		}
 	}
-	t.Fatal("condition not met in time")
+	t.Fatalf("after a minute the cover of %+v is not as awaited", v)
 	return nil, ""
 }
 
@@ -90,7 +90,7 @@ func TestPublishedVideoGetsItsCover(t *testing.T) {
 	v, _ := s.wait(t, s.publish(t, "film", mp4(1000)), isCovered)
 	got := get(t, Files(s.blobs, quietly), "GET", v.CoverURL())
 	if !bytes.Equal(body(t, got), picture) || got.Header.Get("Content-Type") != "image/jpeg" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("the cover at %s: %v", v.CoverURL(), got.Header)
+		t.Errorf("GET %s = %v, want the picture, image/jpeg and nosniff", v.CoverURL(), got.Header)
 	}
 }
 
@@ -109,19 +109,19 @@ func TestFailingCoverIsDeadLettered(t *testing.T) {
 			s := covering(t, tool)
 			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isDeadLettered)
 			if !strings.HasPrefix(reason, c.reason) {
-				t.Errorf("the reason is %q", reason)
+				t.Errorf("the reason is %q, want it to begin with %q", reason, c.reason)
 			}
 			if v.Covered || !strings.HasPrefix(v.CoverURL(), "/media/placeholders/") || len(s.files(t)) != 1 {
-				t.Errorf("the cover is at %s, files %v", v.CoverURL(), s.files(t))
+				t.Errorf("the cover is at %s, with the files %v, want a placeholder and one file", v.CoverURL(), s.files(t))
 			}
 			if _, err := os.Stat(tool.Program + ".tries"); err == nil {
 				if text, _ := os.ReadFile(tool.Program + ".tries"); len(text) > 0 {
-					t.Errorf("the program has written %q", text)
+					t.Errorf("the program has written %q, want nothing", text)
 				}
 			}
 			due, err := s.store.DueCovers(t.Context(), 10)
 			if err != nil || len(due) > 0 {
-				t.Errorf("due: %v %v", due, err)
+				t.Errorf("due are %v, %v, want no covers", due, err)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isDeadLettered)
 	found := regexp.MustCompile(`^ffmpeg was killed: it took longer than 200ms: child (\d+)$`).FindStringSubmatch(reason)
 	if found == nil {
-		t.Fatalf("the reason is %q", reason)
+		t.Fatalf("the reason is %q, want that ffmpeg was killed after 200ms, with the number of its child", reason)
 	}
 	pid, err := strconv.Atoi(found[1])
 	must(t, err)
@@ -144,7 +144,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 			break // an orphan that its new parent has not reaped
 		}
 		if time.Now().After(late) {
-			t.Fatalf("process %d lives on", pid)
+			t.Fatalf("process %d, the child of ffmpeg, still runs after 20 s", pid)
 		}
 	}
 }
@@ -153,10 +153,10 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	s := covering(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
 	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
 	if _, deadLettered, err := s.store.CoverReason(t.Context(), v.Key()); deadLettered || err != nil {
-		t.Errorf("the cover is dead-lettered, although ffmpeg may be installed later: %v", err)
+		t.Errorf("the cover is dead-lettered: %t, %v, want it retried, as ffmpeg may be installed later", deadLettered, err)
 	}
 	if !strings.HasPrefix(reason, "ffmpeg is not installed") || v.Covered {
-		t.Errorf("the reason is %q", reason)
+		t.Errorf("the reason is %q, covered: %t, want that ffmpeg is not installed, false", reason, v.Covered)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 	j.Store = due{s.store, gone.Key()}
 	must(t, j.RequestDueCovers(t.Context()))
 	if files := s.files(t); len(files) != 2 {
-		t.Errorf("files %v", files)
+		t.Errorf("there are the files %v, want 2", files)
 	}
 }
 
@@ -220,9 +220,9 @@ func TestTwoCoversAtOnce(t *testing.T) {
 	for range maxConcurrentCovers {
 		<-g.begun
 	}
-	pause(t.Context(), 50*time.Millisecond)
+	pause(t.Context(), 50*time.Millisecond) // time in which one more would begin: that none does has no other sign
 	if n := len(g.begun); n > 0 {
-		t.Errorf("%d more covers are made at the same time", n)
+		t.Errorf("%d covers are made at the same time, want %d", maxConcurrentCovers+n, maxConcurrentCovers)
 	}
 	close(g.open)
 	for _, v := range videos {

@@ -33,7 +33,7 @@ func clip(t *testing.T, ending string, arguments ...string) []byte {
 	path := filepath.Join(t.TempDir(), "clip."+ending)
 	all := append([]string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=10:duration=1"}, append(arguments, path)...)
 	if out, err := exec.CommandContext(t.Context(), installed(t), all...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("ffmpeg: %v: %s", err, out)
 	}
 	file, err := os.ReadFile(path)
 	must(t, err)
@@ -50,7 +50,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 		"WebM": {clip(t, "webm", "-c:v", "libvpx", "-b:v", "200k"), storage.WebM},
 	} {
 		if got := detectFormat(c.file[:min(len(c.file), headBytes)]); got != c.format {
-			t.Errorf("%s is recognised as %d", name, got)
+			t.Errorf("detectFormat(%s) = %d, want %d", name, got, c.format)
 		}
 		path := filepath.Join(t.TempDir(), "x")
 		must(t, os.WriteFile(path, c.file, 0o600))
@@ -58,7 +58,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 		must(t, err)
 		is, err := jpeg.DecodeConfig(bytes.NewReader(picture))
 		if err != nil || is.Width != 320 || is.Height != 240 {
-			t.Errorf("%s: a picture of %d by %d: %v", name, is.Width, is.Height, err)
+			t.Errorf("%s: got a picture of %d by %d, %v, want 320 by 240", name, is.Width, is.Height, err)
 		}
 	}
 

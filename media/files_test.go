@@ -76,7 +76,7 @@ func TestFilesAreServedWithTheirTypes(t *testing.T) {
 		} {
 			got := get(t, h, r.method, v.PlayURL(), r.name, r.value)
 			if _ = body(t, got); got.StatusCode != r.status {
-				t.Errorf("%s %s %s: %d, want %d", r.method, r.name, r.value, got.StatusCode, r.status)
+				t.Errorf("%s with %s: %s: got status %d, want %d", r.method, r.name, r.value, got.StatusCode, r.status)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestVideosWithoutACoverShowAGeneratedPicture(t *testing.T) {
 	for range 20 {
 		v := s.publish(t, "film", mp4(100))
 		if !strings.HasPrefix(v.CoverURL(), "/media/placeholders/") {
-			t.Fatalf("the cover is at %s", v.CoverURL())
+			t.Fatalf("the cover is at %s, want it below /media/placeholders/", v.CoverURL())
 		}
 		seen[v.CoverURL()] = true
 		got := get(t, h, http.MethodGet, v.CoverURL())
@@ -124,10 +124,10 @@ func TestVideosWithoutACoverShowAGeneratedPicture(t *testing.T) {
 		}
 	}
 	if len(seen) < 5 {
-		t.Errorf("20 videos have %d pictures", len(seen))
+		t.Errorf("20 videos have %d different pictures, want at least 5", len(seen))
 	}
 	v := storage.Video{File: "abcdefghijklmnop", Covered: true}
 	if v.CoverURL() != "/media/covers/abcdefghijklmnop.jpg" {
-		t.Errorf("a cover is at %s", v.CoverURL())
+		t.Errorf("the cover is at %s, want /media/covers/abcdefghijklmnop.jpg", v.CoverURL())
 	}
 }

@@ -28,7 +28,7 @@ func TestVideosAreRecognisedByTheirBytes(t *testing.T) {
 		"text":                      {[]byte("0000ftypisom but text follows it all"), 0},
 	} {
 		if got := detectFormat(c.head); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
+			t.Errorf("detectFormat(%s) = %d, want %d", name, got, c.want)
 		}
 	}
 }
@@ -40,10 +40,10 @@ func FuzzRecognise(f *testing.F) {
 	f.Fuzz(func(t *testing.T, head []byte) {
 		format := detectFormat(head)
 		if format != 0 && format.Extension() == "" {
-			t.Errorf("format %d", format)
+			t.Errorf("detectFormat = %d, which has no extension", format)
 		}
 		if format != 0 && detectFormat(append(slices.Clip(head), "more"...)) != format {
-			t.Error("it depends on what follows")
+			t.Errorf("detectFormat = %d, and with more bytes = %d, want no difference", format, detectFormat(append(slices.Clip(head), "more"...)))
 		}
 	})
 }

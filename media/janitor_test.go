@@ -33,11 +33,11 @@ func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	must(t, s.blobs.write(t.Context(), "of-another-program", "text/plain", strings.NewReader("x")))
 	n, err := newJanitor(s, time.Hour).Sweep(t.Context())
 	if err != nil || n != 0 {
-		t.Errorf("young files: %d %v", n, err)
+		t.Errorf("Sweep of young files = %d, %v, want 0, nil", n, err)
 	}
 	n, err = newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	if err != nil || n != sweepBatch+23 {
-		t.Errorf("swept %d: %v", n, err)
+		t.Errorf("Sweep = %d, %v, want %d, nil", n, err, sweepBatch+23)
 	}
 	if left := list(t, s.blobs); !slices.Equal(left, []string{"of-another-program", markerKey}) {
 		t.Errorf("got the files %v, want of-another-program and %s", left, markerKey)
@@ -56,12 +56,12 @@ func TestSweepKeepsReferencedFiles(t *testing.T) {
 	must(t, err)
 	before = slices.DeleteFunc(before, func(key string) bool { return key == gone.FileKey() })
 	if left := list(t, s.blobs); n != 1 || !slices.Equal(left, before) {
-		t.Errorf("swept %d, left %v, want %v", n, left, before)
+		t.Errorf("Sweep = %d and left %v, want 1 and %v", n, left, before)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newJanitor(s, time.Nanosecond).Sweep(ended); err == nil {
-		t.Error("a cancelled sweep reports that it is complete")
+		t.Error("Sweep with a cancelled context returned no error")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestKilledUploadLeavesNothing(t *testing.T) {
 	must(t, child.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.Contains(line, "under way") {
-		t.Errorf("it says %q: %v", line, err)
+		t.Errorf("the upload printed %q, %v, want that it is under way", line, err)
 	}
 	must(t, child.Process.Kill())
 	_, _ = io.Copy(io.Discard, out)
@@ -123,11 +123,11 @@ func TestKilledUploadLeavesNothing(t *testing.T) {
 	defer func() { must(t, s.blobs.Close()) }()
 	left := s.files(t)
 	if len(left) != 1 || !strings.HasSuffix(left[0], ".tmp") {
-		t.Errorf("the upload left %v", left)
+		t.Errorf("the killed upload left the files %v, want one that ends in .tmp", left)
 	}
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	if err != nil || n != 1 {
-		t.Errorf("swept %d: %v", n, err)
+		t.Errorf("Sweep = %d, %v, want 1, nil", n, err)
 	}
 	s.wantNothing(t, "the sweep")
 }

@@ -97,7 +97,7 @@ func (s *site) videos(t *testing.T) []storage.Video {
 func (s *site) wantNothing(t *testing.T, after string) {
 	t.Helper()
 	if files, videos := s.files(t), s.videos(t); len(files)+len(videos) > 0 {
-		t.Errorf("%s left the files %v and the videos %v", after, files, videos)
+		t.Errorf("%s left the files %v and the videos %v, want none", after, files, videos)
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *site) upload(t *testing.T, body []byte, contentType string) (int, uploa
 	as(alice, s.service.Uploads()).ServeHTTP(w, r)
 	var out uploaded
 	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
-		t.Fatalf("the body is not JSON: %v: %s", err, w.Body)
+		t.Fatalf("got status %d, %s, want JSON: %v", w.Code, w.Body, err)
 	}
 	return w.Code, out
 }
@@ -197,7 +197,7 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	at, err := FolderURL(s.folder)
 	must(t, err)
 	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrOtherDatabase) {
-		t.Errorf("another database: %v", err)
+		t.Errorf("OpenBlobs with another database = %v, want %v", err, ErrOtherDatabase)
 	}
 	openFolder(t, s.folder, s.store) // again
 	for _, bad := range []string{"", "x", "http://x", "file://host/x", "file://./x", "s3://", "mem://", "file:///x?base_url=y", "s3://\x00"} {

@@ -37,7 +37,7 @@ func TestVideosInS3(t *testing.T) {
 	h := Files(blobs, quietly)
 	whole := get(t, h, http.MethodGet, v.PlayURL())
 	if got := body(t, whole); whole.StatusCode != http.StatusOK || !bytes.Equal(got, file) || whole.Header.Get("Content-Type") != "video/mp4" {
-		t.Errorf("%d, %d bytes, %v", whole.StatusCode, len(got), whole.Header)
+		t.Errorf("GET %s = %d, %d bytes, %v, want 200, the %d bytes uploaded, video/mp4", v.PlayURL(), whole.StatusCode, len(got), whole.Header, len(file))
 	}
 	part := get(t, h, http.MethodGet, v.PlayURL(), "Range", "bytes=8388606-8388617")
 	if got := body(t, part); part.StatusCode != http.StatusPartialContent || !bytes.Equal(got, file[8388606:8388618]) {
@@ -48,7 +48,7 @@ func TestVideosInS3(t *testing.T) {
 		t.Errorf("a missing file: got status %d, want 404", missing.StatusCode)
 	}
 	if _, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(100)[:20])); err == nil {
-		t.Error("half a head is stored")
+		t.Error("StoreFile of 20 bytes of an MP4 file returned no error")
 	}
 
 	tool, _ := picturing(t)
@@ -60,14 +60,14 @@ func TestVideosInS3(t *testing.T) {
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	want := []string{v.CoverKey(), markerKey, v.FileKey()}
 	if left := list(t, blobs); err != nil || n != 1 || !slices.Equal(left, want) {
-		t.Errorf("swept %d, left %v, want %v: %v", n, left, want, err)
+		t.Errorf("Sweep = %d, %v and left %v, want 1, nil and %v", n, err, left, want)
 	}
 	_, err = s.service.Delete(t.Context(), deletionOf(v))
 	must(t, err)
 	if left := list(t, blobs); !slices.Equal(left, []string{markerKey}) {
-		t.Errorf("left %v", left)
+		t.Errorf("the deletion left %v, want %s alone", left, markerKey)
 	}
 	if _, err := OpenBlobs(t.Context(), "s3://missing?"+query.Encode(), store); err == nil {
-		t.Error("a bucket that does not exist is opened")
+		t.Error("OpenBlobs of a bucket that does not exist returned no error")
 	}
 }

@@ -46,12 +46,12 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 			stored, err := os.ReadFile(filepath.Join(s.folder, strings.TrimPrefix(got.Video.PlayURL, storage.MediaPath)))
 			must(t, err)
 			if !bytes.Equal(stored, file) {
-				t.Errorf("%d bytes are not as they were sent", size)
+				t.Errorf("%d bytes: the stored file is not the one uploaded", size)
 			}
 		}
 	}
 	if files, videos := len(s.files(t)), len(s.videos(t)); files != 6 || videos != 6 {
-		t.Errorf("%d files, %d videos", files, videos)
+		t.Errorf("there are %d files and %d videos, want 6 each", files, videos)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		body, contentType := form(t, c.file, c.fields...)
 		status, got := s.upload(t, body, contentType)
 		if status != c.status || len(got.Errors) != 1 || got.Errors[0].Extensions.Code != c.code {
-			t.Errorf("%s: %d %+v, want %d %s", name, status, got, c.status, c.code)
+			t.Errorf("%s: got status %d, %+v, want %d, one error %s", name, status, got, c.status, c.code)
 		}
 		s.wantNothing(t, name)
 	}
@@ -130,7 +130,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 
 	// A body that is too large by its Content-Length is refused before a byte is read.
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", readerFunc(func([]byte) (int, error) {
-		t.Error("10 GiB are being read")
+		t.Error("the body of 10 GiB is read, want it refused by its Content-Length")
 		return 0, io.EOF
 	}))
 	r.ContentLength = 10 << 30
@@ -144,7 +144,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	w = httptest.NewRecorder()
 	s.service.Uploads().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", nil))
 	if w.Code != http.StatusUnauthorized {
-		t.Errorf("an anonymous upload: status %d", w.Code)
+		t.Errorf("an anonymous upload: got status %d, want 401", w.Code)
 	}
 	s.wantNothing(t, "all of these")
 }
@@ -177,7 +177,7 @@ func TestNamesOfFilesAreNotUsed(t *testing.T) {
 	}
 	for _, name := range s.files(t) {
 		if stem, is := strings.CutSuffix(strings.TrimPrefix(name, "videos"+string(filepath.Separator)), ".mp4"); !is || storage.ValidateFile(stem) != nil {
-			t.Errorf("a file of the name %q", name)
+			t.Errorf("there is a file %q, want generated names that end in .mp4", name)
 		}
 	}
 }
@@ -188,17 +188,17 @@ func TestRepeatedUploadPublishesOnce(t *testing.T) {
 	_, first := s.upload(t, body, contentType)
 	status, second := s.upload(t, body, contentType)
 	if status != http.StatusCreated || second.Video != first.Video {
-		t.Errorf("%d %+v, first %+v", status, second, first)
+		t.Errorf("the same upload again: got status %d, %+v, want 201, %+v", status, second, first)
 	}
 	if files := s.files(t); len(files) != 1 {
-		t.Errorf("files %v", files)
+		t.Errorf("there are the files %v, want one", files)
 	}
 	other, contentType := form(t, mp4(1001), "title", "film", "requestId", "1")
 	if status, got := s.upload(t, other, contentType); status != http.StatusBadRequest {
 		t.Errorf("another file: got status %d, %+v, want 400", status, got)
 	}
 	if files := s.files(t); len(files) != 1 {
-		t.Errorf("files %v", files)
+		t.Errorf("after the refused upload there are the files %v, want one", files)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestUploadsAreBounded(t *testing.T) {
 		ends = append(ends, end)
 	}
 	if _, err := s.service.Reserve(Uploader{User: alice}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one more of a user: %v", err)
+		t.Errorf("Reserve beyond the limit of a user = %v, want %v", err, ErrBusy)
 	}
 	body, contentType := form(t, mp4(100), "title", "film")
 	if status, _ := s.upload(t, body, contentType); status != http.StatusTooManyRequests {
@@ -223,7 +223,7 @@ func TestUploadsAreBounded(t *testing.T) {
 		ends = append(ends, end)
 	}
 	if _, err := s.service.Reserve(Uploader{User: storage.User{UserID: "another"}}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one more of all: %v", err)
+		t.Errorf("Reserve beyond the limit of all users = %v, want %v", err, ErrBusy)
 	}
 	for _, end := range ends {
 		end()
@@ -251,11 +251,11 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 			continue
 		}
 		if _, err := s.service.Reserve(from(0)); !errors.Is(err, ErrBusy) {
-			t.Errorf("one more of an address: %v", err)
+			t.Errorf("Reserve beyond the limit of an address = %v, want %v", err, ErrBusy)
 		}
 	}
 	if _, err := s.service.Reserve(from(9)); !errors.Is(err, ErrBusy) {
-		t.Errorf("one more of all addresses: %v", err)
+		t.Errorf("Reserve beyond the limit of all addresses = %v, want %v", err, ErrBusy)
 	}
 	end, err := s.service.Reserve(Uploader{User: alice, Address: from(0).Address})
 	must(t, err)
@@ -315,6 +315,6 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 		}
 	}
 	if n := len(s.videos(t)); n != 1 {
-		t.Errorf("%d videos", n)
+		t.Errorf("there are %d videos, want 1", n)
 	}
 }
