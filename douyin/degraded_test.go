@@ -31,10 +31,10 @@ func TestPartsThatAreOff(t *testing.T) {
 	// Users of another issuer need not have numbers.
 	ok(t, s.post(t, "relation/action/", "token", token, "to_user_id", 5, "action_type", 1))
 	if got := entries(t, s.get(t, "relation/follow/list/", "token", token), "user_list"); len(got) != 1 || got[0]["id"] != 5.0 || got[0]["name"] != "5" {
-		t.Errorf("the list is %v", got)
+		t.Errorf("the list of follows is %v, want user 5 named 5", got)
 	}
 	if got := ok(t, s.get(t, "user/", "token", token))["user"].(object); got["id"] != 0.0 || got["name"] != "ann" {
-		t.Errorf("the user is %v", got)
+		t.Errorf("the user is %v, want ann with id 0", got)
 	}
 }
 
@@ -66,6 +66,6 @@ func TestLikesContinueWithoutTheDatabase(t *testing.T) {
 	refused(t, s.post(t, "comment/action/", "token", ann.token, "video_id", 5, "action_type", 1, "comment_text", "x"), "unavailable")
 	refused(t, s.post(t, "message/action/", "token", ann.token, "to_user_id", bob.id, "action_type", 1, "content", "x"), "unavailable")
 	if !strings.Contains(s.logged(), "cannot be answered") {
-		t.Error("the log does not say so")
+		t.Errorf("the log does not contain \"cannot be answered\":\n%s", s.logged())
 	}
 }

@@ -22,7 +22,7 @@ func fields(t *testing.T, of any, names ...string) object {
 	t.Helper()
 	got, is := of.(object)
 	if have := slices.Sorted(maps.Keys(got)); !is || !slices.Equal(have, slices.Sorted(slices.Values(names))) {
-		t.Errorf("fields %v, want %v", have, names)
+		t.Errorf("got %v with the fields %v, want %v", of, have, names)
 	}
 	return got
 }
@@ -61,7 +61,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	}
 	ann, bob := session("user/register", "Ann"), session("user/register", "Bob")
 	if again := session("user/login", "Ann"); again.id != ann.id || ann.id == bob.id || ann.id <= 0 || ann.id >= 1<<53 {
-		t.Fatalf("registered %v and %v, logged in %v", ann, bob, again)
+		t.Fatalf("registered %v and %v, logged in as %v, want the first again, ids that differ and are below 2^53", ann, bob, again)
 	}
 
 	// Videos: with the token before the file, and after it.
@@ -75,12 +75,12 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 		film := fields(t, films[i], filmFields...)
 		fields(t, film["author"], personFields...)
 		if film["title"] != title {
-			t.Errorf("video %d of the feed is %v", i, film)
+			t.Errorf("video %d of the feed is %v, want %s", i, film, title)
 		}
 	}
 	first := films[2]["id"]
 	if author := films[2]["author"].(object); author["id"] != float64(ann.id) || author["name"] != "Ann" {
-		t.Errorf("the author is %v", author)
+		t.Errorf("the author of the first video is %v, want Ann, %d", author, ann.id)
 	}
 	for _, name := range []string{"play_url", "cover_url"} {
 		response, err := http.Get(films[2][name].(string))
@@ -91,7 +91,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 		}
 	}
 	if got := entries(t, send(get, "publish/list", "token", bob.token, "user_id", ann.id), "video_list"); len(got) != 2 || got[1]["id"] != first {
-		t.Errorf("Ann has published %v", got)
+		t.Errorf("publish/list of Ann = %v, want 2 videos, the last one with id %v", got, first)
 	}
 
 	// Likes. Clients that hold ids as doubles write them with an exponent.
@@ -100,14 +100,14 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	}
 	liked := entries(t, send(get, "favorite/list", "token", ann.token, "user_id", bob.id), "video_list")
 	if len(liked) != 1 || liked[0]["favorite_count"] != 1.0 || liked[0]["is_favorite"] != false {
-		t.Errorf("Ann sees that Bob likes %v", liked)
+		t.Errorf("favorite/list of Bob for Ann = %v, want one video, liked once, not by her", liked)
 	}
 	if film := entries(t, send(get, "feed", "token", bob.token), "video_list")[2]; film["is_favorite"] != true || film["favorite_count"] != 1.0 {
-		t.Errorf("Bob sees %v", film)
+		t.Errorf("the video that Bob likes = %v, want is_favorite, favorite_count 1", film)
 	}
 	ok(t, send(post, "favorite/action", "token", bob.token, "video_id", first, "action_type", 2))
 	if got := entries(t, send(get, "favorite/list", "token", bob.token, "user_id", bob.id), "video_list"); len(got) != 0 {
-		t.Errorf("Bob likes %v", got)
+		t.Errorf("favorite/list of Bob after the unlike = %v, want none", got)
 	}
 	ok(t, send(post, "favorite/action", "token", bob.token, "video_id", first, "action_type", 1))
 
@@ -116,29 +116,29 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	remark := fields(t, added["comment"], "id", "user", "content", "create_date")
 	fields(t, remark["user"], personFields...)
 	if day := remark["create_date"].(string); remark["content"] != "Комментарий 👍" || day != time.Now().UTC().Format("01-02") && len(day) != 5 {
-		t.Errorf("the comment is %v", remark)
+		t.Errorf("the comment is %v, want its text and the date as MM-DD", remark)
 	}
 	if got := entries(t, send(get, "comment/list", "token", ann.token, "video_id", first), "comment_list"); len(got) != 1 || got[0]["id"] != remark["id"] {
-		t.Errorf("the comments are %v", got)
+		t.Errorf("comment/list = %v, want the comment %v alone", got, remark["id"])
 	}
 	if film := entries(t, send(get, "feed"), "video_list")[2]; film["comment_count"] != 1.0 {
-		t.Errorf("the video with a comment is %v", film)
+		t.Errorf("the video with a comment is %v, want comment_count 1", film)
 	}
 	fields(t, ok(t, send(post, "comment/action", "token", bob.token, "video_id", first, "action_type", 2, "comment_id", remark["id"])), "status_code", "status_msg")
 	if got := entries(t, send(get, "comment/list", "video_id", first), "comment_list"); len(got) != 0 {
-		t.Errorf("after the deletion the videos are %v", got)
+		t.Errorf("comment/list after the deletion = %v, want none", got)
 	}
 
 	// Follows.
 	ok(t, send(post, "relation/action", "token", ann.token, "to_user_id", bob.id, "action_type", 1))
 	if got := entries(t, send(get, "relation/follow/list", "token", ann.token, "user_id", ann.id), "user_list"); len(got) != 1 || fields(t, got[0], personFields...)["id"] != float64(bob.id) || got[0]["is_follow"] != true {
-		t.Errorf("Ann follows %v", got)
+		t.Errorf("relation/follow/list of Ann = %v, want Bob, followed", got)
 	}
 	if got := entries(t, send(get, "relation/follower/list", "token", bob.token, "user_id", bob.id), "user_list"); len(got) != 1 || got[0]["id"] != float64(ann.id) || got[0]["is_follow"] != false {
-		t.Errorf("Bob is followed by %v", got)
+		t.Errorf("relation/follower/list of Bob = %v, want Ann, not followed", got)
 	}
 	if got := entries(t, send(get, "relation/friend/list", "token", bob.token, "user_id", bob.id), "user_list"); len(got) != 0 {
-		t.Errorf("Bob has the friends %v", got)
+		t.Errorf("relation/friend/list of Bob = %v, want none", got)
 	}
 	ok(t, send(post, "relation/action", "token", bob.token, "to_user_id", ann.id, "action_type", 1))
 
@@ -146,32 +146,32 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	ok(t, send(post, "message/action", "token", ann.token, "to_user_id", bob.id, "action_type", 1, "content", "Hello"))
 	begun := entries(t, send(get, "message/chat", "token", bob.token, "to_user_id", ann.id, "pre_msg_time", 0), "message_list")
 	if len(begun) != 1 || fields(t, begun[0], messageFields...)["from_user_id"] != float64(ann.id) || begun[0]["to_user_id"] != float64(bob.id) {
-		t.Fatalf("the messages are %v", begun)
+		t.Fatalf("message/chat = %v, want one message from %d to %d", begun, ann.id, bob.id)
 	}
-	eventually(t, "the next millisecond", func() bool { return float64(time.Now().UnixMilli()) > begun[0]["create_time"].(float64) })
+	eventually(t, "the clock shows the next millisecond", func() bool { return float64(time.Now().UnixMilli()) > begun[0]["create_time"].(float64) })
 	ok(t, send(post, "message/action", "token", bob.token, "to_user_id", ann.id, "action_type", 1, "content", "Hi"))
 	if got := entries(t, send(get, "message/chat", "token", ann.token, "to_user_id", bob.id, "pre_msg_time", fmt.Sprintf("%.0f", begun[0]["create_time"])), "message_list"); len(got) != 1 || got[0]["content"] != "Hi" {
-		t.Errorf("the messages after the first one are %v", got)
+		t.Errorf("message/chat after the first message = %v, want Hi alone", got)
 	}
 	if got := entries(t, send(get, "message/chat", "token", ann.token, "to_user_id", bob.id), "message_list"); len(got) != 2 || got[0]["content"] != "Hello" {
-		t.Errorf("all messages are %v", got)
+		t.Errorf("message/chat = %v, want Hello, then one more", got)
 	}
 	for token, want := range map[string][2]any{ann.token: {"Hi", 0.0}, bob.token: {"Hi", 1.0}} {
 		got := entries(t, send(get, "relation/friend/list", "token", token), "user_list")
 		if len(got) != 1 || fields(t, got[0], append(personFields, "message", "msgType")...)["message"] != want[0] || got[0]["msgType"] != want[1] {
-			t.Errorf("the friends are %v, want %v", got, want)
+			t.Errorf("relation/friend/list = %v, want one friend with message and msgType %v", got, want)
 		}
 	}
 
 	// A user, with totals.
 	ok(t, send(post, "relation/action", "token", bob.token, "to_user_id", ann.id, "action_type", 2))
-	eventually(t, "totals", func() bool {
+	eventually(t, "the totals are right", func() bool {
 		got := fields(t, ok(t, send(get, "user", "token", bob.token, "user_id", ann.id))["user"], personFields...)
 		return got["follow_count"] == 1.0 && got["follower_count"] == 0.0 && got["is_follow"] == false &&
 			got["work_count"] == 2.0 && got["total_favorited"] == 1.0 && got["favorite_count"] == 0.0 && got["name"] == "Ann"
 	})
 	if got := ok(t, send(get, "user", "token", bob.token))["user"].(object); got["id"] != float64(bob.id) {
-		t.Errorf("without user_id the user is %v", got)
+		t.Errorf("user without user_id = %v, want Bob, %d", got, bob.id)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestFeedIsPagedByTime(t *testing.T) {
 			break
 		}
 		if len(films) > 20 || pages > 10 {
-			t.Fatalf("page %d has %d videos", pages, len(films))
+			t.Fatalf("page %d has %d videos, want at most 20 on 10 pages at most", pages, len(films))
 		}
 		for _, film := range films {
 			if title := film["title"].(string); !want[title] {
@@ -208,20 +208,20 @@ func TestFeedIsPagedByTime(t *testing.T) {
 		reply = s.get(t, "feed/", "latest_time", fmt.Sprintf("%.0f", reply["next_time"]))
 	}
 	if len(want) > 0 {
-		t.Errorf("not shown: %v", want)
+		t.Errorf("the feed does not list %v", want)
 	}
 	now := time.Now()
 	if next := int64(reply["next_time"].(float64)); next < now.Add(-time.Minute).UnixMilli() || next > now.UnixMilli() {
-		t.Errorf("after the end next_time is %d", next)
+		t.Errorf("after the last page next_time is %d, want the present, %d", next, now.UnixMilli())
 	}
 	for _, latest := range []any{0, "", now.Unix() + 1, now.UnixMilli() + 1, now.Add(24 * time.Hour).UnixMilli(), fmt.Sprint(float64(now.Unix() + 1)), int64(1<<53 - 1)} {
 		if films := entries(t, s.get(t, "feed/", "latest_time", latest), "video_list"); len(films) == 0 || films[0]["title"] != "film 64" {
-			t.Errorf("of latest_time %v: %v", latest, films)
+			t.Errorf("feed with latest_time %v = %v, want film 64 first", latest, films)
 		}
 	}
 	for _, latest := range []any{1, now.Add(-time.Hour).Unix(), now.Add(-time.Hour).UnixMilli()} {
 		if films := entries(t, s.get(t, "feed/", "latest_time", latest), "video_list"); len(films) != 0 {
-			t.Errorf("of latest_time %v: %v", latest, films)
+			t.Errorf("feed with latest_time %v = %v, want no videos", latest, films)
 		}
 	}
 }
@@ -366,14 +366,14 @@ func TestConstantNumberOfCalls(t *testing.T) {
 			c.taken()
 			ok(t, s.get(t, path, "token", ann.token, "video_id", video, "to_user_id", friend))
 			if got := c.taken(); !maps.Equal(got, calls) {
-				t.Errorf("%s, round %d: %v, want %v", path, round, got, calls)
+				t.Errorf("%s, round %d: got the calls %v, want %v", path, round, got, calls)
 			}
 		}
 		if round == 0 {
 			for i := 1; i <= 12; i++ {
 				fill(i)
 			}
-			eventually(t, "the list of follows", func() bool {
+			eventually(t, "13 follows are listed", func() bool {
 				return len(entries(t, s.get(t, "relation/follow/list/", "token", ann.token), "user_list")) == 13
 			})
 		}

@@ -205,10 +205,10 @@ func (s *service) do(t *testing.T, r *http.Request) object {
 	}
 	header := response.Header
 	if header.Get("Content-Type") != "application/json; charset=utf-8" || header.Get("Cache-Control") != "no-store" || header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("%s: header %v", r.URL, header)
+		t.Errorf("%s: got the headers %v, want JSON in UTF-8, no-store and nosniff", r.URL, header)
 	}
 	if bytes.ContainsAny(text, "<>") {
-		t.Errorf("%s: a reply that a browser could take for HTML: %s", r.URL, text)
+		t.Errorf("%s: got %s, want no < or >, which could be taken for HTML", r.URL, text)
 	}
 	return out
 }
@@ -241,7 +241,7 @@ func refused(t *testing.T, reply object, parts ...string) string {
 	}
 	for _, part := range parts {
 		if !strings.Contains(message, part) {
-			t.Errorf("%q does not say %q", message, part)
+			t.Errorf("got status_msg %q, want %q in it", message, part)
 		}
 	}
 	return message
@@ -303,7 +303,7 @@ func entries(t *testing.T, reply object, name string) (out []object) {
 	t.Helper()
 	list, is := ok(t, reply)[name].([]any)
 	if !is {
-		t.Fatalf("%s is no list: %v", name, reply)
+		t.Fatalf("got %v, want the list %s", reply, name)
 	}
 	for _, one := range list {
 		out = append(out, one.(object))
@@ -332,7 +332,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			t.Fatalf("condition not met in time: %s", what)
+			t.Fatalf("still not true after 30 s: %s", what)
 		}
 	}
 }

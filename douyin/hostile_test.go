@@ -92,7 +92,7 @@ func TestAPanicIsAReply(t *testing.T) {
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")
 	message := refused(t, s.post(t, "relation/action/", "token", ann.token, "to_user_id", bob.id, "action_type", 1), "internal error")
 	if id := message[strings.LastIndexByte(message, ' ')+1:]; strings.Contains(message, "fault") || !strings.Contains(s.logged(), id) {
-		t.Errorf("%q, and the log does not have it", message)
+		t.Errorf("got status_msg %q, want it without the fault and with an id that the log contains:\n%s", message, s.logged())
 	}
 }
 
@@ -215,7 +215,7 @@ func TestHostileParametersAreRefused(t *testing.T) {
 		refused(t, s.post(t, "user/register/", "username", "Carol", "password", password), "password")
 	}
 	if after := s.stored(t, ann, bob); after != before {
-		t.Errorf("stored:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("after the refused requests the stored data are\n%s\nwant them unchanged\n%s", after, before)
 	}
 	for path, pairs := range good { // a double writes such an id
 		for i := range pairs {
@@ -246,20 +246,20 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	for i, text := range hostileTexts {
 		other := s.register(t, text)
 		if got := ok(t, s.get(t, "user/", "token", ann.token, "user_id", other.id))["user"].(object)["name"]; got != text {
-			t.Errorf("the name %q is returned as %q", text, got)
+			t.Errorf("user = a user named %q, want %q", got, text)
 		}
 		video := s.publish(t, other, text)
 		films := entries(t, s.get(t, "feed/"), "video_list")
 		if films[0]["title"] != text || len(films) != i+1 {
-			t.Errorf("the title %q is returned as %v", text, films[0])
+			t.Errorf("feed after %d videos = %d, the first one %v, want title %q", i+1, len(films), films[0], text)
 		}
 		remark := ok(t, s.post(t, "comment/action/", "token", other.token, "video_id", video, "action_type", 1, "comment_text", text))["comment"].(object)
 		if got := entries(t, s.get(t, "comment/list/", "video_id", video), "comment_list"); remark["content"] != text || got[0]["content"] != text {
-			t.Errorf("the comment %q is returned as %v, %v", text, remark, got)
+			t.Errorf("the comment is returned as %v, listed as %v, want the text %q", remark, got, text)
 		}
 		ok(t, s.post(t, "message/action/", "token", other.token, "to_user_id", ann.id, "action_type", 1, "content", text))
 		if got := entries(t, s.get(t, "message/chat/", "token", ann.token, "to_user_id", other.id), "message_list"); len(got) != 1 || got[0]["content"] != text {
-			t.Errorf("the message %q is returned as %v", text, got)
+			t.Errorf("message/chat = %v, want one message %q", got, text)
 		}
 		for _, path := range append(gets, posts...) { // as the name and as the value of every other parameter
 			method := http.MethodGet
@@ -290,11 +290,11 @@ func TestWalls(t *testing.T) {
 
 	for _, with := range []user{ann, bob} {
 		if got := entries(t, s.get(t, "message/chat/", "token", eve.token, "to_user_id", with.id, "user_id", ann.id, "from_user_id", bob.id), "message_list"); len(got) != 0 {
-			t.Errorf("Eve sees %v", got)
+			t.Errorf("message/chat of Eve with %v = %v, want none", with, got)
 		}
 		got := entries(t, s.get(t, "relation/friend/list/", "token", eve.token, "user_id", with.id), "user_list")
 		if len(got) != 1 || got[0]["message"] != "" || got[0]["msgType"] != 0.0 {
-			t.Errorf("Eve sees the friends %v", got)
+			t.Errorf("relation/friend/list of %v for Eve = %v, want one friend without a message", with, got)
 		}
 	}
 	refused(t, s.post(t, "comment/action/", "token", eve.token, "video_id", video, "action_type", 2, "comment_id", remark), "comment_id was not found")
@@ -311,7 +311,7 @@ func TestWalls(t *testing.T) {
 	for path, list := range lists {
 		reply := s.get(t, path, "token", abroad, "video_id", video, "to_user_id", bob.id, "user_id", ann.id)
 		if got, is := reply[list].([]any); !is || len(got) != 0 {
-			t.Errorf("%s shows another tenant %v", path, reply)
+			t.Errorf("%s for another tenant = %v, want an empty %s", path, reply, list)
 		}
 	}
 	refused(t, s.get(t, "user/", "token", abroad, "user_id", bob.id), "was not found")
@@ -326,10 +326,10 @@ func TestWalls(t *testing.T) {
 
 	// Anonymous clients see what GraphQL shows them: no totals.
 	if author := entries(t, s.get(t, "feed/"), "video_list")[1]["author"].(object); author["name"] != "Ann" || author["follow_count"] != 0.0 || author["work_count"] != 0.0 {
-		t.Errorf("an anonymous client sees %v", author)
+		t.Errorf("the author for an anonymous client is %v, want Ann without totals", author)
 	}
 	if after := s.stored(t, ann, bob, eve); after != before {
-		t.Errorf("stored:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("after the refused requests the stored data are\n%s\nwant them unchanged\n%s", after, before)
 	}
 	// The author of a video may delete comments on it.
 	ok(t, s.post(t, "comment/action/", "token", ann.token, "video_id", video, "action_type", 2, "comment_id", remark))
@@ -360,13 +360,13 @@ func TestTokensOfOthersAreIgnored(t *testing.T) {
 	refused(t, s.do(t, s.upload(t, values("token", eve.token), append([]part{others}, film...)...)), "token", "different values")
 	refused(t, s.do(t, s.upload(t, values("token", eve.token), append(film, others)...)), "token", "different values")
 	if after := s.stored(t, ann, bob, eve); after != before {
-		t.Errorf("stored:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("after the refused requests the stored data are\n%s\nwant them unchanged\n%s", after, before)
 	}
 	ok(t, s.send(t, http.MethodPost, "message/action/", inForm,
 		values("token", eve.token, "to_user_id", ann.id, "action_type", 1, "content", "I am Bob", "user_id", bob.id, "from_user_id", bob.id),
 		"Authorization", "Bearer "+bob.token, "X-Ovation-User", fmt.Sprint(bob.id)))
 	if got := entries(t, s.get(t, "message/chat/", "token", ann.token, "to_user_id", eve.id), "message_list"); len(got) != 1 || got[0]["from_user_id"] != float64(eve.id) {
-		t.Errorf("the message is %v", got)
+		t.Errorf("message/chat = %v, want one message from Eve, %d", got, eve.id)
 	}
 }
 
@@ -382,12 +382,12 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	logged := s.logged()
 	for _, secret := range []string{ann.token, "password of", "a wrong password", "a secret text"} {
 		if strings.Contains(logged, secret) {
-			t.Errorf("the log holds %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 	for _, want := range []string{`"operation":"/douyin/user/login/"`, `"operation":"/douyin/message/action/"`, `"code":"NOT_FOUND"`, `"code":"UNAUTHENTICATED"`, fmt.Sprintf(`"user":"%d"`, ann.id)} {
 		if !strings.Contains(logged, want) {
-			t.Errorf("the log does not hold %s:\n%s", want, logged)
+			t.Errorf("the log does not contain %s:\n%s", want, logged)
 		}
 	}
 }
@@ -408,7 +408,7 @@ func TestURLsAreAbsolute(t *testing.T) {
 		}
 		for _, got := range []any{film["play_url"], film["cover_url"], author["avatar"]} {
 			if !strings.HasPrefix(got.(string), want+"/") {
-				t.Errorf("%v does not begin with %s", got, want)
+				t.Errorf("got the URL %v, want it below %s", got, want)
 			}
 		}
 		if author["background_image"] != address {

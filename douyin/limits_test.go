@@ -15,7 +15,7 @@ func TestRatesAreLimited(t *testing.T) {
 	}
 	refused(t, s.post(t, "message/action/", "token", bob.token, "to_user_id", ann.id, "action_type", 1, "content", "x"), "rate limit")
 	if got := entries(t, s.get(t, "message/chat/", "token", bob.token, "to_user_id", ann.id), "message_list"); len(got) != 3 {
-		t.Errorf("%d messages", len(got))
+		t.Errorf("%d messages are stored, want 3", len(got))
 	}
 
 	s = start(t, func(set *settings) { set.rates = rate.Config{PerUser: 11} }) // a list costs 110, a full bucket
@@ -25,7 +25,7 @@ func TestRatesAreLimited(t *testing.T) {
 	upload := s.upload(t, nil, part{name: "token", value: ann.token}, part{name: "title", value: "x"}, part{"data", "x", mp4("x")})
 	refused(t, s.do(t, upload), "rate limit")
 	if films := entries(t, s.get(t, "feed/"), "video_list"); len(films) != 0 {
-		t.Errorf("published: %v", films)
+		t.Errorf("the feed is %v, want no videos", films)
 	}
 }
 

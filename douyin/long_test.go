@@ -38,9 +38,9 @@ func TestLongSlowUploadIsCutOff(t *testing.T) {
 	begun := time.Now()
 	refused(t, s.do(t, r), "too slow")
 	if took := time.Since(begun); took > time.Minute {
-		t.Errorf("it took %v", took)
+		t.Errorf("the slow upload was cut off after %v, want at most a minute", took)
 	}
 	if files := s.files(t); len(files) > 0 {
-		t.Errorf("left %v", files)
+		t.Errorf("the slow upload left the files %v, want none", files)
 	}
 }

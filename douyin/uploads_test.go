@@ -51,7 +51,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		}
 		refused(t, s.do(t, r), c.says)
 		if files := s.files(t); len(files) > 0 {
-			t.Fatalf("%s left %v", name, files)
+			t.Fatalf("%s left the files %v, want none", name, files)
 		}
 	}
 	whole := s.upload(t, nil, token, title, file(mp4(strings.Repeat("x", 100_000))))
@@ -77,11 +77,11 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		text, _ := io.ReadAll(response.Body)
 		must(t, response.Body.Close())
 		if !bytes.Contains(text, []byte("too large")) {
-			t.Errorf("10 GiB: %s", text)
+			t.Errorf("an upload of 10 GiB: got %s, want \"too large\"", text)
 		}
 	}
 	if files, films := s.files(t), entries(t, s.get(t, "feed/"), "video_list"); len(files)+len(films) > 0 {
-		t.Errorf("left %v %v", files, films)
+		t.Errorf("there are the files %v and videos %v, want none", files, films)
 	}
 
 	// The file's name is ignored, and a file that is also of another type is treated as a
@@ -108,14 +108,14 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	}
 	films := entries(t, s.get(t, "feed/"), "video_list")
 	if len(films) == 0 {
-		t.Error("no file was accepted")
+		t.Error("no file was accepted, want some")
 	}
 	for _, film := range films {
 		response, err := http.Get(film["play_url"].(string))
 		must(t, err)
 		must(t, response.Body.Close())
 		if header := response.Header; header.Get("Content-Type") != "video/mp4" || !strings.Contains(header.Get("Content-Security-Policy"), "sandbox") || header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("the file is served with %v", header)
+			t.Errorf("GET %v: got the headers %v, want video/mp4, sandbox and nosniff", film["play_url"], header)
 		}
 	}
 }
