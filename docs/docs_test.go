@@ -60,7 +60,7 @@ func linksOf(document, text string) (out []link) {
 func TestLinksLeadSomewhere(t *testing.T) {
 	all := documents(t)
 	if len(all) < 20 {
-		t.Fatalf("there are only %d documents", len(all))
+		t.Fatalf("there are %d documents, want at least 20", len(all))
 	}
 	for document, text := range all {
 		for _, l := range linksOf(document, text) {
@@ -116,7 +116,7 @@ func TestNamesOfCodeExist(t *testing.T) {
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d names were found", checked)
+		t.Errorf("%d names were checked, want at least 100", checked)
 	}
 }
 
@@ -188,11 +188,11 @@ func TestEachInvariantNamesItsTests(t *testing.T) {
 			}
 		}
 		if tests < 3 || !strings.HasPrefix(strings.TrimSpace(body), "**") || !strings.Contains(body, "\nExceptions:") {
-			t.Errorf("%s names %d tests; state its promise first, then its exceptions", name, tests)
+			t.Errorf("%s names %d tests, want at least 3, the promise first and its exceptions", name, tests)
 		}
 	}
 	if want := []string{"I1", "I2", "I3", "I4", "I4a", "I5", "I6", "I7", "I8"}; !slices.Equal(found, want) {
-		t.Errorf("there are %v, want %v", found, want)
+		t.Errorf("the invariants are %v, want %v", found, want)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestLogLinesExist(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n### ")
 	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1)
 	if len(rows) < 10 {
-		t.Errorf("only %d lines were found", len(rows))
+		t.Errorf("the table has %d log lines, want at least 10", len(rows))
 	}
 	code := source(t, func(path string) bool { return !strings.HasSuffix(path, "_test.go") })
 	for _, row := range rows {
@@ -224,7 +224,7 @@ func TestTestsNamedByPackagesExist(t *testing.T) {
 	code := source(t, func(path string) bool { return filepath.Base(path) != "doc.go" })
 	named := names.FindAllString(documentation, -1)
 	if len(named) < 200 {
-		t.Errorf("only %d names were found", len(named))
+		t.Errorf("%d names of tests were found, want at least 200", len(named))
 	}
 	for _, name := range named {
 		if !strings.Contains(code, "\nfunc "+name+"(") {

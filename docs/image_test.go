@@ -32,10 +32,10 @@ func TestWorkersOfComposeMakeCovers(t *testing.T) {
 	}
 	for name, service := range services {
 		if !strings.Contains(service, "media:/media") {
-			t.Errorf("%s does not mount the folder of videos", name)
+			t.Errorf("%s does not mount media:/media:\n%s", name, service)
 		}
 	}
 	if len(services) != 2 || !strings.Contains(compose, "OVATION_BLOB_URL: file:///media") || !strings.Contains(services["serve"], "OVATION_VIDEOS") {
-		t.Error("nodes and workers do not name a blob store, or videos cannot be turned on")
+		t.Errorf("compose has the services %v, want serve and work, with OVATION_BLOB_URL and, for serve, OVATION_VIDEOS", services)
 	}
 }

@@ -104,7 +104,7 @@ func tableOfPackages(t *testing.T) map[string][]string {
 func TestTableListsThePackages(t *testing.T) {
 	packages, table := packagesOf(t), tableOfPackages(t)
 	if len(packages) < 50 {
-		t.Errorf("only %d packages were found", len(packages))
+		t.Errorf("%d packages were found, want at least 50", len(packages))
 	}
 	for name, p := range packages {
 		switch imports, listed := table[name]; {
@@ -112,10 +112,10 @@ func TestTableListsThePackages(t *testing.T) {
 			t.Errorf("CONTRIBUTING.md does not list the package %s", name)
 		case slices.Equal(imports, []string{"everything"}):
 			if !slices.Contains(anyImport, name) {
-				t.Errorf("CONTRIBUTING.md lists no imports of %s", name)
+				t.Errorf("CONTRIBUTING.md says that %s imports everything, want its imports", name)
 			}
 		case !slices.Equal(imports, p.own):
-			t.Errorf("CONTRIBUTING.md says that %s imports %v; it imports %v", name, imports, p.own)
+			t.Errorf("CONTRIBUTING.md says that %s imports %v, want %v", name, imports, p.own)
 		}
 	}
 	for name := range table {
@@ -199,7 +199,7 @@ func TestLinterHoldsTheTable(t *testing.T) {
 			t.Errorf("rule %s of depguard is for %s, which is not a package", title, name)
 			continue
 		case !slices.Equal(own, table[name]):
-			t.Errorf("rule %s of depguard allows %v; CONTRIBUTING.md lists %v", title, own, table[name])
+			t.Errorf("rule %s of depguard allows %v, want %v as in CONTRIBUTING.md", title, own, table[name])
 		}
 		ruled[name] = true
 		for _, allowed := range rules[title].Allow {
@@ -241,6 +241,6 @@ func TestOnlyTestsImportPackagesForTests(t *testing.T) {
 		}
 	}
 	if found < 6 {
-		t.Errorf("only %d packages for tests were found", found)
+		t.Errorf("%d packages for tests were found, want at least 6", found)
 	}
 }
