@@ -103,16 +103,16 @@ func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ask(newHandler(t, tt.files), tt.method, tt.path)
 			if got.status != tt.status {
-				t.Errorf("status %d, want %d", got.status, tt.status)
+				t.Errorf("%s %s: got status %d, want %d", tt.method, tt.path, got.status, tt.status)
 			}
 			if kind := got.header.Get("Content-Type"); kind != tt.kind {
-				t.Errorf("Content-Type %q, want %q", kind, tt.kind)
+				t.Errorf("%s %s: got Content-Type %q, want %q", tt.method, tt.path, kind, tt.kind)
 			}
 			if lifetime := got.header.Get("Cache-Control"); lifetime != tt.lifetime {
-				t.Errorf("Cache-Control %q, want %q", lifetime, tt.lifetime)
+				t.Errorf("%s %s: got Cache-Control %q, want %q", tt.method, tt.path, lifetime, tt.lifetime)
 			}
 			if got.body != tt.body {
-				t.Errorf("body %q, want %q", got.body, tt.body)
+				t.Errorf("%s %s: got body %q, want %q", tt.method, tt.path, got.body, tt.body)
 			}
 		})
 	}
@@ -130,21 +130,21 @@ func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 		got := ask(h, "GET", path)
 		for name, value := range want {
 			if header := got.header.Get(name); header != value {
-				t.Errorf("%s: %s is %q, want %q", path, name, header, value)
+				t.Errorf("%s: got %s %q, want %q", path, name, header, value)
 			}
 		}
 	}
 	for path, loose := range map[string]bool{"/": true, "/demo": false, "/assets/main-abc.js": false, "/nothing": false} {
 		got := ask(h, "GET", path).header.Get("Content-Security-Policy")
 		if !strings.Contains(got, "; media-src 'self' blob:;") {
-			t.Errorf("%s: the policy is %q", path, got)
+			t.Errorf("%s: got the policy %q, want media-src 'self' blob: in it", path, got)
 		}
 		if !strings.HasPrefix(got, "default-src 'none'; script-src 'self'; style-src 'self'") || strings.Contains(got, "unsafe-inline") != loose {
-			t.Errorf("%s: the policy is %q", path, got)
+			t.Errorf("%s: got the policy %q, want none but own scripts and styles, unsafe-inline: %t", path, got, loose)
 		}
 	}
 	if got := ask(h, "DELETE", "/"); got.header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("Allow is %q", got.header.Get("Allow"))
+		t.Errorf("DELETE /: got Allow %q, want \"GET, HEAD\"", got.header.Get("Allow"))
 	}
 }
 
@@ -171,13 +171,13 @@ func TestCompressedFilesAreSentIfAccepted(t *testing.T) {
 				want, encoding = "pretend gzip", "gzip"
 			}
 			if coding := got.header.Get("Content-Encoding"); coding != encoding {
-				t.Errorf("Content-Encoding %q, want %q", coding, encoding)
+				t.Errorf("got Content-Encoding %q, want %q", coding, encoding)
 			}
 			if got.body != want {
-				t.Errorf("body %q, want %q", got.body, want)
+				t.Errorf("got body %q, want %q", got.body, want)
 			}
 			if vary := got.header.Get("Vary"); vary != "Accept-Encoding" {
-				t.Errorf("Vary %q", vary)
+				t.Errorf("got Vary %q, want Accept-Encoding", vary)
 			}
 		})
 	}
@@ -188,16 +188,16 @@ func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
 	first := ask(h, "GET", "/assets/main-abc.js")
 	packed := ask(h, "GET", "/assets/main-abc.js", "Accept-Encoding", "gzip")
 	if first.header.Get("ETag") == packed.header.Get("ETag") {
-		t.Error("both forms have the same ETag")
+		t.Errorf("both forms have the ETag %q, want two", first.header.Get("ETag"))
 	}
 	again := ask(h, "GET", "/assets/main-abc.js", "If-None-Match", first.header.Get("ETag"))
 	if again.status != http.StatusNotModified || again.body != "" {
-		t.Errorf("status %d, want 304 without a body", again.status)
+		t.Errorf("If-None-Match with the current ETag: got status %d, %q, want 304 without a body", again.status, again.body)
 	}
 	page := ask(h, "GET", "/")
 	other := ask(newHandler(t, notBuilt()), "GET", "/", "If-None-Match", page.header.Get("ETag"))
 	if other.status != http.StatusOK {
-		t.Errorf("status %d for a page that has changed, want 200", other.status)
+		t.Errorf("If-None-Match for a page that has changed: got status %d, want 200", other.status)
 	}
 }
 
@@ -219,14 +219,14 @@ func TestDemoPageStatesWhetherNamesAreAccepted(t *testing.T) {
 		tags[got.header.Get("ETag")] = true
 	}
 	if len(tags) != 2 {
-		t.Error("both pages have the same ETag")
+		t.Errorf("both pages have the ETags %v, want two", tags)
 	}
 }
 
 func TestFilesWithoutPlaceholderAreRefused(t *testing.T) {
 	_, err := Handler(fstest.MapFS{}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "read the page at /") {
-		t.Errorf("error %v", err)
+		t.Errorf("Handler without a placeholder = %v, want an error that names the page at /", err)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestServesTheBuiltFiles(t *testing.T) {
 	h := newHandler(t, Files())
 	got := ask(h, "GET", "/")
 	if got.status != http.StatusOK || !strings.Contains(got.body, "<title>Ovation</title>") {
-		t.Errorf("status %d, or the title is missing", got.status)
+		t.Errorf("GET / = %d, %.200q, want 200, titled Ovation", got.status, got.body)
 	}
 	assets, err := fs.Glob(Files(), assetsDir+"*.gz")
 	if err != nil {
@@ -249,14 +249,14 @@ func TestServesTheBuiltFiles(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if b, err := io.ReadAll(unzipped); err != nil || string(b) != plain {
-			t.Errorf("%s: the compressed form is another file (%v)", name, err)
+			t.Errorf("%s: the compressed form is not the file (%v)", name, err)
 		}
 	}
 }
 
 func TestBuiltDistinguishesThePageFromThePlaceholder(t *testing.T) {
 	if !Built(built()) || Built(notBuilt()) {
-		t.Errorf("built: %v, not built: %v", Built(built()), Built(notBuilt()))
+		t.Errorf("Built = %v for built pages and %v for the placeholder, want true, false", Built(built()), Built(notBuilt()))
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTheREADMEQuotesTheExamples(t *testing.T) {
 		before, code := block[1], block[2]
 		links := linkToExample.FindAllStringSubmatch(before, -1)
 		if len(links) == 0 {
-			t.Errorf("this code quotes no file of the examples, which the line before it would link to:\n%s", code)
+			t.Errorf("no link before this code leads to a file of the examples, want it quoted from one:\n%s", code)
 			continue
 		}
 		name := links[len(links)-1][1]
