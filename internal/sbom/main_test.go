@@ -28,17 +28,17 @@ func TestBillHoldsWhatIsLinked(t *testing.T) {
 	}
 	want := []string{"pkg:golang/std@1.26.8", "pkg:golang/github.com/micahparks/jwkset@v0.11.0", "pkg:golang/a.example/new@v2.0.0"}
 	if !slices.Equal(names, want) || !slices.Equal(b.Dependencies[0].Uses, want) {
-		t.Errorf("it holds %v and depends on %v, want %v", names, b.Dependencies[0].Uses, want)
+		t.Errorf("the bill lists %v and depends on %v, want %v", names, b.Dependencies[0].Uses, want)
 	}
 	if h := b.Components[1].Hashes; len(h) != 1 || len(h[0].Content) != 64 || len(b.Components[2].Hashes) != 0 {
-		t.Errorf("the hashes are %v and %v", h, b.Components[2].Hashes)
+		t.Errorf("the hashes are %v and %v, want one of 64 digits, then none", h, b.Components[2].Hashes)
 	}
 	p := b.Metadata.Component
 	if p.PURL != "pkg:golang/ovation@v0.1.0%2Bdirty" || !slices.Equal(p.Properties, []property{{"go:GOOS", "linux"}}) || b.Dependencies[0].Ref != p.Ref {
-		t.Errorf("the program is %+v", p)
+		t.Errorf("the program is %+v, the first dependency of %s, want pkg:golang/ovation@v0.1.0%%2Bdirty for linux, of itself", p, b.Dependencies[0].Ref)
 	}
 	if !strings.HasPrefix(b.Serial, "urn:uuid:") || len(b.Serial) != len("urn:uuid:")+36 || b.Serial[9+14] != '8' {
-		t.Errorf("the serial number is %s", b.Serial)
+		t.Errorf("the serial number is %s, want the URN of a UUID of version 8", b.Serial)
 	}
 }
 
@@ -58,9 +58,9 @@ func TestBillOfThisBinary(t *testing.T) {
 		t.Errorf("got %v, %s, want CycloneDX with std as the first component", err, &one)
 	}
 	if one.String() != two.String() {
-		t.Error("the same binary has two bills")
+		t.Errorf("two runs on one binary differ:\n%s\n%s", &one, &two)
 	}
 	if err := run([]string{"sbom"}, &one); err == nil {
-		t.Error("it runs without a binary")
+		t.Error("run without a binary returned no error")
 	}
 }
