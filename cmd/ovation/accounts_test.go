@@ -63,20 +63,18 @@ func TestAccountsAreOnEveryNode(t *testing.T) {
 	again, err := b.session("logIn", "alice")
 	must(t, err)
 	if again.User != alice.User || b.viewer(t, alice.Token) != alice.User.UserID || a.viewer(t, again.Token) != alice.User.UserID {
-		t.Errorf("registered %v, logged in as %v", alice.User, again.User)
+		t.Errorf("registered %+v; logged in as %+v, with tokens of %q and %q, want one user", alice.User, again.User, b.viewer(t, alice.Token), a.viewer(t, again.Token))
 	}
 	must(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(alice.Token), nil))
 	begin := time.Now()
 	eventually(t, "the other node refuses the token", func() bool { return !b.accepts(again.Token) })
 	t.Logf("the other node has learnt of it after %v", time.Since(begin))
 
-	response, err := client.Get(a.url + "/.well-known/jwks.json")
-	must(t, err)
+	status, _, body := get(t, a.url+"/.well-known/jwks.json")
 	var set struct{ Keys []struct{ Kid, Alg string } }
-	must(t, json.NewDecoder(response.Body).Decode(&set))
-	must(t, response.Body.Close())
-	if response.StatusCode != http.StatusOK || len(set.Keys) != 3 || set.Keys[1].Alg != "EdDSA" {
-		t.Errorf("the key set is %s: %+v", response.Status, set)
+	must(t, json.Unmarshal(body, &set))
+	if status != http.StatusOK || len(set.Keys) != 3 || set.Keys[1].Alg != "EdDSA" {
+		t.Errorf("GET /.well-known/jwks.json = %d, %s, want 200, three keys, the second for EdDSA", status, body)
 	}
 
 	old, err := a.session("logIn", "Alice")
@@ -86,11 +84,11 @@ func TestAccountsAreOnEveryNode(t *testing.T) {
 	fresh, err := rotated.session("logIn", "Alice")
 	must(t, err)
 	if !rotated.accepts(old.Token) || !a.accepts(fresh.Token) {
-		t.Error("nodes with neighbouring keys refuse each other's tokens")
+		t.Errorf("nodes with neighbouring keys accept each other's tokens: %t and %t, want true", rotated.accepts(old.Token), a.accepts(fresh.Token))
 	}
 	s.variables["OVATION_ACCOUNT_KEY"] = "3"
 	if last := s.start(t, "serve"); last.accepts(old.Token) || !last.accepts(fresh.Token) {
-		t.Error("the key before the last one is accepted, or the last one is not")
+		t.Errorf("tokens of the key before the last one and of the last one are accepted: %t and %t, want false and true", last.accepts(old.Token), last.accepts(fresh.Token))
 	}
 }
 
@@ -125,14 +123,12 @@ func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 		must(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(user.Token), nil))
 		eventually(t, "the other node refuses the token", func() bool { return !b.accepts(user.Token) })
 		if err := <-ended; websocket.CloseStatus(err) != 4403 {
-			t.Errorf("the stream has ended by %v", err)
+			t.Errorf("the stream ended with %v, want close status 4403", err)
 		}
 		took[i] = time.Since(begun)
 		_ = conn.CloseNow() // the server has closed it
 	}
 	pause, slowest := pulse.over(), slices.Max(took)
 	t.Logf("after %d log outs the other node knew within %v; the machine's own p99 is %v", rounds, slowest, pause)
-	if slowest-pause > bound {
-		t.Errorf("the delay exceeds %v", bound)
-	}
+	within(t, "the slowest log out", slowest, pause, bound)
 }

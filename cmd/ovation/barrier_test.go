@@ -42,7 +42,7 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	node := s.start(t, "serve")
 	s.start(t, "work")
 	if _, got := node.aliceActs(t, "like"); got.Liked == nil {
-		t.Errorf("initially: %+v", got)
+		t.Errorf("after the first like Alice is shown %+v, want it liked", got)
 	}
 	eventually(t, "replies are LIVE initially", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
 	for round, lose := range []func(){
@@ -58,7 +58,7 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 				return false
 			}
 			if got.Liked == nil || got.LikeCount != 1 {
-				t.Errorf("loss %d: %+v", round, got)
+				t.Errorf("after loss %d Alice is shown %+v, want her like, counted once", round, got)
 			}
 			return s.number(t, watermarks) == 4
 		})
@@ -72,30 +72,30 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
 	if durability, got := node.aliceActs(t, "like"); durability != "QUEUED" || got.Liked == nil {
-		t.Errorf("the like: %s, %+v", durability, got)
+		t.Errorf("like = %s, %+v, want QUEUED, liked", durability, got)
 	}
 	redis.flush(t)
 	eventually(t, "the next epoch begins", func() bool { return s.number(t, watermarks) == 0 })
 	eventually(t, "the node no longer shows the like", func() bool { return node.shownToAlice(t).Liked == nil })
 	if got := node.shownToAlice(t); got.Freshness != "STALE" {
-		t.Errorf("the like is lost: %+v", got)
+		t.Errorf("after the like is lost Alice is shown %+v, want STALE", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got == 0 {
-		t.Error("the metric says that nothing is in doubt")
+		t.Error("ovation_mirror_in_doubt_since_timestamp_seconds = 0 although Redis lost a like, want a time")
 	}
 	if durability, _ := node.aliceActs(t, "unlike"); durability != "QUEUED" {
-		t.Errorf("the unlike is %s", durability)
+		t.Errorf("unlike = %s, want QUEUED", durability)
 	}
 	s.start(t, "work")
 	eventually(t, "answers are LIVE", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
 	if passed := s.number(t, watermarks); passed != 4 {
-		t.Errorf("%d partitions have passed the barrier", passed)
+		t.Errorf("%d partitions have passed the barrier, want 4", passed)
 	}
 	if got := node.shownToAlice(t); got.Liked != nil || got.LikeCount != 0 {
-		t.Errorf("final result: %+v", got)
+		t.Errorf("in the end Alice is shown %+v, want no like, a count of 0", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got != 0 {
-		t.Errorf("the metric says that something is in doubt since %v", got)
+		t.Errorf("ovation_mirror_in_doubt_since_timestamp_seconds = %v once answers are LIVE, want 0", got)
 	}
 	s.run(t, "verify").wants(t, 0, "0 differences in Redis; ")
 }
@@ -103,27 +103,23 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 // flush empties Redis.
 func (r *ownRedis) flush(t *testing.T) {
 	t.Helper()
-	c, err := net.Dial("tcp", "127.0.0.1:"+r.port)
+	c, err := net.Dial("tcp", r.at)
 	must(t, err)
 	defer c.Close()
 	_, err = io.WriteString(c, "FLUSHALL\r\n")
 	must(t, err)
 	if said, err := bufio.NewReader(c).ReadString('\n'); err != nil || said != "+OK\r\n" {
-		t.Fatalf("FLUSHALL: %q, %v", said, err)
+		t.Fatalf("FLUSHALL = %q, %v, want +OK", said, err)
 	}
 }
 
 // metric is a gauge without labels.
 func (s *server) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	response, err := client.Get(s.url + "/metrics")
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
+	_, _, text := get(t, s.url+"/metrics")
 	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
 	if found == nil {
-		t.Fatalf("there is no metric %s", name)
+		t.Fatalf("/metrics does not expose %s", name)
 	}
 	value, err := strconv.ParseFloat(string(found[1]), 64)
 	must(t, err)

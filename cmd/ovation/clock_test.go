@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags 
 	n := &server{as: as, ended: over, log: stderr.String, signal: cancel}
 	eventually(t, command+" listens", func() bool {
 		if isClosed(over) {
-			t.Fatalf("%s has ended: %s", command, stderr)
+			t.Fatalf("%s ended before it listened: %s", command, stderr)
 		}
 		n.url = serves.FindString(stdout.String())
 		return n.url != ""
@@ -47,7 +46,7 @@ func siteOnOwnRedis(t *testing.T) (*site, *ownRedis) {
 	return s, redis
 }
 
-func (r *ownRedis) url() string { return "redis://127.0.0.1:" + r.port }
+func (r *ownRedis) url() string { return "redis://" + r.at }
 
 // number asks the database for one.
 func (s *site) number(t *testing.T, query string) (n int64) {
@@ -62,14 +61,10 @@ func (s *site) number(t *testing.T, query string) (n int64) {
 // unready checks that /readyz reports why a process is not ready.
 func (s *server) unready(t *testing.T, says ...string) {
 	t.Helper()
-	response, err := client.Get(s.url + "/readyz")
-	must(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	must(t, err)
+	status, _, body := get(t, s.url+"/readyz")
 	for _, part := range says {
-		if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), part) {
-			t.Errorf("/readyz answers %d without %q: %s", response.StatusCode, part, body)
+		if status != http.StatusServiceUnavailable || !strings.Contains(string(body), part) {
+			t.Errorf("GET /readyz = %d, %q, want 503 with %q", status, body, part)
 		}
 	}
 }
@@ -88,9 +83,9 @@ func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 	}
 	redis.start(t)
 	s.start(t, "work")
-	eventually(t, "both are persisted", func() bool { return s.number(t, "SELECT count(*) FROM inbox") == 2 })
+	eventually(t, "the like and the unlike are persisted", func() bool { return s.number(t, "SELECT count(*) FROM inbox") == 2 })
 	if n := s.likes(t); n != 0 {
-		t.Errorf("%d likes are left of one that was cleared", n)
+		t.Errorf("%d likes are stored after a like and its unlike, want 0", n)
 	}
 }
 
@@ -104,6 +99,6 @@ func TestNodeWithALargeClockSkewIsNotReady(t *testing.T) {
 		behind := s.startAt(t, -time.Minute, command, "--max-clock-skew=30s")
 		behind.unready(t, "clock is ", "behind the database's")
 		allowed := s.startAt(t, time.Minute, command, "--max-clock-skew=2m")
-		eventually(t, "a node is ready whose clock may be off", func() bool { return allowed.ready() == 200 })
+		eventually(t, "a node with --max-clock-skew=2m is ready", func() bool { return allowed.ready() == 200 })
 	}
 }

@@ -79,7 +79,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 					return
 				}
 				if text := got.CommentsChanged.Comment.Text; got.CommentsChanged.Kind != "ADDED" || !left[text] {
-					t.Errorf("unexpected or repeated event: %+v", got.CommentsChanged)
+					t.Errorf("received %+v, want each comment ADDED once", got.CommentsChanged)
 				} else {
 					delete(left, text)
 				}
@@ -107,7 +107,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 				}
 				again, err := there.says(user, text)
 				if err != nil || again != said || !found || seen.Interactive.CommentCount < i+1 {
-					t.Errorf("%s said %+v, then %+v (%v); the other node counts %d", user, said, again, err, seen.Interactive.CommentCount)
+					t.Errorf("%s added %+v and, repeated on the other node, %+v, %v, want the same; there it was listed: %t, of %d, want true, of at least %d", user, said, again, err, found, seen.Interactive.CommentCount, i+1)
 				}
 			}
 		})
@@ -116,7 +116,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	streams.Wait()
 	for _, node := range nodes {
 		if n := node.talked(t, "OLDEST").Interactive.CommentCount; n != users*each {
-			t.Errorf("a node counts %d comments", n)
+			t.Errorf("%s counts %d comments, want %d", node.url, n, users*each)
 		}
 	}
 	// Likes take the queue; the order follows.

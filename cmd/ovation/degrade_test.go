@@ -87,7 +87,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 		} {
 			asked := time.Now()
 			if err := try(); !isUnavailable(err) {
-				t.Errorf("without the database: %s: %v", what, err)
+				t.Errorf("without the database: %s: got %v, want UNAVAILABLE", what, err)
 			}
 			if took := time.Since(asked); late {
 				slowestLate = max(slowestLate, took)
@@ -97,13 +97,13 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 		}
 		durability, err := node.follows(fmt.Sprint("user-", round))
 		if late && (err != nil || durability != "QUEUED") || err != nil && !isUnavailable(err) {
-			t.Errorf("without the database a follow is %q: %v", durability, err)
+			t.Errorf("without the database: follow = %q, %v, want QUEUED or, early on, UNAVAILABLE (late: %t)", durability, err, late)
 		}
 	}
 	over := pulse.over()
 	t.Logf("%d rounds; a comment was refused within %v, and within %v later", round, slowest, slowestLate)
 	if slowest-over > transactionTime+bound || slowestLate-over > bound {
-		t.Errorf("comments were refused within %v, and within %v later; a request that asks for nothing takes %v", slowest, slowestLate, over)
+		t.Errorf("comments were refused within %v, later within %v, want at most %v and %v; requests that ask for nothing took %v", slowest, slowestLate, transactionTime+bound+over, bound+over, over)
 	}
 
 	back()
@@ -117,7 +117,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 		t.Error(err)
 	}
 	if n := node.talked(t, "NEWEST").Interactive.CommentCount; n != round+2 {
-		t.Errorf("%d comments are counted of %d", n, round+2)
+		t.Errorf("commentCount = %d, want %d", n, round+2)
 	}
 	eventually(t, "every follow is counted", func() bool { return s.followers(t) == round })
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
@@ -140,7 +140,7 @@ func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 		must(t, there.deletes(user, unwanted.ID))
 		seen := here.talked(t, "NEWEST").Interactive
 		if seen.CommentCount != i+1 || len(seen.Comments.Edges) == 0 || seen.Comments.Edges[0].Node.Text != text+", edited" {
-			t.Errorf("without Redis, in round %d: %+v", i, seen)
+			t.Errorf("without Redis, in round %d: got %+v, want %d comments, the latest one edited", i, seen, i+1)
 		}
 		eventually(t, "the comment is liked", func() bool {
 			return there.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { durability } }`, said.CommentID), nil) == nil
@@ -149,7 +149,7 @@ func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 	}
 	eventually(t, "every like and every follow is counted", func() bool { return s.followers(t) == rounds && s.likes(t) == rounds })
 	redis.start(t)
-	eventually(t, "the nodes show it", func() bool {
+	eventually(t, "both nodes show the comments and likes", func() bool {
 		for _, node := range nodes {
 			var got struct{ Interactive struct{ FollowerCount int } }
 			must(t, node.graphQL("", `{ interactive(biz: "user", bizId: "star") { followerCount } }`, &got))

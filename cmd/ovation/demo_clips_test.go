@@ -29,11 +29,11 @@ func TestDemoClipsArePublishedOnce(t *testing.T) {
 
 	must(t, addDemoClips(t.Context(), store, clips, now))
 	if got := demoFeed(t, store); len(got) != 0 {
-		t.Errorf("a store without demo data got %q", got)
+		t.Errorf("a store without demo data has the clips %q, want none", got)
 	}
 	must(t, addDemo(t.Context(), store, now))
 	if err := addDemoClips(t.Context(), interrupted{store, demoClipsID}, clips, now); !errors.Is(err, errKilled) {
-		t.Fatalf("the first start: %v", err)
+		t.Fatalf("addDemoClips that is killed at %q = %v, want %v", demoClipsID, err, errKilled)
 	}
 	for range 2 {
 		must(t, addDemoClips(t.Context(), store, clips, now.Add(time.Minute)))
@@ -75,10 +75,10 @@ func checkDemoTalk(t *testing.T, store storage.Store) {
 		}
 	}
 	if len(lists[0].Entries) < 4 || len(unread) != 2 || unread["carol"] != 2 || unread["bob"] != 1 {
-		t.Errorf("alice has %d conversations, with unread messages in %v", len(lists[0].Entries), unread)
+		t.Errorf("alice has %d conversations, with unread messages in %v, want at least 4, 1 unread of bob, 2 of carol", len(lists[0].Entries), unread)
 	}
 	if latest := lists[0].Entries[0].Latest.Text; !strings.HasPrefix(latest, "/demo#/clips/") {
-		t.Errorf("the latest message is %q", latest)
+		t.Errorf("the latest message is %q, want a link to /demo#/clips/", latest)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestFFmpegDrawsAndPlaysDemoClips(t *testing.T) {
 		command.Stdin = bytes.NewReader(still(hue))
 		said, err := command.CombinedOutput()
 		if err != nil || !bytes.Contains(said, []byte("144x256")) || !bytes.Contains(said, []byte("Duration: 00:00:05.00")) || !bytes.Contains(said, []byte("frame=   25")) {
-			t.Errorf("a still: %v\n%s", err, said)
+			t.Errorf("ffmpeg plays a still: got %v, want 25 frames of 144x256 in 5 s:\n%s", err, said)
 		}
 	}
 }

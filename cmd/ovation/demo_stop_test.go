@@ -25,13 +25,13 @@ func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 	go func() {
 		code <- run(ctx, []string{"dev", "--demo", "--addr=127.0.0.1:0", "--data=" + data}, environment(), strings.NewReader(""), stdout, stderr)
 	}()
-	waitFor(t, func() bool {
+	eventually(t, "ffmpeg has been started", func() bool {
 		_, err := os.Stat(drawing)
 		return err == nil
 	})
 	stop()
 	if got := <-code; got != 0 || strings.Contains(stderr.String(), "ovation:") {
-		t.Errorf("it ended with code %d and said:\n%s", got, stderr)
+		t.Errorf("dev stopped with exit code %d, want 0, and no error:\n%s", got, stderr)
 	}
 
 	t.Setenv("PATH", "") // pictures are faster than ffmpeg

@@ -32,7 +32,7 @@ func TestInterruptedDemoIsCompleted(t *testing.T) {
 	store, now := sqlitetest.Open(t), time.Now()
 	for i, at := range []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID} {
 		if err := addDemo(t.Context(), interrupted{store, at}, now.Add(time.Duration(i)*time.Minute)); !errors.Is(err, errKilled) {
-			t.Fatalf("the start that is to end at %q: %v", at, err)
+			t.Fatalf("addDemo that is killed at %q = %v, want %v", at, err, errKilled)
 		}
 	}
 	must(t, addDemo(t.Context(), store, now.Add(time.Hour)))

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,24 +30,21 @@ func TestBannersExamplesWork(t *testing.T) {
 	}
 	for _, e := range found {
 		if e[1] != s.url+"/graphql" {
-			t.Errorf("an example is for %s", e[1])
+			t.Errorf("an example is for %s, want %s/graphql", e[1], s.url)
 		}
 		must(t, s.post([]byte(e[6]), map[string]string{e[2]: e[3], e[4]: e[5]}, nil))
 	}
 
 	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
 	if token == nil {
-		t.Fatalf("no token is shown:\n%s", s.banner)
+		t.Fatalf("the banner shows no token:\n%s", s.banner)
 	}
 	if got := s.viewer(t, token[1]); got != demoViewer {
-		t.Errorf("the token is of %q", got)
+		t.Errorf("the token in the banner is of %q, want %q", got, demoViewer)
 	}
 	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics"} {
-		response, err := client.Get(s.url + path)
-		must(t, err)
-		must(t, response.Body.Close())
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s answers %s", path, response.Status)
+		if status, _, body := get(t, s.url+path); status != http.StatusOK {
+			t.Errorf("GET %s = %d, %.200s, want 200", path, status, body)
 		}
 	}
 }
@@ -58,19 +54,16 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	s := serve(t, emptyData(t), "--metrics-addr=127.0.0.1:0")
 	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
 	if found == nil || found[1] == s.url {
-		t.Fatalf("the banner does not mention the flag:\n%s", s.banner)
+		t.Fatalf("the banner names no separate address for metrics:\n%s", s.banner)
 	}
 	must(t, s.graphQL("alice", `{ viewer { userId } }`, nil))
 	for at, want := range map[string]int{
 		s.url + "/metrics": http.StatusNotFound, found[1] + "/metrics": http.StatusOK,
 		found[1] + "/graphql": http.StatusNotFound, found[1] + "/": http.StatusNotFound,
 	} {
-		response, err := client.Get(at)
-		must(t, err)
-		body, err := io.ReadAll(response.Body)
-		must(t, errors.Join(err, response.Body.Close()))
-		if response.StatusCode != want || want == http.StatusOK && !strings.Contains(string(body), `ovation_graphql_requests_total{code="OK"`) {
-			t.Errorf("%s answers %s: %s", at, response.Status, body)
+		status, _, body := get(t, at)
+		if status != want || want == http.StatusOK && !strings.Contains(string(body), `ovation_graphql_requests_total{code="OK"`) {
+			t.Errorf("GET %s = %d, %s, want %d, with metrics if 200", at, status, body, want)
 		}
 	}
 	taken := strings.TrimPrefix(s.url, "http://")
@@ -79,7 +72,7 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	call(t, environment("OVATION_METRICS_ADDR", "9090"), "dev").wants(t, exitUsage, `"9090" is not an address`)
 	s.stop().wants(t, 0)
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(found[1], "http://")); err == nil {
-		t.Error("it listens after the end")
+		t.Error("the address for metrics accepts a connection after the end, want it closed")
 		must(t, conn.Close())
 	}
 }
@@ -90,7 +83,7 @@ func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
 		var out strings.Builder
 		new(devCommand).banner(&out, addr, nil, "ey", built)
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("built %v: it does not say %q:\n%s", built, want, &out)
+			t.Errorf("banner with pages built: %v = %s, want %q in it", built, &out, want)
 		}
 	}
 }
@@ -99,7 +92,7 @@ func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
 func (s *server) viewer(t *testing.T, token string) string {
 	t.Helper()
 	var got struct{ Viewer struct{ UserID string } }
-	must(t, s.post([]byte(`{"query":"{ viewer { userId } }"}`), map[string]string{"Authorization": "Bearer " + token}, &got))
+	must(t, s.post([]byte(`{"query":"{ viewer { userId } }"}`), bearer(token), &got))
 	return got.Viewer.UserID
 }
 
@@ -111,7 +104,7 @@ func TestTokenFitsTheRunningServer(t *testing.T) {
 	got := call(t, environment(), "token", "--user=bob", "--data="+data)
 	got.wants(t, 0)
 	if user := s.viewer(t, strings.TrimSuffix(got.stdout, "\n")); user != "bob" {
-		t.Errorf("the token is of %q", user)
+		t.Errorf("ovation token --user=bob made a token of %q, want bob", user)
 	}
 
 	own := strings.Repeat("s", 32)
@@ -120,7 +113,7 @@ func TestTokenFitsTheRunningServer(t *testing.T) {
 	got = call(t, variables, "token")
 	got.wants(t, 0)
 	if user := s.viewer(t, strings.TrimSpace(got.stdout)); user != "carol" {
-		t.Errorf("the token is of %q", user)
+		t.Errorf("ovation token with OVATION_TOKEN_USER=carol made a token of %q, want carol", user)
 	}
 }
 
@@ -130,7 +123,7 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 	info, err := os.Stat(filepath.Join(data, secretFile))
 	must(t, err)
 	if info.Mode().Perm() != 0o600 {
-		t.Errorf("its mode is %v", info.Mode())
+		t.Errorf("the mode of %s is %v, want -rw-------", secretFile, info.Mode())
 	}
 	must(t, os.WriteFile(filepath.Join(data, secretFile), []byte("short\n"), 0o600))
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, "5 bytes long", "remove the file")
@@ -152,7 +145,7 @@ func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 		call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, part+" exists already", "remove it")
 		for _, path := range []string{part, elsewhere} {
 			if text, err := os.ReadFile(path); err == nil && string(text) != "planted" {
-				t.Errorf("%s: %s holds %q", name, path, text)
+				t.Errorf("%s: %s contains %q, want %q as before", name, path, text, "planted")
 			}
 		}
 		must(t, os.Remove(part))
@@ -165,9 +158,7 @@ func TestRestartKeepsData(t *testing.T) {
 	data := t.TempDir()
 	s := serveBinary(t, data)
 	s.like(t, "alice", "1")
-	if got := s.stop(); got.code != 0 {
-		t.Fatalf("it ended with code %d:\n%s", got.code, got.stderr)
-	}
+	s.stop().wants(t, 0)
 	s = serveBinary(t, data)
 	if got := s.likes(t, "1"); got != 1 {
 		t.Errorf("the video has %d likes after the restart, want 1", got)
@@ -181,12 +172,12 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	s := serve(t, data, "--demo", "--no-videos")
 	before := s.likes(t, "1")
 	if before < 20 {
-		t.Errorf("the most popular video has %d likes", before)
+		t.Errorf("the most popular video has %d likes, want at least 20", before)
 	}
 	s.stop()
 	s = serve(t, data, "--demo", "--no-videos")
 	if got := s.likes(t, "1"); got != before {
-		t.Errorf("%d likes became %d by a second start", before, got)
+		t.Errorf("after a second start the video has %d likes, want %d as before", got, before)
 	}
 	var got struct {
 		Viewer struct {
@@ -207,7 +198,7 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	s.stop()
 	s = serve(t, data, "--demo", "--no-videos")
 	if got := s.likes(t, "1"); got != 0 {
-		t.Errorf("demo data was added to a store in use")
+		t.Errorf("a store in use has %d likes after a start with --demo, want 0", got)
 	}
 }
 
@@ -227,7 +218,7 @@ func TestKeySetNeedsAnAudience(t *testing.T) {
 	s := serveBare(t, emptyData(t), "--audience=any") // and what the banner shows fits
 	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
 	if user := s.viewer(t, token[1]); user != demoViewer {
-		t.Errorf("the token is of %q", user)
+		t.Errorf("the token in the banner is of %q, want %q", user, demoViewer)
 	}
 }
 
@@ -268,7 +259,7 @@ func TestReadOnlyDataFolder(t *testing.T) {
 			command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		}
 		out, _ := command.CombinedOutput() // the code tells
-		ended{command.ProcessState.ExitCode(), string(out), ""}.wants(t, 1, data, "permission denied", "choose another folder by --data or OVATION_DATA")
+		ended{strings.Join(args, " "), command.ProcessState.ExitCode(), string(out), ""}.wants(t, 1, data, "permission denied", "choose another folder by --data or OVATION_DATA")
 	}
 }
 
@@ -318,7 +309,7 @@ func TestDevHeadersNeedAFlagAndALoopbackAddress(t *testing.T) {
 	} {
 		for _, addr := range c.on {
 			if c.command.Addr = addr; c.command.devHeaders() != c.want {
-				t.Errorf("demo %t, dev headers %t, on %s: %v", c.command.Demo, c.command.DevHeaders, addr, c.command.devHeaders())
+				t.Errorf("devHeaders of %+v on %s = %v, want %v", c.command, addr, c.command.devHeaders(), c.want)
 			}
 		}
 	}
@@ -334,20 +325,20 @@ func TestBannerMentionsDevHeaders(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--addr=0.0.0.0:0", "--demo"}} {
 		s := serveBare(t, emptyData(t), append(flags, "--no-videos")...)
 		if !strings.Contains(s.banner, "Authorization: Bearer ey") || strings.Contains(s.banner, "X-Ovation-User: ") || strings.Contains(s.banner, "WARNING") {
-			t.Errorf("%v: the examples are not by token:\n%s", flags, s.banner)
+			t.Errorf("%v: want examples with tokens only and no warning, got the banner:\n%s", flags, s.banner)
 		}
 		if err := s.graphQL("alice", ask, &got); err == nil || !strings.Contains(err.Error(), "Send a bearer token") {
-			t.Errorf("%v: X-Ovation-User: %v", flags, err)
+			t.Errorf("%v: X-Ovation-User: got %v, want \"Send a bearer token\"", flags, err)
 		}
 	}
 	for _, flags := range [][]string{{"--dev-headers"}, {"--demo"}, {"--addr=0.0.0.0:0", "--insecure-dev-headers"}} {
 		s := serveBare(t, emptyData(t), append(flags, "--no-videos")...)
 		if !strings.Contains(s.banner, "WARNING: every") {
-			t.Errorf("%v: the banner does not warn:\n%s", flags, s.banner)
+			t.Errorf("%v: the banner does not warn that headers are believed:\n%s", flags, s.banner)
 		}
 		must(t, s.graphQL("alice", ask, &got))
 		if got.Viewer == nil || got.Viewer.UserID != "alice" {
-			t.Errorf("%v: X-Ovation-User is not accepted", flags)
+			t.Errorf("X-Ovation-User: alice with %v: got the viewer %+v, want alice", flags, got.Viewer)
 		}
 	}
 }
@@ -365,7 +356,7 @@ func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 		var got struct{ Viewer *struct{ UserID string } }
 		err := through.graphQL("alice", `{ viewer { userId } }`, &got)
 		if err == nil && got.Viewer != nil {
-			t.Errorf("a stranger is %s", got.Viewer.UserID)
+			t.Errorf("X-Ovation-User through a proxy: got the viewer %s, want none", got.Viewer.UserID)
 		}
 		return fmt.Sprint(err)
 	}
@@ -395,14 +386,8 @@ func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
 	other, err := sql.Open("sqlite", filepath.Join(data, databaseFile)+"?_txlock=immediate")
 	must(t, err)
 	defer func() { must(t, other.Close()) }()
-	ready := func() int {
-		res, err := http.Get(s.url + "/readyz")
-		must(t, err)
-		must(t, res.Body.Close())
-		return res.StatusCode
-	}
-	if got := ready(); got != http.StatusOK {
-		t.Fatalf("a service with nothing to do answers %d", got)
+	if got := s.ready(); got != http.StatusOK {
+		t.Fatalf("GET /readyz while nothing is written = %d, want 200", got)
 	}
 	held, err := other.Begin() // another process that writes and does not end
 	must(t, err)
@@ -410,10 +395,10 @@ func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
 	go func() {
 		liked <- s.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`, nil)
 	}()
-	waitFor(t, func() bool { return ready() == http.StatusServiceUnavailable })
+	eventually(t, "a node that cannot write is not ready", func() bool { return s.ready() == http.StatusServiceUnavailable })
 	must(t, held.Rollback())
 	if err := <-liked; err != nil && !strings.Contains(err.Error(), `"UNAVAILABLE"`) { // as it is after some seconds
 		t.Error(err)
 	}
-	waitFor(t, func() bool { return ready() == http.StatusOK })
+	eventually(t, "a node that can write again is ready", func() bool { return s.ready() == http.StatusOK })
 }

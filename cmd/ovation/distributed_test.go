@@ -190,7 +190,7 @@ func as(user string) map[string]string {
 	if err != nil {
 		panic(err) // the tests choose their users
 	}
-	return map[string]string{"Authorization": "Bearer " + token}
+	return bearer(token)
 }
 
 var serves = regexp.MustCompile(`http://[0-9.:]+`)
@@ -222,11 +222,11 @@ func (s *site) start(t *testing.T, command string) *server {
 	n.stop = sync.OnceValue(func() ended {
 		n.signal()
 		<-over
-		return ended{c.ProcessState.ExitCode(), line, stderr.String()}
+		return ended{command, c.ProcessState.ExitCode(), line, stderr.String()}
 	})
 	t.Cleanup(func() { n.stop() })
 	if n.url == "" {
-		t.Fatalf("%s has not begun: %s%s", command, line, n.stop().stderr)
+		t.Fatalf("%s printed no address: %s%s", command, line, n.stop().stderr)
 	}
 	eventually(t, command+" is ready", func() bool { return n.ready() == 200 })
 	return n
@@ -253,7 +253,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("condition not met in time: %s", what)
+			t.Fatalf("still not true after %v: %s", patience, what)
 		}
 	}
 }
@@ -283,6 +283,15 @@ func (s *site) stored(t *testing.T) map[string]map[string]clicked {
 	}
 	must(t, rows.Err())
 	return out
+}
+
+// consistent waits until ovation verify finds no difference.
+func (s *site) consistent(t *testing.T) {
+	t.Helper()
+	eventually(t, "ovation verify finds no difference", func() bool {
+		got := s.run(t, "verify")
+		return got.code == 0 && strings.Contains(got.stdout, "0 differences; ")
+	})
 }
 
 // settled waits until the database has what was acknowledged, and checks that

@@ -151,11 +151,11 @@ func douyinStory(t *testing.T, first, second string) {
 	a, b := douyinClient{t, first}, douyinClient{t, second}
 	ann, annToken := a.session("user/register/", "douyinTestUserA")
 	if r := b.post("user/register/", "username", "douyinTestUserA", "password", "another"); *r.StatusCode == 0 || r.Token != "" {
-		t.Errorf("the name is taken, but: %+v", r)
+		t.Errorf("registering a taken name = %+v, want an error and no token", r)
 	}
 	bob, bobToken := b.session("user/register", "douyinTestUserB")
 	if again, _ := b.session("user/login/", "douyinTestUserA"); again != ann {
-		t.Errorf("registered %v, logged in %v", ann, again)
+		t.Errorf("registered as %v, logged in as %v, want one user", ann, again)
 	}
 
 	file := clip(100_000)
@@ -163,21 +163,16 @@ func douyinStory(t *testing.T, first, second string) {
 	a.publish(annToken, "Bear", file)
 	feed := b.get("feed/", "token", bobToken).ok(t)
 	if len(feed.VideoList) != before+1 || feed.VideoList[0].Title != "Bear" || feed.VideoList[0].Author.ID != ann || feed.NextTime <= 0 {
-		t.Fatalf("the feed is %+v", feed)
+		t.Fatalf("the feed is %+v, want %d videos, the first one Bear, of user %v", feed, before+1, ann)
 	}
 	video := feed.VideoList[0]
 	for address, want := range map[string]int{video.PlayURL: len(file), video.CoverURL: 0} {
-		response, err := client.Get(address)
-		must(t, err)
-		text, err := io.ReadAll(response.Body)
-		must(t, err)
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK || want > 0 && len(text) != want {
-			t.Errorf("%s: %d, %d bytes", address, response.StatusCode, len(text))
+		if status, _, text := get(t, address); status != http.StatusOK || want > 0 && len(text) != want {
+			t.Errorf("GET %s = %d, %d bytes, want 200, %d bytes (0: any)", address, status, len(text), want)
 		}
 	}
 	if next := b.get("feed/", "latest_time", fmt.Sprintf("%.0f", feed.NextTime)).ok(t); len(next.VideoList) != 0 {
-		t.Errorf("the next page is %+v", next.VideoList)
+		t.Errorf("the page after the last video is %+v, want none", next.VideoList)
 	}
 
 	b.post("favorite/action/", "token", bobToken, "video_id", video.ID, "action_type", 1).ok(t)
@@ -192,14 +187,14 @@ func douyinStory(t *testing.T, first, second string) {
 
 	remark := b.post("comment/action/", "token", bobToken, "video_id", video.ID, "action_type", 1, "comment_text", "Комментарий 👍").ok(t).Comment
 	if remark == nil || remark.ID <= 0 || remark.User.ID != bob || len(remark.CreateDate) != 5 {
-		t.Fatalf("the comment is %+v", remark)
+		t.Fatalf("the comment is %+v, want one of user %v with a date of 5 characters", remark, bob)
 	}
 	if r := a.get("comment/list/", "token", annToken, "video_id", video.ID).ok(t); len(r.CommentList) != 1 || r.CommentList[0].ID != remark.ID || r.CommentList[0].Content != "Комментарий 👍" {
-		t.Errorf("the comments are %+v", r.CommentList)
+		t.Errorf("the comments are %+v, want %+v alone", r.CommentList, remark)
 	}
 	a.post("comment/action/", "token", bobToken, "video_id", video.ID, "action_type", 2, "comment_id", remark.ID).ok(t)
 	if r := b.get("publish/list/", "token", annToken, "user_id", ann).ok(t); len(r.VideoList) != 1 || r.VideoList[0].CommentCount != 0 {
-		t.Errorf("published: %+v", r.VideoList)
+		t.Errorf("published are %+v, want one video without comments", r.VideoList)
 	}
 
 	a.post("relation/action/", "token", annToken, "to_user_id", bob, "action_type", 1).ok(t)
@@ -217,17 +212,17 @@ func douyinStory(t *testing.T, first, second string) {
 		with := map[string]float64{annToken: bob, bobToken: ann}[token]
 		r := b.get("message/chat/", "token", token, "to_user_id", with, "pre_msg_time", 0).ok(t)
 		if len(r.MessageList) != 1 || r.MessageList[0].FromUserID != ann || r.MessageList[0].ToUserID != bob || r.MessageList[0].Content != "Send to UserB" {
-			t.Fatalf("the messages are %+v", r.MessageList)
+			t.Fatalf("the messages are %+v, want that of user %v to %v alone", r.MessageList, ann, bob)
 		}
 		last := fmt.Sprintf("%.0f", r.MessageList[0].CreateTime)
 		if r = a.get("message/chat/", "token", token, "to_user_id", with, "pre_msg_time", last).ok(t); len(r.MessageList) != 0 {
-			t.Errorf("after the last one there are %+v", r.MessageList)
+			t.Errorf("the messages after the last one are %+v, want none", r.MessageList)
 		}
 	}
 	if r := b.get("relation/friend/list/", "token", annToken, "user_id", ann).ok(t); r.UserList[0].Message != "Send to UserB" || r.UserList[0].MsgType != 1 {
-		t.Errorf("the friends are %+v", r.UserList)
+		t.Errorf("the friends are %+v, want one, with the message \"Send to UserB\" of type 1", r.UserList)
 	}
-	eventually(t, "totals", func() bool {
+	eventually(t, "the totals are right", func() bool {
 		r := b.get("user/", "token", annToken, "user_id", ann).ok(t).User
 		return r != nil && r.FollowCount == 1 && r.FollowerCount == 1 && r.WorkCount == 1 && r.TotalFavorited == 1
 	})
@@ -256,22 +251,19 @@ func TestDouyinClient(t *testing.T) {
 	}
 	must(t, s.graphQL("", `{ feed { edges { node { title interactive { likeCount } } } } }`, &seen))
 	if edges := seen.Feed.Edges; len(edges) != 1 || edges[0].Node.Title != "Bear" || edges[0].Node.Interactive.LikeCount != 1 {
-		t.Errorf("GraphQL shows %+v", seen)
+		t.Errorf("GraphQL shows %+v, want one video, Bear, with one like", seen)
 	}
 	s.stop().wants(t, 0)
 	verified(t, dir)
 
 	s = serve(t, dir, "--public-url=https://films.example")
 	if got := (douyinClient{t, s.url}).get("feed/").ok(t).VideoList[0].PlayURL; !strings.HasPrefix(got, "https://films.example/media/videos/") {
-		t.Errorf("the URL is %s", got)
+		t.Errorf("play_url is %s, want it below https://films.example/media/videos/", got)
 	}
 	s.stop()
 	s = serve(t, dir, "--no-douyin")
-	response, err := client.Get(s.url + "/douyin/feed/")
-	must(t, err)
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("without it: %s", response.Status)
+	if status, _, _ := get(t, s.url+"/douyin/feed/"); status != http.StatusNotFound {
+		t.Errorf("--no-douyin: GET /douyin/feed/ = %d, want 404", status)
 	}
 	for name, bad := range map[string]string{"OVATION_DOUYIN": "perhaps", "OVATION_PUBLIC_URL": "films.example"} {
 		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).wants(t, exitUsage, name)
@@ -286,11 +278,9 @@ func coverIsMade(t *testing.T, at string) {
 		cover = (douyinClient{t, at}).get("feed/").ok(t).VideoList[0].CoverURL
 		return strings.Contains(cover, "/media/covers/")
 	})
-	response, err := client.Get(cover)
-	must(t, err)
-	_ = response.Body.Close()
-	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "image/jpeg" {
-		t.Errorf("%s: got %s, %s, want 200, image/jpeg", cover, response.Status, kind)
+	status, header, _ := get(t, cover)
+	if kind := header.Get("Content-Type"); status != http.StatusOK || kind != "image/jpeg" {
+		t.Errorf("GET %s = %d, %s, want 200, image/jpeg", cover, status, kind)
 	}
 }
 
@@ -309,7 +299,5 @@ func TestDouyinOverTwoNodes(t *testing.T) {
 	douyinStory(t, a.url, b.url)
 	coverIsMade(t, a.url)
 	coverIsMade(t, b.url)
-	eventually(t, "every count is right", func() bool {
-		return strings.Contains(s.run(t, "verify").stdout, "0 differences")
-	})
+	s.consistent(t)
 }

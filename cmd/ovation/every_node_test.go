@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"strings"
 	"testing"
 )
 
@@ -20,7 +19,5 @@ func TestWritesAreVisibleOnEveryNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { check(t, nodes) })
 	}
-	eventually(t, "every count is right", func() bool {
-		return strings.Contains(s.runBinary(t, "verify").stdout, "0 differences; ")
-	})
+	s.consistent(t)
 }

@@ -84,7 +84,7 @@ func (e example) serve(t *testing.T, url string, script ...string) string {
 			t.Logf("npm %s said:\n%s", strings.Join(script, " "), said)
 		}
 	})
-	waitFor(t, func() bool {
+	eventually(t, "npm "+strings.Join(script, " ")+" answers at "+at, func() bool {
 		response, err := client.Get("http://" + at)
 		if err != nil {
 			return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,6 +79,7 @@ func environment(pairs ...string) func(string) string {
 
 // ended is what a program left behind.
 type ended struct {
+	command        string // its arguments
 	code           int
 	stdout, stderr string
 }
@@ -89,18 +91,18 @@ func call(tb testing.TB, getenv func(string) string, args ...string) ended {
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
-	return ended{code, stdout.String(), stderr.String()}
+	return ended{strings.Join(args, " "), code, stdout.String(), stderr.String()}
 }
 
 // wants checks how a program ended and that its output holds the parts.
 func (e ended) wants(tb testing.TB, code int, parts ...string) {
 	tb.Helper()
 	if e.code != code {
-		tb.Errorf("it ended with code %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+		tb.Errorf("ovation %s: got exit code %d, want %d\n%s%s", e.command, e.code, code, e.stdout, e.stderr)
 	}
 	for _, part := range parts {
 		if !strings.Contains(e.stdout+e.stderr, part) {
-			tb.Errorf("it does not say %q:\n%s%s", part, e.stdout, e.stderr)
+			tb.Errorf("ovation %s: the output does not contain %q:\n%s%s", e.command, part, e.stdout, e.stderr)
 		}
 	}
 }
@@ -171,7 +173,7 @@ func serveBare(tb testing.TB, data string, flags ...string) *server {
 	go func() { code <- run(ctx, args, environment(), strings.NewReader(""), stdout, stderr) }()
 	stop := sync.OnceValue(func() ended {
 		cancel()
-		return ended{<-code, stdout.String(), stderr.String()}
+		return ended{strings.Join(args, " "), <-code, stdout.String(), stderr.String()}
 	})
 	tb.Cleanup(func() { stop() })
 	s := &server{stop: stop}
@@ -210,7 +212,7 @@ func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string
 		stop: func() ended {
 			signal()
 			<-over
-			return ended{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+			return ended{strings.Join(command.Args[1:], " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 		},
 	}
 	tb.Cleanup(func() { s.stop() })
@@ -223,7 +225,7 @@ func (s *server) await(tb testing.TB, stdout, stderr *watch) {
 	select {
 	case s.banner = <-stdout.ready:
 	case <-time.After(2 * time.Minute):
-		tb.Fatalf("no banner was printed:\n%s%s", stdout, stderr)
+		tb.Fatalf("no complete banner was printed within 2 minutes:\n%s%s", stdout, stderr)
 	}
 	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
 }
@@ -286,6 +288,16 @@ func (s *server) post(body []byte, headers map[string]string, into any) error {
 	return json.Unmarshal(answer.Data, into)
 }
 
+// get requests an address and reads the whole response.
+func get(tb testing.TB, address string) (status int, header http.Header, body []byte) {
+	tb.Helper()
+	response, err := client.Get(address)
+	must(tb, err)
+	body, err = io.ReadAll(response.Body)
+	must(tb, errors.Join(err, response.Body.Close()))
+	return response.StatusCode, response.Header, body
+}
+
 // likes returns the number of likes of a video.
 func (s *server) likes(t *testing.T, id string) int {
 	t.Helper()
@@ -303,18 +315,4 @@ func (s *server) like(tb testing.TB, user, id string) {
 func verified(t *testing.T, data string) {
 	t.Helper()
 	runBinary(t, "verify", "--data="+data).wants(t, 0, "0 differences; ")
-}
-
-// waitFor polls a condition until it holds.
-func waitFor(t *testing.T, yes func() bool) {
-	t.Helper()
-	deadline, again := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatal("condition not met in time")
-		}
-	}
 }

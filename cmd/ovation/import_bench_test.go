@@ -45,7 +45,7 @@ func repeated(tb testing.TB) (file string, rows int) {
 	must(tb, w.Write(lines[0]))
 	const user = 3
 	if lines[0][user] != "personId" {
-		tb.Fatalf("the columns are %v", lines[0])
+		tb.Fatalf("the columns are %v, want personId in column %d", lines[0], user)
 	}
 	for copied := range copies {
 		for _, line := range lines[1:] {
@@ -140,7 +140,7 @@ func BenchmarkImportClicks(b *testing.B) {
 			data := b.TempDir()
 			best = max(best, importInto(b, file, clickRows, append(flags, "OVATION_DATA="+data)...))
 			if got := sums(b, data, "biz = 'article'"); got != [5]int64{clickRows} {
-				b.Errorf("there are %v reads, likes, dislikes and collects", got)
+				b.Errorf("there are %v reads, likes, dislikes and collects, want %d reads alone", got, clickRows)
 			}
 		}
 		b.ReportMetric(best, "rows/s-at-best")
@@ -151,7 +151,7 @@ func BenchmarkImportClicks(b *testing.B) {
 			s := newSite(b)
 			best = max(best, importInto(b, file, clickRows, append(flags, "OVATION_POSTGRES_URL="+s.variables["OVATION_POSTGRES_URL"])...))
 			if got := s.totals(b); got != [3]int64{clickRows} {
-				b.Errorf("there are %v reads, likes and collects", got)
+				b.Errorf("there are %v reads, likes and collects, want %d reads alone", got, clickRows)
 			}
 		}
 		b.ReportMetric(best, "rows/s-at-best")
@@ -167,7 +167,7 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 		command.Env = environment
 		out, err := command.CombinedOutput()
 		if err != nil {
-			b.Fatalf("%v: %s", err, out)
+			b.Fatalf("ovation %s: %v: %s", strings.Join(args, " "), err, out)
 		}
 		return string(out)
 	}
@@ -177,13 +177,13 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 	b.Logf("load before %s%s", load, said)
 	took := imported.FindStringSubmatch(said)
 	if took == nil {
-		b.Fatal("it does not say how long it took")
+		b.Fatalf("import does not print how long it took: %s", said)
 	}
 	seconds, err := strconv.ParseFloat(took[1], 64)
 	must(b, err)
 	b.StopTimer()
 	if said := ovation("verify"); !strings.HasPrefix(said, "0 differences; ") {
-		b.Errorf("verify: %s", said)
+		b.Errorf("verify printed %s, want 0 differences", said)
 	}
 	b.StartTimer()
 	return float64(rows) / seconds

@@ -24,7 +24,7 @@ func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 		command := exec.Command(binary, "import", "--map=deskdrop", deskdrop)
 		command.Env = s.environ()
 		must(t, command.Start())
-		eventually(t, "more is imported", func() bool { return s.totals(t)[0] > after })
+		eventually(t, fmt.Sprintf("more than %d reads are imported", after), func() bool { return s.totals(t)[0] > after })
 		must(t, command.Process.Kill())
 		_ = command.Wait() // it was killed
 	}
@@ -67,13 +67,13 @@ func TestLongKilledImportResumes(t *testing.T) {
 	must(t, command.Start())
 	_, err = io.WriteString(stdin, text[:len(text)/100*98])
 	must(t, err)
-	waitFor(t, func() bool { return sums(t, data, "true")[0] > 0 })
+	eventually(t, "some rows are imported", func() bool { return sums(t, data, "true")[0] > 0 })
 	must(t, command.Process.Kill())
 	_ = command.Wait() // it says that it was killed
 
 	before := sums(t, data, "true")[0]
 	if before == 0 || before >= rows {
-		t.Fatalf("%d of %d rows were imported before", before, rows)
+		t.Fatalf("%d of %d rows were imported before the kill, want some but not all", before, rows)
 	}
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	must(t, os.WriteFile(file, []byte(text), 0o600))

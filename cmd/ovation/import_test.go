@@ -35,7 +35,7 @@ func runWith(tb testing.TB, environ []string, args ...string) ended {
 	var stdout, stderr strings.Builder
 	command.Stdout, command.Stderr = &stdout, &stderr
 	_ = command.Run() // the code tells
-	return ended{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return ended{strings.Join(args, " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
 // sums adds the counts of all subjects that match.
@@ -90,7 +90,7 @@ func TestDeskdropIsImported(t *testing.T) {
 			t.Errorf("there are %v reads, likes, dislikes, collects and followers, want %v", got, want)
 		}
 		if got := sums(t, data, "biz_id = '-4029704725707465084'"); got != wantOne {
-			t.Errorf("the one has %v reads, likes, dislikes, collects and followers, want %v", got, wantOne)
+			t.Errorf("article -4029704725707465084 has %v reads, likes, dislikes, collects and followers, want %v", got, wantOne)
 		}
 		if got := remarked(t, data); got != [3]int64{1611, 1611, 1611} {
 			t.Errorf("there are %v comments, of subjects and of users, want 1611", got)
@@ -119,7 +119,7 @@ func TestStoppedImportSaysHowToResume(t *testing.T) {
 	stdin := &stopping{strings.NewReader(csvOf(1)), cancel}
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
-	ended{code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "resumes from there")
+	ended{"import -", code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "resumes from there")
 }
 
 // endless waits for more input at its end, and reports that it does.
@@ -146,7 +146,7 @@ func TestImportThatWaitsForInputCanBeStopped(t *testing.T) {
 		stdin := &endless{strings.NewReader(sent), cancel, never}
 		var out bytes.Buffer
 		code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &out, &out)
-		ended{code, out.String(), ""}.wants(t, 1, "the import was stopped", "resumes from there")
+		ended{"import -", code, out.String(), ""}.wants(t, 1, "the import was stopped", "resumes from there")
 	}
 }
 
@@ -172,9 +172,9 @@ func TestAdviceFitsTheFault(t *testing.T) {
 			}
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", file}, environment(), stdin, &out, &out)
-			ended{code, out.String(), ""}.wants(t, 1, c.want)
+			ended{"import " + file, code, out.String(), ""}.wants(t, 1, c.want)
 			if strings.Contains(out.String(), "the same command") {
-				t.Errorf("it advises to repeat what cannot work:\n%s", &out)
+				t.Errorf("the output advises to repeat a command that cannot work:\n%s", &out)
 			}
 		})
 	}
@@ -212,13 +212,13 @@ func TestEventsOfAFlagChangeThoseOfAMapping(t *testing.T) {
 	changed, err := (&importCommand{Map: "deskdrop", Events: map[string]string{"VIEW": "skip"}}).mapping()
 	must(t, err)
 	if changed.Events["VIEW"] != "skip" || changed.Events["LIKE"] != "like" {
-		t.Errorf("the events of a mapping became %v", changed.Events)
+		t.Errorf("the mapping deskdrop with --events VIEW=skip has the events %v, want VIEW skipped and LIKE as it was", changed.Events)
 	}
 	// Without a mapping they are all there are.
 	alone, err := (&importCommand{Biz: "video", Events: map[string]string{"view": "read"}}).mapping()
 	must(t, err)
 	if !maps.Equal(alone.Events, map[string]string{"view": "read"}) {
-		t.Errorf("the events are %v", alone.Events)
+		t.Errorf("without a mapping the events are %v, want those of the flag alone", alone.Events)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestProgressPromisesNothingWhereTheSizeIsUnknown(t *testing.T) {
 	for size, want := range map[int64]bool{0: false, 1000: true} {
 		bar := newBar(io.Discard, size).SetWidth(100).SetCurrent(500).Set("suffix", "7 rows")
 		if text := bar.String(); strings.Contains(text, "%") != want || strings.Contains(text, "?%") || !strings.Contains(text, "500 B") || !strings.Contains(text, "7 rows") {
-			t.Errorf("of %d bytes it shows %q", size, text)
+			t.Errorf("bar at 500 of %d bytes (0: unknown) = %q, want 500 B and 7 rows, with a percentage: %t", size, text, want)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}
 		mine := id >= a.from && id < a.from+actorSubjects
 		switch before := a.last[e.BizID]; {
 		case e.Version < before.Version:
-			return fmt.Errorf("%w: %s received %+v after %+v", errWrongAnswer, a.name, e, before)
+			return fmt.Errorf("%w: %s received %+v after %+v, want no older version", errWrongAnswer, a.name, e, before)
 		case !mine && e.own() != own{}:
 			return fmt.Errorf("%w: %s received %+v without having acted on it", errWrongAnswer, a.name, e)
 		case mine && e.Freshness == "LIVE":
@@ -160,7 +160,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	for _, one := range actors {
 		t.Logf("%s received %d LIVE events of their own subjects", one.name, one.live)
 		if one.live <= actorSubjects { // the snapshot
-			t.Errorf("%s received no LIVE event", one.name)
+			t.Errorf("%s received %d LIVE events of their own subjects, want more than the %d of the snapshot", one.name, one.live, actorSubjects)
 		}
 	}
 	s.run(t, "verify").wants(t, 0, "0 differences; ")

@@ -41,7 +41,7 @@ func (c *clicker) comment(subject int) error {
 				one.id = ids[i]
 			}
 			if ids[i] != one.id {
-				return fmt.Errorf("%w: %s: the comment %q is %s and %s", errWrongAnswer, c.name, one.text, one.id, ids[i])
+				return fmt.Errorf("%w: %s: the comment %q has the IDs %s and %s, want one", errWrongAnswer, c.name, one.text, one.id, ids[i])
 			}
 		case one.removed && isNotFound(err): // the other one has deleted it
 			missed++
@@ -103,12 +103,12 @@ func checkSaid(t *testing.T, s *server, users []*clicker) {
 		n := len(want)
 		for _, got := range s.saidOf(t, subject) {
 			if !want[got] {
-				t.Errorf("subject %d: %s is listed twice, or was deleted", subject, got)
+				t.Errorf("subject %d: %q is listed, want each comment once and none that was deleted", subject, got)
 			}
 			delete(want, got)
 		}
 		if len(want) > 0 {
-			t.Errorf("subject %d: of %d comments %v are lost", subject, n, want)
+			t.Errorf("subject %d: %d of %d acknowledged comments are missing: %v", subject, len(want), n, want)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (c *clicker) check(server *server) error {
 	}
 	for i, s := range got.Interactives {
 		if s.clicked() != c.known[i] && (i != c.subject || s.clicked() != c.maybe) {
-			return fmt.Errorf("%s: subject %d is %+v, acknowledged was %+v", c.name, i, s.clicked(), c.known[i])
+			return fmt.Errorf("%s: subject %d is %+v, want %+v as acknowledged", c.name, i, s.clicked(), c.known[i])
 		}
 	}
 	return nil
@@ -207,7 +207,7 @@ func (p pressure) kill(t *testing.T) {
 	s := serveBinary(t, data)
 	users, clicks, errs := p.press(s.kill, s)
 	if len(errs) != len(users) {
-		t.Errorf("%d of %d users saw the server die", len(errs), len(users))
+		t.Errorf("%d of %d users lost a connection when the server was killed, want all", len(errs), len(users))
 	}
 	for _, err := range errs {
 		if errors.Is(err, errWrongAnswer) || strings.Contains(err.Error(), "status") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -22,32 +21,28 @@ func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 		}
 	}
 	if len(of) < 30 {
-		t.Fatalf("the manual documents only %d metrics", len(of))
+		t.Fatalf("the manual documents %d metrics, want at least 30", len(of))
 	}
 	s := newSite(t)
 	node, worker := s.start(t, "serve"), s.start(t, "work")
 	node.like(t, "alice", "movie")
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 	for process, n := range map[string]*server{"serve": node, "work": worker} {
-		response, err := client.Get(n.url + "/metrics")
-		must(t, err)
-		text, err := io.ReadAll(response.Body)
-		must(t, err)
-		must(t, response.Body.Close())
+		_, _, text := get(t, n.url+"/metrics")
 		var exposed []string
 		for _, found := range regexp.MustCompile(`(?m)^# TYPE (ovation_\w+)`).FindAllStringSubmatch(string(text), -1) {
 			exposed = append(exposed, found[1])
 			if whose := of[found[1]]; whose != process && whose != "both" {
-				t.Errorf("%s exposes %s, which the manual says is of %q", process, found[1], whose)
+				t.Errorf("%s exposes %s, which the manual attributes to %q", process, found[1], whose)
 			}
 		}
 		for name, whose := range of {
 			if whose == "both" && strings.HasPrefix(name, "ovation_postgres_") && !slices.Contains(exposed, name) {
-				t.Errorf("%s does not expose %s", process, name)
+				t.Errorf("%s does not expose %s, which the manual attributes to both", process, name)
 			}
 		}
 		if other := map[string]string{"serve": "consume", "work": "measure"}[process]; strings.Contains(string(text), `purpose="`+other+`"`) {
-			t.Errorf("%s says that it connects to %s", process, other)
+			t.Errorf("%s exposes metrics with purpose=%q, want none of the other process", process, other)
 		}
 	}
 }

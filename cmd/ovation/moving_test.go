@@ -26,11 +26,11 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		user := fmt.Sprintf("user-%d", users)
 		must(t, through.graphQL(user, likeMovie, &got))
 		if got.Like.Changed != nil && !*got.Like.Changed {
-			t.Errorf("the like of %s changed nothing", user)
+			t.Errorf("like of %s: got changed: false, want true or null", user)
 		}
 		must(t, through.graphQL(user, seeMovie, &seen))
 		if seen.Interactive.Liked == nil {
-			t.Errorf("%s does not see the own like: %+v", user, seen)
+			t.Errorf("%s is shown %+v after the like, want it liked", user, seen)
 		}
 		return seen.Interactive.Freshness
 	}
@@ -38,20 +38,20 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		t.Helper()
 		eventually(t, "all likes are persisted", func() bool { return s.likes(t) == users })
 	}
-	eventually(t, "a like is LIVE", func() bool { return like(nodes[0]) == "LIVE" })
+	eventually(t, "a like is answered LIVE", func() bool { return like(nodes[0]) == "LIVE" })
 	counted()
 	begun := s.number(t, "SELECT epoch FROM mirror")
 	for i := range nodes {
 		replacement := moved.start(t, "serve") // it is ready before one of the old ones stops
 		if freshness := like(replacement); freshness != "STALE" {
-			t.Errorf("a node in another Redis than the workers answers %s", freshness)
+			t.Errorf("a node whose Redis is not that of the workers answers %s, want STALE", freshness)
 		}
 		counted() // without a restart of anything else
 		nodes[i].stop()
 		nodes[i] = replacement
 	}
 	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun {
-		t.Errorf("an epoch began while the workers are still in the old Redis: %d after %d", epoch, begun)
+		t.Errorf("epoch = %d while the workers use the old Redis, want %d as before", epoch, begun)
 	}
 	waiting := moved.startAt(t, 0, "work")
 	waiting.unready(t, "this database is mirrored in another Redis", "prefix")
@@ -87,7 +87,7 @@ func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	}
 	all.Wait()
 	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun || s.likes(t) != 0 {
-		t.Errorf("commands that were refused have begun epoch %d after %d, or persisted likes", epoch, begun)
+		t.Errorf("after the refused commands: epoch %d, %d likes persisted, want epoch %d, 0 likes", epoch, s.likes(t), begun)
 	}
 	eventually(t, "the site answers LIVE", func() bool {
 		var seen seeing

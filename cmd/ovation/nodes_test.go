@@ -57,12 +57,12 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 		must(t, b.graphQL(user, seeMovie, &seen))
 		live := seen.Interactive.Freshness == "LIVE" // a node that is late to poll says STALE
 		if unchanged(got.Like.Changed) || live && seen.Interactive.Liked == nil {
-			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
+			t.Fatalf("like of %s: unchanged: %t, and the other node shows %+v, want false and, if LIVE, the like", user, unchanged(got.Like.Changed), seen)
 		}
 		answeredLive = answeredLive || live
 	}
 	if !answeredLive {
-		t.Error("no answer is live")
+		t.Error("no answer of the other node was LIVE")
 	}
 	eventually(t, "everyone sees all likes", func() bool {
 		var seen seeing
@@ -122,7 +122,7 @@ func (p pressure) killedNode(t *testing.T) {
 	p.doomed = true // on a busy machine, some come to the dead node late
 	users, clicks, errs := p.press(a.kill, a, b)
 	if len(errs) != len(users) {
-		t.Errorf("%d of %d users saw the node die", len(errs), len(users))
+		t.Errorf("%d of %d users lost a connection when the node was killed, want all", len(errs), len(users))
 	}
 	for _, err := range errs {
 		if errors.Is(err, errWrongAnswer) || strings.Contains(err.Error(), "status") {
@@ -261,12 +261,12 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		took = time.Since(began)
 		must(t, b.graphQL(user, seeMovie, &seen))
 		if unchanged(got.Like.Changed) || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
-			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
+			t.Fatalf("like of %s = %s, unchanged: %t, and the other node shows %+v, want false, the like and, if PERSISTED, a count of %d", user, got.Like.Durability, unchanged(got.Like.Changed), seen, users)
 		}
 		return got.Like.Durability, took
 	}
 	if durability, _ := like(); durability != "QUEUED" {
-		t.Errorf("with the queue a like is %s", durability)
+		t.Errorf("with the queue: durability = %s, want QUEUED", durability)
 	}
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 
@@ -276,18 +276,16 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 	for i := range 20 {
 		durability, took := like()
 		if durability != "PERSISTED" {
-			t.Errorf("without the queue a like is %s", durability)
+			t.Errorf("without the queue: durability = %s, want PERSISTED", durability)
 		}
 		if i >= 3 { // before that the breaker does not know
 			slowest = max(slowest, took)
 		}
 	}
 	t.Logf("the slowest like without the queue took %v", slowest)
-	if slowest-pulse.over() > bound {
-		t.Errorf("a like took %v", slowest)
-	}
-	if a.ready() != 200 {
-		t.Error("the node is not ready")
+	within(t, "the slowest like without the queue", slowest, pulse.over(), bound)
+	if status := a.ready(); status != 200 {
+		t.Errorf("GET /readyz without the queue = %d, want 200", status)
 	}
 	between.set(false)
 	eventually(t, "likes are queued again", func() bool {
@@ -319,16 +317,12 @@ func TestStopGoesInStages(t *testing.T) {
 	var got liking
 	must(t, node.graphQL("alice", likeMovie, &got)) // it goes on nevertheless
 	if unchanged(got.Like.Changed) {
-		t.Error("the like changed nothing")
+		t.Error("like while the node stops: got changed: false, want true or null")
 	}
 	<-node.ended
-	if e := node.stop(); e.code != 0 {
-		t.Errorf("serve ended with %d: %s", e.code, e.stderr)
-	}
+	node.stop().wants(t, 0)
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
-	if e := w.stop(); e.code != 0 {
-		t.Errorf("work ended with %d: %s", e.code, e.stderr)
-	}
+	w.stop().wants(t, 0)
 }
 
 // A query that was sent to one node as text can be requested from every node by its hash.
@@ -343,15 +337,15 @@ func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	ask := func(n *server, tenant, body string) error {
 		token, err := viewer.Sign([]byte(testSecret), storage.User{Tenant: tenant, UserID: "alice"}, time.Hour)
 		must(t, err)
-		return n.post([]byte("{"+body+"}"), map[string]string{"Authorization": "Bearer " + token}, nil)
+		return n.post([]byte("{"+body+"}"), bearer(token), nil)
 	}
 	const unknown = `"code":"PERSISTED_QUERY_NOT_FOUND"`
 	if err := ask(a, "default", hash); err == nil || !strings.Contains(err.Error(), unknown) {
-		t.Errorf("the query before its registration returned %v", err)
+		t.Errorf("the hash of a query before its registration: got %v, want %s", err, unknown)
 	}
 	must(t, ask(a, "default", hash+`,"query":`+string(text)))
 	must(t, ask(b, "default", hash))
 	if err := ask(b, "acme", hash); err == nil || !strings.Contains(err.Error(), unknown) {
-		t.Errorf("another tenant: %v", err)
+		t.Errorf("the hash of a query that another tenant registered: got %v, want %s", err, unknown)
 	}
 }

@@ -35,6 +35,6 @@ func TestPagesOfThisMachineMayAskOvationDev(t *testing.T) {
 		}
 	}
 	if log := s.stop().stderr; !strings.Contains(log, `"to_admit_them":"--allowed-origins http://a.example,http://b.example:1,http://192.168.1.5:5173"`) {
-		t.Errorf("the log does not name the refused origin:\n%s", log)
+		t.Errorf("the log does not advise to admit the refused origins:\n%s", log)
 	}
 }

@@ -63,7 +63,7 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 		v.remarks[subject] = slices.Delete(own, which, which+1)
 	}
 	if mutation != "deleteComment" && (did.Comment.Text != text || did.Comment.ID != v.remarks[subject][which].ID) {
-		return fmt.Errorf("%w: step %d: %s of %q answers %+v", errWrongAnswer, v.step, mutation, text, did.Comment)
+		return fmt.Errorf("%w: step %d: %s of %q = %+v, want that text and the ID of the comment", errWrongAnswer, v.step, mutation, text, did.Comment)
 	}
 	return v.checkNumber(subject, least, did.Interactive.CommentCount)
 }
@@ -72,7 +72,7 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	_, most := v.others.heard(subject)
 	if own := len(v.remarks[subject]); got < own+least || got > own+most {
-		return fmt.Errorf("%w: step %d: subject %d has %d comments; the viewer wrote %d, others %d to %d", errWrongAnswer, v.step, subject, got, own, least, most)
+		return fmt.Errorf("%w: step %d: subject %d has %d comments, want %d to %d, of which the viewer wrote %d", errWrongAnswer, v.step, subject, got, own+least, own+most, own)
 	}
 	return nil
 }
@@ -110,13 +110,13 @@ func (v *sequentialViewer) talk(node *server, subject int) error {
 		}
 		at := slices.IndexFunc(left, func(r remark) bool { return r.ID == n.ID && r.Text == n.Text })
 		if at < 0 {
-			return wrong("not, or no longer, the viewer's, or twice", n)
+			return wrong("shown twice, or not as the viewer left it", n)
 		}
 		left = slices.Delete(left, at, at+1)
 	}
 	for _, r := range left {
 		if !page.PageInfo.HasNextPage || order == "NEWEST" && r.number() > last || order == "OLDEST" && r.number() < last {
-			return wrong("the viewer's is not there", r)
+			return wrong("the viewer's comment is missing", r)
 		}
 	}
 	return v.checkNumber(subject, least, got.Interactive.CommentCount)

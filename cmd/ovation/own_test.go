@@ -114,7 +114,7 @@ func (v *sequentialViewer) see(node *server, from, to int) error {
 		return err
 	}
 	if len(got.Interactives) != to-from {
-		return fmt.Errorf("%d subjects are answered by %d", to-from, len(got.Interactives))
+		return fmt.Errorf("got %d subjects, want %d", len(got.Interactives), to-from)
 	}
 	for i := range got.Interactives {
 		if err := v.check(node, asked, from+i, &got.Interactives[i]); err != nil {
@@ -189,7 +189,7 @@ func (v *sequentialViewer) mutate(node *server, subject int) error {
 		return fmt.Errorf("%s: %w", mutation, err)
 	}
 	if changed := got.Did.Changed; changed != nil && *changed != (next != before || mutation == "read") {
-		return fmt.Errorf("%s of %+v says that changed is %t", mutation, before, *changed)
+		return fmt.Errorf("%s after %+v: got changed: %t, want %t", mutation, before, *changed, !*changed)
 	}
 	return nil
 }
@@ -210,15 +210,15 @@ func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got
 			times = got.Read.Times
 		}
 		if least := seen(v.reads[subject], asked); times < least || times > len(v.reads[subject]) {
-			return wrong("reads besides the viewer's own", [3]int{least, times, len(v.reads[subject])})
+			return wrong("the viewer's reads: at least, shown and at most", [3]int{least, times, len(v.reads[subject])})
 		}
 	}
 	if got.BizID != strconv.Itoa(subject) || got.done() != v.known[subject] {
-		return wrong("not what the viewer did to subject", subject)
+		return wrong("want what the viewer did to subject", subject)
 	}
 	newest := &v.newest[node][subject]
 	if got.Version < *newest {
-		return wrong("the same node has shown version", *newest)
+		return wrong("want at least the version that the same node has shown before", *newest)
 	}
 	*newest = got.Version
 
@@ -226,13 +226,13 @@ func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got
 	least, most := v.others.bounds(subject, asked)
 	rest := counted{got.ReadCount - own.ReadCount, got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount, got.FollowerCount - own.FollowerCount}
 	if rest.DislikeCount != 0 || !rest.atLeast(least) || !most.atLeast(rest) {
-		return wrong("counts that the others cannot have", [3]counted{least, rest, most})
+		return wrong("the counts of the others: at least, shown and at most", [3]counted{least, rest, most})
 	}
 	if before, seen := v.at[subject][got.Version]; !seen {
 		v.at[subject][got.Version] = witness{rest, fmt.Sprintf("%s: step %d on %s: the viewer did %+v; the reply is %+v",
 			time.Now().Format(time.StampMilli), v.step, node.url, v.known[subject], *got)}
 	} else if before.others != rest {
-		return wrong("this version had of the others", before)
+		return wrong("want the counts of the others that this version had before", before)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (v *sequentialViewer) rises(t *testing.T) {
 		slices.Sort(versions)
 		for _, version := range versions {
 			if !at[version].others.atLeast(before.others) {
-				t.Errorf("subject %d: version %d has %+v of the others, an older one had %+v", subject, version, at[version], before)
+				t.Errorf("subject %d: version %d counts %+v, an older one %+v, want no fewer of others", subject, version, at[version], before)
 			}
 			before = at[version]
 		}
@@ -339,7 +339,7 @@ func ownActions(t *testing.T, n int) {
 	}
 	unexplained := slices.DeleteFunc(v.notLive, stalled.explain)
 	if len(unexplained) > 0 {
-		t.Errorf("%d of them are not LIVE while nothing stalled, the first at %s", len(unexplained), unexplained[0].Format(time.StampMilli))
+		t.Errorf("%d of %d subjects shown are not LIVE although nothing stalled, the first at %s", len(unexplained), v.replies, unexplained[0].Format(time.StampMilli))
 	}
 	v.rises(t)
 	if t.Failed() {

@@ -57,11 +57,11 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 	f.site.run(t, "work", "--addr=127.0.0.1:0").wants(t, exitFailed, fmt.Sprintf("use %d, or change the number with ovation partitions %d", to, from))
 	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(to)
 	for i := range f.workers {
-		stopped(t, "work", f.workers[i])
+		f.workers[i].stop().wants(t, 0)
 		f.workers[i] = f.site.start(t, "work")
 	}
 	for i := range f.nodes {
-		stopped(t, "serve", f.nodes[i])
+		f.nodes[i].stop().wants(t, 0)
 		f.startNode(t, i)
 		eventually(t, "the balancer knows both nodes", func() bool { return f.balancer.Ready() == len(f.nodes) })
 	}
@@ -143,10 +143,10 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	eventually(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
 	eventually(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
 	if n := f.site.likes(t); n > likes+len(fans) { // each may have one under way
-		t.Errorf("%d likes are stored of %d", n, likes)
+		t.Errorf("%d likes are stored, want %d to %d", n, likes, likes+len(fans))
 	}
 	if n := f.site.reads(t, "film"); n > reads+unknown {
-		t.Errorf("%d reads are stored of %d, and %d with an unknown result", n, reads, unknown)
+		t.Errorf("%d reads are stored, want %d to %d", n, reads, reads+unknown)
 	}
 	stored := f.site.stored(t)
 	for _, liker := range fans {

@@ -74,3 +74,11 @@ func (p *pulse) over() time.Duration {
 	slices.Sort(p.took)
 	return p.took[len(p.took)*99/100]
 }
+
+// within fails the test if something took longer than the machine's own pauses and the bound.
+func within(t *testing.T, what string, took, pauses, bound time.Duration) {
+	t.Helper()
+	if took-pauses > bound {
+		t.Errorf("%s took %v, want at most %v: %v and the machine's own %v", what, took, bound+pauses, bound, pauses)
+	}
+}

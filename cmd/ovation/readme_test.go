@@ -55,7 +55,7 @@ func TestREADMEShowsTheServersResponses(t *testing.T) {
 		}
 	}
 	if compared < 4 {
-		t.Errorf("%d responses were compared", compared)
+		t.Errorf("%d responses were compared, want at least 4", compared)
 	}
 
 	refusal := regexp.MustCompile("(?s)```json\n(\\{\"errors\".*?)```").FindStringSubmatch(operations)
@@ -71,7 +71,7 @@ func TestREADMEShowsTheServersResponses(t *testing.T) {
 	}
 	live := `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount } }`
 	if got := s.firstEvent(t, live); got != event[1] {
-		t.Errorf("the README shows the event %s, but it is %s", event[1], got)
+		t.Errorf("the first event is %s, want %s as in the README", got, event[1])
 	}
 }
 

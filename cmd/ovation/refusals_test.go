@@ -87,7 +87,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 	}
 	scheme := func(scheme string) func(*url.URL) { return func(u *url.URL) { u.Scheme = scheme } }
 	path := func(path string) func(*url.URL) { return func(u *url.URL) { u.Path = path } }
-	old := startRedis(t, "--rename-command", "HELLO", "") // which Redis 5 did not know
+	old := newOwnRedis(t, "--rename-command", "HELLO", "") // which Redis 5 did not know
 	for _, c := range []struct {
 		name     string
 		variable string
@@ -106,7 +106,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 		{"not a URL of Redis", "OVATION_REDIS_URL", scheme("http"), exitUsage, []string{"redis://user"}},
 		{"no password of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.User = nil }, exitFailed, []string{"NOAUTH", "user, password"}},
 		{"not a Redis server", "OVATION_REDIS_URL", to("OVATION_POSTGRES_URL"), exitFailed, []string{"check that Redis 6 or newer runs there"}},
-		{"old Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.Host, u.User = old, nil }, exitFailed, []string{"check that Redis 6 or newer runs there"}},
+		{"old Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.Host, u.User = old.at, nil }, exitFailed, []string{"check that Redis 6 or newer runs there"}},
 		{"no such database of Redis", "OVATION_REDIS_URL", path("/99"), exitFailed, []string{"out of range", "database"}},
 		{"Redis without TLS", "OVATION_REDIS_URL", scheme("rediss"), exitFailed, []string{"redis:// or rediss://"}},
 		{"wrong password of RabbitMQ", "OVATION_RABBITMQ_URL", wrong, exitFailed, []string{"password"}},
@@ -131,11 +131,11 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 				got := call(t, getenv, strings.Fields(command)...)
 				got.wants(t, c.code, append(c.want, c.variable)...)
 				if strings.Count(got.stderr, "\n") > 1 {
-					t.Errorf("it takes more than a line:\n%s", got.stderr)
+					t.Errorf("%s prints more than one line:\n%s", command, got.stderr)
 				}
 				for _, secret := range append(s.passwords(t), password) {
 					if strings.Contains(got.stdout+got.stderr, secret) {
-						t.Error("it prints the password")
+						t.Errorf("%s prints a password", command)
 					}
 				}
 			}
@@ -182,7 +182,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	s := newSite(t)
 	node := s.start(t, "serve")
 	s.start(t, "work")
-	must(t, node.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+	node.like(t, "alice", "movie")
 	eventually(t, "the like is stored and counted", func() bool { return s.likes(t) == 1 })
 	var seen seeing
 	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
@@ -295,7 +295,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	stop()
 	running.Wait()
 	if n := strings.Count(said.String(), "has lost its connection to the queue"); n != 2 {
-		t.Errorf("%d log lines for two losses:\n%s", n, said)
+		t.Errorf("%d log lines about a lost queue, want 2:\n%s", n, said)
 	}
 }
 
@@ -310,11 +310,11 @@ func TestPacedPersisterTakesItsTime(t *testing.T) {
 		must(t, err)
 	}
 	if took := time.Since(began); took < 200*time.Millisecond {
-		t.Errorf("five actions at 20 a second took %v", took)
+		t.Errorf("five actions at 20 a second took %v, want at least 200 ms", took)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Persist(ctx, nil, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("Persist with a cancelled context = %v, want %v", err, context.Canceled)
 	}
 }

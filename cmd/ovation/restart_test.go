@@ -20,7 +20,7 @@ func TestWritesSurviveARestart(t *testing.T) {
 	must(t, err)
 	video, err := s.uploads("A film", clip(100_000))
 	must(t, err)
-	eventually(t, "the cover", func() bool { return strings.HasPrefix(s.feed(t)[0].CoverURL, "/media/covers/") })
+	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(s.feed(t)[0].CoverURL, "/media/covers/") })
 	account, err := s.session("register", "Alice")
 	must(t, err)
 	revoked, err := s.session("register", "Bob")
@@ -38,13 +38,13 @@ func TestWritesSurviveARestart(t *testing.T) {
 
 	s = serve(t, dir, "--no-videos", "--no-accounts")
 	if _, err := s.uploads("off", clip(1000)); err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("without videos: %v", err)
+		t.Errorf("upload with --no-videos: got %v, want status 404", err)
 	}
 	if _, err := s.session("logIn", "Alice"); err == nil || !strings.Contains(err.Error(), "--accounts") {
-		t.Errorf("without accounts: %v", err)
+		t.Errorf("logIn with --no-accounts: got %v, want an error that names --accounts", err)
 	}
 	if s.accepts(account.Token) {
-		t.Error("without accounts their tokens are accepted")
+		t.Error("with --no-accounts a token of an account is accepted")
 	}
 }
 
@@ -57,7 +57,7 @@ func (s *server) keepsComment(t *testing.T, first comment) {
 	must(t, err)
 	seen := s.talked(t, "NEWEST").Interactive
 	if again != first || seen.CommentCount != 2 || seen.Comments.Edges[0].Node.ID != second.ID || seen.Comments.Edges[1].Node.Text != "first" {
-		t.Errorf("said %+v, again %+v; seen %+v", first, again, seen)
+		t.Errorf("added %+v, repeated after the restart %+v, then %+v; shown are %+v, want each comment once", first, again, second, seen)
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *server) keepsMessage(t *testing.T, first string) {
 	var seen mail
 	must(t, s.graphQL("bob", seeMail, &seen))
 	if again != first || len(seen.Conversations.Edges) != 1 || seen.Conversations.Edges[0].Node.Latest.ID != first || seen.Conversations.Edges[0].Node.Unread != 1 {
-		t.Errorf("sent %s, again %s; seen %+v", first, again, seen)
+		t.Errorf("sent %s, repeated after the restart %s; bob is shown %+v, want the message once, unread", first, again, seen)
 	}
 }
 
@@ -78,20 +78,20 @@ func (s *server) keepsVideo(t *testing.T, first film) {
 	t.Helper()
 	got := s.feed(t)
 	if len(got) != 1 || got[0].VideoID != first.VideoID || got[0].Author.UserID != "alice" {
-		t.Fatalf("the feed after a restart: %+v", got)
+		t.Fatalf("the feed after the restart is %+v, want video %s of alice", got, first.VideoID)
 	}
 	if status, text := s.download(t, got[0].PlayURL); status != http.StatusOK || !bytes.Equal(text, clip(100_000)) {
-		t.Errorf("the file: %d, %d bytes", status, len(text))
+		t.Errorf("GET %s = %d, %d bytes, want 200, the 100,000 bytes uploaded", got[0].PlayURL, status, len(text))
 	}
 	if status, _ := s.download(t, got[0].CoverURL); status != http.StatusOK {
-		t.Errorf("the cover: %d", status)
+		t.Errorf("GET %s = %d, want 200", got[0].CoverURL, status)
 	}
 	if _, err := s.uploads("too large", clip(2<<20)); err == nil || !strings.Contains(err.Error(), "413") {
-		t.Errorf("2 MiB where 1 is allowed: %v", err)
+		t.Errorf("upload of 2 MiB where 1 is allowed: got %v, want status 413", err)
 	}
 	must(t, s.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+first.VideoID+`"}) { deletedId } }`, nil))
 	if status, _ := s.download(t, got[0].PlayURL); status != http.StatusNotFound || len(s.feed(t)) != 0 {
-		t.Errorf("the file of a deleted video: %d", status)
+		t.Errorf("after the deletion: GET %s = %d, the feed is %+v, want 404, no video", got[0].PlayURL, status, s.feed(t))
 	}
 }
 
@@ -103,11 +103,11 @@ func (s *server) keepsAccount(t *testing.T, account, revoked loggedIn) {
 		t.Errorf("the token is of %q, want %q", got, account.User.UserID)
 	}
 	if s.accepts(revoked.Token) {
-		t.Error("a revoked token is accepted after a restart")
+		t.Error("a revoked token is accepted after the restart")
 	}
 	again, err := s.session("logIn", "ALICE")
 	must(t, err)
 	if again.User != account.User {
-		t.Errorf("logged in as %v, registered as %v", again.User, account.User)
+		t.Errorf("logged in as %v, want %v as registered", again.User, account.User)
 	}
 }

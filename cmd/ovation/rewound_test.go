@@ -132,7 +132,7 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 		t.Fatalf("promote: %v\n%s", err, out)
 	}
 	eventually(t, "the next epoch has begun", func() bool { return s.number(t, "SELECT epoch FROM mirror") != begun })
-	eventually(t, "what is left is live", func() bool {
+	eventually(t, "the remaining like is shown and LIVE", func() bool {
 		seen := see()
 		if seen.Interactive.Freshness != "LIVE" {
 			return false
@@ -141,12 +141,12 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 	})
 	for range 50 { // it stays so
 		if seen := see(); seen.Interactive.Freshness == "LIVE" && (seen.Interactive.LikeCount != 1 || seen.Interactive.Liked != nil) {
-			t.Fatalf("a like that was lost is live: %+v", seen)
+			t.Fatalf("after the failover: got %+v, want only bob's like if LIVE", seen)
 		}
 	}
 	must(t, node.graphQL("alice", likeMovie, nil))
 	eventually(t, "the like is persisted again", func() bool { return s.likes(t) == 2 })
-	eventually(t, "and live", func() bool {
+	eventually(t, "the repeated like is shown and LIVE", func() bool {
 		seen := see()
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil && seen.Interactive.Freshness == "LIVE"
 	})

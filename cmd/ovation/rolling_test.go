@@ -40,10 +40,10 @@ func (p pressure) rollingRestart(t *testing.T, drain time.Duration) {
 
 	users, clicks, errs := p.press(func() {
 		for i := range nodes {
-			stopped(t, "serve", nodes[i])
+			nodes[i].stop().wants(t, 0)
 			nodes[i] = start()
 			eventually(t, "the balancer knows the new node", func() bool { return balancer.Ready() == 2 })
-			stopped(t, "work", workers[i])
+			workers[i].stop().wants(t, 0)
 			workers[i] = s.start(t, "work")
 		}
 	}, through)
@@ -55,12 +55,4 @@ func (p pressure) rollingRestart(t *testing.T, drain time.Duration) {
 		t.Log(log)
 	}
 	s.settled(t, users, nodes...)
-}
-
-// stopped stops a process, which must end well and say nothing of it.
-func stopped(t *testing.T, command string, s *server) {
-	t.Helper()
-	if e := s.stop(); e.code != 0 {
-		t.Errorf("%s ended with %d: %s", command, e.code, e.stderr)
-	}
 }

@@ -50,7 +50,7 @@ func (s *site) serveHere(b *testing.B) (address string) {
 	b.Cleanup(func() {
 		cancel()
 		if code := <-code; code != 0 {
-			b.Errorf("serve ended with code %d", code)
+			b.Errorf("serve: got exit code %d, want 0", code)
 		}
 	})
 	line, err := bufio.NewReader(read).ReadString('\n')
@@ -93,7 +93,7 @@ func (a *asker) run(b *testing.B, connections, times int) {
 	a.asked += times
 	must(b, err)
 	if result.Errors > 0 || result.Requests != int64(times) {
-		b.Fatalf("%d of %d replies were wrong: %q", result.Errors, result.Requests, result.Faults)
+		b.Fatalf("%d of %d replies were wrong, want %d right ones: %q", result.Errors, result.Requests, times, result.Faults)
 	}
 	b.ReportMetric(float64(worked.Nanoseconds())/1e3/float64(times), "cpu-µs/op")
 	b.ReportMetric(result.Rate(), "requests/s")
@@ -132,7 +132,7 @@ func (c *askerClient) Next(buf []byte) []byte {
 // Done implements clients.Client.
 func (c *askerClient) Done(status int, body []byte) error {
 	if status != http.StatusOK || !strings.HasPrefix(string(body), c.reply) {
-		return fmt.Errorf("status %d: %.200s", status, body)
+		return fmt.Errorf("got status %d, %.200s, want 200, %s…", status, body, c.reply)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,38 +21,42 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// startRedis starts a Redis of the test's own, without a password, and returns
-// its address.
-func startRedis(t *testing.T, args ...string) string {
+// ownRedis is a Redis of the test's own, without a password, that can be restarted.
+type ownRedis struct {
+	at   string // its address
+	args []string
+	run  *exec.Cmd
+}
+
+// newOwnRedis starts a Redis. It speaks TLS if its arguments name a certificate.
+func newOwnRedis(t *testing.T, args ...string) *ownRedis {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("redis-server is not in PATH")
-		}
-		t.Skip("redis-server is not in PATH: install it, or run make test")
+	listens, free := "--port", strconv.Itoa(port.Free(t))
+	if slices.Contains(args, "--tls-cert-file") {
+		listens = "--tls-port"
 	}
-	port := strconv.Itoa(port.Free(t))
-	at := "127.0.0.1:" + port
-	listens := "--port"
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "--tls") {
-			listens = "--tls-port"
-		}
-	}
-	server := exec.Command("redis-server", append([]string{"--port", "0", listens, port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir()}, args...)...)
-	must(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed
-	})
-	eventually(t, "redis-server answers", func() bool {
-		c, err := net.Dial("tcp", at)
+	r := &ownRedis{"127.0.0.1:" + free, append([]string{"--port", "0", listens, free, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir()}, args...), nil}
+	r.start(t)
+	t.Cleanup(r.kill)
+	return r
+}
+
+func (r *ownRedis) start(t *testing.T) {
+	t.Helper()
+	r.run = exec.Command("redis-server", r.args...)
+	must(t, r.run.Start())
+	eventually(t, "redis-server accepts connections", func() bool {
+		c, err := net.Dial("tcp", r.at)
 		if err == nil {
 			_ = c.Close()
 		}
 		return err == nil
 	})
-	return at
+}
+
+func (r *ownRedis) kill() {
+	_ = r.run.Process.Kill()
+	_ = r.run.Wait() // it was killed
 }
 
 // certificate is one of 127.0.0.1, and the files of it and its key. It vouches
@@ -106,9 +111,9 @@ func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	pair, certFile, keyFile := certificate(t)
-	redis := startRedis(t, "--tls-cert-file", certFile, "--tls-key-file", keyFile, "--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")
+	redis := newOwnRedis(t, "--tls-cert-file", certFile, "--tls-key-file", keyFile, "--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")
 	secure := &site{prefix: s.prefix, variables: maps.Clone(s.variables)}
-	secure.variables["OVATION_REDIS_URL"] = "rediss://" + redis
+	secure.variables["OVATION_REDIS_URL"] = "rediss://" + redis.at
 	secure.variables["OVATION_RABBITMQ_URL"] = s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) {
 		u.Scheme, u.Host = "amqps", encrypted(t, pair, u.Host)
 	})
@@ -119,7 +124,7 @@ func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
 	secure.variables["SSL_CERT_FILE"] = certFile
 	node := secure.start(t, "serve")
 	secure.start(t, "work")
-	must(t, node.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+	node.like(t, "alice", "movie")
 	eventually(t, "the like is stored", func() bool { return secure.likes(t) == 1 })
 }
 

@@ -18,7 +18,7 @@ func TestThreadsHaveTimerSlack(t *testing.T) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", s.pid))
 	must(t, err)
 	if len(threads) < 2 {
-		t.Fatalf("the threads are %v", threads)
+		t.Fatalf("the process has the threads %v, want at least 2", threads)
 	}
 	for _, thread := range threads {
 		slack, err := os.ReadFile(filepath.Join("/proc", filepath.Base(thread), "timerslack_ns"))
@@ -33,6 +33,6 @@ func TestThreadsHaveTimerSlack(t *testing.T) {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.pid))
 	must(t, err)
 	if got := strings.TrimSpace(string(name)); got != filepath.Base(binary) {
-		t.Errorf("the process is called %q", got)
+		t.Errorf("the process is called %q, want %q", got, filepath.Base(binary))
 	}
 }

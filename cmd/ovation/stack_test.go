@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	n.stop = func() ended {
 		n.signal()
 		<-over
-		return ended{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+		return ended{strings.Join(c.Args[1:], " "), c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	}
 	t.Cleanup(func() { n.stop() })
 	n.await(t, stdout, stderr)
@@ -48,7 +47,7 @@ func (s *server) parts(t *testing.T) map[string]int {
 		parts[found[1]] = process
 	}
 	if len(parts) != 4 {
-		t.Fatalf("the banner names %v:\n%s", parts, s.banner)
+		t.Fatalf("the banner names the processes %v, want 4:\n%s", parts, s.banner)
 	}
 	return parts
 }
@@ -58,7 +57,7 @@ func gone(t *testing.T, parts map[string]int) {
 	t.Helper()
 	for name, process := range parts {
 		if err := syscall.Kill(process, 0); err == nil {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s, process %d, still runs after the stack has ended", name, process)
 		}
 	}
 }
@@ -71,30 +70,25 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	parts := n.parts(t)
 	before := n.likes(t, "1")
 	if before == 0 {
-		t.Error("there is no demo data")
+		t.Error("video 1 of the demo data has no likes")
 	}
 	for i := range 4 { // both nodes have their turn
 		n.like(t, "viewer-"+strconv.Itoa(i), "1")
 	}
 	eventually(t, "the likes are counted", func() bool { return n.likes(t, "1") == before+4 })
 	token := regexp.MustCompile(`Authorization: Bearer (\S+)'`).FindStringSubmatch(n.banner)[1]
-	var who struct{ Viewer struct{ UserID string } }
-	must(t, n.post([]byte(`{"query": "{ viewer { userId } }"}`), map[string]string{"Authorization": "Bearer " + token}, &who))
-	if who.Viewer.UserID != demoViewer {
-		t.Errorf("the token is that of %q", who.Viewer.UserID)
+	if user := n.viewer(t, token); user != demoViewer {
+		t.Errorf("the token in the banner is of %q, want %q", user, demoViewer)
 	}
-	if page, err := client.Get(n.url + "/"); err != nil || page.Body.Close() != nil || page.StatusCode != http.StatusOK {
-		t.Errorf("the page: %v, %v", page, err)
+	if status, _, page := get(t, n.url+"/"); status != http.StatusOK {
+		t.Errorf("GET / = %d, %s, want 200", status, page)
 	}
 	if !strings.Contains(n.banner, "Data      in Postgres; the secret for tokens in "+data) {
-		t.Errorf("the banner does not say where the data lies:\n%s", n.banner)
+		t.Errorf("the banner does not name Postgres and %s as the places of the data:\n%s", data, n.banner)
 	}
-	metrics, err := client.Get(n.url + "/metrics")
-	must(t, err)
-	says, err := io.ReadAll(metrics.Body)
-	must(t, errors.Join(err, metrics.Body.Close()))
-	if named := regexp.MustCompile(`(?m)^(serve|work)-\d http://127.0.0.1:\d+/metrics$`).FindAll(says, -1); metrics.StatusCode != http.StatusNotFound || len(named) != 4 {
-		t.Errorf("/metrics: %s %s", metrics.Status, says)
+	status, _, says := get(t, n.url+"/metrics")
+	if named := regexp.MustCompile(`(?m)^(serve|work)-\d http://127.0.0.1:\d+/metrics$`).FindAll(says, -1); status != http.StatusNotFound || len(named) != 4 {
+		t.Errorf("GET /metrics = %d, %s, want 404 and the addresses of four processes", status, says)
 	}
 	n.stop().wants(t, 0)
 	gone(t, parts)
@@ -129,10 +123,8 @@ func TestTokensOfAStackNeedNoSecret(t *testing.T) {
 	}
 	token := mint()
 	token.wants(t, 0)
-	var who struct{ Viewer struct{ UserID string } }
-	must(t, n.post([]byte(`{"query": "{ viewer { userId } }"}`), map[string]string{"Authorization": "Bearer " + strings.TrimSpace(token.stdout)}, &who))
-	if who.Viewer.UserID != "bob" {
-		t.Errorf("the token is that of %q", who.Viewer.UserID)
+	if user := n.viewer(t, strings.TrimSpace(token.stdout)); user != "bob" {
+		t.Errorf("the token is of %q, want bob", user)
 	}
 	n.stop().wants(t, 0)
 	mint().wants(t, exitUsage, "ovation stack does not run on it")
@@ -149,10 +141,10 @@ func TestLogsOfAStackAreAddedTo(t *testing.T) {
 	}
 	write("first\n")
 	if says := write("").logTail(); !strings.HasSuffix(says, "says nothing of it") {
-		t.Errorf("it ends with the words of the run before: %s", says)
+		t.Errorf("logTail of a run that logged nothing = %s, want no line of an earlier run", says)
 	}
 	if says := write("second\nthird\n").logTail(); !strings.HasSuffix(says, "ends:\n  second\n  third") {
-		t.Errorf("it ends with %s", says)
+		t.Errorf("logTail = %s, want the lines second and third", says)
 	}
 	must(t, os.Truncate(path, maxLog+1))
 	write("fourth\n")
@@ -177,9 +169,9 @@ func TestStackSaysWhichPartCouldNotStart(t *testing.T) {
 	c.Env = append(s.environ(), "OVATION_RABBITMQ_URL=amqp://user:hush@127.0.0.1:1/")
 	said, err := c.CombinedOutput()
 	if err == nil || !regexp.MustCompile(`(serve|work)-\d exited unexpectedly: exit status 1; its log .* ends:\n  ovation: --rabbitmq-url or OVATION_RABBITMQ_URL`).Match(said) {
-		t.Errorf("it ended with %v: %s", err, said)
+		t.Errorf("ovation stack without RabbitMQ: got %v, want an error that names the process and shows its log:\n%s", err, said)
 	}
 	if strings.Contains(string(said), "hush") {
-		t.Errorf("it prints the password: %s", said)
+		t.Errorf("the output contains the password:\n%s", said)
 	}
 }

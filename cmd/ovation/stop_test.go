@@ -38,7 +38,7 @@ func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 	must(t, err)
 	l := &slowLike{connection, bufio.NewReader(connection)}
 	if answer := l.answer(t); answer != http.StatusContinue {
-		t.Fatalf("the server answers %d", answer)
+		t.Fatalf("Expect: 100-continue: got status %d, want 100", answer)
 	}
 	return l
 }
@@ -59,7 +59,7 @@ func (l *slowLike) finish(t *testing.T) {
 	_, err := l.connection.Write([]byte(slowBody))
 	must(t, err)
 	if answer := l.answer(t); answer != http.StatusOK {
-		t.Errorf("the request under way was answered %d", answer)
+		t.Errorf("the request under way: got status %d, want 200", answer)
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *server) refuses(t *testing.T) {
 		}
 		must(t, connection.Close())
 	}
-	t.Fatal("the server still accepts connections")
+	t.Fatalf("the server still accepts connections after %v", patience)
 }
 
 func TestStopFinishesRunningRequests(t *testing.T) {
@@ -85,9 +85,7 @@ func TestStopFinishesRunningRequests(t *testing.T) {
 	s.refuses(t)
 	like.finish(t)
 	<-s.ended
-	if got := s.stop(); got.code != 0 {
-		t.Errorf("it ended with code %d:\n%s", got.code, got.stderr)
-	}
+	s.stop().wants(t, 0)
 	if got := sums(t, data, "true")[1]; got != 1 {
 		t.Errorf("there are %d likes, want 1", got)
 	}
@@ -99,7 +97,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	beginLike(t, s, dev("alice")) // it would be waited for
 	s.signal()
 	s.refuses(t)
-	eventually(t, "a second signal ends it", func() bool {
+	eventually(t, "a second signal ends the process", func() bool {
 		s.signal()
 		return isClosed(s.ended)
 	})
@@ -111,7 +109,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 func (s *server) wasKilled(t *testing.T) {
 	t.Helper()
 	if e := s.stop(); e.code != -1 {
-		t.Errorf("it ended by itself, with %d:\n%s", e.code, e.stderr)
+		t.Errorf("got exit code %d, want -1, of a process ended by a signal:\n%s", e.code, e.stderr)
 	}
 }
 
@@ -128,14 +126,14 @@ func TestNodeFinishesRunningRequests(t *testing.T) {
 	node.refuses(t)
 	must(t, idle.connection.SetReadDeadline(time.Now().Add(patience))) // the like below shows that it was not cut off as late as the rest
 	if _, err := idle.answers.ReadByte(); !errors.Is(err, io.EOF) {
-		t.Errorf("the idle connection ended with %v", err)
+		t.Errorf("the idle connection ended with %v, want %v", err, io.EOF)
 	}
 	like.finish(t)
 	<-node.ended
-	stopped(t, "serve", node)
+	node.stop().wants(t, 0)
 	w := s.start(t, "work") // what was acknowledged is in the queue
 	eventually(t, "both likes are counted", func() bool { return s.likes(t) == 2 })
-	stopped(t, "work", w)
+	w.stop().wants(t, 0)
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
@@ -151,7 +149,7 @@ func TestSecondSignalStopsANode(t *testing.T) {
 	for _, node := range []*server{waiting, draining} {
 		node.signal()
 		eventually(t, "the node is stopping", func() bool { return node.ready() != 200 })
-		eventually(t, "a second signal ends it", func() bool {
+		eventually(t, "a second signal ends the process", func() bool {
 			node.signal()
 			return isClosed(node.ended)
 		})

@@ -40,7 +40,7 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	}
 	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("after")}, nil) // as of an import that has begun before
 	if !errors.Is(err, errMirrorOpen) {
-		t.Errorf("a message past Redis: %v", err)
+		t.Errorf("Persist past Redis = %v, want %v", err, errMirrorOpen)
 	}
 	call(t, withoutRedis, "verify").wants(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
 	s.run(t, "verify", "--repair").wants(t, 0, "1 differences, all repaired; ")

@@ -96,31 +96,29 @@ func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 			a.kill()
 			upload.cutOff(t)
 			if films := b.feed(t); len(films) != 1 || films[0].VideoID != first.VideoID {
-				t.Errorf("the feed holds %+v", films)
+				t.Errorf("the feed is %+v, want video %s alone", films, first.VideoID)
 			}
 			if files := blobs.files(); len(files) != 1 {
-				t.Errorf("there are the files %v", files)
+				t.Errorf("there are the files %v, want one", files)
 			}
 
 			file := clip(size)
 			again, err := b.uploads("A film", file)
 			must(t, err)
 			if status, text := b.download(t, again.PlayURL); status != http.StatusOK || !bytes.Equal(text, file) {
-				t.Errorf("the file: %d, %d bytes", status, len(text))
+				t.Errorf("GET %s = %d, %d bytes, want 200, the %d bytes uploaded", again.PlayURL, status, len(text), size)
 			}
 			eventually(t, "the covers are made", func() bool {
 				return !slices.ContainsFunc(b.feed(t), func(f film) bool { return !strings.HasPrefix(f.CoverURL, "/media/covers/") })
 			})
 			s.sweep(t, blobs.url)
 			if files := blobs.files(); len(files) != 2 || len(b.feed(t)) != 2 || blobs.left(t) {
-				t.Errorf("after the sweep there are the files %v", files)
+				t.Errorf("after the sweep: files %v, feed %+v, parts left: %t, want 2 files, 2 videos, no parts", files, b.feed(t), blobs.left(t))
 			}
 			if status, _ := b.download(t, first.PlayURL); status != http.StatusOK {
-				t.Errorf("the first file after the sweep: %d", status)
+				t.Errorf("after the sweep: GET %s = %d, want 200", first.PlayURL, status)
 			}
-			eventually(t, "every count is right", func() bool {
-				return strings.Contains(s.run(t, "verify").stdout, "0 differences")
-			})
+			s.consistent(t)
 		})
 	}
 }

@@ -21,11 +21,11 @@ func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 			}
 			variable := flag.Tag.Get("variable")
 			if !strings.HasPrefix(variable, "OVATION_") || flag.Help == "" {
-				t.Errorf("%s --%s has variable %q, help %q", command.Name, flag.Name, variable, flag.Help)
+				t.Errorf("%s --%s has variable %q, help %q, want OVATION_… and a text", command.Name, flag.Name, variable, flag.Help)
 			}
 			use := flag.Name + " " + reflect.TypeOf(flag.Target.Interface()).String()
 			if before := seen[variable]; before != "" && before != use {
-				t.Errorf("%s is the variable of %s and of %s", variable, before, use)
+				t.Errorf("%s is the variable of %s and of %s, want one use", variable, before, use)
 			}
 			seen[variable] = use
 		}
@@ -42,8 +42,8 @@ func TestHelp(t *testing.T) {
 func TestHelpIsACommandToo(t *testing.T) {
 	for _, c := range [][2]string{{"help", "--help"}, {"help dev", "dev --help"}, {"help dead replay", "dead replay --help"}} {
 		want := call(t, environment(), strings.Fields(c[1])...)
-		if got := call(t, environment(), strings.Fields(c[0])...); got != want || got.code != 0 {
-			t.Errorf("%s ends with %+v, %s with %+v", c[0], got, c[1], want)
+		if got := call(t, environment(), strings.Fields(c[0])...); got.stdout != want.stdout || got.stderr != want.stderr || got.code != 0 || want.code != 0 {
+			t.Errorf("%s: got %+v, want %+v as of %s, with exit code 0", c[0], got, want, c[1])
 		}
 	}
 	call(t, environment(), "help", "nothing").wants(t, exitUsage, "nothing")
@@ -64,7 +64,7 @@ func TestVersionIsThatOfTheChangelog(t *testing.T) {
 		t.Fatal("CHANGELOG.md lists no version")
 	}
 	if want := string(first[1]); strings.TrimSuffix(version, "-dev") != want {
-		t.Errorf("version is %s; the first version of CHANGELOG.md is %s", version, want)
+		t.Errorf("version = %s, want %s, the first one of CHANGELOG.md", version, want)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 			got := call(t, environment(pairs...), strings.Fields(c.args)...)
 			got.wants(t, exitUsage, c.want...)
 			if strings.Contains(got.stdout+got.stderr, "hush") {
-				t.Error("it prints the secret")
+				t.Error("the output contains the secret")
 			}
 		})
 	}

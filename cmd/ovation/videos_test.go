@@ -83,12 +83,8 @@ func (s *server) feed(tb testing.TB) (films []film) {
 
 func (s *server) download(tb testing.TB, path string) (int, []byte) {
 	tb.Helper()
-	response, err := client.Get(s.url + path)
-	must(tb, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(tb, err)
-	return response.StatusCode, text
+	status, _, text := get(tb, s.url+path)
+	return status, text
 }
 
 // fakeFFmpeg is a folder with a program of that name, which makes the same picture of
@@ -131,20 +127,20 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 	must(t, err)
 	got := b.feed(t)
 	if len(got) != 1 || got[0].VideoID != uploaded.VideoID || got[0].Author.UserID != "alice" {
-		t.Fatalf("the feed of the other node: %+v", got)
+		t.Fatalf("the feed of the other node is %+v, want video %s of alice", got, uploaded.VideoID)
 	}
 	if status, text := b.download(t, got[0].PlayURL); status != http.StatusOK || !bytes.Equal(text, file) {
-		t.Errorf("the file on the other node: %d, %d bytes", status, len(text))
+		t.Errorf("GET %s on the other node = %d, %d bytes, want 200, the %d bytes uploaded", got[0].PlayURL, status, len(text), len(file))
 	}
 	must(t, b.graphQL("bob", `mutation { like(input: {biz: "video", bizId: "`+uploaded.VideoID+`"}) { changed } }`, nil))
-	eventually(t, "the cover", func() bool { return strings.HasPrefix(b.feed(t)[0].CoverURL, "/media/covers/") })
+	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(b.feed(t)[0].CoverURL, "/media/covers/") })
 	t.Logf("the cover was there after %v", time.Since(begun))
 	if status, _ := a.download(t, b.feed(t)[0].CoverURL); status != http.StatusOK {
-		t.Errorf("the cover: %d", status)
+		t.Errorf("GET %s = %d, want 200", b.feed(t)[0].CoverURL, status)
 	}
 	must(t, b.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+uploaded.VideoID+`"}) { interactive { author { userId } } } }`, nil))
 	if status, _ := a.download(t, got[0].PlayURL); status != http.StatusNotFound || len(a.feed(t)) != 0 {
-		t.Errorf("after the deletion: %d, %+v", status, a.feed(t))
+		t.Errorf("after the deletion: GET %s = %d, the feed is %+v, want 404, no video", got[0].PlayURL, status, a.feed(t))
 	}
 }
 
@@ -184,7 +180,7 @@ func TestCoverIsMadeAfterAKilledWorker(t *testing.T) {
 	eventually(t, "ffmpeg is killed as well", func() bool { return !runs() })
 	s.variables["PATH"] = fakeFFmpeg(t)
 	s.start(t, "work")
-	eventually(t, "the cover", func() bool { return strings.HasPrefix(a.feed(t)[0].CoverURL, "/media/covers/") })
+	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(a.feed(t)[0].CoverURL, "/media/covers/") })
 }
 
 // partialUpload is an upload of alice's that has not ended.
@@ -225,7 +221,7 @@ func (u *partialUpload) cutOff(t *testing.T) {
 	t.Helper()
 	must(t, u.pipe.CloseWithError(io.ErrUnexpectedEOF))
 	if err := <-u.failed; err == nil {
-		t.Error("the upload was answered")
+		t.Error("an upload to a killed node was answered, want an error")
 	}
 }
 
@@ -245,11 +241,11 @@ func TestUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	s.kill()
 	upload.cutOff(t)
 	if found := files(); len(found) != 1 || !strings.HasSuffix(found[0], ".tmp") {
-		t.Errorf("files %v", found)
+		t.Errorf("after the kill there are the files %v, want one that ends in .tmp", found)
 	}
 	s = serveBinary(t, dir)
 	if films := s.feed(t); len(films) > 0 {
-		t.Errorf("the feed holds %+v", films)
+		t.Errorf("the feed is %+v, want no video", films)
 	}
 	_, err := s.uploads("Another", clip(1000))
 	must(t, err)

@@ -61,7 +61,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 			t.Fatalf("%s: the help has no flags:\n%s", command, help)
 		}
 		if strings.Contains(text, "above") || strings.Contains(flags, "below") {
-			t.Errorf("%s: the help points the wrong way:\n%s", command, help)
+			t.Errorf("the help of %s says \"above\" before its flags or \"below\" after them:\n%s", command, help)
 		}
 	}
 	for command, parts := range map[string][]string{

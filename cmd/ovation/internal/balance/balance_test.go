@@ -91,7 +91,7 @@ func becomes(t *testing.T, b *balance.Balancer, ready int) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			t.Fatalf("%d nodes are ready, want %d", b.Ready(), ready)
+			t.Fatalf("%d nodes are ready after 2 minutes, want %d", b.Ready(), ready)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 		}
 	}
 	if one.got.Load() != 5 || two.got.Load() != 5 {
-		t.Errorf("one got %d, two %d", one.got.Load(), two.got.Load())
+		t.Errorf("of 10 requests node one received %d, node two %d, want 5 each", one.got.Load(), two.got.Load())
 	}
 	one.busy.Store(true)
 	becomes(t, b, 1)
@@ -124,17 +124,17 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 		post(t, s, "")
 	}
 	if one.got.Load() != 5 || two.got.Load() != 9 {
-		t.Errorf("afterwards node one received %d requests, node two %d", one.got.Load(), two.got.Load())
+		t.Errorf("after node one is busy, it has received %d requests, node two %d, want 5 and 9", one.got.Load(), two.got.Load())
 	}
 	two.busy.Store(true)
 	becomes(t, b, 0)
 	if status, answer := post(t, s, ""); status != 503 || !strings.Contains(answer, "no node is ready") {
-		t.Errorf("without a node: %d %s", status, answer)
+		t.Errorf("without a node: got status %d, %q, want 503, \"no node is ready\"", status, answer)
 	}
 	one.busy.Store(false)
 	becomes(t, b, 1)
 	if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
-		t.Errorf("after a node has recovered: %d %s", status, answer)
+		t.Errorf("after node one has recovered: got status %d, %q, want 200 from node one", status, answer)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	two.busy.Store(false)
 	becomes(t, b, 1)
 	if _, answer := post(t, s, ""); !strings.HasPrefix(answer, "two ") {
-		t.Errorf("a silent node got a request while another is ready: %s", answer)
+		t.Errorf("got %q, want an answer of node two, the only one that is ready", answer)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
 	said, err := io.ReadAll(response.Body)
 	must(t, err)
 	if string(said) != `["127.0.0.1"] []` {
-		t.Errorf("the node sees %s", said)
+		t.Errorf("the node received the addresses %s, want [\"127.0.0.1\"] []", said)
 	}
 }
 
@@ -186,12 +186,12 @@ func TestRefusedRequestsAreLoggedAsOneOutage(t *testing.T) {
 		answer := httptest.NewRecorder()
 		b.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/graphql", nil))
 		if answer.Code != http.StatusServiceUnavailable {
-			t.Fatalf("a balancer without nodes answers %d", answer.Code)
+			t.Fatalf("without nodes: got status %d, want 503", answer.Code)
 		}
 	}
 	most := 1 + int(time.Since(began)/(10*time.Second))
 	if n := strings.Count(log.String(), "not passed on"); n < 1 || n > most {
-		t.Errorf("%d lines are logged about one outage:\n%s", n, log.String())
+		t.Errorf("%d lines are logged about one outage, want 1 to %d:\n%s", n, most, log.String())
 	}
 }
 
@@ -237,7 +237,7 @@ func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 		fmt.Fprint(w, "begin")
 		_ = http.NewResponseController(w).Flush()
 		if err := <-sent; err != nil {
-			t.Errorf("the request was not sent well: %v", err)
+			t.Errorf("the rest of the request was not sent: %v", err)
 			<-r.Context().Done() // the balancer gives the connection up
 			return
 		}
@@ -315,7 +315,7 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	defer stream.Body.Close()
 	for i, lines := 0, bufio.NewScanner(stream.Body); i < 3; i++ {
 		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
-			t.Fatalf("line %d is %q: %v", i, lines.Text(), lines.Err())
+			t.Fatalf("line %d of the stream is %q, %v, want %d", i, lines.Text(), lines.Err(), i)
 		}
 		proceed <- struct{}{} // the next comes only once this one has been read
 	}
@@ -330,12 +330,12 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	must(t, err)
 	must(t, answer.Body.Close())
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("the upgrade was answered %d", answer.StatusCode)
+		t.Fatalf("upgrade: got status %d, want 101", answer.StatusCode)
 	}
 	for _, said := range []string{"ping\n", "pong\n"} {
 		fmt.Fprint(socket, said)
 		if echo, err := answers.ReadString('\n'); err != nil || echo != said {
-			t.Errorf("%q was returned as %q: %v", said, echo, err)
+			t.Errorf("sent %q: got %q, %v, want it echoed", said, echo, err)
 		}
 	}
 }
