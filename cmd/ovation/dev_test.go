@@ -153,19 +153,6 @@ func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 	}
 }
 
-func TestRestartKeepsData(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	s := serveBinary(t, data)
-	s.like(t, "alice", "1")
-	s.stop().wants(t, 0)
-	s = serveBinary(t, data)
-	if got := s.likes(t, "1"); got != 1 {
-		t.Errorf("the video has %d likes after the restart, want 1", got)
-	}
-	verified(t, data)
-}
-
 func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -41,7 +41,7 @@
 //     TestSecondSignalStopsANode. A rolling restart fails no request:
 //     TestRollingRestartLosesNoRequest.
 //   - A data folder has one server at a time: TestDataFolderHasOneServer. A restart
-//     keeps the data: TestRestartKeepsData.
+//     keeps the data: TestStopFinishesRunningRequests, TestWritesSurviveARestart.
 //   - Development headers require a flag and a loopback address:
 //     TestDevHeadersNeedAFlagAndALoopbackAddress, TestReverseProxyCannotImpersonateUsers.
 //   - Every flag has a variable and help, and wrong use exits with code 2 and states

@@ -76,19 +76,23 @@ func (s *server) refuses(t *testing.T) {
 	t.Fatalf("the server still accepts connections after %v", patience)
 }
 
+// A stopped server finishes the requests in progress, and a restart keeps what they wrote.
 func TestStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	s := serveBinary(t, data)
+	s.like(t, "bob", "1")
 	like := beginLike(t, s, dev("alice"))
 	s.signal()
 	s.refuses(t)
 	like.finish(t)
 	<-s.ended
 	s.stop().wants(t, 0)
-	if got := sums(t, data, "true")[1]; got != 1 {
-		t.Errorf("there are %d likes, want 1", got)
+	s = serveBinary(t, data)
+	if got := s.likes(t, "1"); got != 2 {
+		t.Errorf("the video has %d likes after the restart, want 2", got)
 	}
+	verified(t, data)
 }
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {
