@@ -13,6 +13,7 @@ import (
 	"ovation/loaders"
 	"ovation/media"
 	"ovation/outage"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -144,7 +145,7 @@ func (a *api) answer(ctx context.Context, c *call) (reply, error) {
 		return nil, errNoEndpoint
 	case c.endpoint.method != c.request.Method && (c.endpoint.method != http.MethodGet || c.request.Method != http.MethodHead):
 		c.writer.Header().Set("Allow", c.endpoint.method)
-		return nil, &problem{codeBadUserInput, "this endpoint needs the method " + c.endpoint.method}
+		return nil, &problem{codes.BadUserInput, "this endpoint needs the method " + c.endpoint.method}
 	case c.refused != nil:
 		return nil, c.refused
 	}

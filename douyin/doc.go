@@ -26,5 +26,5 @@
 //   - Neither tokens nor passwords are logged: TestSecretsAreNotLogged.
 //
 // This package imports storage, loaders, worker, accounts, media, outage and, below
-// resolvers, viewer, rate and transport.
+// resolvers, codes, viewer, rate and transport.
 package douyin

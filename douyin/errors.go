@@ -10,22 +10,11 @@ import (
 
 	"ovation/accounts"
 	"ovation/media"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/worker"
-)
-
-// The codes of errors in the log and the metrics, as in GraphQL. Clients receive only
-// the message.
-const (
-	codeUnauthenticated = "UNAUTHENTICATED"
-	codeNotFound        = "NOT_FOUND"
-	codeBadUserInput    = "BAD_USER_INPUT"
-	codeUnavailable     = "UNAVAILABLE"
-	codeRateLimited     = "RATE_LIMITED"
-	codeLimitExceeded   = "LIMIT_EXCEEDED"
-	codeInternal        = "INTERNAL"
 )
 
 // problem is an error whose message is written for the client.
@@ -34,19 +23,19 @@ type problem struct{ code, message string }
 func (p *problem) Error() string { return p.message }
 
 var (
-	errNoEndpoint  = &problem{codeNotFound, "there is no such endpoint"}
-	errNoTokens    = &problem{codeUnauthenticated, "no token is accepted here"}
-	errNotLoggedIn = &problem{codeUnauthenticated, "token is missing: log in first"}
-	errAccountsOff = &problem{codeNotFound, "this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on"}
-	errVideosOff   = &problem{codeNotFound, "this site has no videos of its own: --videos (OVATION_VIDEOS) turns them on"}
+	errNoEndpoint  = &problem{codes.NotFound, "there is no such endpoint"}
+	errNoTokens    = &problem{codes.Unauthenticated, "no token is accepted here"}
+	errNotLoggedIn = &problem{codes.Unauthenticated, "token is missing: log in first"}
+	errAccountsOff = &problem{codes.NotFound, "this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on"}
+	errVideosOff   = &problem{codes.NotFound, "this site has no videos of its own: --videos (OVATION_VIDEOS) turns them on"}
 )
 
 func notFound(parameter string) error {
-	return &problem{codeNotFound, parameter + " was not found"}
+	return &problem{codes.NotFound, parameter + " was not found"}
 }
 
 func limited(wait time.Duration) error {
-	return &problem{codeRateLimited, rate.Error(wait).Message}
+	return &problem{codes.RateLimited, rate.Error(wait).Message}
 }
 
 // named returns an error about a value under the name of its parameter.
@@ -65,9 +54,9 @@ var parameters = map[string]string{"name": "username", "file": "data"}
 func (a *api) explain(ctx context.Context, err error) (code, message string) {
 	code, message = a.codeOf(err)
 	switch code {
-	case codeUnavailable:
+	case codes.Unavailable:
 		a.outage.Failed("error", err)
-	case codeInternal:
+	case codes.Internal:
 		id := uuid.NewString()
 		a.log.ErrorContext(ctx, "internal error", "id", id, "path", callOf(ctx).operation(), "error", err)
 		message = "internal error; the server's log has it under " + id
@@ -84,30 +73,30 @@ func (a *api) codeOf(err error) (code, message string) {
 		if name := parameters[field]; name != "" {
 			field = name
 		}
-		return codeBadUserInput, field + " " + invalid.Reason
+		return codes.BadUserInput, field + " " + invalid.Reason
 	}
 	if refused, ok := errors.AsType[*viewer.Error](err); ok {
-		return codeUnauthenticated, refused.Error()
+		return codes.Unauthenticated, refused.Error()
 	}
 	if tooMany, ok := errors.AsType[*accounts.LimitedError](err); ok {
-		return codeRateLimited, rate.Error(tooMany.Wait).Message
+		return codes.RateLimited, rate.Error(tooMany.Wait).Message
 	}
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
-		return codeNotFound, "this was not found"
+		return codes.NotFound, "this was not found"
 	case errors.Is(err, storage.ErrAccountNameTaken):
-		return codeBadUserInput, "username is taken"
+		return codes.BadUserInput, "username is taken"
 	case errors.Is(err, accounts.ErrWrongCredentials):
-		return codeUnauthenticated, "the username or the password is wrong"
+		return codes.Unauthenticated, "the username or the password is wrong"
 	case errors.Is(err, accounts.ErrBusy), errors.Is(err, media.ErrBusy), errors.Is(err, worker.ErrBusy):
-		return codeRateLimited, "the server is busy at the moment; try again"
+		return codes.RateLimited, "the server is busy at the moment; try again"
 	case errors.Is(err, media.ErrTooLarge):
-		return codeLimitExceeded, fmt.Sprintf("the video is too large; at most %d MiB are allowed", a.Videos.MaxBytes>>20)
+		return codes.LimitExceeded, fmt.Sprintf("the video is too large; at most %d MiB are allowed", a.Videos.MaxBytes>>20)
 	case errors.Is(err, media.ErrSlow):
-		return codeLimitExceeded, "the upload is too slow"
+		return codes.LimitExceeded, "the upload is too slow"
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, worker.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable, "the service is temporarily unavailable, and an action may or may not have been done; try again"
+		return codes.Unavailable, "the service is temporarily unavailable, and an action may or may not have been done; try again"
 	}
-	return codeInternal, ""
+	return codes.Internal, ""
 }

@@ -28,5 +28,5 @@
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //
-// This package imports storage, worker, outage and resolvers/viewer.
+// This package imports storage, worker, outage, resolvers/codes and resolvers/viewer.
 package media

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"ovation/resolvers/codes"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -158,27 +159,27 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Vide
 
 // answerError responds with an error, and logs it unless it is the client's fault.
 func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error) {
-	status, code, message := http.StatusInternalServerError, "INTERNAL", "internal error; the server's log has the cause"
+	status, code, message := http.StatusInternalServerError, codes.Internal, "internal error; the server's log has the cause"
 	switch invalid, is := errors.AsType[*storage.InvalidError](err); {
 	case is:
-		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", invalid.Error()
+		status, code, message = http.StatusBadRequest, codes.BadUserInput, invalid.Error()
 		if invalid == errNoVideo {
 			status = http.StatusUnsupportedMediaType
 		}
 	case errors.Is(err, errNotSignedIn):
-		status, code, message = http.StatusUnauthorized, "UNAUTHENTICATED", err.Error()
+		status, code, message = http.StatusUnauthorized, codes.Unauthenticated, err.Error()
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case errors.Is(err, ErrTooLarge):
-		status, code, message = http.StatusRequestEntityTooLarge, "LIMIT_EXCEEDED", fmt.Sprintf("the video is too large; at most %d MiB are allowed", s.MaxBytes>>20)
+		status, code, message = http.StatusRequestEntityTooLarge, codes.LimitExceeded, fmt.Sprintf("the video is too large; at most %d MiB are allowed", s.MaxBytes>>20)
 	case errors.Is(err, ErrSlow):
-		status, code, message = http.StatusRequestTimeout, "LIMIT_EXCEEDED", "the upload is too slow"
+		status, code, message = http.StatusRequestTimeout, codes.LimitExceeded, "the upload is too slow"
 	case errors.Is(err, ErrBusy):
-		status, code, message = http.StatusTooManyRequests, "RATE_LIMITED", "too many uploads are in progress; try again"
+		status, code, message = http.StatusTooManyRequests, codes.RateLimited, "too many uploads are in progress; try again"
 		w.Header().Set("Retry-After", "10")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", errBroken.Error() // the client has disconnected
+		status, code, message = http.StatusBadRequest, codes.BadUserInput, errBroken.Error() // the client has disconnected
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		status, code, message = http.StatusServiceUnavailable, "UNAVAILABLE", "the service is temporarily unavailable, and the video may or may not have been published; try again with the same requestId"
+		status, code, message = http.StatusServiceUnavailable, codes.Unavailable, "the service is temporarily unavailable, and the video may or may not have been published; try again with the same requestId"
 	}
 	if status >= http.StatusInternalServerError {
 		s.Logger.Error("upload failed", "code", code, "error", err)

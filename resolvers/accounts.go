@@ -6,6 +6,7 @@ import (
 	"ovation/accounts"
 	"ovation/graph"
 	"ovation/loaders"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
@@ -16,7 +17,7 @@ import (
 const passwordWeight = 200
 
 var errAccountsDisabled = &problem{
-	codeNotFound,
+	codes.NotFound,
 	"this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on",
 }
 

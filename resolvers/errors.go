@@ -14,21 +14,11 @@ import (
 
 	"ovation/accounts"
 	"ovation/outage"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/worker"
-)
-
-// The values of extensions.code.
-const (
-	codeUnauthenticated = "UNAUTHENTICATED"
-	codeNotFound        = "NOT_FOUND"
-	codeBadUserInput    = "BAD_USER_INPUT"
-	codeUnavailable     = "UNAVAILABLE"
-	codeRateLimited     = "RATE_LIMITED"
-	codeLimitExceeded   = "LIMIT_EXCEEDED"
-	codeInternal        = "INTERNAL"
 )
 
 // problem is an error whose message is written for the client.
@@ -40,20 +30,20 @@ type problem struct {
 func (p *problem) Error() string { return p.message }
 
 func badInput(format string, args ...any) error {
-	return &problem{codeBadUserInput, fmt.Sprintf(format, args...)}
+	return &problem{codes.BadUserInput, fmt.Sprintf(format, args...)}
 }
 
 func notFound(what string) error {
-	return &problem{codeNotFound, what + " was not found, or is not visible to you"}
+	return &problem{codes.NotFound, what + " was not found, or is not visible to you"}
 }
 
 var errUnauthenticated = &problem{
-	codeUnauthenticated,
+	codes.Unauthenticated,
 	"this needs a signed-in user: send a token as `Authorization: Bearer …`",
 }
 
 var errNoScope = &problem{
-	codeUnauthenticated,
+	codes.Unauthenticated,
 	"this needs a token whose scope holds " + viewer.WriteSubjects,
 }
 
@@ -64,7 +54,7 @@ func nameTaken(name string) error {
 	if storage.FolderNameKey(name) == storage.FolderNameKey(storage.DefaultFolderName) {
 		message += ", the default folder, which is there even before it holds anything"
 	}
-	return &problem{codeBadUserInput, message}
+	return &problem{codes.BadUserInput, message}
 }
 
 // atPath prefixes an error about a value with the value's path, such as "subjects[3].".
@@ -91,43 +81,43 @@ func codeOf(err error) (code, message string) {
 		return p.code, p.message
 	}
 	if limited, ok := errors.AsType[*accounts.LimitedError](err); ok {
-		return codeRateLimited, fmt.Sprintf("too many attempts; try again in %d s", rate.Extensions(limited.Wait)["retryAfter"])
+		return codes.RateLimited, fmt.Sprintf("too many attempts; try again in %d s", rate.Extensions(limited.Wait)["retryAfter"])
 	}
 	switch {
 	case errors.Is(err, storage.ErrInvalid):
 		if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
-			return codeBadUserInput, invalid.Error()
+			return codes.BadUserInput, invalid.Error()
 		}
-		return codeBadUserInput, "a value is out of bounds"
+		return codes.BadUserInput, "a value is out of bounds"
 	case errors.Is(err, storage.ErrNotFound):
-		return codeNotFound, "this was not found, or is not visible to you"
+		return codes.NotFound, "this was not found, or is not visible to you"
 	case errors.Is(err, storage.ErrNameTaken):
-		return codeBadUserInput, "You already have a folder of that name"
+		return codes.BadUserInput, "You already have a folder of that name"
 	case errors.Is(err, storage.ErrAccountNameTaken):
-		return codeBadUserInput, "input.name is taken"
+		return codes.BadUserInput, "input.name is taken"
 	case errors.Is(err, accounts.ErrWrongPassword):
-		return codeBadUserInput, "input.currentPassword is wrong"
+		return codes.BadUserInput, "input.currentPassword is wrong"
 	case errors.Is(err, accounts.ErrWrongCredentials):
-		return codeUnauthenticated, "the name or the password is wrong"
+		return codes.Unauthenticated, "the name or the password is wrong"
 	case errors.Is(err, accounts.ErrSessionOver):
-		return codeUnauthenticated, "the session has ended: log in again"
+		return codes.Unauthenticated, "the session has ended: log in again"
 	case errors.Is(err, accounts.ErrNoAccount):
-		return codeNotFound, "this token does not belong to an account of this site"
+		return codes.NotFound, "this token does not belong to an account of this site"
 	case errors.Is(err, accounts.ErrBusy):
-		return codeRateLimited, "the server is busy with other log-ins; try again"
+		return codes.RateLimited, "the server is busy with other log-ins; try again"
 	case errors.Is(err, storage.ErrDefaultFolder):
-		return codeBadUserInput, "the default folder cannot be deleted; it can be renamed"
+		return codes.BadUserInput, "the default folder cannot be deleted; it can be renamed"
 	case errors.Is(err, storage.ErrTooManyFolders):
-		return codeLimitExceeded, fmt.Sprintf("you have %d folders, the most a user may have; delete one first", storage.MaxFolders)
+		return codes.LimitExceeded, fmt.Sprintf("you have %d folders, the most a user may have; delete one first", storage.MaxFolders)
 	case errors.Is(err, storage.ErrFolderNotEmpty):
-		return codeUnavailable, "items were added to the folder while it was being deleted; try again"
+		return codes.Unavailable, "items were added to the folder while it was being deleted; try again"
 	case errors.Is(err, worker.ErrBusy):
-		return codeRateLimited, "there are too many anonymous reads at the moment, and this one was not recorded; try again"
+		return codes.RateLimited, "there are too many anonymous reads at the moment, and this one was not recorded; try again"
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, worker.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable, "the service is temporarily unavailable, and a mutation may or may not have been applied; try again"
+		return codes.Unavailable, "the service is temporarily unavailable, and a mutation may or may not have been applied; try again"
 	}
-	return codeInternal, ""
+	return codes.Internal, ""
 }
 
 // presenter converts an error for the client. Errors that are not the client's fault
@@ -146,16 +136,16 @@ func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenter
 		code, message := codeOf(cause)
 		presented.Message = message
 		switch code {
-		case codeInternal:
+		case codes.Internal:
 			id := uuid.NewString()
 			presented.Message = "internal error; the server's log has it under " + id
 			log.ErrorContext(ctx, "internal error", "id", id, "path", presented.Path.String(), "error", cause)
-		case codeUnavailable:
+		case codes.Unavailable:
 			unavailable.Failed("path", presented.Path.String(), "error", cause)
 		}
 		// Assign a new map, because the fields of a batch may share the error's map.
 		presented.Extensions = map[string]any{"code": code}
-		if code == codeRateLimited {
+		if code == codes.RateLimited {
 			wait := time.Second
 			if limited, ok := errors.AsType[*accounts.LimitedError](cause); ok {
 				wait = limited.Wait

@@ -7,6 +7,7 @@ import (
 
 	"ovation/graph"
 	"ovation/loaders"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -85,7 +86,7 @@ func (p *prefetch) run() {
 		wants, then := p.keys, p.callbacks
 		p.keys, p.hasKeys, p.callbacks = loaders.Keys{}, false, nil
 		if err := p.loaders.Fetch(p.ctx, wants); err != nil { // the loaders cache errors
-			if code, _ := codeOf(err); code == codeUnavailable {
+			if code, _ := codeOf(err); code == codes.Unavailable {
 				p.unavailable = err
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/resolvers/codes"
 )
 
 const (
@@ -56,9 +58,9 @@ func (q *quota) acquire(one footprint, subjects int) error {
 	}
 	switch {
 	case q.subjects+subjects > q.maxSubjects, one.anonymous && q.anonymous+subjects > maxAnonymous:
-		return &problem{codeUnavailable, "this server cannot watch more subjects at the moment; try again later"}
+		return &problem{codes.Unavailable, "this server cannot watch more subjects at the moment; try again later"}
 	case text > 0 && q.text+text > maxText:
-		return &problem{codeUnavailable, "the subscriptions of this server use too many different documents: pass subjects as variables, or try again later"}
+		return &problem{codes.Unavailable, "the subscriptions of this server use too many different documents: pass subjects as variables, or try again later"}
 	}
 	if q.documents == nil {
 		q.documents = map[*ast.QueryDocument]int{}

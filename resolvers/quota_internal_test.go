@@ -13,6 +13,7 @@ import (
 	"ovation/graph"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
+	"ovation/resolvers/codes"
 )
 
 func (q *quota) watched() int {
@@ -94,8 +95,8 @@ func TestWatchedSubjectsAreBounded(t *testing.T) {
 	}
 	cancel, err := watch(2)
 	defer cancel()
-	if code, _ := codeOf(err); err == nil || code != codeUnavailable {
-		t.Errorf("watching two more of at most three subjects: got %v, want %s", err, codeUnavailable)
+	if code, _ := codeOf(err); err == nil || code != codes.Unavailable {
+		t.Errorf("watching two more of at most three subjects: got %v, want %s", err, codes.Unavailable)
 	}
 	end()
 	for deadline := time.Now().Add(2 * time.Minute); r.quota.watched() > 0; runtime.Gosched() {

@@ -8,6 +8,7 @@ import (
 
 	"ovation/graph"
 	"ovation/loaders"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -19,7 +20,7 @@ type Videos interface {
 }
 
 var errVideosDisabled = &problem{
-	codeNotFound,
+	codes.NotFound,
 	"this site has no videos of its own: --videos (OVATION_VIDEOS) turns them on",
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ovation/loaders"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -131,7 +132,7 @@ func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
 // Everybody else gets NOT_FOUND with the message.
 func seesOwn(me storage.User, of *storage.User, message string) error {
 	if me != *of {
-		return &problem{codeNotFound, message}
+		return &problem{codes.NotFound, message}
 	}
 	return signedIn(me)
 }

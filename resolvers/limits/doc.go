@@ -13,5 +13,5 @@
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
 //
 // This package imports resolvers/plan, which computes the cost, resolvers/rate,
-// which charges for it, resolvers/rows and plain.
+// which charges for it, resolvers/codes, resolvers/rows and plain.
 package limits

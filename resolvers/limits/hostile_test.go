@@ -9,6 +9,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/resolvers/codes"
 )
 
 func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
@@ -59,7 +61,7 @@ func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
 			var errs gqlerror.List
 			s := newService(t, Config{Introspection: true})
 			took := processorTime(t, func() { errs = s.plan(t, test.query, "") })
-			limited := len(errs) == 1 && (errs[0].Extensions["code"] == codeLimitExceeded || strings.Contains(errs[0].Message, "contains itself"))
+			limited := len(errs) == 1 && (errs[0].Extensions["code"] == codes.LimitExceeded || strings.Contains(errs[0].Message, "contains itself"))
 			if limited == test.passes {
 				t.Errorf("the query is limited: %t, want %t: %v", limited, !test.passes, errs)
 			}

@@ -3,7 +3,6 @@ package limits
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -11,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"ovation/plain"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rate"
 )
@@ -48,11 +48,6 @@ const (
 // DefaultMaxMutationFields suffices for a client that sends what its user did while
 // offline, but keeps a single request from performing very many actions.
 const DefaultMaxMutationFields = 10
-
-const (
-	codeBadUserInput  = "BAD_USER_INPUT"
-	codeLimitExceeded = "LIMIT_EXCEEDED"
-)
 
 // Config configures the limits.
 type Config struct {
@@ -198,13 +193,9 @@ func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqler
 }
 
 func exceeded(format string, args ...any) *gqlerror.Error {
-	return refusal(codeLimitExceeded, format, args...)
+	return codes.Errorf(codes.LimitExceeded, format, args...)
 }
 
 func badInput(format string, args ...any) *gqlerror.Error {
-	return refusal(codeBadUserInput, format, args...)
-}
-
-func refusal(code, format string, args ...any) *gqlerror.Error {
-	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
+	return codes.Errorf(codes.BadUserInput, format, args...)
 }

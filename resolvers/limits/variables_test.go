@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"ovation/resolvers/codes"
 )
 
 // everything is a schema with an argument of every kind of type.
@@ -89,7 +91,7 @@ func TestVariablesAreOfTheirTypes(t *testing.T) {
 			switch err := s.limits.checkVariables(document.Operations[0], values); {
 			case test.want == "" && err != nil:
 				t.Error(err)
-			case test.want != "" && (err == nil || !strings.Contains(err.Message, test.want) || err.Extensions["code"] != codeBadUserInput):
+			case test.want != "" && (err == nil || !strings.Contains(err.Message, test.want) || err.Extensions["code"] != codes.BadUserInput):
 				t.Errorf("got %v, want BAD_USER_INPUT with %q", err, test.want)
 			case err != nil && len(err.Message) > 200:
 				t.Errorf("got an error message of %d bytes, want at most 200", len(err.Message))

@@ -16,5 +16,5 @@
 //     another tenant sends a certain document, which may contain ids, and could evict the
 //     documents of all others: TestTenantsShareNoDocuments.
 //
-// This package imports resolvers/viewer.
+// This package imports resolvers/codes and resolvers/viewer.
 package persisted

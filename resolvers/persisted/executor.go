@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/codes"
 	"ovation/resolvers/viewer"
 )
 
@@ -19,15 +19,9 @@ import (
 // hash.
 const Extension = "persistedQuery"
 
-// CodeNotFound is the code of the error for an unknown hash. Clients then send the
-// request again with the text.
-const CodeNotFound = "PERSISTED_QUERY_NOT_FOUND"
-
 // messageNotFound is the message of the error for an unknown hash. Some clients check it
 // instead of the code.
 const messageNotFound = "PersistedQueryNotFound"
-
-const codeBadUserInput = "BAD_USER_INPUT"
 
 // Store shares documents between nodes. Implementations are safe for concurrent
 // use and bound what they keep.
@@ -80,12 +74,12 @@ func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *
 	of := key{viewer.FromContext(ctx).Tenant, hash}
 	if params.Query == "" {
 		if params.Query = e.find(ctx, of); params.Query == "" {
-			return refused(failure(CodeNotFound, messageNotFound))
+			return refused(codes.Errorf(codes.PersistedQueryNotFound, messageNotFound))
 		}
 		return e.GraphExecutor.CreateOperationContext(ctx, params)
 	}
 	if sha256.Sum256([]byte(params.Query)) != hash {
-		return refused(failure(codeBadUserInput, `"sha256Hash" in the extension persistedQuery is not the SHA-256 of "query"`))
+		return refused(codes.Errorf(codes.BadUserInput, `"sha256Hash" in the extension persistedQuery is not the SHA-256 of "query"`))
 	}
 	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
 	if len(errs) == 0 {
@@ -137,22 +131,18 @@ func hashOf(extension any) (hash [sha256.Size]byte, err *gqlerror.Error) {
 	text, isText := members["sha256Hash"].(string)
 	switch {
 	case !isObject:
-		return hash, failure(codeBadUserInput, "the extension persistedQuery must be an object")
+		return hash, codes.Errorf(codes.BadUserInput, "the extension persistedQuery must be an object")
 	case members["version"] != json.Number("1"):
-		return hash, failure(codeBadUserInput, `the extension persistedQuery must have the "version" 1`)
+		return hash, codes.Errorf(codes.BadUserInput, `the extension persistedQuery must have the "version" 1`)
 	case !isText || len(text) != hex.EncodedLen(len(hash)):
-		return hash, failure(codeBadUserInput, `the extension persistedQuery must have a "sha256Hash" of %d hexadecimal digits`, hex.EncodedLen(len(hash)))
+		return hash, codes.Errorf(codes.BadUserInput, `the extension persistedQuery must have a "sha256Hash" of %d hexadecimal digits`, hex.EncodedLen(len(hash)))
 	}
 	if _, err := hex.Decode(hash[:], []byte(text)); err != nil {
-		return hash, failure(codeBadUserInput, `"sha256Hash" in the extension persistedQuery is not hexadecimal`)
+		return hash, codes.Errorf(codes.BadUserInput, `"sha256Hash" in the extension persistedQuery is not hexadecimal`)
 	}
 	return hash, nil
 }
 
 func refused(err *gqlerror.Error) (*graphql.OperationContext, gqlerror.List) {
 	return &graphql.OperationContext{}, gqlerror.List{err}
-}
-
-func failure(code, format string, args ...any) *gqlerror.Error {
-	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/graph"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -66,12 +67,12 @@ const (
 func TestAHashStandsForItsText(t *testing.T) {
 	a := newAsker(nil)
 	for _, step := range []struct{ text, extensionOf, want string }{
-		{"", viewerQuery, CodeNotFound},
+		{"", viewerQuery, codes.PersistedQueryNotFound},
 		{viewerQuery, viewerQuery, viewerQuery},
 		{"", viewerQuery, viewerQuery},
-		{"", likeQuery, CodeNotFound},
-		{likeQuery, viewerQuery, codeBadUserInput}, // and stays unknown
-		{"", likeQuery, CodeNotFound},
+		{"", likeQuery, codes.PersistedQueryNotFound},
+		{likeQuery, viewerQuery, codes.BadUserInput}, // and stays unknown
+		{"", likeQuery, codes.PersistedQueryNotFound},
 		{"", viewerQuery, viewerQuery},
 		{likeQuery, likeQuery, likeQuery},
 		{"", likeQuery, likeQuery},
@@ -106,7 +107,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		for _, text := range []string{"", viewerQuery} {
 			params := &graphql.RawParams{Query: text, Extensions: map[string]any{Extension: extension}}
 			_, errs := a.exec.CreateOperationContext(graphql.StartOperationTrace(t.Context()), params)
-			if len(errs) != 1 || code(errs) != codeBadUserInput || !strings.Contains(errs[0].Message, "persistedQuery") {
+			if len(errs) != 1 || code(errs) != codes.BadUserInput || !strings.Contains(errs[0].Message, "persistedQuery") {
 				t.Errorf("%s: got %v, want BAD_USER_INPUT alone, naming persistedQuery", name, errs)
 			}
 		}
@@ -119,8 +120,8 @@ func TestOnlyValidDocumentsAreKept(t *testing.T) {
 		if got := a.ask(t, "default", text, named(text)); got == text {
 			t.Errorf("the invalid %s: got its result, want an error", text)
 		}
-		if got := a.ask(t, "default", "", named(text)); got != CodeNotFound {
-			t.Errorf("the hash of the invalid %s: got %s, want %s", text, got, CodeNotFound)
+		if got := a.ask(t, "default", "", named(text)); got != codes.PersistedQueryNotFound {
+			t.Errorf("the hash of the invalid %s: got %s, want %s", text, got, codes.PersistedQueryNotFound)
 		}
 	}
 }
@@ -128,8 +129,8 @@ func TestOnlyValidDocumentsAreKept(t *testing.T) {
 func TestTenantsShareNoDocuments(t *testing.T) {
 	a := newAsker(nil)
 	a.ask(t, "acme", viewerQuery, named(viewerQuery))
-	if got := a.ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Errorf("another tenant: got %s, want %s", got, CodeNotFound)
+	if got := a.ask(t, "default", "", named(viewerQuery)); got != codes.PersistedQueryNotFound {
+		t.Errorf("another tenant: got %s, want %s", got, codes.PersistedQueryNotFound)
 	}
 	if got := a.ask(t, "acme", "", named(viewerQuery)); got != viewerQuery {
 		t.Errorf("its own tenant: got %s, want %s", got, viewerQuery)
@@ -189,7 +190,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 	store := new(broken)
 	a := newAsker(store)
 	for _, step := range []struct{ text, want string }{
-		{"", CodeNotFound}, {viewerQuery, viewerQuery}, {"", viewerQuery}, {viewerQuery, viewerQuery}, // the last two from memory
+		{"", codes.PersistedQueryNotFound}, {viewerQuery, viewerQuery}, {"", viewerQuery}, {viewerQuery, viewerQuery}, // the last two from memory
 	} {
 		if got := a.ask(t, "default", step.text, named(viewerQuery)); got != step.want {
 			t.Errorf("%q: got %s, want %s", step.text, got, step.want)
@@ -206,8 +207,8 @@ type lying struct{ Store }
 func (lying) Document(context.Context, string, string) (string, error) { return likeQuery, nil }
 
 func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
-	if got := newAsker(lying{}).ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
-		t.Errorf("another text than that of the hash: got %q, want %q", got, CodeNotFound)
+	if got := newAsker(lying{}).ask(t, "default", "", named(viewerQuery)); got != codes.PersistedQueryNotFound {
+		t.Errorf("another text than that of the hash: got %q, want %q", got, codes.PersistedQueryNotFound)
 	}
 }
 

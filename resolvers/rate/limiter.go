@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/codes"
 	"ovation/storage"
 )
 
@@ -198,7 +199,7 @@ func Error(wait time.Duration) *gqlerror.Error {
 
 // Extensions returns the extensions of the error that Error returns.
 func Extensions(wait time.Duration) map[string]any {
-	return map[string]any{"code": "RATE_LIMITED", "retryAfter": max(int(math.Ceil(wait.Seconds())), 1)}
+	return map[string]any{"code": codes.RateLimited, "retryAfter": max(int(math.Ceil(wait.Seconds())), 1)}
 }
 
 // RetryAfter returns how many seconds an error says to wait, or 0 if it does not say.

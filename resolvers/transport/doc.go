@@ -8,7 +8,7 @@
 // # Invariants
 //
 //   - Every response is a GraphQL response, whatever was sent: errors without data if
-//     nothing was executed, each with one of the codes below:
+//     nothing was executed, each with a code of resolvers/codes:
 //     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
 //   - Requests that a web page of another origin can send without a preflight execute
 //     only queries: no form, no text body, no mutation by GET, no WebSocket:
@@ -40,19 +40,9 @@
 //   - After a panic the client receives an id, and the log has the stack under it:
 //     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
-// This package imports resolvers/viewer, resolvers/rate, resolvers/rows,
-// resolvers/persisted and storage.
+// This package imports resolvers/codes, resolvers/viewer, resolvers/rate,
+// resolvers/rows, resolvers/persisted and storage.
 package transport
-
-// The values of extensions.code for requests that fail before execution.
-const (
-	codeUnauthenticated = "UNAUTHENTICATED"
-	codeBadUserInput    = "BAD_USER_INPUT"
-	codeUnavailable     = "UNAVAILABLE"
-	codeLimitExceeded   = "LIMIT_EXCEEDED"
-	codeRateLimited     = "RATE_LIMITED"
-	codeInternal        = "INTERNAL"
-)
 
 // codeOK is the code of a response without errors in the log and the metrics.
 const codeOK = "OK"

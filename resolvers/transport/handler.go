@@ -8,6 +8,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 )
@@ -88,7 +89,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if h.API == nil {
 			q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		}
-		WriteError(&q.out, r, http.StatusUnauthorized, codeUnauthenticated, denied.Error())
+		WriteError(&q.out, r, http.StatusUnauthorized, codes.Unauthenticated, denied.Error())
 		return
 	}
 	h.next.ServeHTTP(&q.out, r)
@@ -124,7 +125,7 @@ func answerPanic(w http.ResponseWriter, r *http.Request) {
 	if out, ok := w.(*countingWriter); ok && out.status != 0 {
 		panic(http.ErrAbortHandler) // part of the response is sent: abort the connection
 	}
-	WriteError(w, r, http.StatusInternalServerError, codeInternal, message)
+	WriteError(w, r, http.StatusInternalServerError, codes.Internal, message)
 }
 
 // countingWriter counts the bytes written through it.

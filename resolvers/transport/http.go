@@ -5,6 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/resolvers/codes"
 )
 
 // HTTP answers an operation with one response, as specified by GraphQL over HTTP: POST
@@ -40,8 +42,8 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 	switch {
 	case mutation && r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations must be sent by POST")
-	case errs != nil && firstCode(errs) == codeRateLimited:
+		WriteError(w, r, http.StatusMethodNotAllowed, codes.BadUserInput, "mutations must be sent by POST")
+	case errs != nil && firstCode(errs) == codes.RateLimited:
 		respondWithout(w, r, &graphql.Response{Errors: errs}) // also for an event stream, as none has begun
 	case (subscription || !plain) && h.acceptsEvents(r):
 		h.stream(w, r, exec, operation, errs)
@@ -50,7 +52,7 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 		// as executed.
 		respondWithout(w, r, &graphql.Response{Errors: coded(errs)})
 	case subscription:
-		WriteError(w, r, http.StatusBadRequest, codeBadUserInput,
+		WriteError(w, r, http.StatusBadRequest, codes.BadUserInput,
 			"subscriptions need a WebSocket (graphql-transport-ws) or Server-Sent Events (Accept: text/event-stream)")
 	default:
 		run(r.Context(), exec, operation, func(response *graphql.Response) bool {
@@ -96,7 +98,7 @@ func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, 
 // respondWithout answers a request of which nothing was executed.
 func respondWithout(w http.ResponseWriter, r *http.Request, response *graphql.Response) {
 	if len(response.Errors) == 0 {
-		response = failure(codeInternal, "the server has no response to this request")
+		response = failure(codes.Internal, "the server has no response to this request")
 	}
 	media, _ := negotiate(r.Header)
 	respond(w, r, statusOf(firstCode(response.Errors), media), response)

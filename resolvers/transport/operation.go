@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
 )
 
@@ -54,7 +55,7 @@ func (s *socket) begin(said message) *closeReason {
 	}
 	o := &operation{s: s, id: said.id, ended: make(chan struct{})}
 	if !s.add(o) {
-		response := failure(codeLimitExceeded, fmt.Sprintf("this connection runs %d operations, the most allowed at the same time; complete one first", s.streams.opts.MaxPerSocket))
+		response := failure(codes.LimitExceeded, fmt.Sprintf("this connection runs %d operations, the most allowed at the same time; complete one first", s.streams.opts.MaxPerSocket))
 		s.send(typeError, o.id, response.Errors)
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"ovation/resolvers/codes"
 	"ovation/resolvers/viewer"
 )
 
@@ -210,7 +211,7 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case c.Development || slices.Contains(c.Allowed, origin):
 		header.Set("Access-Control-Allow-Origin", origin)
 	case preflight && len(c.Allowed) > 0:
-		WriteError(w, r, http.StatusForbidden, codeBadUserInput, c.explain(origin))
+		WriteError(w, r, http.StatusForbidden, codes.BadUserInput, c.explain(origin))
 		return
 	default: // the browser does not show the response to the page
 		c.next.ServeHTTP(w, r)
@@ -221,7 +222,7 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.allow(header, admitted)
 		w.WriteHeader(http.StatusNoContent)
 	case admitted == pageRefused: // in development: the page can read the reason
-		WriteError(w, r, http.StatusForbidden, codeBadUserInput, c.explain(origin))
+		WriteError(w, r, http.StatusForbidden, codes.BadUserInput, c.explain(origin))
 	default:
 		c.next.ServeHTTP(w, r)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/resolvers/codes"
 	"ovation/resolvers/persisted"
 )
 
@@ -38,7 +39,7 @@ type refusal struct {
 }
 
 func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status, codeBadUserInput, fmt.Sprintf(format, args...)}
+	return &refusal{status, codes.BadUserInput, fmt.Sprintf(format, args...)}
 }
 
 // writeTo writes the response. The client may retry after a second.
@@ -95,7 +96,7 @@ func checkContentType(value string) *refusal {
 
 func tooLong() *refusal {
 	return &refusal{
-		http.StatusRequestEntityTooLarge, codeLimitExceeded,
+		http.StatusRequestEntityTooLarge, codes.LimitExceeded,
 		fmt.Sprintf("the body is longer than %d bytes", MaxBodyBytes),
 	}
 }

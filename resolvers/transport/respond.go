@@ -13,7 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"ovation/resolvers/persisted"
+	"ovation/resolvers/codes"
 	"ovation/resolvers/rate"
 )
 
@@ -48,7 +48,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, status int, code, messag
 func writeLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	err := rate.Error(wait)
 	if recordOf(r.Context()).API != nil {
-		WriteError(w, r, http.StatusTooManyRequests, codeRateLimited, err.Message)
+		WriteError(w, r, http.StatusTooManyRequests, codes.RateLimited, err.Message)
 		return
 	}
 	respondWithout(w, r, &graphql.Response{Errors: gqlerror.List{err}})
@@ -57,7 +57,7 @@ func writeLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 // failure is a response that consists of one error.
 func failure(code, message string) *graphql.Response {
 	extensions := map[string]any{"code": code}
-	if code == codeRateLimited {
+	if code == codes.RateLimited {
 		extensions = rate.Extensions(time.Second)
 	}
 	return &graphql.Response{Errors: gqlerror.List{{Message: message, Extensions: extensions}}}
@@ -131,7 +131,7 @@ func firstCode(errs gqlerror.List) string {
 	if code, ok := errs[0].Extensions["code"].(string); ok {
 		return code
 	}
-	return codeInternal
+	return codes.Internal
 }
 
 // coded adds codes to errors found before execution, and truncates them.
@@ -140,7 +140,7 @@ func coded(errs gqlerror.List) gqlerror.List {
 	for _, err := range errs {
 		switch err.Extensions["code"] {
 		case nil, errcode.ParseFailed, errcode.ValidationFailed:
-			err.Extensions = map[string]any{"code": codeBadUserInput}
+			err.Extensions = map[string]any{"code": codes.BadUserInput}
 		}
 		if len(err.Message) > maxMessageBytes {
 			err.Message = strings.ToValidUTF8(err.Message[:maxMessageBytes], "") + " …"
@@ -153,16 +153,16 @@ func coded(errs gqlerror.List) gqlerror.List {
 // documents and variables get status 200, because such clients cannot distinguish a 400
 // of a GraphQL server from a proxy's.
 func statusOf(code, media string) int {
-	if (code == codeBadUserInput || code == codeLimitExceeded) && media == mediaJSON {
+	if (code == codes.BadUserInput || code == codes.LimitExceeded) && media == mediaJSON {
 		return http.StatusOK
 	}
 	return cmp.Or(statuses[code], http.StatusBadRequest)
 }
 
 var statuses = map[string]int{
-	persisted.CodeNotFound: http.StatusOK, // a step of the protocol; some clients accept no other status
-	codeUnauthenticated:    http.StatusUnauthorized,
-	codeRateLimited:        http.StatusTooManyRequests,
-	codeUnavailable:        http.StatusServiceUnavailable,
-	codeInternal:           http.StatusInternalServerError,
+	codes.PersistedQueryNotFound: http.StatusOK, // a step of the protocol; some clients accept no other status
+	codes.Unauthenticated:        http.StatusUnauthorized,
+	codes.RateLimited:            http.StatusTooManyRequests,
+	codes.Unavailable:            http.StatusServiceUnavailable,
+	codes.Internal:               http.StatusInternalServerError,
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/resolvers/codes"
 )
 
 // AnswerTimeout bounds the execution of a query or a mutation.
@@ -25,7 +27,7 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 		if response == nil {
 			// The executor returns nothing once the context has ended: the client has
 			// disconnected, or the timeout has passed.
-			response = failure(codeUnavailable, "the request was cancelled, or took too long, before it was answered")
+			response = failure(codes.Unavailable, "the request was cancelled, or took too long, before it was answered")
 		}
 		give(response)
 		return
@@ -43,7 +45,7 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 // give.
 func recoverPanic(ctx context.Context, give func(*graphql.Response) bool) {
 	if value := recover(); value != nil {
-		give(failure(codeInternal, recordOf(ctx).panicked(ctx, value)))
+		give(failure(codes.Internal, recordOf(ctx).panicked(ctx, value)))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"ovation/resolvers/codes"
 )
 
 // scanner reads JSON from the start of a text, in one pass and within bounds on depth and
@@ -118,7 +120,7 @@ func (s *scanner) stringOrNull(name string) string {
 		s.word("null")
 	default:
 		s.value()
-		s.refusef(codeBadUserInput, "%q must be a string", name)
+		s.refusef(codes.BadUserInput, "%q must be a string", name)
 	}
 	return ""
 }
@@ -133,7 +135,7 @@ func (s *scanner) objectOrNull(name string, value func() any) map[string]any {
 		s.word("null")
 	default:
 		s.value()
-		s.refusef(codeBadUserInput, "%q must be an object or null", name)
+		s.refusef(codes.BadUserInput, "%q must be an object or null", name)
 	}
 	return nil
 }
@@ -151,7 +153,7 @@ func (s *scanner) members(known func(name string) bool) {
 	s.object(func(name string) {
 		switch {
 		case slices.Contains(seen, name):
-			s.refusef(codeBadUserInput, "%q is in %s more than once", name, s.source)
+			s.refusef(codes.BadUserInput, "%q is in %s more than once", name, s.source)
 		case known(name):
 			seen = append(seen, name)
 		default:
@@ -190,7 +192,7 @@ func (s *scanner) list() []any {
 // open enters an object or a list, within bounds.
 func (s *scanner) open(bracket byte) bool {
 	if s.depth++; s.depth > maxJSONDepth {
-		s.refusef(codeLimitExceeded, "%s nests lists and objects too deep; at most %d are allowed in one another", s.source, maxJSONDepth)
+		s.refusef(codes.LimitExceeded, "%s nests lists and objects too deep; at most %d are allowed in one another", s.source, maxJSONDepth)
 	}
 	s.count()
 	return s.take(bracket)
@@ -215,7 +217,7 @@ func (s *scanner) more() bool {
 // memory.
 func (s *scanner) count() {
 	if s.values++; s.values > maxJSONValues {
-		s.refusef(codeLimitExceeded, "%s holds more than %d values", s.source, maxJSONValues)
+		s.refusef(codes.LimitExceeded, "%s holds more than %d values", s.source, maxJSONValues)
 	}
 }
 
@@ -239,7 +241,7 @@ func (s *scanner) quoted() (plain []byte, escaped bool) {
 			plain = s.text[from:s.at]
 			s.at++
 			if !ascii && !utf8.Valid(plain) {
-				s.refusef(codeBadUserInput, "%s is not valid UTF-8", s.source)
+				s.refusef(codes.BadUserInput, "%s is not valid UTF-8", s.source)
 			}
 			return plain, escaped
 		case c == '\\':

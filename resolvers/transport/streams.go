@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/resolvers/codes"
 	"ovation/storage"
 )
 
@@ -212,13 +213,13 @@ func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop fu
 
 func (s *Streams) refuse(reason, message string) *refusal {
 	s.metrics.refused.WithLabelValues(reason).Inc()
-	return &refusal{http.StatusServiceUnavailable, codeUnavailable, message}
+	return &refusal{http.StatusServiceUnavailable, codes.Unavailable, message}
 }
 
 // limited is a refusal that concerns a single user or address.
 func (s *Streams) limited(reason, format string, most int) *refusal {
 	s.metrics.refused.WithLabelValues(reason).Inc()
-	return &refusal{http.StatusTooManyRequests, codeRateLimited, fmt.Sprintf(format, most)}
+	return &refusal{http.StatusTooManyRequests, codes.RateLimited, fmt.Sprintf(format, most)}
 }
 
 // identify sets the user of a pending WebSocket.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
+
+	"ovation/resolvers/codes"
 )
 
 // WebSocket answers any number of operations over one connection, by the protocol
@@ -38,7 +40,7 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		origin := r.Header.Get("Origin")
 		t.Origins.warn(origin)
 		if t.Origins == nil || !t.Origins.Development {
-			WriteError(w, r, http.StatusForbidden, codeBadUserInput, t.Origins.explain(origin))
+			WriteError(w, r, http.StatusForbidden, codes.BadUserInput, t.Origins.explain(origin))
 			return
 		}
 		// A browser hides the reason of a failed handshake from the page, but not the
@@ -64,7 +66,7 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	if err != nil {
 		entered.end()
 		if under.Conn == nil {
-			WriteError(w, r, max(hijacker.refused, http.StatusBadRequest), codeBadUserInput, "this is not a valid WebSocket handshake (version 13)")
+			WriteError(w, r, max(hijacker.refused, http.StatusBadRequest), codes.BadUserInput, "this is not a valid WebSocket handshake (version 13)")
 		}
 		return
 	}

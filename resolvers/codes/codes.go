@@ -1,0 +1,47 @@
+// Package codes declares the codes of errors: extensions.code of GraphQL and of uploads
+// (package media), and code in the log and the metrics, also those of package douyin.
+//
+// This package imports no other package of this module.
+package codes
+
+import (
+	"fmt"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// The codes that schema.graphqls and README list.
+const (
+	// Unauthenticated means that a token is missing, invalid or expired, or lacks a scope,
+	// or that the name or the password of a log-in is wrong.
+	Unauthenticated = "UNAUTHENTICATED"
+	// NotFound means that something does not exist or is not visible to the viewer.
+	NotFound = "NOT_FOUND"
+	// BadUserInput means that the request is malformed, or that a value in it is invalid
+	// or already taken.
+	BadUserInput = "BAD_USER_INPUT"
+	// RateLimited means that the client has used up its share of something, or that the
+	// server is busy. The same request can succeed later; in GraphQL, after
+	// extensions.retryAfter seconds.
+	RateLimited = "RATE_LIMITED"
+	// Unavailable means that the server, or a service that it depends on, could not
+	// execute the request at this time. A mutation may or may not have been applied; it
+	// can be repeated.
+	Unavailable = "UNAVAILABLE"
+	// LimitExceeded means that the request is too large, too costly or too slow, or asks
+	// for more than a user or a connection may have.
+	LimitExceeded = "LIMIT_EXCEEDED"
+	// Internal means that the request failed for a reason that clients are not told. The
+	// log has it.
+	Internal = "INTERNAL"
+)
+
+// PersistedQueryNotFound means that the server does not know the document of the hash
+// that a request consists of. It is a step of Apollo's protocol: the client sends the
+// request again with the text.
+const PersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
+
+// Errorf returns an error with a code and a message for the client.
+func Errorf(code, format string, args ...any) *gqlerror.Error {
+	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
+}
