@@ -65,6 +65,14 @@ type States struct {
 	CountsVersion int64
 }
 
+// CurrentReaction is the reaction of Liked, NoReaction if there is none.
+func (s *States) CurrentReaction() Reaction {
+	if s.Liked == nil {
+		return NoReaction
+	}
+	return s.Liked.Reaction
+}
+
 // Liked is the reaction of one user to one subject: a like or a dislike,
 // never none.
 type Liked struct {

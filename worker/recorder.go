@@ -177,9 +177,9 @@ func (r *Recorder) readState(ctx context.Context, a storage.Action) (storage.Sta
 func changes(a storage.Action, s storage.States) bool {
 	switch {
 	case a.If != storage.NoReaction:
-		return reactionOf(s) == a.If
+		return s.CurrentReaction() == a.If
 	case a.Kind == storage.KindReaction:
-		return reactionOf(s) != a.Reaction
+		return s.CurrentReaction() != a.Reaction
 	case a.Kind == storage.KindFollow:
 		return (s.Followed != nil) != a.Following
 	}
@@ -188,13 +188,6 @@ func changes(a storage.Action, s storage.States) bool {
 		folder = s.Collected.FolderID
 	}
 	return folder != a.FolderID
-}
-
-func reactionOf(s storage.States) storage.Reaction {
-	if s.Liked == nil {
-		return storage.NoReaction
-	}
-	return s.Liked.Reaction
 }
 
 // registerOf returns the known register of the state that an action changes. For a

@@ -202,7 +202,7 @@ func (m *modelState) react(a storage.Action, s *storage.States) {
 	for _, a := range said {
 		switch {
 		case a.If != storage.NoReaction:
-			if reactionOf(s) == a.If {
+			if s.CurrentReaction() == a.If {
 				s.Liked = nil
 			}
 		case a.Version > set:
@@ -212,7 +212,7 @@ func (m *modelState) react(a storage.Action, s *storage.States) {
 			}
 		}
 	}
-	s.Reaction = storage.Register{Value: reactionOf(s), Set: max(set, said[len(said)-1].Version)} // only its version is compared
+	s.Reaction = storage.Register{Value: s.CurrentReaction(), Set: max(set, said[len(said)-1].Version)} // only its version is compared
 }
 
 // home returns the folder that a collection goes to.

@@ -34,7 +34,7 @@ func (m *modelState) counts(of storage.Subject) (c storage.Counts) {
 		if s.Followed != nil {
 			c.FollowerCount++
 		}
-		switch reactionOf(s) {
+		switch s.CurrentReaction() {
 		case storage.Like:
 			c.LikeCount++
 		case storage.Dislike:
@@ -49,7 +49,7 @@ func (m *modelState) counts(of storage.Subject) (c storage.Counts) {
 func (m *modelState) totals(of storage.User) (t storage.UserTotals) {
 	for key, s := range m.states {
 		if key.User == of {
-			t.Likes += one(reactionOf(s) == storage.Like)
+			t.Likes += one(s.CurrentReaction() == storage.Like)
 			t.Following += one(s.Followed != nil)
 			t.Collections += one(s.Collected != nil)
 		}
@@ -333,7 +333,7 @@ func ofKind(s *storage.States, kind storage.Kind) []any {
 	out := []any{storage.NoReaction, "", false}
 	switch kind {
 	case storage.KindReaction:
-		out[0] = reactionOf(s)
+		out[0] = s.CurrentReaction()
 	case storage.KindCollection:
 		out[1] = folderOf(s)
 	case storage.KindFollow:
@@ -341,13 +341,6 @@ func ofKind(s *storage.States, kind storage.Kind) []any {
 	case storage.KindRead, storage.KindAuthor:
 	}
 	return out
-}
-
-func reactionOf(s *storage.States) storage.Reaction {
-	if s.Liked == nil {
-		return storage.NoReaction
-	}
-	return s.Liked.Reaction
 }
 
 func folderOf(s *storage.States) string {
