@@ -27,9 +27,9 @@ type Blobs struct {
 	folder string // of a file store, else ""
 }
 
-// ErrOtherDatabase is returned if the blob store belongs to another database. A sweep would
+// ErrForeignBlobs is returned if the blob store belongs to another database. A sweep would
 // delete its videos.
-var ErrOtherDatabase = errors.New("the blob store belongs to another database")
+var ErrForeignBlobs = errors.New("the blob store belongs to another database")
 
 // markerKey is the key of the blob that identifies the store's database.
 const markerKey = "ovation-site"
@@ -46,7 +46,7 @@ func FolderURL(folder string) (string, error) {
 // OpenBlobs opens the blob store of a URL, file:///folder or s3://bucket, and marks it
 // as belonging to the database with these secrets. A folder is created if it is
 // missing. Errors: storage.ErrInvalid for other URLs; storage.ErrUnavailable;
-// ErrOtherDatabase.
+// ErrForeignBlobs.
 func OpenBlobs(ctx context.Context, at string, secrets interface {
 	Secret(ctx context.Context, name string) ([]byte, error)
 },
@@ -91,7 +91,7 @@ func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) 
 	case err != nil:
 		return b.failed("read "+markerKey, err)
 	case string(found) != ours:
-		return fmt.Errorf("%w: its file %s names another one", ErrOtherDatabase, markerKey)
+		return fmt.Errorf("%w: its file %s names another one", ErrForeignBlobs, markerKey)
 	}
 	return nil
 }

@@ -89,26 +89,26 @@ type Client struct {
 	Proxied bool
 }
 
-// Account is the bucket of one client. The zero value has no limit.
-type Account struct {
+// Bucket is the token bucket of one client. The zero value has no limit.
+type Bucket struct {
 	buckets *buckets
 	client  uint64
 	by      string // the kind of client, for the metrics
 }
 
-// NewSocket returns the account of a new WebSocket.
-func (l *Limiter) NewSocket() Account {
+// NewSocket returns the bucket of a new WebSocket.
+func (l *Limiter) NewSocket() Bucket {
 	if l == nil {
-		return Account{}
+		return Bucket{}
 	}
-	return Account{l.sockets, l.opened.Add(1), "socket"}
+	return Bucket{l.sockets, l.opened.Add(1), "socket"}
 }
 
 // Payer pays for a request. The zero value and a nil *Payer pay any price.
 type Payer struct {
-	limiter  *Limiter
-	accounts [2]Account // of the socket, and of the user or address
-	from     Client
+	limiter *Limiter
+	buckets [2]Bucket // of the socket, and of the user or address
+	from    Client
 }
 
 // Address returns the Address of the request's Client.
@@ -120,16 +120,16 @@ func (p *Payer) Address() netip.Addr {
 }
 
 // Payer returns the payer of a user's requests. They are charged to the user or, for
-// anonymous users, to the address. They are also charged to the account on: that of their
+// anonymous users, to the address. They are also charged to the bucket on: that of their
 // WebSocket, or the zero value.
-func (l *Limiter) Payer(user storage.User, from Client, on Account) Payer {
+func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
 	switch {
 	case l == nil:
 		return Payer{}
 	case user.Anonymous():
-		return Payer{l, [2]Account{on, {l.addresses, maphash.Comparable(l.seed, from.Address), "address"}}, from}
+		return Payer{l, [2]Bucket{on, {l.addresses, maphash.Comparable(l.seed, from.Address), "address"}}, from}
 	}
-	return Payer{l, [2]Account{on, {l.users, l.client(user), "user"}}, from}
+	return Payer{l, [2]Bucket{on, {l.users, l.client(user), "user"}}, from}
 }
 
 func (l *Limiter) client(user storage.User) uint64 {
@@ -155,11 +155,11 @@ func (p *Payer) Take(units int) (wait time.Duration) {
 		return 0
 	}
 	now := p.limiter.now()
-	for i, from := range p.accounts {
+	for i, from := range p.buckets {
 		if wait = from.buckets.take(from.client, now, units); wait == 0 {
 			continue
 		}
-		for _, paid := range p.accounts[:i] {
+		for _, paid := range p.buckets[:i] {
 			paid.buckets.charge(paid.client, now, -units)
 		}
 		p.limiter.limited.WithLabelValues(from.by).Inc()
@@ -177,7 +177,7 @@ func (p *Payer) Charge(units int) {
 		return
 	}
 	now := p.limiter.now()
-	for _, from := range p.accounts {
+	for _, from := range p.buckets {
 		from.buckets.charge(from.client, now, units)
 	}
 }

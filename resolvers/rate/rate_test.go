@@ -28,8 +28,8 @@ func at(address string) Client { return Client{Address: netip.MustParseAddr(addr
 func payers(l *Limiter) map[string]func() Payer {
 	socket := l.NewSocket()
 	return map[string]func() Payer{
-		"user":    func() Payer { return l.Payer(user("alice"), at("192.0.2.1"), Account{}) },
-		"address": func() Payer { return l.Payer(user(""), at("192.0.2.1"), Account{}) },
+		"user":    func() Payer { return l.Payer(user("alice"), at("192.0.2.1"), Bucket{}) },
+		"address": func() Payer { return l.Payer(user(""), at("192.0.2.1"), Bucket{}) },
 		"socket":  func() Payer { return l.Payer(user("bob"), at("192.0.2.2"), socket) },
 	}
 }
@@ -123,8 +123,8 @@ func TestEachClientHasItsOwnBucket(t *testing.T) {
 		l := New(Config{PerUser: 100, PerAddress: 100})
 		other := storage.User{Tenant: "other", UserID: "alice"}
 		all := []Payer{
-			l.Payer(user("alice"), at("192.0.2.1"), Account{}), l.Payer(user("bob"), at("192.0.2.1"), Account{}), l.Payer(other, at("192.0.2.1"), Account{}),
-			l.Payer(user(""), at("192.0.2.1"), Account{}), l.Payer(user(""), at("192.0.2.2"), Account{}), l.Payer(user(""), at("2001:db8::"), Account{}), l.Payer(user(""), Client{}, Account{}),
+			l.Payer(user("alice"), at("192.0.2.1"), Bucket{}), l.Payer(user("bob"), at("192.0.2.1"), Bucket{}), l.Payer(other, at("192.0.2.1"), Bucket{}),
+			l.Payer(user(""), at("192.0.2.1"), Bucket{}), l.Payer(user(""), at("192.0.2.2"), Bucket{}), l.Payer(user(""), at("2001:db8::"), Bucket{}), l.Payer(user(""), Client{}, Bucket{}),
 		}
 		for i := range all {
 			if all[i].Take(1000) > 0 {
@@ -151,12 +151,12 @@ func TestEachClientHasItsOwnBucket(t *testing.T) {
 func TestBucketsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{PerAddress: 100})
-		debtor := l.Payer(user(""), at("192.0.2.1"), Account{})
+		debtor := l.Payer(user(""), at("192.0.2.1"), Bucket{})
 		debtor.Charge(1 << 30)
 		i := uint32(0)
 		if n := testing.AllocsPerRun(200_000, func() {
 			i++
-			p := l.Payer(user(""), Client{Address: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}, Account{})
+			p := l.Payer(user(""), Client{Address: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}, Bucket{})
 			if p.Take(1) > 0 {
 				t.Fatal("the first request of an address: got a wait, want none")
 			}
@@ -236,7 +236,7 @@ func TestAProxyThatIsNotTrustedIsLoggedOnce(t *testing.T) {
 	for _, address := range []string{"10.0.0.1", "10.0.0.2"} {
 		from := Client{Address: netip.MustParseAddr(address), Proxied: true}
 		for range 3 {
-			p := l.Payer(user(""), from, Account{})
+			p := l.Payer(user(""), from, Bucket{})
 			p.Take(10)
 		}
 	}
@@ -251,7 +251,7 @@ func BenchmarkTake(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		u := user(fmt.Sprint(rand.Int()))
 		for pb.Next() {
-			p := l.Payer(u, l.ClientOf(r), Account{})
+			p := l.Payer(u, l.ClientOf(r), Bucket{})
 			p.Take(PerRequest)
 			p.Take(300)
 		}

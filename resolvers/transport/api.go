@@ -30,6 +30,6 @@ func SetOperation(ctx context.Context, operation, kind string) {
 func Identify(ctx context.Context, is viewer.Identity) (_ context.Context, wait time.Duration) {
 	rec := recordOf(ctx)
 	rec.Identity = is
-	rec.payer = rec.Limiter.Payer(is.User, rec.client, rate.Account{})
+	rec.payer = rec.Limiter.Payer(is.User, rec.client, rate.Bucket{})
 	return is.NewContext(ctx), rec.payer.Take(rate.PerRequest)
 }

@@ -80,7 +80,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			q.Context = is.NewContext(q.Context) // the context is not in use yet
 		}
 	}
-	q.record.payer = h.Limiter.Payer(q.record.User, q.record.client, rate.Account{})
+	q.record.payer = h.Limiter.Payer(q.record.User, q.record.client, rate.Bucket{})
 	if wait := q.record.payer.Take(rate.PerRequest); wait > 0 {
 		writeLimited(&q.out, r, wait)
 		return
