@@ -111,7 +111,7 @@ func (a *api) send(ctx context.Context, c *call, _ *status) error {
 	if _, err := c.action(1); err != nil {
 		return err
 	}
-	m := storage.NewMessage{From: key.Owner, To: key.With, Text: c.values["content"]}
+	m := storage.NewDirectMessage{From: key.Owner, To: key.With, Text: c.values["content"]}
 	if _, err := m.Check(); err != nil {
 		return named("content", err)
 	}

@@ -37,7 +37,7 @@ type Comments interface {
 
 // Messages sends messages. *worker.Messages implements it.
 type Messages interface {
-	Send(ctx context.Context, message storage.NewMessage) (*storage.DirectMessage, error)
+	Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error)
 }
 
 // Config configures the API. Source, Recorder, Comments and Messages are required.

@@ -314,7 +314,7 @@ func (c *counting) Friends(ctx context.Context, queries []storage.FriendsQuery) 
 	return c.Source.Friends(ctx, queries)
 }
 
-func (c *counting) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+func (c *counting) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
 	c.count("ListMessages")
 	return c.Source.ListMessages(ctx, queries)
 }

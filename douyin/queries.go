@@ -319,8 +319,8 @@ func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 		return err
 	}
 	s := a.newReplyBuilder(ctx, c)
-	query := storage.MessagesQuery{Conversation: key, Page: storage.Page{First: listPage}}
-	if err := s.Fetch(ctx, loaders.Keys{MessageLists: []storage.MessagesQuery{query}}); err != nil {
+	query := storage.DirectMessagesQuery{Conversation: key, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{MessageLists: []storage.DirectMessagesQuery{query}}); err != nil {
 		return err
 	}
 	page, err := s.MessageList(ctx, query)

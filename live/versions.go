@@ -24,7 +24,7 @@ func CommentVersions(of storage.CommentReader) Reader {
 
 // MessageVersions returns a Reader whose version is the number of the latest message that
 // a user, given as a subject (storage.User.Subject), has sent or received.
-func MessageVersions(of storage.MessageReader) Reader {
+func MessageVersions(of storage.DirectMessageReader) Reader {
 	return versionReader(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		users := make([]storage.User, len(subjects))
 		for i, s := range subjects {

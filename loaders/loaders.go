@@ -14,7 +14,7 @@ type Source interface {
 	storage.Lister
 	storage.CommentReader
 	storage.ProfileReader
-	storage.MessageReader
+	storage.DirectMessageReader
 	storage.VideoReader
 }
 
@@ -51,8 +51,8 @@ type batches struct {
 
 	profiles batch[storage.User, *storage.Profile]
 
-	messages          batch[storage.MessageKey, *storage.DirectMessage]
-	messageLists      batch[storage.MessagesQuery, storage.ListPage[storage.DirectMessage]]
+	messages          batch[storage.DirectMessageKey, *storage.DirectMessage]
+	messageLists      batch[storage.DirectMessagesQuery, storage.ListPage[storage.DirectMessage]]
 	conversations     batch[storage.ConversationKey, *storage.Conversation]
 	conversationLists batch[storage.ConversationsQuery, storage.ListPage[storage.Conversation]]
 
@@ -130,8 +130,8 @@ type Keys struct {
 
 	Profiles []storage.User
 
-	Messages          []storage.MessageKey
-	MessageLists      []storage.MessagesQuery
+	Messages          []storage.DirectMessageKey
+	MessageLists      []storage.DirectMessagesQuery
 	Conversations     []storage.ConversationKey
 	ConversationLists []storage.ConversationsQuery
 
@@ -291,12 +291,12 @@ func (l *Loaders) Profile(ctx context.Context, user storage.User) (*storage.Prof
 
 // Message returns a message, or nil if it does not exist. The caller checks whether the
 // viewer may see it.
-func (l *Loaders) Message(ctx context.Context, key storage.MessageKey) (*storage.DirectMessage, error) {
+func (l *Loaders) Message(ctx context.Context, key storage.DirectMessageKey) (*storage.DirectMessage, error) {
 	return l.messages.load(ctx, key, l.cachedOnly)
 }
 
 // MessageList returns a page of a conversation.
-func (l *Loaders) MessageList(ctx context.Context, query storage.MessagesQuery) (storage.ListPage[storage.DirectMessage], error) {
+func (l *Loaders) MessageList(ctx context.Context, query storage.DirectMessagesQuery) (storage.ListPage[storage.DirectMessage], error) {
 	return l.messageLists.load(ctx, query, l.cachedOnly)
 }
 

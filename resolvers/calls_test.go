@@ -90,7 +90,7 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 
 	for i := range 100 {
 		other := storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("friend", i)}
-		_, err := s.store.AddMessages(t.Context(), []storage.NewMessage{{From: other, To: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: "hi"}})
+		_, err := s.store.AddMessages(t.Context(), []storage.NewDirectMessage{{From: other, To: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: "hi"}})
 		must(t, err)
 	}
 	for i := range 100 {

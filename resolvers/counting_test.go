@@ -90,7 +90,7 @@ func (c *counting) Profiles(ctx context.Context, users []storage.User) ([]*stora
 	return c.Store.Profiles(ctx, users)
 }
 
-func (c *counting) MessagesOf(ctx context.Context, keys []storage.MessageKey) ([]*storage.DirectMessage, error) {
+func (c *counting) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey) ([]*storage.DirectMessage, error) {
 	c.count("MessagesOf")
 	return c.Store.MessagesOf(ctx, keys)
 }
@@ -105,7 +105,7 @@ func (c *counting) ListConversations(ctx context.Context, queries []storage.Conv
 	return c.Store.ListConversations(ctx, queries)
 }
 
-func (c *counting) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+func (c *counting) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
 	c.count("ListMessages")
 	return c.Store.ListMessages(ctx, queries)
 }

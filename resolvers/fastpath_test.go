@@ -349,12 +349,12 @@ func oddStore(t *testing.T) *sqlite.Store {
 		}, nil)
 		must(t, err)
 	}
-	for _, m := range []storage.NewMessage{
+	for _, m := range []storage.NewDirectMessage{
 		{From: alice, To: bob, Text: "a \"message\" <b>\n\\"},
 		{From: bob, To: alice, Text: "an answer"},
 		{From: storage.User{Tenant: storage.DefaultTenant, UserID: "carol"}, To: alice, Text: "another"},
 	} {
-		added, err := db.AddMessages(t.Context(), []storage.NewMessage{m})
+		added, err := db.AddMessages(t.Context(), []storage.NewDirectMessage{m})
 		must(t, err)
 		must(t, added[0].Err)
 	}

@@ -20,7 +20,7 @@ func (r mutationResolver) SendMessage(ctx context.Context, in graph.SendMessageI
 	if err != nil {
 		return nil, err
 	}
-	message := storage.NewMessage{From: key.Owner, To: key.With, Text: in.Text}
+	message := storage.NewDirectMessage{From: key.Owner, To: key.With, Text: in.Text}
 	if message.RequestID, err = requestID(in.RequestID); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (r mutationResolver) prepare(ctx context.Context, name string, object any) 
 }
 
 var (
-	messages      = lookupOf(func(w *loaders.Keys) *[]storage.MessageKey { return &w.Messages }, (*loaders.Loaders).Message)
+	messages      = lookupOf(func(w *loaders.Keys) *[]storage.DirectMessageKey { return &w.Messages }, (*loaders.Loaders).Message)
 	conversations = lookupOf(func(w *loaders.Keys) *[]storage.ConversationKey { return &w.Conversations }, (*loaders.Loaders).Conversation)
 )
 
@@ -188,14 +188,14 @@ var conversationLists = listSpec[storage.User, storage.ConversationsQuery, stora
 	place: (*storage.Conversation).Place,
 }
 
-var messageLists = listSpec[storage.Conversation, storage.MessagesQuery, storage.DirectMessage]{
-	batch: lookupOf(func(w *loaders.Keys) *[]storage.MessagesQuery { return &w.MessageLists }, (*loaders.Loaders).MessageList),
+var messageLists = listSpec[storage.Conversation, storage.DirectMessagesQuery, storage.DirectMessage]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.DirectMessagesQuery { return &w.MessageLists }, (*loaders.Loaders).MessageList),
 	name: func(of *storage.Conversation, _ string) []string {
 		return []string{"messages", of.Owner.Tenant, of.Owner.UserID, of.With.UserID}
 	},
 	sees: seesMessages,
-	query: func(_ storage.User, of *storage.Conversation, _ string, page storage.Page) storage.MessagesQuery {
-		return storage.MessagesQuery{Conversation: of.Key(), Page: page}
+	query: func(_ storage.User, of *storage.Conversation, _ string, page storage.Page) storage.DirectMessagesQuery {
+		return storage.DirectMessagesQuery{Conversation: of.Key(), Page: page}
 	},
 	place: (*storage.DirectMessage).Place,
 }

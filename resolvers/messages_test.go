@@ -223,9 +223,9 @@ func TestMessagesCatchUp(t *testing.T) {
 	s := start(t)
 	cursor := s.messagesCursor(t, "bob")
 	const many = 250
-	messages := make([]storage.NewMessage, many)
+	messages := make([]storage.NewDirectMessage, many)
 	for i := range messages {
-		messages[i] = storage.NewMessage{
+		messages[i] = storage.NewDirectMessage{
 			From: storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", i%9)}, To: storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}, Text: fmt.Sprint(i),
 		}
 	}

@@ -39,7 +39,7 @@ type Authors interface {
 
 // Messages sends messages and marks them as read. *worker.Messages implements it.
 type Messages interface {
-	Send(ctx context.Context, message storage.NewMessage) (*storage.DirectMessage, error)
+	Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error)
 	MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (*storage.Conversation, error)
 }
 

@@ -67,7 +67,7 @@ type Config struct {
 	// of storage.CommentCount. Nil: comments cannot be watched.
 	CommentNews Watcher
 	// MessageNews signals new messages of users, as subjects; the version of an event
-	// is that of storage.MessageReader.LatestMessages. Nil: messages cannot be watched.
+	// is that of storage.DirectMessageReader.LatestMessages. Nil: messages cannot be watched.
 	MessageNews Watcher
 	// Streams limits subscriptions and their connections. The caller closes it. Nil:
 	// WebSockets and event streams are disabled.

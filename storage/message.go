@@ -2,8 +2,8 @@ package storage
 
 import "time"
 
-// MaxMessageRunes is the maximum length of a message, in code points.
-const MaxMessageRunes = 2000
+// MaxDirectMessageRunes is the maximum length of a message, in code points.
+const MaxDirectMessageRunes = 2000
 
 // DirectMessage is a text that one user has sent to another.
 //
@@ -22,21 +22,21 @@ type DirectMessage struct {
 func (m *DirectMessage) At() time.Time { return Time(m.Created) }
 
 // Key is the message's key.
-func (m *DirectMessage) Key() MessageKey { return MessageKey{m.From, m.To, m.Number} }
+func (m *DirectMessage) Key() DirectMessageKey { return DirectMessageKey{m.From, m.To, m.Number} }
 
 // Conversation is the conversation of the message as one of its two users has it.
 func (m *DirectMessage) Conversation(of User) ConversationKey {
-	return MessageKey{m.From, m.To, 0}.Conversation(of)
+	return DirectMessageKey{m.From, m.To, 0}.Conversation(of)
 }
 
-// MessageKey names a message.
-type MessageKey struct {
+// DirectMessageKey names a message.
+type DirectMessageKey struct {
 	From, To User
 	Number   int64
 }
 
 // Conversation is the conversation of the message as one of its two users has it.
-func (k MessageKey) Conversation(of User) ConversationKey {
+func (k DirectMessageKey) Conversation(of User) ConversationKey {
 	if of == k.To {
 		return ConversationKey{k.To, k.From}
 	}
@@ -44,7 +44,7 @@ func (k MessageKey) Conversation(of User) ConversationKey {
 }
 
 // Between reports whether a user has sent or received the message.
-func (k MessageKey) Between(user User) bool { return k.From == user || k.To == user }
+func (k DirectMessageKey) Between(user User) bool { return k.From == user || k.To == user }
 
 // ConversationKey names a conversation as its owner has it. The other user owns another
 // one with the same messages.
@@ -86,8 +86,8 @@ type Conversation struct {
 // Key is the conversation's key.
 func (c *Conversation) Key() ConversationKey { return ConversationKey{c.Owner, c.With} }
 
-// NewMessage is a message to send.
-type NewMessage struct {
+// NewDirectMessage is a message to send.
+type NewDirectMessage struct {
 	From, To User // of one tenant
 	Text     string
 	// RequestID makes it safe to repeat a request: a second message with the same
@@ -97,10 +97,10 @@ type NewMessage struct {
 }
 
 // Key is the conversation of the message as its sender has it.
-func (m NewMessage) Key() ConversationKey { return ConversationKey{m.From, m.To} }
+func (m NewDirectMessage) Key() ConversationKey { return ConversationKey{m.From, m.To} }
 
 // Check returns the message with its text as it is stored, or an *InvalidError.
-func (m NewMessage) Check() (NewMessage, error) {
+func (m NewDirectMessage) Check() (NewDirectMessage, error) {
 	if err := m.Key().Validate(); err != nil {
 		return m, err
 	}
@@ -108,15 +108,15 @@ func (m NewMessage) Check() (NewMessage, error) {
 		return m, err
 	}
 	var err error
-	m.Text, err = CleanText("text", m.Text, MaxMessageRunes)
+	m.Text, err = CleanText("text", m.Text, MaxDirectMessageRunes)
 	return m, err
 }
 
 // Fingerprint distinguishes the message from others with the same request id.
-func (m NewMessage) Fingerprint() string { return fingerprint("message", m.To.UserID, m.Text) }
+func (m NewDirectMessage) Fingerprint() string { return fingerprint("message", m.To.UserID, m.Text) }
 
-// AddedMessage is the result for a NewMessage.
-type AddedMessage struct {
+// AddedDirectMessage is the result for a NewDirectMessage.
+type AddedDirectMessage struct {
 	Message *DirectMessage // nil if there is an error
 	// Repeated is true if the message was sent before with the same request id.
 	Repeated bool
@@ -131,8 +131,8 @@ type (
 		Owner User
 		Page
 	}
-	// MessagesQuery lists the messages of a conversation, newest first.
-	MessagesQuery struct {
+	// DirectMessagesQuery lists the messages of a conversation, newest first.
+	DirectMessagesQuery struct {
 		Conversation ConversationKey
 		Page
 	}

@@ -41,7 +41,7 @@ type NodeRef struct {
 	Subject  Subject
 	FolderID string
 	Comment  CommentKey
-	Message  MessageKey
+	Message  DirectMessageKey
 
 	Conversation ConversationKey
 	Video        VideoKey
@@ -121,7 +121,7 @@ func ParseNodeID(id string) (NodeRef, error) {
 		if !ok {
 			return NodeRef{}, ErrNotFound
 		}
-		ref.Message = MessageKey{User{parts[0], parts[1]}, User{parts[0], parts[2]}, number}
+		ref.Message = DirectMessageKey{User{parts[0], parts[1]}, User{parts[0], parts[2]}, number}
 	case ref.Type == NodeConversation && len(parts) == 3:
 		ref.Conversation = ConversationKey{User{parts[0], parts[1]}, User{parts[0], parts[2]}}
 	case ref.Type == NodeFolder && len(parts) == 3:

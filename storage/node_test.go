@@ -24,7 +24,7 @@ func TestNodeIDsRoundTrip(t *testing.T) {
 		"follow":     {&storage.Followed{User: user, Subject: subject}, storage.NodeRef{Type: storage.NodeFollowed, User: user, Subject: subject}},
 		"message": {
 			&storage.DirectMessage{From: user, To: storage.User{Tenant: "acme", UserID: "b"}, Number: 42},
-			storage.NodeRef{Type: storage.NodeMessage, Message: storage.MessageKey{From: user, To: storage.User{Tenant: "acme", UserID: "b"}, Number: 42}},
+			storage.NodeRef{Type: storage.NodeMessage, Message: storage.DirectMessageKey{From: user, To: storage.User{Tenant: "acme", UserID: "b"}, Number: 42}},
 		},
 		"conversation": {
 			&storage.Conversation{Owner: user, With: storage.User{Tenant: "acme", UserID: "b"}},

@@ -17,7 +17,7 @@ type Store interface {
 	Folders
 	Comments
 	Accounts
-	Messages
+	DirectMessages
 	Videos
 	Verifier
 	// Secret returns 32 random bytes that are generated at the first request
@@ -337,17 +337,17 @@ type Comments interface {
 	DeleteComment(ctx context.Context, change CommentChange) (*Comment, error)
 }
 
-// MessageReader looks messages up. The caller checks whose they are.
-type MessageReader interface {
+// DirectMessageReader looks messages up. The caller checks whose they are.
+type DirectMessageReader interface {
 	// ConversationsOf returns each conversation, nil if there is no message.
 	ConversationsOf(ctx context.Context, keys []ConversationKey) ([]*Conversation, error)
 	// MessagesOf returns each message, nil if there is none.
-	MessagesOf(ctx context.Context, keys []MessageKey) ([]*DirectMessage, error)
+	MessagesOf(ctx context.Context, keys []DirectMessageKey) ([]*DirectMessage, error)
 	// ListConversations pages through conversations. One that gets a message while
 	// it is paged through moves to the front.
 	ListConversations(ctx context.Context, queries []ConversationsQuery) ([]ListPage[Conversation], error)
 	// ListMessages pages through messages.
-	ListMessages(ctx context.Context, queries []MessagesQuery) ([]ListPage[DirectMessage], error)
+	ListMessages(ctx context.Context, queries []DirectMessagesQuery) ([]ListPage[DirectMessage], error)
 	// LatestMessages returns the number of the latest message that each user has
 	// sent or received, 0 if there is none.
 	LatestMessages(ctx context.Context, users []User) ([]int64, error)
@@ -356,16 +356,16 @@ type MessageReader interface {
 	MessagesAfter(ctx context.Context, query MailboxQuery) ([]DirectMessage, error)
 }
 
-// Messages stores messages. Changes are committed before a method returns, and visible to
-// every later call of any store on the same database.
-type Messages interface {
-	MessageReader
+// DirectMessages stores messages. Changes are committed before a method returns, and
+// visible to every later call of any store on the same database.
+type DirectMessages interface {
+	DirectMessageReader
 	// AddMessages adds messages in one transaction, in this order, and returns the result
 	// of each: one that cannot be added does not prevent the others. Errors of one:
 	// ErrInvalid, also for a request id that was used for something else.
 	//
 	// Repeating a call without request ids adds the messages again.
-	AddMessages(ctx context.Context, messages []NewMessage) ([]AddedMessage, error)
+	AddMessages(ctx context.Context, messages []NewDirectMessage) ([]AddedDirectMessage, error)
 	// MarkRead marks the messages up to a number as read and returns the conversation.
 	// The number need not be that of a message; one above the latest stands for the
 	// latest. Read messages stay read. Errors: ErrNotFound if the conversation has no

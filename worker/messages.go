@@ -22,18 +22,18 @@ type MessagesOptions struct {
 // Messages sends messages. They are written directly to the database; concurrent ones
 // share a transaction. It is safe for concurrent use.
 type Messages struct {
-	store storage.Messages
+	store storage.DirectMessages
 	opts  MessagesOptions
-	adds  *groupCommit[storage.NewMessage, storage.AddedMessage]
+	adds  *groupCommit[storage.NewDirectMessage, storage.AddedDirectMessage]
 }
 
 // NewMessages returns a Messages over the store. Close it at the end.
-func NewMessages(store storage.Messages, opts MessagesOptions) *Messages {
+func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
 	m := &Messages{store: store, opts: opts}
-	m.adds = &groupCommit[storage.NewMessage, storage.AddedMessage]{
+	m.adds = &groupCommit[storage.NewDirectMessage, storage.AddedDirectMessage]{
 		name: "send message", commit: m.commit,
-		lockKey:  func(one storage.NewMessage) any { return storage.ConversationKey{Owner: one.From, With: one.To} },
+		lockKey:  func(one storage.NewDirectMessage) any { return storage.ConversationKey{Owner: one.From, With: one.To} },
 		breaker:  FallbackOptions{Logger: opts.Logger}.breaker("messages", groupTimeout, 0),
 		sizes:    func(n int) { opts.Metrics.groupSizes.WithLabelValues("messages").Observe(float64(n)) },
 		separate: make(semaphore, maxSeparate),
@@ -42,11 +42,11 @@ func NewMessages(store storage.Messages, opts MessagesOptions) *Messages {
 }
 
 // Send sends a message and returns it once it is committed. Errors: storage.ErrInvalid,
-// as of storage.Messages; storage.ErrUnavailable, in which case the message may or may
+// as of storage.DirectMessages; storage.ErrUnavailable, in which case the message may or may
 // not be sent, so that only one with a request id can be retried safely;
 // storage.ErrLocked if a mailbox of the conversation is locked, or too many others of the
 // same transaction, in which case it is not sent; ErrClosed; context.Canceled.
-func (m *Messages) Send(ctx context.Context, message storage.NewMessage) (*storage.DirectMessage, error) {
+func (m *Messages) Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error) {
 	message, err := message.Check()
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (m *Messages) Send(ctx context.Context, message storage.NewMessage) (*stora
 	return added.Message, cmp.Or(err, added.Err)
 }
 
-func (m *Messages) commit(ctx context.Context, messages []storage.NewMessage) ([]storage.AddedMessage, error) {
+func (m *Messages) commit(ctx context.Context, messages []storage.NewDirectMessage) ([]storage.AddedDirectMessage, error) {
 	out, err := m.store.AddMessages(ctx, messages)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (m *Messages) commit(ctx context.Context, messages []storage.NewMessage) ([
 	return out, nil
 }
 
-// MarkRead marks messages as read. Errors: those of storage.Messages.
+// MarkRead marks messages as read. Errors: those of storage.DirectMessages.
 func (m *Messages) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (*storage.Conversation, error) {
 	return runSeparately(ctx, m.adds, "mark messages as read", func(ctx context.Context) (*storage.Conversation, error) {
 		return m.store.MarkRead(ctx, key, upTo)

@@ -16,21 +16,21 @@ import (
 // heldMessages lets a test delay the calls of a store. A database cannot be used within
 // a bubble of package synctest.
 type heldMessages struct {
-	storage.Messages
+	storage.DirectMessages
 
 	mu    sync.Mutex
 	sizes []int
 	hold  chan struct{}
 }
 
-func (h *heldMessages) AddMessages(_ context.Context, messages []storage.NewMessage) ([]storage.AddedMessage, error) {
+func (h *heldMessages) AddMessages(_ context.Context, messages []storage.NewDirectMessage) ([]storage.AddedDirectMessage, error) {
 	h.mu.Lock()
 	h.sizes = append(h.sizes, len(messages))
 	h.mu.Unlock()
 	<-h.hold
-	out := make([]storage.AddedMessage, len(messages))
+	out := make([]storage.AddedDirectMessage, len(messages))
 	for i, m := range messages {
-		out[i] = storage.AddedMessage{Message: &storage.DirectMessage{From: m.From, To: m.To, Text: m.Text}, Repeated: m.RequestID != ""}
+		out[i] = storage.AddedDirectMessage{Message: &storage.DirectMessage{From: m.From, To: m.To, Text: m.Text}, Repeated: m.RequestID != ""}
 	}
 	return out, nil
 }
@@ -61,7 +61,7 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 		var writers sync.WaitGroup
 		for i := range 11 {
 			writers.Go(func() {
-				message := storage.NewMessage{From: person("alice"), To: person("bob"), Text: fmt.Sprint(i)}
+				message := storage.NewDirectMessage{From: person("alice"), To: person("bob"), Text: fmt.Sprint(i)}
 				if i == 10 {
 					message.From, message.RequestID = person("carol"), "repeated"
 				}
@@ -72,7 +72,7 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 			})
 			synctest.Wait() // the first is under way
 		}
-		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("alice"), Text: "x"}); !errors.Is(err, storage.ErrInvalid) {
+		if _, err := m.Send(t.Context(), storage.NewDirectMessage{From: person("alice"), To: person("alice"), Text: "x"}); !errors.Is(err, storage.ErrInvalid) {
 			t.Errorf("sending a message to oneself: got %v, want %v", err, storage.ErrInvalid)
 		}
 		close(store.hold)
@@ -84,7 +84,7 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 		if err := m.Close(t.Context()); err != nil || len(told) != 2 || !slices.Equal(told[0], both) || !slices.Equal(told[1], both) {
 			t.Errorf("Close: got %v after Changed received %v, want no error, twice %v", err, told, both)
 		}
-		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "late"}); !errors.Is(err, worker.ErrClosed) {
+		if _, err := m.Send(t.Context(), storage.NewDirectMessage{From: person("alice"), To: person("bob"), Text: "late"}); !errors.Is(err, worker.ErrClosed) {
 			t.Errorf("Send after Close: got %v, want %v", err, worker.ErrClosed)
 		}
 		if _, err := m.MarkRead(t.Context(), storage.ConversationKey{}, 1); !errors.Is(err, worker.ErrClosed) {
@@ -99,7 +99,7 @@ func TestMessagesAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 		store.hold = make(chan struct{})
 		m := worker.NewMessages(store, worker.MessagesOptions{Logger: quiet})
 		for range 10 {
-			if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "x"}); !errors.Is(err, storage.ErrUnavailable) {
+			if _, err := m.Send(t.Context(), storage.NewDirectMessage{From: person("alice"), To: person("bob"), Text: "x"}); !errors.Is(err, storage.ErrUnavailable) {
 				t.Errorf("Send while the database hangs: got %v, want %v", err, storage.ErrUnavailable)
 			}
 		}

@@ -105,10 +105,10 @@ func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Serv
 			})
 		}
 		if n == len(demoClips)-1 {
-			said := storage.NewMessage{
+			said := storage.NewDirectMessage{
 				From: d.user(1), To: d.user(0), Text: "/demo#/clips/" + video.VideoID() + " I left the camera running. Worth it?", RequestID: "demo-clip-message",
 			}
-			if _, err := addDemoMessages(ctx, store, []storage.NewMessage{said}); err != nil {
+			if _, err := addDemoMessages(ctx, store, []storage.NewDirectMessage{said}); err != nil {
 				return m, err
 			}
 		}

@@ -36,9 +36,9 @@ var demoTalk = []struct {
 // messages sends the messages of demoTalk. alice has read all except carol's last one.
 func (d *demo) messages(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoMessagesID, Forever: true}
-	said := make([]storage.NewMessage, len(demoTalk))
+	said := make([]storage.NewDirectMessage, len(demoTalk))
 	for i, one := range demoTalk {
-		said[i] = storage.NewMessage{From: d.user(one.from), To: d.user(one.to), Text: one.text, RequestID: "demo-message-" + strconv.Itoa(i)}
+		said[i] = storage.NewDirectMessage{From: d.user(one.from), To: d.user(one.to), Text: one.text, RequestID: "demo-message-" + strconv.Itoa(i)}
 	}
 	unread := len(said) - 2
 	added, err := addDemoMessages(ctx, store, said[:unread])
@@ -57,7 +57,7 @@ func (d *demo) messages(ctx context.Context, store storage.Store) (storage.Messa
 	return m, err
 }
 
-func addDemoMessages(ctx context.Context, store storage.Store, messages []storage.NewMessage) ([]*storage.DirectMessage, error) {
+func addDemoMessages(ctx context.Context, store storage.Store, messages []storage.NewDirectMessage) ([]*storage.DirectMessage, error) {
 	added, err := store.AddMessages(ctx, messages)
 	if err != nil {
 		return nil, err

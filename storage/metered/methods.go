@@ -224,49 +224,49 @@ func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit
 	return s.Store.Revocations(ctx, after, limit)
 }
 
-// ConversationsOf implements storage.MessageReader.
+// ConversationsOf implements storage.DirectMessageReader.
 func (s *Store) ConversationsOf(ctx context.Context, keys []storage.ConversationKey) (_ []*storage.Conversation, err error) {
 	defer s.measure("ConversationsOf", time.Now(), &err)
 	return s.Store.ConversationsOf(ctx, keys)
 }
 
-// MessagesOf implements storage.MessageReader.
-func (s *Store) MessagesOf(ctx context.Context, keys []storage.MessageKey) (_ []*storage.DirectMessage, err error) {
+// MessagesOf implements storage.DirectMessageReader.
+func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey) (_ []*storage.DirectMessage, err error) {
 	defer s.measure("MessagesOf", time.Now(), &err)
 	return s.Store.MessagesOf(ctx, keys)
 }
 
-// LatestMessages implements storage.MessageReader.
+// LatestMessages implements storage.DirectMessageReader.
 func (s *Store) LatestMessages(ctx context.Context, users []storage.User) (_ []int64, err error) {
 	defer s.measure("LatestMessages", time.Now(), &err)
 	return s.Store.LatestMessages(ctx, users)
 }
 
-// ListConversations implements storage.MessageReader.
+// ListConversations implements storage.DirectMessageReader.
 func (s *Store) ListConversations(ctx context.Context, queries []storage.ConversationsQuery) (_ []storage.ListPage[storage.Conversation], err error) {
 	defer s.measure("ListConversations", time.Now(), &err)
 	return s.Store.ListConversations(ctx, queries)
 }
 
-// ListMessages implements storage.MessageReader.
-func (s *Store) ListMessages(ctx context.Context, queries []storage.MessagesQuery) (_ []storage.ListPage[storage.DirectMessage], err error) {
+// ListMessages implements storage.DirectMessageReader.
+func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) (_ []storage.ListPage[storage.DirectMessage], err error) {
 	defer s.measure("ListMessages", time.Now(), &err)
 	return s.Store.ListMessages(ctx, queries)
 }
 
-// MessagesAfter implements storage.MessageReader.
+// MessagesAfter implements storage.DirectMessageReader.
 func (s *Store) MessagesAfter(ctx context.Context, query storage.MailboxQuery) (_ []storage.DirectMessage, err error) {
 	defer s.measure("MessagesAfter", time.Now(), &err)
 	return s.Store.MessagesAfter(ctx, query)
 }
 
-// AddMessages implements storage.Messages.
-func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) (_ []storage.AddedMessage, err error) {
+// AddMessages implements storage.DirectMessages.
+func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) (_ []storage.AddedDirectMessage, err error) {
 	defer s.measure("AddMessages", time.Now(), &err)
 	return s.Store.AddMessages(ctx, messages)
 }
 
-// MarkRead implements storage.Messages.
+// MarkRead implements storage.DirectMessages.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (_ *storage.Conversation, err error) {
 	defer s.measure("MarkRead", time.Now(), &err)
 	return s.Store.MarkRead(ctx, key, upTo)

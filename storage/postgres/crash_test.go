@@ -34,7 +34,7 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 			defer again.Stop()
 			for n := 0; !stop.Load(); n++ {
 				text := fmt.Sprintf("%d-%d", i, n)
-				message := []storage.NewMessage{{From: from, To: receiver, Text: text, RequestID: text}}
+				message := []storage.NewDirectMessage{{From: from, To: receiver, Text: text, RequestID: text}}
 				added, err := s.AddMessages(t.Context(), message)
 				for ; err != nil; added, err = s.AddMessages(t.Context(), message) {
 					if failed.Add(1); !errors.Is(err, storage.ErrUnavailable) {

@@ -81,7 +81,7 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 	t.Cleanup(func() { _ = m.Close(context.WithoutCancel(t.Context())) })
 	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }
 	send := func(id string) error {
-		_, err := m.Send(t.Context(), storage.NewMessage{From: user("from-" + id), To: user("to-" + id), Text: "x"})
+		_, err := m.Send(t.Context(), storage.NewDirectMessage{From: user("from-" + id), To: user("to-" + id), Text: "x"})
 		return err
 	}
 	for _, id := range []string{"1", "2"} {

@@ -63,7 +63,7 @@ WHERE m.tenant = $1 AND m.user_high = $2 AND m.message_id > $3 AND m.message_id 
 ORDER BY message_id LIMIT $4`
 )
 
-func messageKeys(of []storage.MessageKey) columns {
+func messageKeys(of []storage.DirectMessageKey) columns {
 	keys := newColumns(3, 2, len(of))
 	for _, k := range of {
 		pair := sqlstore.PairOf(k.Conversation(k.From))
@@ -81,7 +81,7 @@ func conversationKeys(of []storage.ConversationKey) columns {
 }
 
 // scanMessageOf reads a row of selectMessages, and returns the index of its key.
-func scanMessageOf(keys []storage.MessageKey, rows pgx.Rows) (int, *storage.DirectMessage, error) {
+func scanMessageOf(keys []storage.DirectMessageKey, rows pgx.Rows) (int, *storage.DirectMessage, error) {
 	var i int
 	var row sqlstore.MessageRow
 	if err := rows.Scan(append([]any{&i}, row.Columns()...)...); err != nil {
@@ -119,7 +119,7 @@ func (s *Store) ConversationsOf(ctx context.Context, keys []storage.Conversation
 }
 
 // MessagesOf looks up messages with one statement.
-func (s *Store) MessagesOf(ctx context.Context, keys []storage.MessageKey) ([]*storage.DirectMessage, error) {
+func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey) ([]*storage.DirectMessage, error) {
 	out := make([]*storage.DirectMessage, len(keys))
 	err := s.read(ctx, "read messages", selectMessages, messageKeys(keys).args(), func(row pgx.Rows) error {
 		i, m, err := scanMessageOf(keys, row)
@@ -179,7 +179,7 @@ func (s *Store) ListConversations(
 }
 
 // ListMessages lists the messages of conversations with one statement.
-func (s *Store) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
 	keys := newColumns(3, 2, len(queries))
 	for _, q := range queries {
 		pair := sqlstore.PairOf(q.Conversation)

@@ -15,7 +15,7 @@ import (
 // It locks the mailboxes of all users first, so that the numbers of each user's messages
 // are committed in order. Locks are taken on mailboxes, on requests and on conversations,
 // each in the order of their keys.
-func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) (out []storage.AddedMessage, err error) {
+func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) (out []storage.AddedDirectMessage, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add messages", func(t *tx) error {
 			b := sqlstore.NewMessageBatch(messages)

@@ -8,10 +8,10 @@ import (
 	"ovation/storage/storagetest"
 )
 
-func messagesOf(g *storagetest.Traffic, size int) []storage.NewMessage {
-	out := make([]storage.NewMessage, 0, size)
+func messagesOf(g *storagetest.Traffic, size int) []storage.NewDirectMessage {
+	out := make([]storage.NewDirectMessage, 0, size)
 	for len(out) < size {
-		m := storage.NewMessage{From: g.User(), To: g.User(), Text: "Have you seen this one? I have watched it twice already."}
+		m := storage.NewDirectMessage{From: g.User(), To: g.User(), Text: "Have you seen this one? I have watched it twice already."}
 		if m.From != m.To {
 			out = append(out, m)
 		}
@@ -44,9 +44,9 @@ func BenchmarkListMessages(b *testing.B) {
 	large := storage.ConversationKey{Owner: person("alice"), With: person("bob")}
 	small := storage.ConversationKey{Owner: person("alice"), With: person("carol")}
 	add := func(to storage.ConversationKey, n int) {
-		messages := make([]storage.NewMessage, n)
+		messages := make([]storage.NewDirectMessage, n)
 		for i := range messages {
-			messages[i] = storage.NewMessage{From: to.Owner, To: to.With, Text: "Have you seen this one?"}
+			messages[i] = storage.NewDirectMessage{From: to.Owner, To: to.With, Text: "Have you seen this one?"}
 		}
 		if _, err := s.AddMessages(b.Context(), messages); err != nil {
 			b.Fatal(err)
@@ -56,8 +56,8 @@ func BenchmarkListMessages(b *testing.B) {
 		add(large, group)
 	}
 	add(small, 2*page)
-	list := func(q storage.MessagesQuery) []storage.DirectMessage {
-		got, err := s.ListMessages(b.Context(), []storage.MessagesQuery{q})
+	list := func(q storage.DirectMessagesQuery) []storage.DirectMessage {
+		got, err := s.ListMessages(b.Context(), []storage.DirectMessagesQuery{q})
 		if err != nil || len(got[0].Entries) != page {
 			b.Fatalf("%d entries, %v", len(got[0].Entries), err)
 		}
@@ -66,10 +66,10 @@ func BenchmarkListMessages(b *testing.B) {
 	first := storage.Page{First: page}
 	deep := first
 	for range far - 1 {
-		entries := list(storage.MessagesQuery{Conversation: large, Page: deep})
+		entries := list(storage.DirectMessagesQuery{Conversation: large, Page: deep})
 		deep.After = entries[page-1].Place()
 	}
-	for name, q := range map[string]storage.MessagesQuery{
+	for name, q := range map[string]storage.DirectMessagesQuery{
 		"first of many": {Conversation: large, Page: first}, "500th of many": {Conversation: large, Page: deep},
 		"first of few": {Conversation: small, Page: first},
 	} {

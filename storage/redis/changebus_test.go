@@ -124,7 +124,7 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 			t.Errorf("before any message the version is %d, %v", events[0].Version, err)
 		}
 	}
-	added, err := node.AddMessages(ctx, []storage.NewMessage{{From: users[0], To: users[1], Text: "hello"}})
+	added, err := node.AddMessages(ctx, []storage.NewDirectMessage{{From: users[0], To: users[1], Text: "hello"}})
 	must(t, err)
 	must(t, added[0].Err)
 	told := make(chan int64, len(users))

@@ -45,7 +45,7 @@ ORDER BY message_id LIMIT ?4`
 )
 
 // messages looks up messages.
-func (t tx) messages(keys []storage.MessageKey, found func(int, *storage.DirectMessage)) error {
+func (t tx) messages(keys []storage.DirectMessageKey, found func(int, *storage.DirectMessage)) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (t tx) messages(keys []storage.MessageKey, found func(int, *storage.DirectM
 }
 
 // MessagesOf looks up messages in one snapshot.
-func (s *Store) MessagesOf(ctx context.Context, keys []storage.MessageKey) ([]*storage.DirectMessage, error) {
+func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey) ([]*storage.DirectMessage, error) {
 	out := make([]*storage.DirectMessage, len(keys))
 	err := s.read(ctx, "read messages", func(t tx) error {
 		return t.messages(keys, func(i int, m *storage.DirectMessage) { out[i] = m })
@@ -136,8 +136,8 @@ func (s *Store) ListConversations(
 }
 
 // ListMessages lists the messages of conversations.
-func (s *Store) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
-	return list(ctx, s, "list messages", queries, func(t tx, q storage.MessagesQuery) (out storage.ListPage[storage.DirectMessage], err error) {
+func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+	return list(ctx, s, "list messages", queries, func(t tx, q storage.DirectMessagesQuery) (out storage.ListPage[storage.DirectMessage], err error) {
 		pair := sqlstore.PairOf(q.Conversation)
 		args := []any{pair.Low.Tenant, pair.Low.UserID, pair.High.UserID, sqlstore.StartOfMessages(q.Page), max(q.First, 0)}
 		err = t.query(selectMessageList, args, func(scan func(...any) error) error {

@@ -9,7 +9,7 @@ import (
 
 // AddMessages adds messages in one transaction. The number of its statements does not
 // depend on the number of messages.
-func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) ([]storage.AddedMessage, error) {
+func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) ([]storage.AddedDirectMessage, error) {
 	b := sqlstore.NewMessageBatch(messages)
 	if len(b.Users) == 0 {
 		return b.Results, nil

@@ -69,7 +69,7 @@ func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation 
 type MessageBatch struct {
 	// Results are those of AddMessages. Those of invalid messages are set from the start,
 	// the others by Decide.
-	Results []storage.AddedMessage
+	Results []storage.AddedDirectMessage
 	RequestLog
 
 	// Users are the users whose mailboxes to lock, each once and sorted.
@@ -79,19 +79,19 @@ type MessageBatch struct {
 	// before. Latest holds the numbers of the users' latest messages, and Decide
 	// increases them.
 	Latest   map[storage.User]int64
-	Messages map[storage.MessageKey]*storage.DirectMessage
+	Messages map[storage.DirectMessageKey]*storage.DirectMessage
 
 	// Added are the messages to write, in the order in which they were given.
 	Added []*storage.DirectMessage
 
-	messages []storage.NewMessage
+	messages []storage.NewDirectMessage
 }
 
 // NewMessageBatch validates messages.
-func NewMessageBatch(messages []storage.NewMessage) *MessageBatch {
+func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 	b := &MessageBatch{
-		Results: make([]storage.AddedMessage, len(messages)), messages: slices.Clone(messages),
-		Latest: map[storage.User]int64{}, Messages: map[storage.MessageKey]*storage.DirectMessage{},
+		Results: make([]storage.AddedDirectMessage, len(messages)), messages: slices.Clone(messages),
+		Latest: map[storage.User]int64{}, Messages: map[storage.DirectMessageKey]*storage.DirectMessage{},
 	}
 	users, requests := map[storage.User]bool{}, map[RequestKey]bool{}
 	for i := range b.messages {
@@ -108,11 +108,11 @@ func NewMessageBatch(messages []storage.NewMessage) *MessageBatch {
 }
 
 // Repeated returns the keys of messages that the same requests may have already added.
-func (b *MessageBatch) Repeated() []storage.MessageKey {
+func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	if len(b.Before) == 0 {
 		return nil
 	}
-	keys := map[storage.MessageKey]bool{}
+	keys := map[storage.DirectMessageKey]bool{}
 	for i := range b.messages {
 		if key, known := b.before(i); known {
 			keys[key] = true
@@ -122,10 +122,10 @@ func (b *MessageBatch) Repeated() []storage.MessageKey {
 }
 
 // before returns the key of the message that the same request has already added.
-func (b *MessageBatch) before(i int) (storage.MessageKey, bool) {
+func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	m := &b.messages[i]
 	before, known := b.Before[requestKey(m.From, m.RequestID)]
-	return storage.MessageKey{From: m.From, To: m.To, Number: before.ResultID}, known && b.Results[i].Err == nil
+	return storage.DirectMessageKey{From: m.From, To: m.To, Number: before.ResultID}, known && b.Results[i].Err == nil
 }
 
 // Decide determines the results and the rows to write, at a time in microseconds. The
@@ -140,7 +140,7 @@ func (b *MessageBatch) Decide(at int64) {
 		if key, known := b.before(i); known {
 			result.Message = b.Messages[key]
 			if result.Repeated = true; result.Message == nil || b.Before[requestKey(m.From, m.RequestID)].Fingerprint != m.Fingerprint() {
-				*result = storage.AddedMessage{Err: ErrRequestReuse}
+				*result = storage.AddedDirectMessage{Err: ErrRequestReuse}
 			}
 			continue
 		}
@@ -183,7 +183,7 @@ func CompareConversations(a, b storage.ConversationKey) int {
 }
 
 // CompareMessages orders by sender, receiver and number.
-func CompareMessages(a, b storage.MessageKey) int {
+func CompareMessages(a, b storage.DirectMessageKey) int {
 	return cmp.Or(CompareUsers(a.From, b.From), strings.Compare(a.To.UserID, b.To.UserID), cmp.Compare(a.Number, b.Number))
 }
 

@@ -13,20 +13,20 @@ func between(owner, with string) storage.ConversationKey {
 // send sends one message.
 func (w *world) send(from, to, text string) *storage.DirectMessage {
 	w.Helper()
-	return w.sent(storage.NewMessage{From: user(from), To: user(to), Text: text}).Message
+	return w.sent(storage.NewDirectMessage{From: user(from), To: user(to), Text: text}).Message
 }
 
-func (w *world) sent(m storage.NewMessage) storage.AddedMessage {
+func (w *world) sent(m storage.NewDirectMessage) storage.AddedDirectMessage {
 	w.Helper()
-	out, err := w.s.AddMessages(w.Context(), []storage.NewMessage{m})
+	out, err := w.s.AddMessages(w.Context(), []storage.NewDirectMessage{m})
 	w.must(err)
 	w.must(out[0].Err)
 	return out[0]
 }
 
-func (w *world) refusedMessage(m storage.NewMessage, want error) {
+func (w *world) refusedMessage(m storage.NewDirectMessage, want error) {
 	w.Helper()
-	out, err := w.s.AddMessages(w.Context(), []storage.NewMessage{m})
+	out, err := w.s.AddMessages(w.Context(), []storage.NewDirectMessage{m})
 	w.must(err)
 	w.wantError(out[0].Err, want)
 	w.equal("the message refused", out[0].Message == nil, true)
@@ -70,8 +70,8 @@ func (w *world) latest(of storage.User) int64 {
 // said returns the texts of a conversation, newest first, read in pages.
 func (w *world) said(key storage.ConversationKey) (out []string) {
 	w.Helper()
-	for q := (storage.MessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {
-		got, err := w.s.ListMessages(w.Context(), []storage.MessagesQuery{q})
+	for q := (storage.DirectMessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {
+		got, err := w.s.ListMessages(w.Context(), []storage.DirectMessagesQuery{q})
 		w.must(err)
 		page := got[0].Entries
 		for i := range page {

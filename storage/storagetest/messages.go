@@ -43,11 +43,11 @@ func messagesAreListed(w *world) {
 	w.equal("since the end", len(w.mailbox(w.s, alice, w.latest(alice))), 0)
 	w.equal("latest message of an unknown user", w.latest(user("nobody")), int64(0))
 
-	keys := []storage.MessageKey{last.Key(), {From: alice, To: bob, Number: 5}, first.Key(), {From: bob, To: alice, Number: first.Number}}
+	keys := []storage.DirectMessageKey{last.Key(), {From: alice, To: bob, Number: 5}, first.Key(), {From: bob, To: alice, Number: first.Number}}
 	got, err := w.s.MessagesOf(w.Context(), keys)
 	w.must(err)
 	w.equal("by key, in the order asked", []any{*got[0], got[1] == nil, *got[2], got[3] == nil}, []any{*last, true, *first, true})
-	pages, err := w.s.ListMessages(w.Context(), []storage.MessagesQuery{
+	pages, err := w.s.ListMessages(w.Context(), []storage.DirectMessagesQuery{
 		{Conversation: between("bob", "zed"), Page: storage.Page{First: 1}},
 		{Conversation: between("alice", "zed"), Page: storage.Page{First: 1}},
 		{Conversation: between("carol", "bob"), Page: storage.Page{First: 9}},
@@ -67,10 +67,10 @@ func messagesHoldTheirText(w *world) {
 	m := w.send("alice", "bob", "\u202eto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t")
 	w.equal("text", m.Text, "to be\nor \"not\" \\ <b>'; -- 👩\u200d👩")
 	w.equal("read", textsOf(w.mailbox(w.s, bob, 0)), []string{m.Text})
-	w.equal("many bytes", len(w.send("bob", "alice", strings.Repeat("👩", storage.MaxMessageRunes)).Text), 4*storage.MaxMessageRunes)
-	for name, bad := range map[string]storage.NewMessage{
+	w.equal("many bytes", len(w.send("bob", "alice", strings.Repeat("👩", storage.MaxDirectMessageRunes)).Text), 4*storage.MaxDirectMessageRunes)
+	for name, bad := range map[string]storage.NewDirectMessage{
 		"empty": {From: alice, To: bob}, "blank": {From: alice, To: bob, Text: " \n\u202e"},
-		"long": {From: alice, To: bob, Text: strings.Repeat("x", storage.MaxMessageRunes+1)}, "NUL": {From: alice, To: bob, Text: "a\x00b"},
+		"long": {From: alice, To: bob, Text: strings.Repeat("x", storage.MaxDirectMessageRunes+1)}, "NUL": {From: alice, To: bob, Text: "a\x00b"},
 		"anonymous": {From: user(""), To: bob, Text: "x"}, "to nobody": {From: alice, To: user(""), Text: "x"},
 		"to oneself": {From: alice, To: alice, Text: "x"}, "of another tenant": {From: storage.User{Tenant: "other", UserID: "alice"}, To: bob, Text: "x"},
 		"a bad request id": {From: alice, To: bob, Text: "x", RequestID: "é"},
@@ -78,7 +78,7 @@ func messagesHoldTheirText(w *world) {
 		w.Logf("a message that is %s", name)
 		w.refusedMessage(bad, storage.ErrInvalid)
 	}
-	out, err := w.s.AddMessages(w.Context(), []storage.NewMessage{
+	out, err := w.s.AddMessages(w.Context(), []storage.NewDirectMessage{
 		{From: alice, To: bob, Text: "one"}, {From: alice, To: bob}, {From: bob, To: alice, Text: "two"},
 	})
 	w.must(err)
@@ -131,22 +131,22 @@ func unreadMessagesAreCounted(w *world) {
 }
 
 func repeatedRequestSendsOnce(w *world) {
-	m := storage.NewMessage{From: user("alice"), To: user("bob"), Text: "once", RequestID: "r 1"}
+	m := storage.NewDirectMessage{From: user("alice"), To: user("bob"), Text: "once", RequestID: "r 1"}
 	first := w.sent(m)
 	again := w.sent(m)
 	w.equal("the second", []any{first.Repeated, again.Repeated, *again.Message}, []any{false, true, *first.Message})
 	of := m
 	of.From, of.To = m.To, m.From
 	w.equal("of another user", w.sent(of).Repeated, false)
-	for _, other := range []storage.NewMessage{
+	for _, other := range []storage.NewDirectMessage{
 		{From: m.From, To: m.To, Text: "twice", RequestID: "r 1"}, {From: m.From, To: user("carol"), Text: "once", RequestID: "r 1"},
 	} {
 		w.refusedMessage(other, storage.ErrInvalid)
 	}
 	w.refusedComment(storage.NewComment{Subject: video("1"), User: m.From, Text: "once", RequestID: "r 1"}, storage.ErrInvalid)
 	w.added(storage.NewComment{Subject: video("1"), User: m.From, Text: "once", RequestID: "r 2"})
-	w.refusedMessage(storage.NewMessage{From: m.From, To: m.To, Text: "once", RequestID: "r 2"}, storage.ErrInvalid)
-	both, err := w.s.AddMessages(w.Context(), []storage.NewMessage{
+	w.refusedMessage(storage.NewDirectMessage{From: m.From, To: m.To, Text: "once", RequestID: "r 2"}, storage.ErrInvalid)
+	both, err := w.s.AddMessages(w.Context(), []storage.NewDirectMessage{
 		{From: m.From, To: m.To, Text: "two", RequestID: "r 3"},
 		{From: m.From, To: m.To, Text: "two", RequestID: "r 3"},
 		{From: m.From, To: m.To, Text: "other", RequestID: "r 3"},
@@ -173,7 +173,7 @@ func messageNumbersAreNotReused(w *world) {
 	for i := range 20 {
 		lost = append(lost, w.send([]string{"alice", "bob"}[i%2], []string{"bob", "alice"}[i%2], fmt.Sprint("lost ", i)))
 	}
-	w.sent(storage.NewMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
+	w.sent(storage.NewDirectMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
 	read, err := w.s.MarkRead(w.Context(), between("bob", "alice"), lost[10].Number)
 	w.must(err)
 	w.equal("unread before", read.Unread, int64(5))
@@ -185,7 +185,7 @@ func messageNumbersAreNotReused(w *world) {
 		w.db.Edit(w.T, undo)
 	}
 
-	again := w.sent(storage.NewMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
+	again := w.sent(storage.NewDirectMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
 	w.equal("repeated", again.Repeated, false) // the first message is lost
 	w.send("bob", "alice", "new")
 	for _, one := range append(lost, &storage.DirectMessage{Number: stored}) {
@@ -193,7 +193,7 @@ func messageNumbersAreNotReused(w *world) {
 			w.equal("after "+one.Text, textsOf(w.mailbox(w.s, user(of), one.Number)), []string{"lost as well", "new"})
 		}
 	}
-	keys := make([]storage.MessageKey, len(lost))
+	keys := make([]storage.DirectMessageKey, len(lost))
 	for i, one := range lost {
 		keys[i] = one.Key()
 	}
@@ -209,13 +209,13 @@ func messageNumbersAreNotReused(w *world) {
 }
 
 func messagesAreWalledOff(w *world) {
-	theirs := storage.NewMessage{
+	theirs := storage.NewDirectMessage{
 		From: storage.User{Tenant: "other", UserID: "alice"}, To: storage.User{Tenant: "other", UserID: "bob"}, Text: "theirs",
 	}
 	m := w.sent(theirs).Message
 	key := m.Key()
 	key.From.Tenant, key.To.Tenant = storage.DefaultTenant, storage.DefaultTenant
-	got, err := w.s.MessagesOf(w.Context(), []storage.MessageKey{key})
+	got, err := w.s.MessagesOf(w.Context(), []storage.DirectMessageKey{key})
 	w.must(err)
 	w.equal("by key", got[0] == nil, true)
 	w.equal("conversation", w.conversation(between("alice", "bob")) == nil, true)
@@ -244,7 +244,7 @@ func concurrentSendersAgree(w *world) {
 			for round := range rounds {
 				to := names[(i+1+round%(users-1))%users]
 				text := fmt.Sprint(i, "-", round)
-				out, err := stores[(i+round)%2].AddMessages(w.Context(), []storage.NewMessage{
+				out, err := stores[(i+round)%2].AddMessages(w.Context(), []storage.NewDirectMessage{
 					{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
 				})
 				if err != nil || out[0].Err != nil || out[1].Err != nil {

@@ -22,7 +22,7 @@ type messageState struct {
 	tenant   string
 	messages []storage.DirectMessage // in the order in which they were added
 	readTo   map[storage.ConversationKey]int64
-	requests map[string]storage.NewMessage
+	requests map[string]storage.NewDirectMessage
 	sent     map[string]storage.DirectMessage // by request
 }
 
@@ -33,7 +33,7 @@ func messagesModel(w *world) {
 		run++
 		m := &messageState{
 			T: t, w: w, tenant: fmt.Sprintf("mail%d", run), readTo: map[storage.ConversationKey]int64{},
-			requests: map[string]storage.NewMessage{}, sent: map[string]storage.DirectMessage{},
+			requests: map[string]storage.NewDirectMessage{}, sent: map[string]storage.DirectMessage{},
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"send": func(*rapid.T) { m.send() },
@@ -58,9 +58,9 @@ func (m *messageState) user(label string) storage.User {
 // send sends some messages in one call, a few of them with a request id that was used
 // before, or to their sender.
 func (m *messageState) send() {
-	asked := make([]storage.NewMessage, rapid.IntRange(1, 4).Draw(m.T, "messages"))
+	asked := make([]storage.NewDirectMessage, rapid.IntRange(1, 4).Draw(m.T, "messages"))
 	for i := range asked {
-		one := storage.NewMessage{From: m.user("from"), To: m.user("to"), Text: fmt.Sprint("text ", len(m.messages), i)}
+		one := storage.NewDirectMessage{From: m.user("from"), To: m.user("to"), Text: fmt.Sprint("text ", len(m.messages), i)}
 		if rapid.Bool().Draw(m.T, "repeatable") {
 			one.RequestID = strconv.Itoa(rapid.IntRange(0, 9).Draw(m.T, "request"))
 			if before, ok := m.requests[one.From.UserID+one.RequestID]; ok && rapid.Bool().Draw(m.T, "again") {
@@ -79,7 +79,7 @@ func (m *messageState) send() {
 }
 
 // checkResult checks the result for one message, and records it.
-func (m *messageState) checkResult(one storage.NewMessage, got storage.AddedMessage) {
+func (m *messageState) checkResult(one storage.NewDirectMessage, got storage.AddedDirectMessage) {
 	request := one.From.UserID + one.RequestID
 	before, used := m.requests[request]
 	switch {
@@ -169,7 +169,7 @@ func (m *messageState) compare() {
 			}
 			said := m.of(owner, with)
 			slices.Reverse(said)
-			got, err := m.w.s.ListMessages(m.w.Context(), []storage.MessagesQuery{{Conversation: key, Page: storage.Page{First: 1000}}})
+			got, err := m.w.s.ListMessages(m.w.Context(), []storage.DirectMessagesQuery{{Conversation: key, Page: storage.Page{First: 1000}}})
 			m.equal("messages", err, got[0].Entries, said)
 		}
 		slices.SortFunc(want, func(a, b storage.Conversation) int { return cmp.Compare(b.Latest.Number, a.Latest.Number) })

@@ -161,7 +161,7 @@ func (s *Store) ConversationsOf(ctx context.Context, keys []storage.Conversation
 }
 
 // MessagesOf reads from the database.
-func (s *Store) MessagesOf(ctx context.Context, keys []storage.MessageKey) ([]*storage.DirectMessage, error) {
+func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey) ([]*storage.DirectMessage, error) {
 	return query(ctx, s.reads, "read messages", s.Store.MessagesOf, keys)
 }
 
@@ -178,7 +178,7 @@ func (s *Store) ListConversations(
 }
 
 // ListMessages reads from the database.
-func (s *Store) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
 	return query(ctx, s.lists, "list messages", s.Store.ListMessages, queries)
 }
 
@@ -190,7 +190,7 @@ func (s *Store) MessagesAfter(ctx context.Context, query storage.MailboxQuery) (
 }
 
 // AddMessages adds messages to the database.
-func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) ([]storage.AddedMessage, error) {
+func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) ([]storage.AddedDirectMessage, error) {
 	if err := s.database.Err(); err != nil {
 		return nil, err
 	}
