@@ -10,13 +10,13 @@ const balanceEvery = time.Second
 
 // register registers this consumer as one of the workers.
 func (c *consumer) register() error {
-	channel, err := c.session.conn.Channel()
+	channel, err := c.brokerConn.conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open a channel: %w", err)
 	}
 	c.channel = channel
 	q := c.queue
-	return c.session.register(channel, q.opts, q.opts.workers(), func(why error) { q.consuming.discard(c.session, why) })
+	return c.brokerConn.register(channel, q.opts, q.opts.workers(), func(why error) { q.consuming.discard(c.brokerConn, why) })
 }
 
 // balance starts to hand over the partitions that exceed this consumer's share: the
@@ -31,7 +31,7 @@ func (c *consumer) register() error {
 // served by exactly one consumer remains the broker's task.
 func (c *consumer) balance() error {
 	workers := 0
-	err := c.session.withTimeout(func() error {
+	err := c.brokerConn.withTimeout(func() error {
 		registered, err := c.channel.QueueDeclarePassive(c.queue.opts.workers(), true, false, false, false, nil)
 		workers = registered.Consumers
 		return err
@@ -66,7 +66,7 @@ func (s *subscription) handOver() error {
 	s.mu.Unlock()
 	s.acks = ackTracker{} // no message of the old channel is outstanding
 	opts.Logger.Info("partition handed over to another worker", "partition", s.partition)
-	return s.consumer.session.withTimeout(s.subscribe)
+	return s.consumer.brokerConn.withTimeout(s.subscribe)
 }
 
 // isActive reports whether, as far as known, the broker serves the partition to this

@@ -48,20 +48,20 @@ func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, 
 
 // change is one run of ChangePartitions.
 type change struct {
-	original Options
-	opts     Options // with defaults and the new number
-	drain    Drain
-	session  *session
-	queues   int // a number above that of every existing partition queue
-	from     int
+	original   Options
+	opts       Options // with defaults and the new number
+	drain      Drain
+	brokerConn *brokerConn
+	queues     int // a number above that of every existing partition queue
+	from       int
 }
 
 func (c *change) run(ctx context.Context) (changed Changed, err error) {
-	if c.session, err = dial(ctx, c.opts, "change partitions"); err != nil {
+	if c.brokerConn, err = dial(ctx, c.opts, "change partitions"); err != nil {
 		return changed, err
 	}
-	defer c.session.close()
-	release := context.AfterFunc(ctx, c.session.abort) // requests do not accept a context
+	defer c.brokerConn.close()
+	release := context.AfterFunc(ctx, c.brokerConn.abort) // requests do not accept a context
 	defer release()
 	if err := c.examine(); err != nil {
 		return changed, unlessEnded(ctx, err)
@@ -88,14 +88,14 @@ func unlessEnded(ctx context.Context, err error) error {
 
 // examine acquires the lock and determines the existing queues.
 func (c *change) examine() error {
-	if err := c.session.requireQueues(c.opts); err != nil {
+	if err := c.brokerConn.requireQueues(c.opts); err != nil {
 		return err
 	}
-	if err := c.session.lock(c.opts); err != nil {
+	if err := c.brokerConn.lock(c.opts); err != nil {
 		return fmt.Errorf("acquire the lock: %w", c.opts.explain(c.opts.lock(), err))
 	}
 	for partition := range maxPartitions {
-		lacks, err := c.session.missing(c.opts.queue(partition))
+		lacks, err := c.brokerConn.missing(c.opts.queue(partition))
 		if err != nil {
 			return fmt.Errorf("look for partition %d: %w", partition, err)
 		}
@@ -110,7 +110,7 @@ func (c *change) examine() error {
 // contains the existing value. If there is no marker, an earlier run was killed right
 // before declaring it, and there is no old number to preserve.
 func (c *change) findOld() error {
-	err := c.session.declareAll(c.opts, markerOf(c.opts))
+	err := c.brokerConn.declareAll(c.opts, markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
 		if c.from = partitionsIn(refused); c.from == 0 {
 			return fmt.Errorf("the existing number of partitions cannot be determined: %w", err)
@@ -122,7 +122,7 @@ func (c *change) findOld() error {
 }
 
 func (c *change) remove(queue string) error {
-	return c.session.withChannel(func(channel *amqp091.Channel) error {
+	return c.brokerConn.withChannel(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDelete(queue, false, false, false)
 		return err
 	})
@@ -131,7 +131,7 @@ func (c *change) remove(queue string) error {
 // unchanged reports whether there is nothing to do: the number is the new one, the gate
 // is open, and unused queues are empty.
 func (c *change) unchanged() (bool, error) {
-	closed, err := c.session.missing(c.opts.gate())
+	closed, err := c.brokerConn.missing(c.opts.gate())
 	if err != nil || closed || c.from != c.opts.Partitions {
 		return false, err
 	}
@@ -236,7 +236,7 @@ func (c *change) partitions(from int) (names []string) {
 // none.
 func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 	for _, name := range queues {
-		state, _, err := c.session.state(name)
+		state, _, err := c.brokerConn.state(name)
 		if err != nil {
 			return total, fmt.Errorf("look at queue %s: %w", name, err)
 		}
@@ -250,7 +250,7 @@ func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 func (c *change) open(ctx context.Context) error {
 	opts := c.opts
 	opts.draining = true
-	if err := c.session.declareAll(c.opts, opts.usedQueues()...); err != nil {
+	if err := c.brokerConn.declareAll(c.opts, opts.usedQueues()...); err != nil {
 		return err
 	}
 	// New queues must survive a crash before anything is confirmed.
@@ -260,14 +260,14 @@ func (c *change) open(ctx context.Context) error {
 	return c.reopen(ctx, c.opts.Partitions)
 }
 
-// reopen replaces the marker and declares the gate. In between, a session that found
-// the gate open earlier may declare the marker with its own number; such a session is
+// reopen replaces the marker and declares the gate. In between, a connection that found
+// the gate open earlier may declare the marker with its own number; such a connection is
 // not admitted.
 func (c *change) reopen(ctx context.Context, partitions int) error {
 	opts := c.opts
 	opts.Partitions = partitions
 	for {
-		err := c.session.declareAll(c.opts, markerOf(opts))
+		err := c.brokerConn.declareAll(c.opts, markerOf(opts))
 		if refused, is := errors.AsType[*amqp091.Error](err); !is || refused.Code != amqp091.PreconditionFailed {
 			if err != nil {
 				return err
@@ -278,7 +278,7 @@ func (c *change) reopen(ctx context.Context, partitions int) error {
 			return err
 		}
 	}
-	return c.session.declareAll(c.opts, emptyQueue(opts.gate()))
+	return c.brokerConn.declareAll(c.opts, emptyQueue(opts.gate()))
 }
 
 // restore opens the gate with the old number, over a new connection, because the
@@ -286,7 +286,7 @@ func (c *change) reopen(ctx context.Context, partitions int) error {
 func (c *change) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.IOTimeout)
 	defer cancel()
-	c.session.close()
+	c.brokerConn.close()
 	if err := c.restoreOver(ctx); err != nil {
 		return fmt.Errorf("run this command again to make the queues usable; until then nodes write directly to Postgres (%w)", err)
 	}
@@ -294,12 +294,12 @@ func (c *change) restore(ctx context.Context) error {
 }
 
 func (c *change) restoreOver(ctx context.Context) (err error) {
-	if c.session, err = dial(ctx, c.opts, "change partitions"); err != nil {
+	if c.brokerConn, err = dial(ctx, c.opts, "change partitions"); err != nil {
 		return err
 	}
-	defer c.session.close()
+	defer c.brokerConn.close()
 	for {
-		err := c.session.lock(c.opts)
+		err := c.brokerConn.lock(c.opts)
 		if err == nil {
 			return c.reopen(ctx, c.from)
 		}

@@ -13,14 +13,14 @@ import (
 	"ovation/storage"
 )
 
-// confirmPublisher publishes over one session and waits for publisher confirms. It is
+// confirmPublisher publishes over one connection and waits for publisher confirms. It is
 // safe for concurrent use.
 type confirmPublisher struct {
-	session *session
-	channel *amqp091.Channel
-	opts    Options
-	conn    *supervisedConn
-	last    atomic.Uint64 // number of the latest message
+	brokerConn *brokerConn
+	channel    *amqp091.Channel
+	opts       Options
+	conn       *supervisedConn
+	last       atomic.Uint64 // number of the latest message
 
 	// A message that no queue accepts is returned and then confirmed nevertheless. The
 	// connection's reader sends the return to this channel before the confirm becomes
@@ -34,26 +34,26 @@ type confirmPublisher struct {
 
 // newConfirmPublisher opens a channel to publish on, after checking the number of
 // partitions. At most Window messages may be published through it at a time.
-func newConfirmPublisher(s *session, l *supervisedConn) (*confirmPublisher, error) {
-	channel, err := s.conn.Channel()
+func newConfirmPublisher(b *brokerConn, l *supervisedConn) (*confirmPublisher, error) {
+	channel, err := b.conn.Channel()
 	if err != nil {
 		return nil, fmt.Errorf("open a channel: %w", err)
 	}
 	if err := channel.Confirm(false); err != nil {
 		return nil, fmt.Errorf("enable publisher confirms: %w", err)
 	}
-	expelled := func(why error) { l.discard(s, why) }
-	if err := s.register(channel, l.opts, l.opts.publishers(), expelled); err != nil {
+	expelled := func(why error) { l.discard(b, why) }
+	if err := b.register(channel, l.opts, l.opts.publishers(), expelled); err != nil {
 		return nil, err
 	}
 	return &confirmPublisher{
-		session: s, channel: channel, opts: l.opts, conn: l,
+		brokerConn: b, channel: channel, opts: l.opts, conn: l,
 		returns:  channel.NotifyReturn(make(chan amqp091.Return, l.opts.Window)),
 		returned: map[string]bool{},
 	}, nil
 }
 
-// publish returns when the broker has made the message durable, or the session ends.
+// publish returns when the broker has made the message durable, or the connection ends.
 // Errors: storage.ErrUnavailable, in which case the outcome is unknown.
 func (p *confirmPublisher) publish(queue string, message amqp091.Publishing) error {
 	p.opts.Metrics.confirms.Inc()
@@ -62,14 +62,14 @@ func (p *confirmPublisher) publish(queue string, message amqp091.Publishing) err
 	message.DeliveryMode = amqp091.Persistent
 	confirm, err := p.channel.PublishWithDeferredConfirm("", queue, true, false, message)
 	if err != nil {
-		p.conn.discard(p.session, err) // no other caller should use this session
+		p.conn.discard(p.brokerConn, err) // no other caller should use this connection
 		return p.failed("write", err)
 	}
 	p.await(confirm.Done())
 	if p.wasReturned(message.CorrelationId) {
 		p.opts.Metrics.returns.Inc()
 		err := fmt.Errorf("queue %s does not exist", queue)
-		p.conn.discard(p.session, err) // the next session declares the queue again
+		p.conn.discard(p.brokerConn, err) // the next connection declares the queue again
 		return p.failed("no queue", err)
 	}
 	if !confirm.Acked() {
@@ -84,21 +84,21 @@ func (p *confirmPublisher) failed(how string, err error) error {
 	return fmt.Errorf("%s: %w: %w", p.opts.broker(), storage.ErrUnavailable, err)
 }
 
-// await waits for the confirm or the end of the session, and discards the session after
-// ConfirmTimeout. The timeout starts anew when an alarm ends, because only then does
-// the broker read the message.
+// await waits for the confirm or the end of the connection, and discards the connection
+// after ConfirmTimeout. The timeout starts anew when an alarm ends, because only then
+// does the broker read the message.
 func (p *confirmPublisher) await(confirmed <-chan struct{}) {
 	sent := time.Now()
 	timer := time.NewTimer(p.opts.ConfirmTimeout)
 	defer timer.Stop()
 	for {
 		select {
-		case <-confirmed: // also closed when the session ends
+		case <-confirmed: // also closed when the connection ends
 			return
 		case <-timer.C:
 			left := p.opts.ConfirmTimeout - p.conn.unblockedFor(sent)
 			if left <= 0 {
-				p.conn.discard(p.session, errors.New("no confirm within the timeout"))
+				p.conn.discard(p.brokerConn, errors.New("no confirm within the timeout"))
 				left = p.opts.ConfirmTimeout
 			}
 			timer.Reset(left)

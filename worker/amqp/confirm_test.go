@@ -14,10 +14,10 @@ import (
 func TestAlarmRestartsTheConfirmTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := Options{ConfirmTimeout: 15 * time.Second, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
-		s := new(session)
+		s := new(brokerConn)
 		l := newSupervisedConn(toPublish, opts, nil)
 		l.set(s, nil)
-		o := &confirmPublisher{session: s, opts: opts, conn: l}
+		o := &confirmPublisher{brokerConn: s, opts: opts, conn: l}
 		confirmed, returned := make(chan struct{}), make(chan struct{})
 		go func() { o.await(confirmed); close(returned) }()
 		for _, step := range []struct {

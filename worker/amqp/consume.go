@@ -22,12 +22,12 @@ import (
 // IOTimeout if the broker is unavailable; worker.ErrClosed.
 func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	q.startConsuming() //nolint:contextcheck // lives until Close
-	s, err := q.consuming.ready(ctx, q.closing, q.opts.IOTimeout)
+	b, err := q.consuming.ready(ctx, q.closing, q.opts.IOTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("consume: %w", err)
 	}
 	c := &consumer{
-		queue: q, session: s,
+		queue: q, brokerConn: b,
 		out:  make(chan worker.Delivery, q.opts.Partitions*q.opts.Prefetch),
 		done: make(chan struct{}),
 		lost: make(chan struct{}, q.opts.Partitions),
@@ -35,7 +35,7 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	}
 	if err := c.open(); err != nil {
 		c.finish()
-		q.consuming.discard(s, err) // the next session declares missing queues
+		q.consuming.discard(b, err) // the next connection declares missing queues
 		return nil, fmt.Errorf("consume: %s: %w: %w", q.opts.broker(), storage.ErrUnavailable, err)
 	}
 	if !q.startWork(func() { c.run(ctx) }) {
@@ -45,12 +45,12 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	return c.out, nil
 }
 
-// consumer is one call of Consume, with several channels of one session. When the
-// session has ended nothing can be settled any more, since delivery tags are only valid
+// consumer is one call of Consume, with several channels of one connection. When the
+// connection has ended nothing can be settled any more, since delivery tags are only valid
 // within their channel.
 type consumer struct {
 	queue         *Queue
-	session       *session
+	brokerConn    *brokerConn
 	channel       *amqp091.Channel // counts the workers
 	subscriptions []*subscription  // by partition
 	out           chan worker.Delivery
@@ -63,13 +63,13 @@ type consumer struct {
 
 // open subscribes to every partition.
 func (c *consumer) open() error {
-	if err := c.session.withTimeout(c.register); err != nil {
+	if err := c.brokerConn.withTimeout(c.register); err != nil {
 		return err
 	}
 	for partition := range c.queue.opts.Partitions {
 		s := &subscription{consumer: c, partition: partition}
 		c.subscriptions = append(c.subscriptions, s)
-		if err := c.session.withTimeout(s.subscribe); err != nil {
+		if err := c.brokerConn.withTimeout(s.subscribe); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (c *consumer) run(ctx context.Context) {
 			err = s.handOver()
 		}
 		if err != nil {
-			c.queue.consuming.discard(c.session, err)
+			c.queue.consuming.discard(c.brokerConn, err)
 			return
 		}
 	}
@@ -108,10 +108,10 @@ func (c *consumer) finish() {
 	close(c.done)
 	c.settling.Unlock()
 	if c.channel != nil {
-		_ = c.session.withTimeout(c.channel.Close) // an error means that it is closed already
+		_ = c.brokerConn.withTimeout(c.channel.Close) // an error means that it is closed already
 	}
-	for _, s := range c.subscriptions {
-		_ = s.close()
+	for _, b := range c.subscriptions {
+		_ = b.close()
 	}
 	for drained := false; !drained; { // deliveries that the worker has not received
 		select {
@@ -153,7 +153,7 @@ type subscription struct {
 // subscribe opens a channel and consumes the partition's queue.
 func (s *subscription) subscribe() error {
 	c, queue := s.consumer, s.consumer.queue.opts.queue(s.partition)
-	channel, err := c.session.conn.Channel()
+	channel, err := c.brokerConn.conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open a channel: %w", err)
 	}
@@ -172,7 +172,7 @@ func (s *subscription) subscribe() error {
 // close ends the subscription. The broker requeues unsettled messages.
 func (s *subscription) close() (err error) {
 	if s.channel != nil {
-		err = s.consumer.session.withTimeout(s.channel.Close)
+		err = s.consumer.brokerConn.withTimeout(s.channel.Close)
 	}
 	s.forwarding.Wait()
 	return err

@@ -39,10 +39,10 @@ type DeadLetter struct {
 // message; while it does so, other clients do not see the messages that it has passed.
 // Close it after an error. It is not safe for concurrent use.
 type DeadLetters struct {
-	opts    Options
-	conn    *supervisedConn
-	session *session
-	channel *amqp091.Channel // to read
+	opts       Options
+	conn       *supervisedConn
+	brokerConn *brokerConn
+	channel    *amqp091.Channel // to read
 }
 
 // OpenDeadLetters connects to the broker; Window and Prefetch are ignored. Errors:
@@ -52,24 +52,24 @@ func OpenDeadLetters(ctx context.Context, opts Options) (*DeadLetters, error) {
 	if err := d.opts.validate(); err != nil {
 		return nil, err
 	}
-	d.conn = newSupervisedConn("dead letters", d.opts, func(s *session) error {
-		return s.withTimeout(func() (err error) {
-			d.channel, err = s.conn.Channel()
+	d.conn = newSupervisedConn("dead letters", d.opts, func(b *brokerConn) error {
+		return b.withTimeout(func() (err error) {
+			d.channel, err = b.conn.Channel()
 			return err
 		})
 	})
 	d.conn.passive = true
-	s, err := d.conn.connect(ctx)
+	b, err := d.conn.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.session = s
+	d.brokerConn = b
 	return d, nil
 }
 
 // Close ends the connection. It may be called twice.
 func (d *DeadLetters) Close() error {
-	d.session.close()
+	d.brokerConn.close()
 	return nil
 }
 
@@ -159,16 +159,16 @@ func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLett
 	return n, err
 }
 
-// publisher returns the publisher of the session, which it opens on first use.
+// publisher returns the publisher of the connection, which it opens on first use.
 func (d *DeadLetters) publisher() (*confirmPublisher, error) {
-	if d.session.publisher != nil {
-		return d.session.publisher, nil
+	if d.brokerConn.publisher != nil {
+		return d.brokerConn.publisher, nil
 	}
-	err := d.session.withTimeout(func() (err error) {
-		d.session.publisher, err = newConfirmPublisher(d.session, d.conn)
+	err := d.brokerConn.withTimeout(func() (err error) {
+		d.brokerConn.publisher, err = newConfirmPublisher(d.brokerConn, d.conn)
 		return err
 	})
-	return d.session.publisher, err
+	return d.brokerConn.publisher, err
 }
 
 // replayable reports whether the message's partition is known.
@@ -211,7 +211,7 @@ const (
 // walk visits messages from the oldest to the newest until visit returns stop, and
 // returns those that are kept to the queue.
 func (d *DeadLetters) walk(ctx context.Context, doing string, visit func(DeadLetter) (step, error)) error {
-	release := context.AfterFunc(ctx, d.session.abort) // requests do not accept a context
+	release := context.AfterFunc(ctx, d.brokerConn.abort) // requests do not accept a context
 	defer release()
 	err := d.visitAll(visit)
 	if err != nil && ctx.Err() != nil {
@@ -235,7 +235,7 @@ func (d *DeadLetters) visitAll(visit func(DeadLetter) (step, error)) (err error)
 	for {
 		var raw amqp091.Delivery
 		var there bool
-		err := d.session.withTimeout(func() (err error) {
+		err := d.brokerConn.withTimeout(func() (err error) {
 			raw, there, err = d.channel.Get(d.opts.dead(), false)
 			return err
 		})

@@ -15,8 +15,8 @@ const (
 )
 
 // declareAll declares queues.
-func (s *session) declareAll(o Options, queues ...declaration) error {
-	d := declarer{session: s, places: true}
+func (b *brokerConn) declareAll(o Options, queues ...declaration) error {
+	d := declarer{brokerConn: b, places: true}
 	for _, queue := range queues {
 		if err := d.declare(queue); err != nil {
 			return fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
@@ -25,16 +25,16 @@ func (s *session) declareAll(o Options, queues ...declaration) error {
 	if d.channel == nil {
 		return nil
 	}
-	return s.withTimeout(d.channel.Close)
+	return b.withTimeout(d.channel.Close)
 }
 
 // declarer declares queues. Queues created by earlier releases lack the leader-locator
 // argument, and arguments cannot be changed: each queue is declared in the way that
 // worked for the previous one, and in the other way if the broker refuses that.
 type declarer struct {
-	session *session
-	channel *amqp091.Channel // nil before the first queue, and after a refusal
-	places  bool
+	brokerConn *brokerConn
+	channel    *amqp091.Channel // nil before the first queue, and after a refusal
+	places     bool
 }
 
 func (d *declarer) declare(queue declaration) error {
@@ -49,7 +49,7 @@ func (d *declarer) declare(queue declaration) error {
 
 func (d *declarer) try(queue declaration) (err error) {
 	if d.channel == nil {
-		if d.channel, err = d.session.channel(); err != nil {
+		if d.channel, err = d.brokerConn.channel(); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (d *declarer) try(queue declaration) (err error) {
 		args = maps.Clone(args)
 		delete(args, leaderLocator)
 	}
-	err = d.session.withTimeout(func() error {
+	err = d.brokerConn.withTimeout(func() error {
 		_, err := d.channel.QueueDeclare(queue.name, true, false, false, false, args)
 		return err
 	})

@@ -100,7 +100,7 @@ func (d *delivery) deadLetter(reason error) error {
 	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.subscription.partition), reason, time.Now()))
 }
 
-// settle sends an acknowledgement while the consumer lasts. If that fails the session
+// settle sends an acknowledgement while the consumer lasts. If that fails the connection
 // has ended and the message will be redelivered.
 func (d *delivery) settle(how string, send func() error) error {
 	return d.subscription.settle(how, []*delivery{d}, func() error {

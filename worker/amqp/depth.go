@@ -3,9 +3,9 @@ package amqp
 import "github.com/rabbitmq/amqp091-go"
 
 // inspect measures the depths of the queues.
-func (q *Queue) inspect(s *session) {
-	err := s.withTimeout(func() error {
-		channel, err := s.conn.Channel()
+func (q *Queue) inspect(b *brokerConn) {
+	err := b.withTimeout(func() error {
+		channel, err := b.conn.Channel()
 		if err != nil {
 			return err
 		}

@@ -16,30 +16,30 @@ import (
 //   - The number is the length limit of the queue PREFIX.partitions, the marker. The
 //     broker refuses a declaration with a different limit.
 //   - The gate is open while the queue PREFIX.open exists.
-//   - A session that publishes or consumes first registers, by consuming from
+//   - A connection that publishes or consumes first registers, by consuming from
 //     PREFIX.publishers or PREFIX.workers; then subscribes to PREFIX.open; and finally
 //     checks that the marker has its own number.
 //   - ovation partitions closes the gate by deleting PREFIX.open. The broker cancels
-//     all subscriptions to it, whereupon the sessions end. When none is registered any
+//     all subscriptions to it, whereupon the connections end. When none is registered any
 //     more and the queues are drained, the command replaces the marker and declares
 //     PREFIX.open again.
 //
 // PREFIX.open is declared only by the process that creates the queues and by the
-// command, each holding a lock that ends with its connection. A session with the old
+// command, each holding a lock that ends with its connection. A connection with the old
 // number has therefore subscribed to the queue that the command deletes, was registered
 // by then, and has ended before the drain: every message that it saw confirmed is in a
 // queue that is drained. A publisher registers on the channel on which it publishes, so
 // that its registration does not end before its messages have arrived.
 
-// errClosedGate is returned if a session cannot begin, and discards existing sessions.
+// errClosedGate is returned if a connection cannot register, and discards existing ones.
 var errClosedGate = errors.New("the number of partitions is being changed; if ovation partitions was interrupted, run it again")
 
 // register registers a channel, arranges for expelled to be called when the gate
 // closes, and checks the number of partitions. Nothing may be published or consumed
 // before.
-func (s *session) register(channel *amqp091.Channel, o Options, register string, expelled func(error)) error {
+func (b *brokerConn) register(channel *amqp091.Channel, o Options, register string, expelled func(error)) error {
 	cancelled := channel.NotifyCancel(make(chan string, 2))
-	s.watching.Go(func() {
+	b.watching.Go(func() {
 		for range cancelled { // until the channel is closed
 			expelled(errClosedGate)
 		}
@@ -59,10 +59,10 @@ func (s *session) register(channel *amqp091.Channel, o Options, register string,
 	if o.draining {
 		return nil
 	}
-	return s.declareAll(o, markerOf(o))
+	return b.declareAll(o, markerOf(o))
 }
 
-// gateState is the state of the gate that a session finds.
+// gateState is the state of the gate that a connection finds.
 type gateState int
 
 const (
@@ -74,12 +74,12 @@ const (
 // gateState returns the state of the gate. It looks for PREFIX.dead before the gate,
 // because another process may be creating the queues at this moment, PREFIX.dead last:
 // in the opposite order, gateState could take the new gate for a closed one.
-func (s *session) gateState(o Options) (gateState, error) {
-	lacksDead, err := s.missing(o.dead())
+func (b *brokerConn) gateState(o Options) (gateState, error) {
+	lacksDead, err := b.missing(o.dead())
 	if err != nil {
 		return gateOpen, err
 	}
-	lacksGate, err := s.missing(o.gate())
+	lacksGate, err := b.missing(o.gate())
 	switch {
 	case err != nil || !lacksGate:
 		return gateOpen, err
@@ -94,8 +94,8 @@ var errLocked = errors.New("another process is making the queues or changes the 
 
 // lock excludes other processes until unlock is called or the connection ends. Errors:
 // errLocked.
-func (s *session) lock(o Options) error {
-	err := s.withChannel(func(channel *amqp091.Channel) error {
+func (b *brokerConn) lock(o Options) error {
+	err := b.withChannel(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDeclare(o.lock(), false, true, true, false, nil)
 		return err
 	})
@@ -105,8 +105,8 @@ func (s *session) lock(o Options) error {
 	return err
 }
 
-func (s *session) unlock(o Options) error {
-	return s.withChannel(func(channel *amqp091.Channel) error {
+func (b *brokerConn) unlock(o Options) error {
+	return b.withChannel(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDelete(o.lock(), false, false, false)
 		return err
 	})
@@ -120,9 +120,9 @@ const (
 // setUp creates the queues if there are none. The last ones of the topology, the gate
 // and the dead-letter queue, show other processes that all queues exist. Errors:
 // errClosedGate; errLocked if another process that creates the queues takes too long.
-func (s *session) setUp(o Options) error {
+func (b *brokerConn) setUp(o Options) error {
 	for late := time.Now().Add(lockTime); ; {
-		state, err := s.gateState(o)
+		state, err := b.gateState(o)
 		switch {
 		case err != nil:
 			return err
@@ -131,26 +131,26 @@ func (s *session) setUp(o Options) error {
 		case state == gateOpen:
 			return nil
 		}
-		if err := s.lock(o); err == nil {
+		if err := b.lock(o); err == nil {
 			break
 		} else if !errors.Is(err, errLocked) || time.Now().After(late) {
 			return err
 		}
 		time.Sleep(lockEvery)
 	}
-	if state, err := s.gateState(o); err != nil || state != gateMissing { // another process may have created them
-		return errors.Join(err, s.unlock(o))
+	if state, err := b.gateState(o); err != nil || state != gateMissing { // another process may have created them
+		return errors.Join(err, b.unlock(o))
 	}
-	return errors.Join(s.declareAll(o, topology(o)...), s.unlock(o))
+	return errors.Join(b.declareAll(o, topology(o)...), b.unlock(o))
 }
 
 // withChannel runs requests on a channel of their own.
-func (s *session) withChannel(requests func(*amqp091.Channel) error) error {
-	channel, err := s.channel()
+func (b *brokerConn) withChannel(requests func(*amqp091.Channel) error) error {
+	channel, err := b.channel()
 	if err != nil {
 		return err
 	}
-	return s.withTimeout(func() error {
+	return b.withTimeout(func() error {
 		if err := requests(channel); err != nil {
 			_ = channel.Close() // the broker has closed it if it refused a request
 			return err
@@ -160,9 +160,9 @@ func (s *session) withChannel(requests func(*amqp091.Channel) error) error {
 }
 
 // channel opens a channel.
-func (s *session) channel() (channel *amqp091.Channel, err error) {
-	err = s.withTimeout(func() (err error) {
-		if channel, err = s.conn.Channel(); err != nil {
+func (b *brokerConn) channel() (channel *amqp091.Channel, err error) {
+	err = b.withTimeout(func() (err error) {
+		if channel, err = b.conn.Channel(); err != nil {
 			err = fmt.Errorf("open a channel: %w", err)
 		}
 		return err

@@ -67,7 +67,7 @@ func deleteQueues(tb testing.TB, opts Options) {
 	}
 }
 
-func dialed(tb testing.TB, opts Options) *session {
+func dialed(tb testing.TB, opts Options) *brokerConn {
 	tb.Helper()
 	s, err := dial(context.Background(), opts.withDefaults(), "test")
 	must(tb, err)

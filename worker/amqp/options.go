@@ -179,6 +179,6 @@ func (o Options) gate() string { return o.queuePrefix() + ".open" }
 // lock is the name of the queue that one connection owns while it changes that.
 func (o Options) lock() string { return o.queuePrefix() + ".lock" }
 
-// publishers and workers are the names of the queues in which sessions register.
+// publishers and workers are the names of the queues in which connections register.
 func (o Options) publishers() string { return o.queuePrefix() + ".publishers" }
 func (o Options) workers() string    { return o.queuePrefix() + ".workers" }

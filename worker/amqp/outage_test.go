@@ -205,14 +205,14 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 				stale = append(stale, receive(t, first))
 			}
 			p.kill()
-			for range first { // ends with the session
+			for range first { // ends with the connection
 			}
 			second := consume(t, q)
 			var fresh []worker.Delivery
 			for range 3 {
 				fresh = append(fresh, receive(t, second))
 			}
-			for _, d := range stale { // with the same delivery tags as those of the new session
+			for _, d := range stale { // with the same delivery tags as those of the new connection
 				if err := settle(d); !errors.Is(err, worker.ErrSettled) {
 					t.Errorf("%s of a delivery of a lost session: got %v, want %v", how, err, worker.ErrSettled)
 				}
@@ -295,7 +295,7 @@ func TestKilledWorkersDeadLetterNothing(t *testing.T) {
 			receive(t, deliveries)
 		}
 		p.kill()
-		for range deliveries { // ends with the session
+		for range deliveries { // ends with the connection
 		}
 	}
 	deliveries := consume(t, q)

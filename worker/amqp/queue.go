@@ -58,7 +58,7 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 	if opts.Metrics != noMetrics && opts.Metrics.role&worker.Works == 0 {
 		second = toMeasure
 	}
-	q.consuming = newSupervisedConn(second, opts, func(*session) error { return nil })
+	q.consuming = newSupervisedConn(second, opts, func(*brokerConn) error { return nil })
 	if opts.Metrics != noMetrics {
 		q.consuming.onTick = q.inspect
 	}
@@ -83,10 +83,10 @@ func (q *Queue) startConsuming() {
 	}
 }
 
-// prepare readies a session for publishing.
-func (q *Queue) prepare(s *session) error {
-	return s.withTimeout(func() (err error) {
-		s.publisher, err = newConfirmPublisher(s, q.publishing)
+// prepare readies a connection for publishing.
+func (q *Queue) prepare(b *brokerConn) error {
+	return b.withTimeout(func() (err error) {
+		b.publisher, err = newConfirmPublisher(b, q.publishing)
 		return err
 	})
 }
@@ -146,14 +146,14 @@ func (q *Queue) send(ctx context.Context, queue string, sealed amqp091.Publishin
 	case <-ctx.Done():
 		return storage.Ended(ctx, "wait for room in the window")
 	}
-	s, err := q.publishing.ready(ctx, q.closing, q.opts.Grace)
+	b, err := q.publishing.ready(ctx, q.closing, q.opts.Grace)
 	if err != nil {
 		<-q.window
 		return err
 	}
 	done := make(chan error, 1)
 	if !q.startWork(func() {
-		done <- s.publisher.publish(queue, sealed)
+		done <- b.publisher.publish(queue, sealed)
 		<-q.window
 	}) {
 		<-q.window

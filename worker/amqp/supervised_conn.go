@@ -15,19 +15,19 @@ import (
 )
 
 // supervisedConn keeps a connection to the broker open: when it is lost, it reconnects
-// with exponential backoff. It has at most one session at a time.
+// with exponential backoff. It has at most one connection at a time.
 type supervisedConn struct {
 	purpose string
 	opts    Options
-	prepare func(*session) error // called for each new session before it is used
-	onTick  func(*session)       // called every inspectEvery; may be nil
-	passive bool                 // never declares queues; connecting fails if they do not exist
+	prepare func(*brokerConn) error // called for each new connection before it is used
+	onTick  func(*brokerConn)       // called every inspectEvery; may be nil
+	passive bool                    // never declares queues; connecting fails if they do not exist
 
 	stop    context.CancelFunc
 	stopped chan struct{}
 
 	mu      sync.Mutex
-	current *session      // nil while disconnected
+	current *brokerConn   // nil while disconnected
 	alarm   bool          // the broker blocks publishers
 	cleared time.Time     // when the latest alarm ended
 	reason  error         // of being disconnected or blocked; it names the broker
@@ -44,7 +44,7 @@ const (
 // inspectEvery is the interval of onTick.
 const inspectEvery = 5 * time.Second
 
-func newSupervisedConn(purpose string, opts Options, prepare func(*session) error) *supervisedConn {
+func newSupervisedConn(purpose string, opts Options, prepare func(*brokerConn) error) *supervisedConn {
 	return &supervisedConn{
 		purpose: purpose, opts: opts, prepare: prepare,
 		stopped: make(chan struct{}), changed: make(chan struct{}),
@@ -54,7 +54,7 @@ func newSupervisedConn(purpose string, opts Options, prepare func(*session) erro
 
 // start supervises the connection until end is called, beginning with first unless it
 // is nil.
-func (c *supervisedConn) start(first *session) {
+func (c *supervisedConn) start(first *brokerConn) {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	if first != nil {
@@ -69,31 +69,31 @@ func (c *supervisedConn) end() {
 	<-c.stopped
 }
 
-// connect returns a session whose queues all exist.
-func (c *supervisedConn) connect(ctx context.Context) (*session, error) {
-	s, err := dial(ctx, c.opts, c.purpose)
+// connect returns a connection whose queues all exist.
+func (c *supervisedConn) connect(ctx context.Context) (*brokerConn, error) {
+	b, err := dial(ctx, c.opts, c.purpose)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.opts.broker(), err)
 	}
-	release := context.AfterFunc(ctx, s.abort)
+	release := context.AfterFunc(ctx, b.abort)
 	defer release()
 	made := false
 	if c.passive {
-		err = s.requireQueues(c.opts)
+		err = b.requireQueues(c.opts)
 	} else {
-		made, err = s.declare(c.opts)
+		made, err = b.declare(c.opts)
 	}
 	if err == nil && made {
 		err = c.awaitDurable(ctx)
 	}
 	if err == nil {
-		err = c.prepare(s)
+		err = c.prepare(b)
 	}
 	if err != nil {
-		s.close()
+		b.close()
 		return nil, fmt.Errorf("%s: %w", c.opts.broker(), err)
 	}
-	return s, nil
+	return b, nil
 }
 
 // awaitDurable waits until new queues survive a crash of the broker. The broker
@@ -110,47 +110,47 @@ func (c *supervisedConn) awaitDurable(ctx context.Context) error {
 	}
 }
 
-func (c *supervisedConn) supervise(ctx context.Context, s *session) {
+func (c *supervisedConn) supervise(ctx context.Context, b *brokerConn) {
 	defer close(c.stopped)
 	for {
-		if s != nil {
-			why := fmt.Errorf("%s: %w", c.opts.broker(), c.watch(ctx, s))
+		if b != nil {
+			why := fmt.Errorf("%s: %w", c.opts.broker(), c.watch(ctx, b))
 			c.set(nil, why)
-			s.close()
+			b.close()
 			if ctx.Err() != nil {
 				return
 			}
 			c.opts.Logger.Warn("connection to RabbitMQ lost", "purpose", c.purpose, "error", why)
 		}
-		if s = c.reconnect(ctx, s != nil); s == nil {
+		if b = c.reconnect(ctx, b != nil); b == nil {
 			return
 		}
-		c.set(s, nil)
+		c.set(b, nil)
 	}
 }
 
-// watch returns the reason why the session has ended, or worker.ErrClosed when ctx
+// watch returns the reason why the connection has ended, or worker.ErrClosed when ctx
 // ends.
-func (c *supervisedConn) watch(ctx context.Context, s *session) error {
+func (c *supervisedConn) watch(ctx context.Context, b *brokerConn) error {
 	var tick <-chan time.Time
 	if c.onTick != nil {
 		ticker := time.NewTicker(inspectEvery)
 		defer ticker.Stop()
 		tick = ticker.C
-		c.onTick(s)
+		c.onTick(b)
 	}
 	for {
 		select {
-		case alarm, open := <-s.alarms:
+		case alarm, open := <-b.alarms:
 			if !open {
-				s.alarms = nil // s.ended receives the reason
+				b.alarms = nil // b.ended receives the reason
 				continue
 			}
-			c.setAlarm(s, alarm)
-		case err := <-s.ended:
+			c.setAlarm(b, alarm)
+		case err := <-b.ended:
 			return closeReason(err)
 		case <-tick:
-			c.onTick(s)
+			c.onTick(b)
 		case <-ctx.Done():
 			return worker.ErrClosed
 		}
@@ -167,7 +167,7 @@ func closeReason(err *amqp091.Error) error {
 }
 
 // setAlarm records that the broker blocks or unblocks publishers.
-func (c *supervisedConn) setAlarm(s *session, alarm amqp091.Blocking) {
+func (c *supervisedConn) setAlarm(b *brokerConn, alarm amqp091.Blocking) {
 	var reason error
 	if alarm.Active {
 		reason = fmt.Errorf("%s: publishing is blocked: %s", c.opts.broker(), alarm.Reason)
@@ -177,17 +177,17 @@ func (c *supervisedConn) setAlarm(s *session, alarm amqp091.Blocking) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current == s { // otherwise s has been discarded
+	if c.current == b { // otherwise b has been discarded
 		if !alarm.Active {
 			c.cleared = time.Now()
 		}
-		c.change(s, alarm.Active, reason)
+		c.change(b, alarm.Active, reason)
 	}
 }
 
-// reconnect retries until it has a session, and returns nil when ctx ends. It logs the
+// reconnect retries until it has a connection, and returns nil when ctx ends. It logs the
 // first error and each that differs from the previous one.
-func (c *supervisedConn) reconnect(ctx context.Context, again bool) *session {
+func (c *supervisedConn) reconnect(ctx context.Context, again bool) *brokerConn {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = c.opts.MinBackoff, c.opts.MaxBackoff, 2
 	logged, since := "", time.Now()
@@ -200,10 +200,10 @@ func (c *supervisedConn) reconnect(ctx context.Context, again bool) *session {
 			}
 			c.opts.Metrics.reconnects.WithLabelValues(c.purpose).Inc()
 		}
-		s, err := c.connect(ctx)
+		b, err := c.connect(ctx)
 		if err == nil {
 			c.opts.Logger.Info("connected to RabbitMQ", "purpose", c.purpose, "after_ms", time.Since(since).Milliseconds())
-			return s
+			return b
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -217,18 +217,18 @@ func (c *supervisedConn) reconnect(ctx context.Context, again bool) *session {
 	}
 }
 
-func (c *supervisedConn) set(s *session, reason error) {
+func (c *supervisedConn) set(b *brokerConn, reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.change(s, false, reason)
+	c.change(b, false, reason)
 }
 
 // change is set with c.mu held.
-func (c *supervisedConn) change(s *session, alarm bool, reason error) {
-	c.current, c.alarm, c.reason = s, alarm, reason
+func (c *supervisedConn) change(b *brokerConn, alarm bool, reason error) {
+	c.current, c.alarm, c.reason = b, alarm, reason
 	close(c.changed)
 	c.changed = make(chan struct{})
-	c.opts.Metrics.connection(c.purpose, s != nil, alarm)
+	c.opts.Metrics.connection(c.purpose, b != nil, alarm)
 }
 
 // blocked reports whether the broker blocks publishers.
@@ -252,18 +252,18 @@ func (c *supervisedConn) unblockedFor(since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// ready returns the session as soon as it can be used, or storage.ErrUnavailable with
+// ready returns the connection as soon as it can be used, or storage.ErrUnavailable with
 // the reason after patience. It returns earlier if ctx ends, or worker.ErrClosed when
 // closing is closed.
-func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, patience time.Duration) (*session, error) {
+func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, patience time.Duration) (*brokerConn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
 		c.mu.Lock()
-		s, alarm, reason, changed := c.current, c.alarm, c.reason, c.changed
+		b, alarm, reason, changed := c.current, c.alarm, c.reason, c.changed
 		c.mu.Unlock()
-		if s != nil && !alarm {
-			return s, nil
+		if b != nil && !alarm {
+			return b, nil
 		}
 		select {
 		case <-changed:
@@ -277,28 +277,28 @@ func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, pat
 	}
 }
 
-// discard closes a session that can no longer be used. Later calls of ready do not
+// discard closes a connection that can no longer be used. Later calls of ready do not
 // return it.
-func (c *supervisedConn) discard(s *session, reason error) {
+func (c *supervisedConn) discard(b *brokerConn, reason error) {
 	c.mu.Lock()
-	if c.current == s {
+	if c.current == b {
 		c.change(nil, false, fmt.Errorf("%s: %w", c.opts.broker(), reason))
 	}
 	c.mu.Unlock()
-	s.abort()
+	b.abort()
 }
 
-// disconnect closes the current session.
+// disconnect closes the current connection.
 func (c *supervisedConn) disconnect() {
 	c.mu.Lock()
-	s := c.current
+	b := c.current
 	c.mu.Unlock()
-	if s != nil {
-		s.abort()
+	if b != nil {
+		b.abort()
 	}
 }
 
-// connected reports whether there is a session.
+// connected reports whether there is a connection.
 func (c *supervisedConn) connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,7 +23,7 @@ type declaration struct {
 //     of partitions: the broker itself refuses, in one place and without a race, any
 //     process with a different number.
 //   - PREFIX.publishers and PREFIX.workers hold no messages. Their consumers are the
-//     sessions that publish and those that consume.
+//     connections that publish and those that consume.
 //   - PREFIX.0 … are the partitions.
 //   - PREFIX.open holds no messages. While it exists, the queues may be used: see
 //     gate.go.
@@ -73,23 +73,23 @@ func markerOf(o Options) declaration {
 
 // declare ensures that all queues exist with the right arguments. It reports whether it
 // has created at least the last partition. Errors: errClosedGate.
-func (s *session) declare(o Options) (made bool, err error) {
-	if made, err = s.missing(o.queue(o.Partitions - 1)); err != nil {
+func (b *brokerConn) declare(o Options) (made bool, err error) {
+	if made, err = b.missing(o.queue(o.Partitions - 1)); err != nil {
 		return false, err
 	}
-	if err := s.withChannel(o.checkPermissions); err != nil {
+	if err := b.withChannel(o.checkPermissions); err != nil {
 		return false, fmt.Errorf("check the permissions: %w", err)
 	}
 	if !o.draining {
-		if err := s.setUp(o); err != nil {
+		if err := b.setUp(o); err != nil {
 			return false, err
 		}
 	}
-	return made, s.declareAll(o, o.usedQueues()...)
+	return made, b.declareAll(o, o.usedQueues()...)
 }
 
-// usedQueues returns the queues that each session declares: all except the gate and, while it
-// is closed, the marker.
+// usedQueues returns the queues that each connection declares: all except the gate and,
+// while it is closed, the marker.
 func (o Options) usedQueues() []declaration {
 	return slices.DeleteFunc(topology(o), func(d declaration) bool {
 		return d.name == o.gate() || d.name == o.marker() && o.draining
@@ -97,8 +97,8 @@ func (o Options) usedQueues() []declaration {
 }
 
 // requireQueues returns an error if the dead-letter queue does not exist.
-func (s *session) requireQueues(o Options) error {
-	lacks, err := s.missing(o.dead())
+func (b *brokerConn) requireQueues(o Options) error {
+	lacks, err := b.missing(o.dead())
 	if err == nil && lacks {
 		err = fmt.Errorf("the broker has no queue %s; check the URL and the prefix "+
 			"(ovation serve and ovation work declare the queues when they start)", o.dead())
@@ -107,15 +107,15 @@ func (s *session) requireQueues(o Options) error {
 }
 
 // missing reports whether the queue does not exist.
-func (s *session) missing(queue string) (bool, error) {
-	_, there, err := s.state(queue)
+func (b *brokerConn) missing(queue string) (bool, error) {
+	_, there, err := b.state(queue)
 	return !there, err
 }
 
 // state returns the number of messages that are ready in a queue and the number of its
 // consumers, if the queue exists.
-func (s *session) state(queue string) (state amqp091.Queue, there bool, err error) {
-	err = s.withChannel(func(channel *amqp091.Channel) (err error) {
+func (b *brokerConn) state(queue string) (state amqp091.Queue, there bool, err error) {
+	err = b.withChannel(func(channel *amqp091.Channel) (err error) {
 		state, err = channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 		return err
 	})

@@ -13,9 +13,9 @@ import (
 	"ovation/storage"
 )
 
-// session is one connection to the broker. It is never reopened: a delivery can only be
+// brokerConn is one connection to the broker. It is never reopened: a delivery can only be
 // settled over the connection that it came from.
-type session struct {
+type brokerConn struct {
 	conn      *amqp091.Connection
 	raw       net.Conn
 	timeout   time.Duration // of each request, see withTimeout
@@ -28,10 +28,10 @@ type session struct {
 
 // dial connects to the broker. It returns storage.ErrUnavailable unless the broker has
 // answered with a refusal.
-func dial(ctx context.Context, o Options, purpose string) (*session, error) {
+func dial(ctx context.Context, o Options, purpose string) (*brokerConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.IOTimeout)
 	defer cancel()
-	s := &session{timeout: o.IOTimeout}
+	b := &brokerConn{timeout: o.IOTimeout}
 	cutOff := func() bool { return true }
 	properties := amqp091.NewConnectionProperties()
 	properties.SetClientConnectionName("ovation " + purpose)
@@ -43,27 +43,27 @@ func dial(ctx context.Context, o Options, purpose string) (*session, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.raw = &deadlineConn{Conn: raw, timeout: o.IOTimeout}
-			cutOff = context.AfterFunc(ctx, s.abort) // the handshake does not accept a context
-			return s.raw, nil
+			b.raw = &deadlineConn{Conn: raw, timeout: o.IOTimeout}
+			cutOff = context.AfterFunc(ctx, b.abort) // the handshake does not accept a context
+			return b.raw, nil
 		},
 	})
 	inTime := cutOff()
 	if err != nil || !inTime {
-		s.abort()
+		b.abort()
 		if !inTime {
 			err = fmt.Errorf("%w: no answer in time: %w", storage.ErrUnavailable, context.Cause(ctx))
 		}
 		return nil, fmt.Errorf("connect: %w", classifyDialError(err))
 	}
-	s.conn = conn
-	s.ended = conn.NotifyClose(make(chan *amqp091.Error, 1))
-	s.alarms = conn.NotifyBlocked(make(chan amqp091.Blocking, 16)) // more than can arrive between two reads
+	b.conn = conn
+	b.ended = conn.NotifyClose(make(chan *amqp091.Error, 1))
+	b.alarms = conn.NotifyBlocked(make(chan amqp091.Blocking, 16)) // more than can arrive between two reads
 	if err := checkVersion(conn.Properties); err != nil {
-		s.close()
+		b.close()
 		return nil, err
 	}
-	return s, nil
+	return b, nil
 }
 
 // classifyDialError distinguishes a broker that refuses the connection from one that is
@@ -99,30 +99,30 @@ func checkVersion(server amqp091.Table) error {
 }
 
 // abort closes the connection immediately, which ends all pending requests.
-func (s *session) abort() {
-	if s.raw != nil {
-		_ = s.raw.Close()
+func (b *brokerConn) abort() {
+	if b.raw != nil {
+		_ = b.raw.Close()
 	}
 }
 
 // withTimeout runs a request that does not accept a context, and aborts the connection
 // if it takes too long.
-func (s *session) withTimeout(request func() error) error {
-	timer := time.AfterFunc(s.timeout, s.abort)
+func (b *brokerConn) withTimeout(request func() error) error {
+	timer := time.AfterFunc(b.timeout, b.abort)
 	err := request()
 	if inTime := timer.Stop(); err != nil && !inTime {
-		return fmt.Errorf("no answer within %v; the broker, or the node of its cluster that leads the queue, may be down or paused: %w", s.timeout, err)
+		return fmt.Errorf("no answer within %v; the broker, or the node of its cluster that leads the queue, may be down or paused: %w", b.timeout, err)
 	}
 	return err
 }
 
 // close closes the connection gracefully and waits until it is closed.
-func (s *session) close() {
-	_ = s.withTimeout(s.conn.Close) // an error means that it is closed already
-	s.abort()
-	for range s.ended {
+func (b *brokerConn) close() {
+	_ = b.withTimeout(b.conn.Close) // an error means that it is closed already
+	b.abort()
+	for range b.ended {
 	}
-	s.watching.Wait()
+	b.watching.Wait()
 }
 
 // deadlineConn sets a deadline for each write. Otherwise a peer that stops reading
