@@ -65,22 +65,22 @@ func accountsAreFoundByNameAndUser(w *world) {
 		a := w.register(name)
 		id, ok := a.User.AccountID()
 		if !ok || id <= last || id >= storage.MaxCommentID {
-			w.Fatalf("the id %q follows %d", a.User.UserID, last)
+			w.Fatalf("the id %q was assigned after %d, want a higher number below %d", a.User.UserID, last, storage.MaxCommentID)
 		}
 		last = id
-		w.equal("as created", *a, storage.Account{
+		w.equal("the account created", *a, storage.Account{
 			User: a.User, Profile: storage.Profile{Name: name}, NameKey: strings.ToLower(name),
 			Password: "hash of " + name, Generation: 1, Created: a.Created,
 		})
-		w.equal("by user", w.accountOf(a.User), a)
-		w.equal("by name", w.accountNamed(a.User.Tenant, strings.ToLower(name)), a)
+		w.equal("the account, by user", w.accountOf(a.User), a)
+		w.equal("the account, by name", w.accountNamed(a.User.Tenant, strings.ToLower(name)), a)
 	}
 	for _, key := range []string{"", "User 1", "user 50", "user 1\x00", "user 1' OR 1=1 --", "\xff"} {
-		w.equal("the account "+key, w.accountNamed(storage.DefaultTenant, key) == nil, true)
+		w.equal("the account "+key, w.accountNamed(storage.DefaultTenant, key), nil)
 	}
 	for _, id := range []string{"alice", "1", fmt.Sprint("0", last), fmt.Sprint(last, "\x00"), strconv.FormatInt(last+1, 10)} {
-		w.equal("the account of "+id, w.accountOf(user(id)) == nil, true)
-		w.equal("the profile of "+id, w.profile(user(id)) == nil, true)
+		w.equal("the account of "+id, w.accountOf(user(id)), nil)
+		w.equal("the profile of "+id, w.profile(user(id)), nil)
 	}
 }
 
@@ -88,20 +88,20 @@ func accountNamesAreUnique(w *world) {
 	alice, bob := w.register("Alice"), w.register("Bob")
 	taken := storage.NewAccount{Tenant: storage.DefaultTenant, Name: "ALICE", NameKey: "alice", Password: "x"}
 	_, err := w.s.CreateAccount(w.Context(), taken)
-	w.wantError(err, storage.ErrAccountNameTaken)
+	w.wantError("an account of a name that is taken", err, storage.ErrAccountNameTaken)
 	rename := func(u storage.User, name string) error {
 		_, err := w.s.UpdateProfile(w.Context(), u, storage.ProfileChange{Name: &name, NameKey: strings.ToLower(name)})
 		return err
 	}
-	w.wantError(rename(bob.User, "aLICE"), storage.ErrAccountNameTaken)
-	w.equal("what was refused", w.accountOf(bob.User), bob)
+	w.wantError("renaming to a name that is taken", rename(bob.User, "aLICE"), storage.ErrAccountNameTaken)
+	w.equal("the account after the refusal", w.accountOf(bob.User), bob)
 	w.must(rename(alice.User, "ALICE")) // the same name in other letters
 	w.equal("the name", w.profile(alice.User).Name, "ALICE")
 	w.must(rename(alice.User, "Carol"))
-	w.equal("by the old name", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
-	w.equal("by the new name", w.accountNamed(storage.DefaultTenant, "carol").User, alice.User)
+	w.equal("the account, by its old name", w.accountNamed(storage.DefaultTenant, "alice"), nil)
+	w.equal("the account, by its new name", w.accountNamed(storage.DefaultTenant, "carol").User, alice.User)
 	w.must(rename(bob.User, "Alice")) // it is free now
-	w.wantError(rename(user("alice"), "Dave"), storage.ErrNotFound)
+	w.wantError("renaming an account that does not exist", rename(user("alice"), "Dave"), storage.ErrNotFound)
 }
 
 // concurrentRegistrationsTakeANameOnce has many users register with or rename to the same
@@ -134,7 +134,7 @@ func concurrentRegistrationsTakeANameOnce(w *world) {
 		if err == nil {
 			got++
 		} else if !errors.Is(err, storage.ErrAccountNameTaken) {
-			w.Error(err)
+			w.Errorf("taking the name %q: got %v, want nil or %v", name, err, storage.ErrAccountNameTaken)
 		}
 	}
 	w.equal("accounts that got the name", got, 1)
@@ -161,7 +161,7 @@ func invalidAccountsAreRejected(w *world) {
 		change(&bad)
 		_, err := w.s.CreateAccount(w.Context(), bad)
 		if !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: got %v, want ErrInvalid", name, err)
+			w.Errorf("%s: got %v, want %v", name, err, storage.ErrInvalid)
 		}
 	}
 	a := w.register("alice")
@@ -183,10 +183,10 @@ func invalidAccountsAreRejected(w *world) {
 		"a name out of bound": {Name: text(strings.Repeat("b", 33)), NameKey: "b"},
 	} {
 		if _, err := w.s.UpdateProfile(w.Context(), a.User, change); !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: got %v, want ErrInvalid", name, err)
+			w.Errorf("%s: got %v, want %v", name, err, storage.ErrInvalid)
 		}
 	}
-	w.equal("the account", w.accountOf(a.User), a)
+	w.equal("the account after invalid changes", w.accountOf(a.User), a)
 }
 
 func profilesAreStoredUnchanged(w *world) {
@@ -198,33 +198,33 @@ func profilesAreStoredUnchanged(w *world) {
 	})
 	w.must(err)
 	want := storage.Profile{Name: sql[:31], Avatar: "https://example.com/a.png?x=1", Background: "/media/b.jpg", Signature: sql + "\n<script> ✓"}
-	w.equal("as returned", *got, want)
-	w.equal("as read", *w.profile(a.User), want)
+	w.equal("the profile returned", *got, want)
+	w.equal("the profile read", *w.profile(a.User), want)
 	_, err = w.s.UpdateProfile(w.Context(), a.User, storage.ProfileChange{Avatar: text(""), Signature: text(" ")})
 	w.must(err)
 	want.Avatar, want.Signature = "", ""
 	many, err := w.s.Profiles(w.Context(), []storage.User{b.User, user("nobody"), a.User, b.User})
 	w.must(err)
-	w.equal("many in the order asked", many, []*storage.Profile{{Name: "bob"}, nil, &want, {Name: "bob"}})
+	w.equal("profiles in the order asked", many, []*storage.Profile{{Name: "bob"}, nil, &want, {Name: "bob"}})
 	none, err := w.s.Profiles(w.Context(), nil)
 	w.must(err)
-	w.equal("none", len(none), 0)
+	w.equal("profiles of no users", len(none), 0)
 }
 
 func passwordsAreReplacedOnce(w *world) {
 	a := w.register("alice")
 	replaced, err := w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: a.Password, To: "second"})
 	w.must(err)
-	w.equal("generation", replaced.Generation, int64(1))
+	w.equal("the generation after a change", replaced.Generation, int64(1))
 	_, err = w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: a.Password, To: "third"})
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("a change from the password before", err, storage.ErrNotFound)
 	_, err = w.s.ReplacePassword(w.Context(), user("nobody"), storage.PasswordChange{From: "", To: "third"})
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("a change of the password of an unknown user", err, storage.ErrNotFound)
 	_, err = w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: "second"})
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("a change to an empty password", err, storage.ErrInvalid)
 	revoked, err := w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: "second", To: "third", Revoke: true})
 	w.must(err)
-	w.equal("generation", revoked.Generation, int64(2))
+	w.equal("the generation after a change that revokes", revoked.Generation, int64(2))
 	w.equal("the password", w.accountOf(a.User).Password, "third")
 }
 
@@ -243,7 +243,7 @@ func revocationsAreFollowed(w *world) {
 	for i := range cap(users) {
 		users = append(users, w.register(fmt.Sprint("user ", i)).User)
 	}
-	w.equal("before any", len(follow(storage.Revocation{})), 0)
+	w.equal("revocations before the first", len(follow(storage.Revocation{})), 0)
 	for _, u := range users {
 		_, err := w.s.RevokeTokens(w.Context(), u)
 		w.must(err)
@@ -251,35 +251,35 @@ func revocationsAreFollowed(w *world) {
 	first := follow(storage.Revocation{})
 	w.equal("revocations", len(first), len(users))
 	for i, r := range first {
-		w.equal("generation", r.Generation, int64(2))
+		w.equal("the generation after a revocation", r.Generation, int64(2))
 		if i > 0 && r.At < first[i-1].At {
-			w.Errorf("%v follows %v", r, first[i-1])
+			w.Errorf("the revocation %+v follows %+v, want them in the order of time", r, first[i-1])
 		}
 	}
 	again, err := w.s.RevokeTokens(w.Context(), first[0].User)
 	w.must(err)
-	w.equal("generation", again.Generation, int64(3))
+	w.equal("the generation after two revocations", again.Generation, int64(3))
 	next := follow(first[len(first)-1])
-	w.equal("what follows", len(next), 1)
-	w.equal("the user", next[0].User, first[0].User)
+	w.equal("revocations since", len(next), 1)
+	w.equal("the user whose tokens were revoked again", next[0].User, first[0].User)
 	if next[0].At <= first[0].At {
 		w.Errorf("revoked at %d and again at %d, want a later time", first[0].At, next[0].At)
 	}
 	_, err = w.s.RevokeTokens(w.Context(), user("nobody"))
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("RevokeTokens of an unknown user", err, storage.ErrNotFound)
 }
 
 func accountsAreWalledOff(w *world) {
 	here, there := w.registerIn("here", "alice"), w.registerIn("there", "alice")
 	moved := storage.User{Tenant: "there", UserID: here.User.UserID}
 	if moved != there.User { // ids of tenants may coincide
-		w.equal("the account elsewhere", w.accountOf(moved) == nil, true)
-		w.equal("the profile elsewhere", w.profile(moved) == nil, true)
+		w.equal("the account elsewhere", w.accountOf(moved), nil)
+		w.equal("the profile elsewhere", w.profile(moved), nil)
 		_, err := w.s.RevokeTokens(w.Context(), moved)
-		w.wantError(err, storage.ErrNotFound)
+		w.wantError("RevokeTokens of a user of another tenant", err, storage.ErrNotFound)
 	}
-	w.equal("by name", w.accountNamed("there", "alice"), there)
-	w.equal("in no tenant", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
+	w.equal("the account there, by name", w.accountNamed("there", "alice"), there)
+	w.equal("the account in the default tenant", w.accountNamed(storage.DefaultTenant, "alice"), nil)
 }
 
 // erasedAccountsAreNotFound runs the statements of docs/operations.md that erase an account:
@@ -290,10 +290,10 @@ func erasedAccountsAreNotFound(w *world) {
 	w.db.Edit(w.T, `DELETE FROM account_name WHERE account_id = `+id)
 	w.db.Edit(w.T, `UPDATE account SET name = '', name_key = '', password = '!', avatar = '', background = '', signature = '',
     generation = generation + 1, revoked = 1700000000000000 WHERE account_id = `+id)
-	w.equal("by name", w.accountNamed(a.User.Tenant, "alice") == nil, true)
-	w.equal("the profile", w.profile(a.User) == nil, true)
+	w.equal("the erased account, by name", w.accountNamed(a.User.Tenant, "alice"), nil)
+	w.equal("the erased profile", w.profile(a.User), nil)
 	got, err := w.s.Revocations(w.Context(), storage.Revocation{}, 9)
 	w.must(err)
 	w.equal("revocations", got, []storage.Revocation{{User: a.User, Generation: 2, At: 1700000000000000}})
-	w.equal("registering the name again", w.register("alice").User != a.User, true)
+	w.equal("registering the name again creates another account", w.register("alice").User != a.User, true)
 }

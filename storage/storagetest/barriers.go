@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -21,7 +22,7 @@ func (w *world) wantBarrier(what string, number int64, drained bool) {
 	e, err := w.database().Epoch(w.Context())
 	w.must(err)
 	if e.Barrier != number || e.Drained != drained {
-		w.Errorf("%s: barrier %d, drained: %v; want %d, %v", what, e.Barrier, e.Drained, number, drained)
+		w.Errorf("%s: got barrier %d, drained: %t, want %d, %t", what, e.Barrier, e.Drained, number, drained)
 	}
 }
 
@@ -35,10 +36,10 @@ func barrierIsPassedByEveryPartition(w *world) {
 	w.must(err)
 	first := e.Barrier
 	if first < 1 || e.Drained || e.BarrierAge < 0 || e.BarrierAge >= mirror.EpochGrace {
-		w.Errorf("raised by the next epoch: %+v", e)
+		w.Errorf("the next epoch: got %+v, want a barrier that is due, of an age from 0 to %v", e, mirror.EpochGrace)
 	}
 	_, err = w.s.Persist(ctx, []storage.Message{w.barrier(first, 0, 2)}, nil)
-	w.wantError(err, storage.ErrUnavailable) // the grace has not passed
+	w.wantError("a barrier before the grace has passed", err, storage.ErrUnavailable) // the grace has not passed
 	w.outlastGrace()
 
 	alice, s := user("alice"), video("1")
@@ -56,7 +57,7 @@ func barrierIsPassedByEveryPartition(w *world) {
 	w.wantBarrier("passed by one of another number of partitions", first, false)
 	failed := errors.New("not marked")
 	_, err = w.s.Persist(ctx, []storage.Message{w.barrier(first, 1, 2)}, func(context.Context, storage.Outcome) error { return failed })
-	w.wantError(err, failed)
+	w.wantError("a barrier whose mark fails", err, failed)
 	w.wantBarrier("rolled back", first, false)
 	w.persistMessages(w.barrier(first, 1, 2), w.barrier(first-1, 1, 2))
 	w.wantBarrier("passed by both", first, true)
@@ -68,7 +69,7 @@ func barrierIsPassedByEveryPartition(w *world) {
 	e, err = db.RaiseBarrier(ctx)
 	w.wantEpoch("with a raised barrier", e, err, 3, true)
 	if e.Barrier <= first || e.Drained {
-		w.Errorf("raised: %+v", e)
+		w.Errorf("after RaiseBarrier: got %+v, want a barrier after %d that is due", e, first)
 	}
 	w.must(err)
 	w.persistMessages(w.barrier(e.Barrier, 0, 1))
@@ -81,7 +82,7 @@ func barrierIsPassedByEveryPartition(w *world) {
 	later, err := next(w.database())(ctx, 3)
 	w.must(err)
 	if later.Barrier <= e.Barrier || later.Drained {
-		w.Errorf("after a closed epoch: %+v, before %+v", later, e)
+		w.Errorf("after a closed epoch: got %+v, want a barrier after %d that is due", later, e.Barrier)
 	}
 }
 
@@ -112,7 +113,7 @@ func invalidBarrierPersistsNothing(w *world) {
 	full.Actions = []storage.Action{like(user("alice"), video("1"), 1)}
 	for _, m := range []storage.Message{full, w.barrier(-1, 0, 1), w.barrier(number, 1, 1), w.barrier(number, -1, 1), w.barrier(number, 0, 0)} {
 		_, err := w.s.Persist(w.Context(), []storage.Message{m}, nil)
-		w.wantError(err, storage.ErrInvalid)
+		w.wantError(fmt.Sprintf("the message %+v", m), err, storage.ErrInvalid)
 	}
 	w.equal("counts", w.counts(video("1")), storage.Counts{})
 }

@@ -64,8 +64,8 @@ func clearsAreConditional(w *world) {
 			if c.want != none {
 				want = &storage.Liked{User: alice, Subject: subject, Reaction: c.want, Version: c.since}
 			}
-			w.equal(fmt.Sprintf("what is left of %d, together %v", n, together), got.Liked, want)
-			w.equal(fmt.Sprintf("the version of %d, together %v", n, together), got.Reaction.Version(), c.version)
+			w.equal(fmt.Sprintf("the reaction after case %d, in one message: %t", n, together), got.Liked, want)
+			w.equal(fmt.Sprintf("the version after case %d, in one message: %t", n, together), got.Reaction.Version(), c.version)
 			likes, dislikes := int64(0), int64(0)
 			switch c.want {
 			case storage.Like:

@@ -43,7 +43,7 @@ func concurrentCommentersAgree(w *world) {
 		alive := int64(0)
 		for _, c := range all {
 			if ids[c.Number] {
-				w.Errorf("two comments have the id %d", c.Number)
+				w.Errorf("two comments have the id %d, want an id each", c.Number)
 			}
 			ids[c.Number] = true
 			if !c.Deleted() {
@@ -64,7 +64,7 @@ func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}
 	for last := false; ; {
 		got, err := s.CommentChanges(w.Context(), storage.CommentChangesQuery{Subject: of, Version: at, First: 7})
 		if err != nil {
-			w.Errorf("follow: %v", err)
+			w.Errorf("CommentChanges after version %d: %v", at, err)
 			return seen
 		}
 		for _, c := range got {

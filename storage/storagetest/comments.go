@@ -31,8 +31,8 @@ func (w *world) refusedComment(c storage.NewComment, want error) {
 	w.Helper()
 	out, err := w.s.AddComments(w.Context(), []storage.NewComment{c})
 	w.must(err)
-	w.wantError(out[0].Err, want)
-	w.equal("the comment refused", out[0].Comment == nil, true)
+	w.wantError(fmt.Sprintf("adding %+v", c), out[0].Err, want)
+	w.equal("the comment returned with an error", out[0].Comment, nil)
 }
 
 func (w *world) deleteComment(by storage.User, c *storage.Comment) *storage.Comment {
@@ -118,7 +118,7 @@ func commentsAreListed(w *world) {
 		storage.Oldest: {"0", "1", "2", "3", "4", "5", "6"},
 		storage.Top:    {"3", "6", "0", "5", "4", "2", "1"},
 	} {
-		w.equal(string(order), w.texts(storage.CommentsQuery{Subject: s, Order: order}), want)
+		w.equal("comments "+string(order), w.texts(storage.CommentsQuery{Subject: s, Order: order}), want)
 	}
 	w.equal("replies", w.texts(storage.CommentsQuery{Subject: s, Parent: made[2].Number, Order: storage.Oldest}), []string{"re 0", "re 1", "re 2", "re 3"})
 	w.persist(react(bob, made[3].Key().Subject(), storage.NoReaction, 2), react(alice, made[3].Key().Subject(), storage.Dislike, 2))
@@ -132,10 +132,10 @@ func commentsAreListed(w *world) {
 		{Subject: s, Order: storage.Newest, Page: storage.Page{First: 1}},
 	})
 	w.must(err)
-	w.equal("a list of nothing", []int64{int64(len(many[0].Entries)), many[0].Version}, []int64{0, 0})
-	w.equal("two lists in one call", []string{many[1].Entries[0].Text, many[2].Entries[0].Text}, []string{"0", "6"})
+	w.equal("of a subject without comments: entries, version", []int64{int64(len(many[0].Entries)), many[0].Version}, []int64{0, 0})
+	w.equal("the first texts of two lists in one call", []string{many[1].Entries[0].Text, many[2].Entries[0].Text}, []string{"0", "6"})
 	_, err = w.s.ListComments(w.Context(), []storage.CommentsQuery{{Subject: s, Order: "LOUDEST", Page: storage.Page{First: 1}}})
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("ListComments in an unknown order", err, storage.ErrInvalid)
 	w.verified()
 }
 
@@ -145,10 +145,10 @@ func commentsAreStoredUnchanged(w *world) {
 	text := "\u202e\ufeffto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t\u2028x "
 	c := w.comment(alice, s, text, nil)
 	w.equal("text", c.Text, "to be\nor \"not\" \\ <b>'; -- 👩\u200d👩 \t\nx")
-	w.equal("what is read", *w.found(c), *c)
-	w.equal("as added", *c, storage.Comment{Subject: s, Number: c.Number, User: alice, Text: c.Text, Created: c.Created, Version: c.Version})
-	w.equal("many marks", w.found(w.comment(alice, s, zalgo, nil)).Text, zalgo)
-	w.equal("many bytes", len(w.found(w.comment(alice, s, strings.Repeat("👩", storage.MaxCommentRunes), nil)).Text), 4*storage.MaxCommentRunes)
+	w.equal("the comment read", *w.found(c), *c)
+	w.equal("the comment added", *c, storage.Comment{Subject: s, Number: c.Number, User: alice, Text: c.Text, Created: c.Created, Version: c.Version})
+	w.equal("the text of many combining marks", w.found(w.comment(alice, s, zalgo, nil)).Text, zalgo)
+	w.equal("bytes of the longest text", len(w.found(w.comment(alice, s, strings.Repeat("👩", storage.MaxCommentRunes), nil)).Text), 4*storage.MaxCommentRunes)
 
 	for name, bad := range map[string]string{
 		"empty": "", "blank": " \n\t\u202e", "joiners": "\u200d", "long": strings.Repeat("x", storage.MaxCommentRunes+1),
@@ -156,7 +156,7 @@ func commentsAreStoredUnchanged(w *world) {
 	} {
 		w.refusedComment(storage.NewComment{Subject: s, User: alice, Text: bad}, storage.ErrInvalid)
 		if _, err := w.s.EditComment(w.Context(), storage.CommentChange{Key: c.Key(), By: alice}, bad); err == nil {
-			w.Errorf("a text that is %s was taken", name)
+			w.Errorf("EditComment with a text that is %s: got no error", name)
 		}
 	}
 	w.refusedComment(storage.NewComment{Subject: s, User: user(""), Text: "x"}, storage.ErrInvalid)
@@ -168,11 +168,11 @@ func commentsAreStoredUnchanged(w *world) {
 	before := w.commentCount(s).Version
 	edited, err := w.s.EditComment(w.Context(), storage.CommentChange{Key: c.Key(), By: alice}, " new \u200e")
 	w.must(err)
-	w.equal("edited", []any{edited.Text, edited.Edited > 0, edited.Version > before, edited.Created}, []any{"new", true, true, c.Created})
+	w.equal("edited: text, times and version", []any{edited.Text, edited.Edited > 0, edited.Version > before, edited.Created}, []any{"new", true, true, c.Created})
 	again, err := w.s.EditComment(w.Context(), storage.CommentChange{Key: c.Key(), By: alice}, "new")
 	w.must(err)
-	w.equal("edited to the same", *again, *edited)
-	w.equal("read", *w.found(c), *edited)
+	w.equal("the comment edited to the same text", *again, *edited)
+	w.equal("the edited comment read", *w.found(c), *edited)
 }
 
 func repliesAreOneLevelDeep(w *world) {
@@ -204,19 +204,19 @@ func invalidCommentFailsNoOther(w *world) {
 		{Subject: s, User: alice, Text: "three"},
 	})
 	w.must(err)
-	w.wantError(out[1].Err, storage.ErrInvalid)
-	w.wantError(out[2].Err, storage.ErrNotFound)
+	w.wantError("a comment without a text", out[1].Err, storage.ErrInvalid)
+	w.wantError("a reply to an unknown comment", out[2].Err, storage.ErrNotFound)
 	for i, want := range map[int]string{0: "one", 3: "two", 4: "three"} {
 		w.must(out[i].Err)
 		w.equal("text", w.found(out[i].Comment).Text, want)
 	}
-	w.equal("in the order given", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Oldest}), []string{"one", "three"})
+	w.equal("comments of the valid ones, in the order given", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Oldest}), []string{"one", "three"})
 	out, err = w.s.AddComments(w.Context(), []storage.NewComment{{Subject: s, User: alice}})
 	w.must(err)
-	w.wantError(out[0].Err, storage.ErrInvalid)
+	w.wantError("a comment without a text, alone", out[0].Err, storage.ErrInvalid)
 	out, err = w.s.AddComments(w.Context(), nil)
 	w.must(err)
-	w.equal("what became of none", len(out), 0)
+	w.equal("results for no comments", len(out), 0)
 	w.verified()
 }
 
@@ -224,12 +224,12 @@ func repeatedRequestAddsOnce(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
 	c := storage.NewComment{Subject: s, User: alice, Text: "once", RequestID: "r 1"}
 	first := w.added(c)
-	w.equal("the first is repeated", first.Repeated, false)
+	w.equal("the first request is repeated", first.Repeated, false)
 	again := w.added(c)
-	w.equal("the second", []any{again.Repeated, again.Comment.Number}, []any{true, first.Comment.Number})
+	w.equal("the second: repeated, and its number", []any{again.Repeated, again.Comment.Number}, []any{true, first.Comment.Number})
 	of := c
 	of.User = bob
-	w.equal("of another user", w.added(of).Repeated, false)
+	w.equal("the request id of another user is repeated", w.added(of).Repeated, false)
 	for _, other := range []storage.NewComment{
 		{Subject: s, User: alice, Text: "twice", RequestID: "r 1"},
 		{Subject: video("2"), User: alice, Text: "once", RequestID: "r 1"},
@@ -245,22 +245,22 @@ func repeatedRequestAddsOnce(w *world) {
 		{Subject: s, User: alice, Text: "plain"},
 	})
 	w.must(err)
-	w.equal("of one call", []any{both[0].Repeated, both[1].Repeated, both[1].Comment.Number == both[0].Comment.Number}, []any{false, true, true})
-	w.wantError(both[2].Err, storage.ErrInvalid)
-	w.equal("without a request id", both[3].Comment.Number != both[4].Comment.Number, true)
+	w.equal("in one call: the first repeated, the second repeated, both the same", []any{both[0].Repeated, both[1].Repeated, both[1].Comment.Number == both[0].Comment.Number}, []any{false, true, true})
+	w.wantError("another comment by the same request", both[2].Err, storage.ErrInvalid)
+	w.equal("without a request id, two comments are added", both[3].Comment.Number != both[4].Comment.Number, true)
 	// A repeated request finds its comment even if that was edited or deleted.
 	_, err = w.s.EditComment(w.Context(), storage.CommentChange{Key: first.Comment.Key(), By: alice}, "changed")
 	w.must(err)
-	w.equal("after an edit", w.added(c).Comment.Text, "changed")
+	w.equal("the text that a repeated request returns after an edit", w.added(c).Comment.Text, "changed")
 	w.deleteComment(alice, first.Comment)
-	w.equal("after its deletion", w.added(c).Comment.Deleted(), true)
+	w.equal("after its deletion, a repeated request returns a deleted comment", w.added(c).Comment.Deleted(), true)
 	// A rejected request is not remembered.
 	w.refusedComment(storage.NewComment{Subject: s, User: alice, Text: "x", ParentID: 7, RequestID: "r 3"}, storage.ErrNotFound)
-	w.equal("after a refusal", w.added(storage.NewComment{Subject: s, User: alice, Text: "x", RequestID: "r 3"}).Repeated, false)
+	w.equal("after a refusal, the request is repeated", w.added(storage.NewComment{Subject: s, User: alice, Text: "x", RequestID: "r 3"}).Repeated, false)
 	// After a day, the same id is another request.
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
-	w.equal("a day later", w.added(c).Repeated, false)
-	w.equal("the repeated request", w.added(c).Repeated, true)
+	w.equal("a day later, the request is repeated", w.added(c).Repeated, false)
+	w.equal("right afterwards, the request is repeated", w.added(c).Repeated, true)
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d`, storage.RequestAge.Microseconds()+1))
 	_, err = w.s.Prune(w.Context(), storage.InboxAge)
 	w.must(err)
@@ -281,27 +281,27 @@ func deletedCommentsKeepThreads(w *world) {
 		{Key: storage.CommentKey{Tenant: s.Tenant, CommentID: 5}, By: alice},
 	} {
 		_, err := w.s.DeleteComment(w.Context(), change)
-		w.wantError(err, storage.ErrNotFound)
+		w.wantError(fmt.Sprintf("DeleteComment(%+v)", change), err, storage.ErrNotFound)
 		_, err = w.s.EditComment(w.Context(), change, "mine")
-		w.wantError(err, storage.ErrNotFound)
+		w.wantError(fmt.Sprintf("EditComment(%+v)", change), err, storage.ErrNotFound)
 	}
 	gone := w.deleteComment(alice, alone)
-	w.equal("the deleted comment", []any{gone.Text, gone.User.UserID, gone.Author() == nil, gone.Listed()}, []any{"", "", true, false})
-	w.equal("found", w.found(alone) == nil, true)
+	w.equal("the deleted comment: text, user id, no author, listed", []any{gone.Text, gone.User.UserID, gone.Author() == nil, gone.Listed()}, []any{"", "", true, false})
+	w.equal("the deleted comment read again", w.found(alone), nil)
 	moderated, err := w.s.DeleteComment(w.Context(), storage.CommentChange{Key: top.Key(), By: user("moderator"), Moderates: true})
 	w.must(err)
-	w.equal("a comment with replies", []any{moderated.Text, moderated.Author() == nil, moderated.Listed()}, []any{"", true, true})
-	w.equal("it keeps its place", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Newest}), []string{""})
-	w.equal("in the top", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Top}), []string{""})
+	w.equal("a deleted comment with replies: text, no author, listed", []any{moderated.Text, moderated.Author() == nil, moderated.Listed()}, []any{"", true, true})
+	w.equal("texts listed after its deletion", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Newest}), []string{""})
+	w.equal("texts of the top after its deletion", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Top}), []string{""})
 	w.equal("comments", w.commentCount(s).Comments, int64(2))
 	_, err = w.s.DeleteComment(w.Context(), storage.CommentChange{Key: top.Key(), By: alice, Moderates: true})
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("deleting a deleted comment", err, storage.ErrNotFound)
 
 	w.deleteComment(bob, one)
 	w.equal("replies left", w.texts(storage.CommentsQuery{Subject: s, Parent: top.Number, Order: storage.Oldest}), []string{"two"})
 	w.equal("replies counted", w.found(top).ReplyCount, int64(1))
 	w.deleteComment(bob, two)
-	w.equal("once the last reply is deleted", w.found(top) == nil, true)
+	w.equal("the deleted comment, once its last reply is deleted", w.found(top), nil)
 	w.equal("listed comments after the deletion", len(w.texts(storage.CommentsQuery{Subject: s, Order: storage.Newest})), 0)
 	w.equal("comments counted after the deletion", w.commentCount(s).Comments, int64(0))
 	w.verified()
@@ -311,16 +311,16 @@ func commentChangesMissNothing(w *world) {
 	alice, s := user("alice"), video("1")
 	w.comment(alice, video("2"), "elsewhere", nil)
 	a, b := w.comment(alice, s, "a", nil), w.comment(alice, s, "b", nil)
-	w.equal("from the start", w.changes(s, 0), []string{"a", "b"})
+	w.equal("changes from the start", w.changes(s, 0), []string{"a", "b"})
 	seen := w.commentCount(s).Version
 	w.comment(alice, s, "re a", a)
 	_, err := w.s.EditComment(w.Context(), storage.CommentChange{Key: a.Key(), By: alice}, "A")
 	w.must(err)
 	w.deleteComment(alice, b)
 	w.comment(alice, s, "c", nil)
-	w.equal("since", w.changes(s, seen), []string{"re a", "A", "", "c"})
-	w.equal("since the end", len(w.changes(s, w.commentCount(s).Version)), 0)
-	w.equal("of what has none", len(w.changes(video("none"), 0)), 0)
+	w.equal("changes since then", w.changes(s, seen), []string{"re a", "A", "", "c"})
+	w.equal("changes since the latest version", len(w.changes(s, w.commentCount(s).Version)), 0)
+	w.equal("changes of a subject without comments", len(w.changes(video("none"), 0)), 0)
 }
 
 // A cursor from before a restore is lower than the version of every change after it.
@@ -336,7 +336,7 @@ func versionsAreNotReused(w *world) {
 	_, err := w.s.EditComment(w.Context(), storage.CommentChange{Key: b.Key(), By: alice}, "B")
 	w.must(err)
 	w.deleteComment(alice, a)
-	w.equal("since the cursor", w.changes(s, cursor), []string{"re a", "B", ""})
+	w.equal("changes since the cursor", w.changes(s, cursor), []string{"re a", "B", ""})
 }
 
 func verifyRecountsComments(w *world) {
@@ -377,11 +377,11 @@ func verifyRecountsComments(w *world) {
 		w.equal("differences", got, want)
 	}
 	w.verified()
-	w.equal("repaired", []int64{w.commentCount(s).Comments, w.found(top).ReplyCount, w.found(top).LikeCount}, []int64{2, 1, 1})
+	w.equal("after the repair: comments, replies, likes", []int64{w.commentCount(s).Comments, w.found(top).ReplyCount, w.found(top).LikeCount}, []int64{2, 1, 1})
 	w.equal("listed after the repair", w.texts(storage.CommentsQuery{Subject: video("3"), Order: storage.Newest}), []string{"behind"})
 	for _, c := range []*storage.Comment{other, gone} {
 		if got := w.commentCount(c.Subject).Version; got <= c.Version {
-			w.Errorf("the version is %d after the repair, that of a comment %d", got, c.Version)
+			w.Errorf("after the repair: got version %d, want one above %d, that of a comment", got, c.Version)
 		}
 		w.comment(alice, c.Subject, "more", nil)
 		w.equal("changes after the repair", w.changes(c.Subject, c.Version), []string{"more"})
@@ -399,19 +399,19 @@ func commentsAreWalledOff(w *world) {
 	for i := range got {
 		found[i] = got[i] != nil && *got[i] == *c
 	}
-	w.equal("found", found, []bool{false, true, false, true})
+	w.equal("found, in the order asked", found, []bool{false, true, false, true})
 	there := storage.Subject{Tenant: "other", Biz: s.Biz, BizID: s.BizID}
-	w.equal("counted", w.commentCount(there), storage.CommentCount{})
-	w.equal("listed", len(w.texts(storage.CommentsQuery{Subject: there, Order: storage.Newest})), 0)
-	w.equal("changed", len(w.changes(there, 0)), 0)
+	w.equal("the count in another tenant", w.commentCount(there), storage.CommentCount{})
+	w.equal("comments listed in another tenant", len(w.texts(storage.CommentsQuery{Subject: there, Order: storage.Newest})), 0)
+	w.equal("changes in another tenant", len(w.changes(there, 0)), 0)
 	w.persist(like(storage.User{Tenant: "other", UserID: "alice"}, elsewhere.Subject(), 1))
-	w.equal("likes of another tenant's", w.found(c).LikeCount, int64(0))
+	w.equal("likes of the comment after a like in another tenant", w.found(c).LikeCount, int64(0))
 	counts, err := w.s.CommentCounts(w.Context(), []storage.Subject{video("none"), s, there, s})
 	w.must(err)
 	w.equal("counts in the order asked", []int64{counts[0].Comments, counts[1].Comments, counts[2].Comments, counts[3].Comments}, []int64{0, 1, 0, 1})
 	for _, bad := range []string{"", "0", "-1", "01", "+1", "x", strconv.FormatInt(storage.MaxCommentID, 10), "99999999999999999999"} {
 		if id, ok := storage.ParseCommentID(bad); ok {
-			w.Errorf("%q is comment %d", bad, id)
+			w.Errorf("ParseCommentID(%q) = %d, want none", bad, id)
 		}
 	}
 }

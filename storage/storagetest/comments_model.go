@@ -112,24 +112,24 @@ func (m *commentState) past() {
 		message.Comments[i] = past(m.user(), rapid.SampledFrom(m.subjects()).Draw(m.T, "subject"), fmt.Sprint("past ", len(m.comments), i), at)
 	}
 	_, err := m.w.s.Persist(m.w.Context(), []storage.Message{message}, nil)
-	m.want(err, nil)
+	m.want("Persist", err, nil)
 	slices.SortStableFunc(message.Comments, func(a, b storage.PastComment) int { return cmp.Compare(a.At, b.At) })
 	for _, s := range m.subjects() {
 		got, err := m.w.s.CommentChanges(m.w.Context(), storage.CommentChangesQuery{Subject: s, Version: since[s], First: 10})
-		m.want(err, nil)
+		m.want("CommentChanges", err, nil)
 		for _, c := range message.Comments {
 			if c.Subject != s {
 				continue
 			}
 			if len(got) == 0 || m.comments[got[0].Number] != nil {
-				m.Fatalf("%+v is not added, or its id is not its own: %+v", c, got)
+				m.Fatalf("persisting %+v: the changes left are %s, want it with a new id as the first", c, Text(got))
 			}
 			m.comments[got[0].Number] = &storage.Comment{
 				Subject: s, Number: got[0].Number, User: c.User, Text: c.Text, Created: c.At, Version: m.next(s, got[0].Version),
 			}
 			got = got[1:]
 		}
-		m.equal("what else was added", len(got), 0)
+		m.equal("other comments added", len(got), 0)
 	}
 }
 
@@ -140,18 +140,18 @@ func (m *commentState) checkResult(c storage.NewComment, got storage.AddedCommen
 	parent := m.comments[c.ParentID]
 	switch {
 	case c.RequestID != "" && used && before != c:
-		m.want(got.Err, storage.ErrInvalid)
+		m.want(fmt.Sprintf("adding %+v", c), got.Err, storage.ErrInvalid)
 	case c.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || got.Comment.Number != m.added[request] {
-			m.Fatalf("repeating %+v returned %+v", c, got)
+			m.Fatalf("repeating %+v returned %s, want comment %d, repeated", c, Text(got), m.added[request])
 		}
 	case c.ParentID != 0 && (parent == nil || parent.Subject != c.Subject || parent.Deleted()):
-		m.want(got.Err, storage.ErrNotFound)
+		m.want(fmt.Sprintf("adding %+v", c), got.Err, storage.ErrNotFound)
 	case c.ParentID != 0 && parent.ParentID != 0:
-		m.want(got.Err, storage.ErrInvalid)
+		m.want(fmt.Sprintf("adding %+v", c), got.Err, storage.ErrInvalid)
 	default:
 		if got.Err != nil || got.Repeated || m.comments[got.Comment.Number] != nil {
-			m.Fatalf("%+v is added as %+v", c, got)
+			m.Fatalf("adding %+v returned %s, want a new comment", c, Text(got))
 		}
 		added := &storage.Comment{
 			Subject: c.Subject, Number: got.Comment.Number, ParentID: c.ParentID, User: c.User, Text: c.Text,
@@ -167,15 +167,15 @@ func (m *commentState) checkResult(c storage.NewComment, got storage.AddedCommen
 	}
 }
 
-func (m *commentState) want(err, want error) {
+func (m *commentState) want(what string, err, want error) {
 	if !errors.Is(err, want) {
-		m.Fatalf("the error is %v, want %v", err, want)
+		m.Fatalf("%s: got the error %v, want %v", what, err, want)
 	}
 }
 
 func (m *commentState) equal(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
-		m.Fatalf("%s: got %+v, want %+v", what, got, want)
+		m.Fatalf("%s: got %s, want %s", what, Text(got), Text(want))
 	}
 }
 
@@ -197,10 +197,10 @@ func (m *commentState) edit() {
 	text := rapid.SampledFrom([]string{"one", "another"}).Draw(m.T, "text")
 	got, err := m.w.s.EditComment(m.w.Context(), change, text)
 	if of == nil {
-		m.want(err, storage.ErrNotFound)
+		m.want("EditComment", err, storage.ErrNotFound)
 		return
 	}
-	m.want(err, nil)
+	m.want("EditComment", err, nil)
 	if of.Text != text {
 		of.Text, of.Edited, of.Version = text, got.Edited, m.next(of.Subject, got.Version)
 	}
@@ -210,10 +210,10 @@ func (m *commentState) delete() {
 	change, of := m.change()
 	got, err := m.w.s.DeleteComment(m.w.Context(), change)
 	if of == nil {
-		m.want(err, storage.ErrNotFound)
+		m.want("DeleteComment", err, storage.ErrNotFound)
 		return
 	}
-	m.want(err, nil)
+	m.want("DeleteComment", err, nil)
 	of.Text, of.User.UserID, of.DeletedAt, of.Version = "", "", got.DeletedAt, m.next(of.Subject, got.Version)
 	if parent := m.comments[of.ParentID]; parent != nil {
 		if parent.ReplyCount--; parent.Deleted() && parent.ReplyCount == 0 {
@@ -266,7 +266,7 @@ func (m *commentState) compare() {
 		after := rapid.SampledFrom(versions).Draw(m.T, "after")
 		since := slices.DeleteFunc(slices.Clone(all), func(c storage.Comment) bool { return c.Version <= after })
 		got, err := m.w.s.CommentChanges(m.w.Context(), storage.CommentChangesQuery{Subject: s, Version: after, First: len(all) + 1})
-		m.want(err, nil)
+		m.want("CommentChanges", err, nil)
 		m.equal("changes", append([]storage.Comment{}, got...), append([]storage.Comment{}, since...))
 		m.compareLists(s, all)
 	}
@@ -296,7 +296,7 @@ func (m *commentState) compareLists(s storage.Subject, all []storage.Comment) {
 			for _, c := range slices.SortedFunc(slices.Values(listed), compare) {
 				want = append(want, c.Text)
 			}
-			m.equal(string(order), m.w.texts(storage.CommentsQuery{Subject: s, Parent: parent, Order: order}), want)
+			m.equal("comments "+string(order), m.w.texts(storage.CommentsQuery{Subject: s, Parent: parent, Order: order}), want)
 		}
 	}
 }

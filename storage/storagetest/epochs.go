@@ -29,7 +29,7 @@ func (w *world) wantEpoch(what string, got mirror.Epoch, err error, number int64
 	w.Helper()
 	w.must(err)
 	if got.Number != number || got.Open != open || got.Age < 0 {
-		w.Errorf("%s: the epoch is %+v, want %d, open: %v", what, got, number, open)
+		w.Errorf("%s: got the epoch %+v, want %d, open: %t", what, got, number, open)
 	}
 }
 
@@ -60,25 +60,25 @@ func epochsAreHeld(w *world) {
 	before, err := db.Epoch(ctx)
 	w.wantEpoch("without a holder", before, err, 20, true)
 	if before.Silence < mirror.EpochGrace {
-		w.Errorf("without a holder the epoch is silent for %v, want longer", before.Silence)
+		w.Errorf("without a holder the epoch is silent for %v, want at least %v", before.Silence, mirror.EpochGrace)
 	}
 	w.must(db.Hold(ctx, 19))
 	e, err = db.Epoch(ctx)
 	w.wantEpoch("while another epoch is held", e, err, 20, true)
 	if e.Silence < before.Silence {
-		w.Errorf("without a holder the epoch is silent for %v, want longer", e.Silence)
+		w.Errorf("without a holder the epoch is silent for %v, want at least %v", e.Silence, before.Silence)
 	}
 	w.must(db.Hold(ctx, 20))
 	e, err = db.Epoch(ctx)
 	w.wantEpoch("held", e, err, 20, true)
 	if e.Silence >= before.Silence || e.Silence < 0 || e.Rewound {
-		w.Errorf("the held epoch is %+v", e)
+		w.Errorf("the held epoch is %+v, want one that is silent for less than %v, not rewound", e, before.Silence)
 	}
 	w.outlastHold()
 	e, err = db.NextEpoch(ctx, 20, mirror.NewEpoch{Number: 31, Holder: "another"})
 	w.wantEpoch("the next one", e, err, 31, true)
 	if e.Holder != "another" || e.Silence >= before.Silence {
-		w.Errorf("the next one is %+v", e)
+		w.Errorf("the next epoch is %+v, want another holder, silent for less than %v", e, before.Silence)
 	}
 }
 
@@ -94,7 +94,7 @@ func epochsRise(w *world) {
 	e, err := db.Epoch(ctx)
 	w.wantEpoch("initially", e, err, 1, false)
 	if e.Age < mirror.EpochGrace || e.Wait > 0 {
-		w.Errorf("initially the epoch is %v old, and commits wait for %v", e.Age, e.Wait)
+		w.Errorf("initially the epoch is %v old, and commits wait for %v, want at least %v old, and no wait", e.Age, e.Wait, mirror.EpochGrace)
 	}
 	w.equal("the epoch of a transaction", w.persist(like(user("alice"), video("0"), 1)).Epoch, int64(0))
 	e, err = db.CloseEpoch(ctx, 1)
@@ -106,7 +106,7 @@ func epochsRise(w *world) {
 	e, err = next(db)(ctx, 2)
 	w.wantEpoch("the epoch after an open one", e, err, 3, true)
 	if e.Age >= mirror.EpochGrace || e.Wait <= 0 || e.Wait > mirror.EpochGrace {
-		w.Errorf("the next epoch is %v old, and commits wait for %v", e.Age, e.Wait)
+		w.Errorf("the next epoch is %v old, and commits wait for %v, want less than %[3]v old, and a wait of at most %[3]v", e.Age, e.Wait, mirror.EpochGrace)
 	}
 	e, err = next(db)(ctx, 2)
 	w.wantEpoch("the epoch after an outdated one", e, err, 3, true)
@@ -120,12 +120,13 @@ func epochsRise(w *world) {
 	e, err = db.CloseEpoch(ctx, 3)
 	w.wantEpoch("closed again", e, err, 3, false)
 	if before.Age < mirror.EpochGrace || e.Age < before.Age || e.Wait > 0 {
-		w.Errorf("closed again, the epoch is %v old, before %v", e.Age, before.Age)
+		w.Errorf("closed again, the epoch is %v old after %v, and commits wait for %v, want at least %v, not younger, and no wait",
+			e.Age, before.Age, e.Wait, mirror.EpochGrace)
 	}
 	e, err = next(db)(ctx, 3)
 	w.wantEpoch("the epoch after a closed one", e, err, 4, true)
 	if e.Age >= mirror.EpochGrace || e.Wait > 0 {
-		w.Errorf("a new epoch is %v old, and commits wait for %v", e.Age, e.Wait)
+		w.Errorf("a new epoch is %v old, and commits wait for %v, want less than %v old, and no wait", e.Age, e.Wait, mirror.EpochGrace)
 	}
 
 	w.s = w.open() // as another process would
@@ -143,7 +144,7 @@ func epochsRise(w *world) {
 			}
 			e, err := change(ctx, 4)
 			if err != nil || e.Number != 5 || !e.Open {
-				w.Errorf("one of several concurrent calls returned %+v, %v", e, err)
+				w.Errorf("one of several concurrent calls returned %+v, %v, want epoch 5, open", e, err)
 			}
 		})
 	}
@@ -157,7 +158,7 @@ func outcomesIncludeTheirCommitTime(w *world) {
 	w.must(err)
 	for _, o := range append(outcomes, outcome) {
 		if age := time.Since(o.At); age < 0 || age > time.Minute {
-			w.Errorf("the transaction prepared its commit %v ago", age)
+			w.Errorf("the transaction prepared its commit %v ago, want 0 to 1 minute", age)
 		}
 	}
 }
@@ -212,14 +213,14 @@ func (w *world) refuses(m storage.Message) {
 	w.Helper()
 	before := w.counts(video("1"))
 	_, err := w.s.Persist(w.Context(), []storage.Message{m}, nil)
-	w.wantError(err, storage.ErrUnavailable)
+	w.wantError("Persist while the epoch rejects transactions", err, storage.ErrUnavailable)
 	_, _, err = w.s.EmptyFolder(w.Context(), defaultOf(user("alice")), "", storage.Time(9), 5, nil)
-	w.wantError(err, storage.ErrUnavailable)
+	w.wantError("EmptyFolder while the epoch rejects transactions", err, storage.ErrUnavailable)
 	w.db.Edit(w.T, `UPDATE interactive SET read_count = 7 WHERE biz_id = '1'`)
 	_, err = w.s.Verify(w.Context(), true, func(storage.Difference) error { return nil })
-	w.wantError(err, storage.ErrUnavailable)
+	w.wantError("a repair while the epoch rejects transactions", err, storage.ErrUnavailable)
 	w.db.Edit(w.T, `UPDATE interactive SET read_count = 0 WHERE biz_id = '1'`)
-	w.equal("counts", w.counts(video("1")), before)
+	w.equal("counts after refused changes", w.counts(video("1")), before)
 	_, err = w.s.UpdateFolder(w.Context(), defaultOf(user("alice")), storage.FolderChange{}, storage.Time(9)) // changes no counts
 	w.must(err)
 }
@@ -236,7 +237,7 @@ func epochChangeWaitsForTransactions(w *world) {
 	var found chan storage.Counts
 	change := func() {
 		if _, err := next(other)(w.Context(), number); err != nil {
-			w.Error(err)
+			w.Errorf("NextEpoch(%d): %v", number, err)
 		}
 		found <- w.counts(s)
 	}
@@ -271,7 +272,7 @@ func noTransactionStraddlesEpochs(w *world) {
 	var grace sync.Mutex // held while an epoch begins and its grace is not over
 	mark := func(_ context.Context, o storage.Outcome) error {
 		if now := begun.Load(); o.Epoch != 0 && o.Epoch < now {
-			return fmt.Errorf("a transaction of epoch %d is running in epoch %d", o.Epoch, now)
+			return fmt.Errorf("a transaction of epoch %d is running in epoch %d, want none", o.Epoch, now)
 		}
 		return nil
 	}

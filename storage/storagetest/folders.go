@@ -17,7 +17,7 @@ func createFolder(w *world) {
 	got, err := w.s.CreateFolder(w.Context(), asked)
 	w.must(err)
 	if got.FolderID == "chosen" || got.FolderID == "" || len(got.FolderID) > storage.MaxFolderIDBytes {
-		w.Errorf("the folder's id is %q", got.FolderID)
+		w.Errorf("got the folder id %q, want a new one of 1 to %d bytes", got.FolderID, storage.MaxFolderIDBytes)
 	}
 	want.FolderID = got.FolderID
 	w.equal("the folder returned", *got, want)
@@ -32,7 +32,7 @@ func createFolder(w *world) {
 		{Owner: user(""), Name: "Nobody's", Created: 1},
 	} {
 		_, err := w.s.CreateFolder(w.Context(), bad)
-		w.wantError(err, storage.ErrInvalid)
+		w.wantError(fmt.Sprintf("CreateFolder(%+v)", bad), err, storage.ErrInvalid)
 	}
 	w.newFolder(alice, strings.Repeat("é", storage.MaxFolderNameRunes))
 }
@@ -47,13 +47,13 @@ func folderNamesAreUnique(w *world) {
 			continue // the key decides what is the same
 		}
 		_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: taken, Created: 2})
-		w.wantError(err, storage.ErrNameTaken)
+		w.wantError(fmt.Sprintf("creating a folder %q beside others of that name", taken), err, storage.ErrNameTaken)
 	}
 	rename := func(f *storage.Folder, name string) error {
 		_, err := w.s.UpdateFolder(w.Context(), f.Key(), storage.FolderChange{Name: &name}, storage.Time(3))
 		return err
 	}
-	w.wantError(rename(books, "fILMS"), storage.ErrNameTaken)
+	w.wantError("renaming to a name that is taken", rename(books, "fILMS"), storage.ErrNameTaken)
 	w.must(rename(films, "fILMS")) // the same name in other letters
 	w.must(rename(films, "Movies"))
 	w.must(rename(books, "Films"))
@@ -63,7 +63,7 @@ func folderNamesAreUnique(w *world) {
 	// A rejected first folder leaves nothing behind.
 	carol := user("carol")
 	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: carol, Name: "default", Created: 1})
-	w.wantError(err, storage.ErrNameTaken)
+	w.wantError("a first folder with the name of the default folder", err, storage.ErrNameTaken)
 	lists, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: carol, Page: storage.Page{First: 5}}})
 	w.must(err)
 	w.equal("folders of carol", len(lists[0].Entries), 0)
@@ -78,7 +78,7 @@ func foldersAreBounded(w *world) {
 		SELECT 'default', 'alice', 'folder-' || i, 'Folder ' || i, 'folder ' || i, '', FALSE, 0, i, i FROM n`)
 	last := w.newFolder(alice, "Last")
 	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: "One more", Created: 1})
-	w.wantError(err, storage.ErrTooManyFolders)
+	w.wantError("one folder too many", err, storage.ErrTooManyFolders)
 	w.newFolder(user("bob"), "One more")
 	w.must(w.s.DeleteFolder(w.Context(), last.Key(), "", storage.Time(1)))
 	w.newFolder(alice, "One more")
@@ -93,29 +93,29 @@ func updateFolder(w *world) {
 	}
 	got, err := update(f.Key(), storage.FolderChange{Name: &name}, 10)
 	w.must(err)
-	w.equal("renamed", *got, storage.Folder{Owner: alice, FolderID: f.FolderID, Name: name, Created: 1, Updated: 10})
+	w.equal("the folder renamed", *got, storage.Folder{Owner: alice, FolderID: f.FolderID, Name: name, Created: 1, Updated: 10})
 	got, err = update(f.Key(), storage.FolderChange{Description: &description, Public: &public}, 20)
 	w.must(err)
 	want := storage.Folder{
 		Owner: alice, FolderID: f.FolderID, Name: name, Description: description, Public: true, Created: 1, Updated: 20,
 	}
-	w.equal("described and published", *got, want)
+	w.equal("the folder described and published", *got, want)
 	got, err = update(f.Key(), storage.FolderChange{}, 30)
 	w.must(err)
-	w.equal("unchanged", *got, want)
+	w.equal("the folder after no change", *got, want)
 	got, err = update(f.Key(), storage.FolderChange{Name: &name}, 30)
 	w.must(err)
-	w.equal("changed to what it was", *got, want)
-	w.equal("stored", *w.folder(f.Key()), want)
+	w.equal("the folder after a change to the same name", *got, want)
+	w.equal("the folder stored", *w.folder(f.Key()), want)
 
 	bad := "\x00"
 	_, err = update(f.Key(), storage.FolderChange{Name: &bad}, 40)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("a name that is invalid", err, storage.ErrInvalid)
 	_, err = update(storage.FolderKey{Owner: alice, FolderID: "gone"}, storage.FolderChange{Name: &name}, 40)
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("a change of an unknown folder", err, storage.ErrNotFound)
 	_, err = update(storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}, storage.FolderChange{Name: &name}, 40)
-	w.wantError(err, storage.ErrNotFound)
-	w.equal("stored after all", *w.folder(f.Key()), want)
+	w.wantError("a change of another user's folder", err, storage.ErrNotFound)
+	w.equal("the folder stored after invalid changes", *w.folder(f.Key()), want)
 }
 
 func defaultFolderIsMadeOnDemand(w *world) {
@@ -127,7 +127,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	}
 	got := w.folder(defaultOf(alice))
 	if got == nil || !got.Default() || got.Name != storage.DefaultFolderName || got.Created == 0 {
-		w.Fatalf("the default folder exists before the first collection: %+v", got)
+		w.Fatalf("the default folder before the first collection: got %+v, want %q, with a time of creation", got, storage.DefaultFolderName)
 	}
 	w.equal("folders listed initially", listed(alice), 0)
 
@@ -177,7 +177,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	alice := user("alice")
 	at := storage.Time
 	first, second, third, dropped := w.newFolder(alice, "First"), w.newFolder(alice, "Second"), w.newFolder(alice, "Third"), w.newFolder(alice, "Dropped")
-	w.wantError(w.s.DeleteFolder(w.Context(), first.Key(), first.FolderID, at(100)), storage.ErrInvalid)
+	w.wantError("deleting a folder and moving its items into it", w.s.DeleteFolder(w.Context(), first.Key(), first.FolderID, at(100)), storage.ErrInvalid)
 	w.must(w.s.DeleteFolder(w.Context(), first.Key(), second.FolderID, at(100)))
 	w.must(w.s.DeleteFolder(w.Context(), dropped.Key(), "", at(100)))
 	again := w.newFolder(alice, "First") // the same name, but another folder
@@ -205,7 +205,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.equal("the folders in the outcome", []string{
 		outcome.Applied[0].FolderID, outcome.Applied[1].FolderID, outcome.Applied[2].FolderID, outcome.Applied[3].FolderID,
 	}, []string{"", storage.DefaultFolderID, second.FolderID, storage.DefaultFolderID})
-	w.equal("items", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
+	w.equal("items of the second, the new first and the default folder", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
 
 	// A later action wins over the collection, in whatever order the two arrive.
 	w.persist(collect(alice, video("moved"), "", 51))
@@ -227,7 +227,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 
 	// The id means nothing for another user, and a record that was pruned has no effect.
 	w.persist(collect(user("bob"), video("bob's"), first.FolderID, 50))
-	w.equal("bob's", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
+	w.equal("the folder of bob's collection", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE deleted_folder SET version = %d WHERE folder_id = '%s'`,
 		storage.Micros(time.Now().Add(time.Hour)), second.FolderID))
 	_, err = w.s.Prune(w.Context(), 0)
@@ -266,20 +266,20 @@ func emptyFolderInChunks(w *world) {
 		w.equal("items left", w.folder(f.Key()).ItemCount, left)
 		for _, change := range outcome.Applied {
 			got := w.states(alice, change.Subject)
-			w.equal("the collection", got.Collected, nil)
+			w.equal("the collection taken out", got.Collected, nil)
 			w.equal("the version in the outcome", change.Version, got.CollectionVersion)
 			w.equal("the folder in the outcome", []string{change.OldFolderID, change.FolderID}, []string{f.FolderID, ""})
 		}
 	}
 	for i := range 7 {
-		w.equal("the version", w.states(alice, video(strconv.Itoa(i))).CollectionVersion, int64(11+i))
+		w.equal("the version of a collection taken out", w.states(alice, video(strconv.Itoa(i))).CollectionVersion, int64(11+i))
 	}
 	w.wantCounts(s, 0, 0, 0, 1)
 	w.wantCounts(video("1"), 0, 0, 0, 0)
 
 	for _, key := range []storage.FolderKey{{Owner: alice, FolderID: "gone"}, {Owner: user("bob"), FolderID: f.FolderID}} {
 		_, _, err := w.s.EmptyFolder(w.Context(), key, "", storage.Time(1), 1, nil)
-		w.wantError(err, storage.ErrNotFound)
+		w.wantError(fmt.Sprintf("EmptyFolder(%+v)", key), err, storage.ErrNotFound)
 	}
 	w.verified()
 }
@@ -292,12 +292,12 @@ func emptyFolderMovesItems(w *world) {
 	version := w.counts(s).Version
 
 	_, _, err := w.s.EmptyFolder(w.Context(), from.Key(), "gone", storage.Time(20), 5, nil)
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("moving items to an unknown folder", err, storage.ErrNotFound)
 	_, _, err = w.s.EmptyFolder(w.Context(), from.Key(), foreign.FolderID, storage.Time(20), 5, nil)
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("moving items to another user's folder", err, storage.ErrNotFound)
 	_, _, err = w.s.EmptyFolder(w.Context(), from.Key(), from.FolderID, storage.Time(20), 5, nil)
-	w.wantError(err, storage.ErrInvalid)
-	w.equal("where it lies", w.states(alice, s).Collected.FolderID, from.FolderID)
+	w.wantError("moving items to the folder itself", err, storage.ErrInvalid)
+	w.equal("the folder after the refusals", w.states(alice, s).Collected.FolderID, from.FolderID)
 
 	n, outcome, err := w.s.EmptyFolder(w.Context(), from.Key(), to.FolderID, storage.Time(20), 5, nil)
 	w.must(err)
@@ -308,7 +308,7 @@ func emptyFolderMovesItems(w *world) {
 	w.equal("the counts in the outcome", outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: storage.Counts{CollectCount: 1, Version: version + 1}}})
 	w.equal("the collection afterwards", *w.states(alice, s).Collected,
 		storage.Collected{User: alice, Subject: s, FolderID: to.FolderID, Version: 11})
-	w.equal("items", []int64{w.folder(from.Key()).ItemCount, w.folder(to.Key()).ItemCount}, []int64{0, 1})
+	w.equal("items of both folders", []int64{w.folder(from.Key()).ItemCount, w.folder(to.Key()).ItemCount}, []int64{0, 1})
 
 	// Into the default folder, too, and out of it.
 	n, _, err = w.s.EmptyFolder(w.Context(), to.Key(), storage.DefaultFolderID, storage.Time(30), 5, nil)
@@ -316,7 +316,7 @@ func emptyFolderMovesItems(w *world) {
 	w.equal("items taken to the default folder", n, 1)
 	n, _, err = w.s.EmptyFolder(w.Context(), defaultOf(alice), to.FolderID, storage.Time(40), 5, nil)
 	w.must(err)
-	w.equal("items taken out of it", n, 1)
+	w.equal("items taken out of the default folder", n, 1)
 	w.verified()
 }
 
@@ -329,8 +329,8 @@ func emptyFolderOvertakesNothing(w *world) {
 	_, _, err := w.s.EmptyFolder(w.Context(), from.Key(), to.FolderID, storage.Time(100), 5, nil)
 	w.must(err)
 	w.persist(collect(alice, moved, other.FolderID, 50), collect(alice, dropped, "", 50))
-	w.equal("where it was moved", w.states(alice, moved).Collected.FolderID, other.FolderID)
-	w.equal("what was dropped", w.states(alice, dropped).Collected, nil)
+	w.equal("the folder it was moved to meanwhile", w.states(alice, moved).Collected.FolderID, other.FolderID)
+	w.equal("the collection dropped meanwhile", w.states(alice, dropped).Collected, nil)
 	w.verified()
 }
 
@@ -340,10 +340,10 @@ func deleteFoldersCrosswise(w *world) {
 	alice := user("alice")
 	one, two := w.newFolder(alice, "One"), w.newFolder(alice, "Two")
 	w.must(w.s.DeleteFolder(w.Context(), one.Key(), two.FolderID, storage.Time(100)))
-	w.wantError(w.s.DeleteFolder(w.Context(), two.Key(), one.FolderID, storage.Time(100)), storage.ErrNotFound)
-	w.equal("the second", w.folder(two.Key()) != nil, true)
+	w.wantError("deleting a folder and moving its items to a deleted one", w.s.DeleteFolder(w.Context(), two.Key(), one.FolderID, storage.Time(100)), storage.ErrNotFound)
+	w.equal("the second folder is kept", w.folder(two.Key()) != nil, true)
 	w.persist(collect(alice, video("1"), one.FolderID, 50))
-	w.equal("where it went", w.states(alice, video("1")).Collected.FolderID, two.FolderID)
+	w.equal("the folder of a late collection", w.states(alice, video("1")).Collected.FolderID, two.FolderID)
 	w.verified()
 }
 
@@ -351,15 +351,15 @@ func deleteFolder(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
 	w.persist(collect(alice, s, f.FolderID, 10))
-	w.wantError(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrFolderNotEmpty)
+	w.wantError("deleting a folder with an item", w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrFolderNotEmpty)
 	w.equal("items", w.folder(f.Key()).ItemCount, int64(1))
-	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(alice), "", storage.Time(1)), storage.ErrDefaultFolder)
-	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(user("nobody")), "", storage.Time(1)), storage.ErrDefaultFolder)
-	w.wantError(w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}, "", storage.Time(1)), storage.ErrNotFound)
+	w.wantError("deleting the default folder", w.s.DeleteFolder(w.Context(), defaultOf(alice), "", storage.Time(1)), storage.ErrDefaultFolder)
+	w.wantError("deleting the default folder of an unknown user", w.s.DeleteFolder(w.Context(), defaultOf(user("nobody")), "", storage.Time(1)), storage.ErrDefaultFolder)
+	w.wantError("deleting another user's folder", w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}, "", storage.Time(1)), storage.ErrNotFound)
 	w.persist(collect(alice, s, "", 11))
 	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))
-	w.equal("the folder", w.folder(f.Key()), nil)
-	w.wantError(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrNotFound)
+	w.equal("the deleted folder", w.folder(f.Key()), nil)
+	w.wantError("deleting a deleted folder", w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrNotFound)
 	w.verified()
 }
 

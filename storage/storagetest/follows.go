@@ -29,7 +29,7 @@ func followersAreCounted(w *world) {
 		{"a follow once more", follow(alice, s, 6), 2, 4},
 	} {
 		w.persist(step.action)
-		w.equal(step.name, w.counts(s), storage.Counts{FollowerCount: step.followers, Version: step.version})
+		w.equal("counts after "+step.name, w.counts(s), storage.Counts{FollowerCount: step.followers, Version: step.version})
 	}
 	w.equal("the follow", w.states(alice, s), storage.States{
 		Followed: &storage.Followed{User: alice, Subject: s, Version: 6}, FollowVersion: 6,
@@ -39,7 +39,7 @@ func followersAreCounted(w *world) {
 	w.persist(like(alice, s, 1), collect(alice, s, storage.DefaultFolderID, 1), read(alice, s, 1, 1, 1))
 	w.persist(unfollow(alice, s, 7))
 	got := w.states(alice, s)
-	w.equal("what is left", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
+	w.equal("the like, the collection, the read and the follow are there", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
 	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
 
 	// This holds for any subject, and for any order of the actions in a message.
@@ -53,7 +53,7 @@ func followersAreCounted(w *world) {
 		{User: bob, Subject: video("1"), Kind: storage.KindFollow, OldFollowing: true, Version: 6},
 	})
 	old := w.persist(follow(bob, video("1"), 3))
-	w.equal("the latest word on what is older", old.Applied, []storage.StateChange{
+	w.equal("applied by an older action", old.Applied, []storage.StateChange{
 		{User: bob, Subject: video("1"), Kind: storage.KindFollow, Version: 6},
 	})
 	w.verified()
@@ -62,7 +62,7 @@ func followersAreCounted(w *world) {
 func usersCannotFollowThemselves(w *world) {
 	alice := user("alice")
 	_, err := w.s.Persist(w.Context(), []storage.Message{w.message(follow(alice, alice.Subject(), 1))}, nil)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("a follow of oneself", err, storage.ErrInvalid)
 	w.equal("counts", w.counts(alice.Subject()), storage.Counts{})
 	w.persist(unfollow(alice, alice.Subject(), 1), follow(alice, video("alice"), 1))
 	w.equal("followers of a video with the user's id", w.counts(video("alice")).FollowerCount, int64(1))
@@ -79,7 +79,7 @@ func (w *world) friends(of storage.User, first int) (out []storage.Friend) {
 		out = append(out, entries...)
 		switch {
 		case len(entries) > first, len(entries) == first && resume != storage.Position{}:
-			w.Fatalf("a page of %d that resumes at %+v", len(entries), resume)
+			w.Fatalf("got a page of %d that resumes at %+v, want at most %d entries, and a position only if fewer", len(entries), resume, first)
 		case len(entries) == first:
 			page.After = entries[first-1].Position
 		case resume != storage.Position{}:
@@ -88,7 +88,7 @@ func (w *world) friends(of storage.User, first int) (out []storage.Friend) {
 			return out
 		}
 	}
-	w.Fatalf("the list does not end")
+	w.Fatalf("got 1000 pages of friends of %s, want a short one as the last", of.UserID)
 	return nil
 }
 
@@ -116,8 +116,8 @@ func friendsFollowEachOther(w *world) {
 		got := w.friends(alice, first)
 		w.equal("friends", slices.Sorted(slices.Values(namesOf(got))), []string{"bob", "carol"})
 		for _, f := range got {
-			w.equal("since the later follow", f.Version, map[string]int64{"bob": 9, "carol": 3}[f.User.UserID])
-			w.equal("the tenant", f.User.Tenant, alice.Tenant)
+			w.equal("the version of the later follow", f.Version, map[string]int64{"bob": 9, "carol": 3}[f.User.UserID])
+			w.equal("the tenant of a friend", f.User.Tenant, alice.Tenant)
 		}
 	}
 	w.equal("friends of bob, dave, erin", [][]string{namesOf(w.friends(bob, 5)), namesOf(w.friends(dave, 5)), namesOf(w.friends(user("erin"), 5))},
@@ -131,7 +131,7 @@ func friendsFollowEachOther(w *world) {
 		{User: user(""), Page: storage.Page{First: 5}},
 	})
 	w.must(err)
-	w.equal("in the order asked", lengths(both), []int{0, 2, 0, 1, 0})
+	w.equal("friends of several users, in the order asked", lengths(both), []int{0, 2, 0, 1, 0})
 }
 
 // For a user who follows many and is followed by few, the first page has all friends, and
@@ -155,7 +155,7 @@ func friendsAreSearchedInTheShorterList(w *world) {
 		w.must(err)
 		w.equal("friends of "+of.UserID, namesOf(got[0].Entries), []string{"third", "second", "first"})
 		w.equal("where it resumes", got[0].Resume, storage.Position{})
-		w.equal("in pages of 1", w.friends(of, 1), got[0].Entries)
+		w.equal("friends in pages of 1", w.friends(of, 1), got[0].Entries)
 	}
 
 	// A later page continues in the list of the first one, even if that is the longer one
@@ -168,7 +168,7 @@ func friendsAreSearchedInTheShorterList(w *world) {
 	w.persist(actions[:2*many]...)
 	rest, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: star, Page: storage.Page{First: 10, After: first[0].Entries[0].Position}}})
 	w.must(err)
-	w.equal("the rest", namesOf(rest[0].Entries), []string{"second", "first"})
+	w.equal("friends on the next page", namesOf(rest[0].Entries), []string{"second", "first"})
 }
 
 // A page examines a bounded number of rows, including follows of other kinds of content,
@@ -196,7 +196,7 @@ func pagesOfFriendsExamineBoundedRows(w *world) {
 		for _, f := range w.friends(alice, first) {
 			got = append(got, f.Version)
 		}
-		w.equal(fmt.Sprint("friends by ", first), got, friends)
+		w.equal(fmt.Sprint("friends in pages of ", first), got, friends)
 	}
 	page, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: alice, Page: storage.Page{First: 3}}})
 	w.must(err)

@@ -196,9 +196,9 @@ func listsAreNewestFirst(w *world) {
 		for _, first := range []int{1, 7, 23, 100} {
 			got := pages(w, l, first, nil)
 			if !slices.IsSortedFunc(got, descending) {
-				w.Errorf("%s by %d: out of order: %v", l.name, first, got)
+				w.Errorf("%s in pages of %d: got %v, want the newest first", l.name, first, got)
 			}
-			w.equal(fmt.Sprintf("%s by %d", l.name, first), keys(got), slices.Sorted(maps.Keys(want)))
+			w.equal(fmt.Sprintf("%s in pages of %d", l.name, first), keys(got), slices.Sorted(maps.Keys(want)))
 		}
 	}
 }
@@ -231,11 +231,11 @@ func unchangedEntriesAppearOnce(w *world) {
 		}
 		for _, key := range all {
 			if !slices.Contains(touched, key) && times[key] != 1 {
-				w.Errorf("%s: %s did not change and appeared %d times", l.name, key, times[key])
+				w.Errorf("%s: %s did not change and appeared %d times, want once", l.name, key, times[key])
 			}
 		}
 		if n < 5 || len(touched) > 25 {
-			w.Errorf("%s: %d pages, %d entries touched: the case proves nothing", l.name, n, len(touched))
+			w.Errorf("%s: got %d pages, %d entries touched, want at least 5, at most 25: otherwise the case proves nothing", l.name, n, len(touched))
 		}
 	}
 }
@@ -248,7 +248,7 @@ func pages(w *world, l listing, first int, between func()) []entry {
 	for {
 		got := l.page(page)
 		if len(got) > first {
-			w.Fatalf("%s: a page of %d when %d were asked for", l.name, len(got), first)
+			w.Fatalf("%s: got a page of %d entries, want at most %d", l.name, len(got), first)
 		}
 		all = append(all, got...)
 		if len(got) == 0 || len(all) > 1000 {
@@ -341,8 +341,8 @@ func privateFoldersAreHidden(w *world) {
 		slices.Sort(out)
 		return out
 	}
-	w.equal("all", names(false), []string{storage.DefaultFolderName, "Private", "Public"})
-	w.equal("the public ones", names(true), []string{"Public"})
+	w.equal("all folders", names(false), []string{storage.DefaultFolderName, "Private", "Public"})
+	w.equal("the public folders", names(true), []string{"Public"})
 	yes, no := true, false
 	_, err = w.s.UpdateFolder(w.Context(), private.Key(), storage.FolderChange{Public: &yes}, storage.Time(2))
 	w.must(err)

@@ -52,7 +52,7 @@ func TimeLongFeed(t *testing.T, db Database) {
 			begun := time.Now()
 			got, err := read()
 			if err != nil || len(got) != feedPage {
-				t.Fatalf("the %s page has %d videos: %v", name, len(got), err)
+				t.Fatalf("the %s page has %d videos, %v, want %d", name, len(got), err, feedPage)
 			}
 			if round >= warm {
 				took[name] = append(took[name], time.Since(begun))
@@ -67,7 +67,7 @@ func TimeLongFeed(t *testing.T, db Database) {
 	t.Logf("pages of a feed of %d videos: %v", feedVideos, median)
 	for name, first := range map[string]string{"1,000th": "first", "last": "first", "last of a user": "first of a user"} {
 		if median[name] > 2*median[first] {
-			t.Errorf("the %s page takes %v, the %s page %v", name, median[name], first, median[first])
+			t.Errorf("the %s page takes %v, want at most twice the %v of the %s page", name, median[name], median[first], first)
 		}
 	}
 	if err := s.Close(); err != nil {

@@ -112,7 +112,7 @@ func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 	read := func(of string, p storage.Page) []storage.Position {
 		got, err := l.page(t.Context(), s, of, p)
 		if err != nil || len(got) != p.First {
-			t.Fatalf("%s: a page of %d has %d entries, error %v", l.Name, p.First, len(got), err)
+			t.Fatalf("%s: got %d entries, %v, want a page of %d", l.Name, len(got), err, p.First)
 		}
 		return got
 	}
@@ -154,7 +154,7 @@ func TimeLongLists(t *testing.T, db Database) {
 		t.Logf("%s: %v", l.Name, median)
 		for _, name := range []string{"first", "far"} {
 			if median[name] > 2*median["short"] {
-				t.Errorf("%s: the %s page takes %v, that of a short list %v", l.Name, name, median[name], median["short"])
+				t.Errorf("%s: the %s page takes %v, want at most twice the %v of a short list", l.Name, name, median[name], median["short"])
 			}
 		}
 	}

@@ -28,8 +28,8 @@ func (w *world) refusedMessage(m storage.NewDirectMessage, want error) {
 	w.Helper()
 	out, err := w.s.AddMessages(w.Context(), []storage.NewDirectMessage{m})
 	w.must(err)
-	w.wantError(out[0].Err, want)
-	w.equal("the message refused", out[0].Message == nil, true)
+	w.wantError(fmt.Sprintf("adding %+v", m), out[0].Err, want)
+	w.equal("the message returned with an error", out[0].Message, nil)
 }
 
 // conversation returns a conversation, nil if there is none.
@@ -50,7 +50,7 @@ func (w *world) conversationsOf(of storage.User) (out []string) {
 		page := got[0].Entries
 		w.equal("the version of a page", got[0].Version, w.latest(of))
 		for i := range page {
-			w.equal("a conversation of a list", page[i], *w.conversation(page[i].Key()))
+			w.equal("a listed conversation", page[i], *w.conversation(page[i].Key()))
 			out = append(out, fmt.Sprintf("%s: %s (%d)", page[i].With.UserID, page[i].Latest.Text, page[i].Unread))
 		}
 		if len(page) < q.First {
@@ -115,7 +115,7 @@ func (w *world) followMailbox(s storage.Store, of storage.User, done <-chan stru
 	for last, after := false, int64(0); ; {
 		got, err := s.MessagesAfter(w.Context(), storage.MailboxQuery{User: of, After: after, First: 7})
 		if err != nil {
-			w.Errorf("follow: %v", err)
+			w.Errorf("MessagesAfter(%d): %v", after, err)
 			return out
 		}
 		if len(got) > 0 {

@@ -13,7 +13,7 @@ import (
 func messagesAreListed(w *world) {
 	alice, bob := user("alice"), user("bob")
 	first := w.send("alice", "bob", "hello")
-	w.equal("as sent", *first, storage.DirectMessage{From: alice, To: bob, Number: first.Number, Text: "hello", Created: first.Created})
+	w.equal("the message sent", *first, storage.DirectMessage{From: alice, To: bob, Number: first.Number, Text: "hello", Created: first.Created})
 	last := first
 	for i := range 5 {
 		from, to := "bob", "alice"
@@ -31,34 +31,34 @@ func messagesAreListed(w *world) {
 	w.send("bob", "carol", "elsewhere")
 
 	want := []string{"bob: 4", "alice: 3", "bob: 2", "alice: 1", "bob: 0", "alice: hello"}
-	w.equal("what both said", w.said(between("alice", "bob")), want)
-	w.equal("to the other one", w.said(between("bob", "alice")), want)
+	w.equal("the conversation, for alice", w.said(between("alice", "bob")), want)
+	w.equal("the conversation, for bob", w.said(between("bob", "alice")), want)
 	w.equal("conversations of alice", w.conversationsOf(alice), []string{"zed: there (0)", "carol: here (1)", "bob: 4 (3)"})
 	w.equal("conversations of bob", w.conversationsOf(bob), []string{"carol: elsewhere (0)", "alice: 4 (3)"})
 	w.equal("conversations of an unknown user", len(w.conversationsOf(user("nobody"))), 0)
-	w.equal("what strangers said", len(w.said(between("bob", "zed"))), 0)
-	w.equal("no conversation", w.conversation(between("bob", "zed")) == nil, true)
+	w.equal("messages between strangers", len(w.said(between("bob", "zed"))), 0)
+	w.equal("the conversation of strangers", w.conversation(between("bob", "zed")), nil)
 	w.equal("the mailbox of alice", textsOf(w.mailbox(w.s, alice, 0)), []string{"hello", "0", "1", "2", "3", "4", "here", "there"})
-	w.equal("since", textsOf(w.mailbox(w.s, alice, last.Number)), []string{"here", "there"})
-	w.equal("since the end", len(w.mailbox(w.s, alice, w.latest(alice))), 0)
+	w.equal("the mailbox of alice since then", textsOf(w.mailbox(w.s, alice, last.Number)), []string{"here", "there"})
+	w.equal("messages since the latest one", len(w.mailbox(w.s, alice, w.latest(alice))), 0)
 	w.equal("latest message of an unknown user", w.latest(user("nobody")), int64(0))
 
 	keys := []storage.DirectMessageKey{last.Key(), {From: alice, To: bob, Number: 5}, first.Key(), {From: bob, To: alice, Number: first.Number}}
 	got, err := w.s.MessagesOf(w.Context(), keys)
 	w.must(err)
-	w.equal("by key, in the order asked", []any{*got[0], got[1] == nil, *got[2], got[3] == nil}, []any{*last, true, *first, true})
+	w.equal("by key, in the order asked: a message, none, a message, none", []any{*got[0], got[1] == nil, *got[2], got[3] == nil}, []any{*last, true, *first, true})
 	pages, err := w.s.ListMessages(w.Context(), []storage.DirectMessagesQuery{
 		{Conversation: between("bob", "zed"), Page: storage.Page{First: 1}},
 		{Conversation: between("alice", "zed"), Page: storage.Page{First: 1}},
 		{Conversation: between("carol", "bob"), Page: storage.Page{First: 9}},
 	})
 	w.must(err)
-	w.equal("many lists in one call", []int{len(pages[0].Entries), len(pages[1].Entries), len(pages[2].Entries)}, []int{0, 1, 1})
+	w.equal("lengths of several lists in one call", []int{len(pages[0].Entries), len(pages[1].Entries), len(pages[2].Entries)}, []int{0, 1, 1})
 	both, err := w.s.ListConversations(w.Context(), []storage.ConversationsQuery{
 		{Owner: user("nobody"), Page: storage.Page{First: 1}}, {Owner: alice, Page: storage.Page{First: 1}}, {Owner: bob, Page: storage.Page{First: 9}},
 	})
 	w.must(err)
-	w.equal("conversations of many", []int{len(both[0].Entries), len(both[1].Entries), len(both[2].Entries)}, []int{0, 1, 2})
+	w.equal("conversations of several users", []int{len(both[0].Entries), len(both[1].Entries), len(both[2].Entries)}, []int{0, 1, 2})
 	w.verified()
 }
 
@@ -66,8 +66,8 @@ func messagesHoldTheirText(w *world) {
 	alice, bob := user("alice"), user("bob")
 	m := w.send("alice", "bob", "\u202eto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t")
 	w.equal("text", m.Text, "to be\nor \"not\" \\ <b>'; -- 👩\u200d👩")
-	w.equal("read", textsOf(w.mailbox(w.s, bob, 0)), []string{m.Text})
-	w.equal("many bytes", len(w.send("bob", "alice", strings.Repeat("👩", storage.MaxDirectMessageRunes)).Text), 4*storage.MaxDirectMessageRunes)
+	w.equal("the mailbox of bob", textsOf(w.mailbox(w.s, bob, 0)), []string{m.Text})
+	w.equal("bytes of the longest text", len(w.send("bob", "alice", strings.Repeat("👩", storage.MaxDirectMessageRunes)).Text), 4*storage.MaxDirectMessageRunes)
 	for name, bad := range map[string]storage.NewDirectMessage{
 		"empty": {From: alice, To: bob}, "blank": {From: alice, To: bob, Text: " \n\u202e"},
 		"long": {From: alice, To: bob, Text: strings.Repeat("x", storage.MaxDirectMessageRunes+1)}, "NUL": {From: alice, To: bob, Text: "a\x00b"},
@@ -75,7 +75,7 @@ func messagesHoldTheirText(w *world) {
 		"to oneself": {From: alice, To: alice, Text: "x"}, "of another tenant": {From: storage.User{Tenant: "other", UserID: "alice"}, To: bob, Text: "x"},
 		"a bad request id": {From: alice, To: bob, Text: "x", RequestID: "é"},
 	} {
-		w.Logf("a message that is %s", name)
+		w.Log(name)
 		w.refusedMessage(bad, storage.ErrInvalid)
 	}
 	out, err := w.s.AddMessages(w.Context(), []storage.NewDirectMessage{
@@ -83,12 +83,12 @@ func messagesHoldTheirText(w *world) {
 	})
 	w.must(err)
 	w.must(out[0].Err)
-	w.wantError(out[1].Err, storage.ErrInvalid)
+	w.wantError("a message without a text", out[1].Err, storage.ErrInvalid)
 	w.must(out[2].Err)
-	w.equal("in the order given", w.said(between("alice", "bob"))[:2], []string{"bob: two", "alice: one"})
+	w.equal("the valid messages, the last one first", w.said(between("alice", "bob"))[:2], []string{"bob: two", "alice: one"})
 	out, err = w.s.AddMessages(w.Context(), nil)
 	w.must(err)
-	w.equal("what became of none", len(out), 0)
+	w.equal("results for no messages", len(out), 0)
 	w.verified()
 }
 
@@ -104,9 +104,9 @@ func unreadMessagesAreCounted(w *world) {
 		w.Helper()
 		got, err := w.s.MarkRead(w.Context(), bob, upTo)
 		w.must(err)
-		w.equal("unread, read to", []int64{got.Unread, got.ReadTo}, []int64{unread, readTo})
-		w.equal("as it is read", *w.conversation(bob), *got)
-		w.equal("the latest", got.Latest, *sent[4])
+		w.equal("after MarkRead: unread, and read up to", []int64{got.Unread, got.ReadTo}, []int64{unread, readTo})
+		w.equal("the conversation read again", *w.conversation(bob), *got)
+		w.equal("the latest message of the conversation", got.Latest, *sent[4])
 		w.verified()
 	}
 	w.equal("unread initially", w.conversation(bob).Unread, int64(5))
@@ -118,14 +118,14 @@ func unreadMessagesAreCounted(w *world) {
 	read(mine.Number, 1, mine.Number)
 	read(storage.MaxCommentID-1, 0, sent[4].Number)
 	read(sent[4].Number, 0, sent[4].Number)
-	w.equal("of the other one", w.conversation(between("alice", "bob")).Unread, int64(1))
+	w.equal("unread messages of the other user", w.conversation(between("alice", "bob")).Unread, int64(1))
 	sent[4] = w.send("alice", "bob", "5")
-	w.equal("another one", w.conversation(bob).Unread, int64(1))
+	w.equal("unread after another message", w.conversation(bob).Unread, int64(1))
 	for _, none := range []storage.ConversationKey{
 		between("bob", "carol"), {Owner: storage.User{Tenant: "other", UserID: "bob"}, With: storage.User{Tenant: "other", UserID: "alice"}},
 	} {
 		_, err := w.s.MarkRead(w.Context(), none, sent[4].Number)
-		w.wantError(err, storage.ErrNotFound)
+		w.wantError(fmt.Sprintf("MarkRead(%+v)", none), err, storage.ErrNotFound)
 	}
 	w.verified()
 }
@@ -134,10 +134,10 @@ func repeatedRequestSendsOnce(w *world) {
 	m := storage.NewDirectMessage{From: user("alice"), To: user("bob"), Text: "once", RequestID: "r 1"}
 	first := w.sent(m)
 	again := w.sent(m)
-	w.equal("the second", []any{first.Repeated, again.Repeated, *again.Message}, []any{false, true, *first.Message})
+	w.equal("the first repeated, the second repeated, and its message", []any{first.Repeated, again.Repeated, *again.Message}, []any{false, true, *first.Message})
 	of := m
 	of.From, of.To = m.To, m.From
-	w.equal("of another user", w.sent(of).Repeated, false)
+	w.equal("the request id of another user is repeated", w.sent(of).Repeated, false)
 	for _, other := range []storage.NewDirectMessage{
 		{From: m.From, To: m.To, Text: "twice", RequestID: "r 1"}, {From: m.From, To: user("carol"), Text: "once", RequestID: "r 1"},
 	} {
@@ -154,13 +154,13 @@ func repeatedRequestSendsOnce(w *world) {
 		{From: m.From, To: m.To, Text: "plain"},
 	})
 	w.must(err)
-	w.equal("of one call", []any{both[0].Repeated, both[1].Repeated, *both[1].Message}, []any{false, true, *both[0].Message})
-	w.wantError(both[2].Err, storage.ErrInvalid)
-	w.equal("without a request id", both[3].Message.Number != both[4].Message.Number, true)
+	w.equal("in one call: the first repeated, the second repeated, and its message", []any{both[0].Repeated, both[1].Repeated, *both[1].Message}, []any{false, true, *both[0].Message})
+	w.wantError("another message by the same request", both[2].Err, storage.ErrInvalid)
+	w.equal("without a request id, two messages are added", both[3].Message.Number != both[4].Message.Number, true)
 	w.equal("unread", w.conversation(between("bob", "alice")).Unread, int64(4))
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
-	w.equal("a day later", w.sent(m).Repeated, false)
-	w.equal("the repeated request", w.sent(m).Repeated, true)
+	w.equal("a day later, the request is repeated", w.sent(m).Repeated, false)
+	w.equal("right afterwards, the request is repeated", w.sent(m).Repeated, true)
 	w.verified()
 }
 
@@ -186,11 +186,11 @@ func messageNumbersAreNotReused(w *world) {
 	}
 
 	again := w.sent(storage.NewDirectMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
-	w.equal("repeated", again.Repeated, false) // the first message is lost
+	w.equal("the request of a lost message is repeated", again.Repeated, false) // the first message is lost
 	w.send("bob", "alice", "new")
 	for _, one := range append(lost, &storage.DirectMessage{Number: stored}) {
 		for _, of := range []string{"alice", "bob"} {
-			w.equal("after "+one.Text, textsOf(w.mailbox(w.s, user(of), one.Number)), []string{"lost as well", "new"})
+			w.equal("messages after "+one.Text, textsOf(w.mailbox(w.s, user(of), one.Number)), []string{"lost as well", "new"})
 		}
 	}
 	keys := make([]storage.DirectMessageKey, len(lost))
@@ -200,7 +200,7 @@ func messageNumbersAreNotReused(w *world) {
 	found, err := w.s.MessagesOf(w.Context(), keys)
 	w.must(err)
 	for i := range found {
-		w.equal("the id of a lost message names another one", found[i] == nil, true)
+		w.equal("the message with the number of a lost one", found[i], nil)
 	}
 	read, err = w.s.MarkRead(w.Context(), between("bob", "alice"), lost[19].Number) // the last one that bob's client shows
 	w.must(err)
@@ -217,13 +217,13 @@ func messagesAreWalledOff(w *world) {
 	key.From.Tenant, key.To.Tenant = storage.DefaultTenant, storage.DefaultTenant
 	got, err := w.s.MessagesOf(w.Context(), []storage.DirectMessageKey{key})
 	w.must(err)
-	w.equal("by key", got[0] == nil, true)
-	w.equal("conversation", w.conversation(between("alice", "bob")) == nil, true)
-	w.equal("conversations", len(w.conversationsOf(user("alice"))), 0)
-	w.equal("messages", len(w.said(between("alice", "bob"))), 0)
-	w.equal("mailbox", len(w.mailbox(w.s, user("alice"), 0)), 0)
-	w.equal("the latest", w.latest(user("bob")), int64(0))
-	w.equal("there", textsOf(w.mailbox(w.s, theirs.To, 0)), []string{"theirs"})
+	w.equal("the message by its key in another tenant", got[0], nil)
+	w.equal("the conversation in another tenant", w.conversation(between("alice", "bob")), nil)
+	w.equal("conversations in another tenant", len(w.conversationsOf(user("alice"))), 0)
+	w.equal("messages in another tenant", len(w.said(between("alice", "bob"))), 0)
+	w.equal("messages in a mailbox of another tenant", len(w.mailbox(w.s, user("alice"), 0)), 0)
+	w.equal("the latest message in another tenant", w.latest(user("bob")), int64(0))
+	w.equal("the mailbox in its own tenant", textsOf(w.mailbox(w.s, theirs.To, 0)), []string{"theirs"})
 }
 
 // concurrentSendersAgree has users write to each other concurrently, through two stores,
@@ -248,11 +248,11 @@ func concurrentSendersAgree(w *world) {
 					{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
 				})
 				if err != nil || out[0].Err != nil || out[1].Err != nil {
-					w.Errorf("sending %s returned %v", text, err)
+					w.Errorf("sending %s returned %s, %v, want two messages", text, Text(out), err)
 					return
 				}
 				if _, err := stores[round%2].MarkRead(w.Context(), storage.ConversationKey{Owner: to, With: of}, out[0].Message.Number); err != nil {
-					w.Errorf("read %s: %v", text, err)
+					w.Errorf("MarkRead of %s: %v", text, err)
 				}
 			}
 		})
@@ -263,9 +263,9 @@ func concurrentSendersAgree(w *world) {
 	w.verified()
 	for i, of := range names {
 		all := w.mailbox(w.s, of, 0)
-		w.equal("what was followed", textsOf(followed[i]), textsOf(all))
+		w.equal("the mailbox as it was followed", textsOf(followed[i]), textsOf(all))
 		w.equal("messages of "+of.UserID, len(all), 4*rounds)
-		w.equal("the latest", w.latest(of), all[len(all)-1].Number)
+		w.equal("the latest message of "+of.UserID, w.latest(of), all[len(all)-1].Number)
 		for _, other := range names {
 			if other == of {
 				continue
@@ -278,7 +278,7 @@ func concurrentSendersAgree(w *world) {
 				}
 			}
 			slices.Reverse(want)
-			w.equal("said", w.said(key), want)
+			w.equal("the conversation of "+of.UserID+" with "+other.UserID, w.said(key), want)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func erasedMessagesAreNotFound(w *world) {
 	w.equal("conversations of bob", w.conversationsOf(user("bob")), []string{"alice: stays (1)"})
 	w.equal("the mailbox of bob", textsOf(w.mailbox(w.s, user("bob"), 0)), []string{"stays"})
 	if next := w.send("bob", "123", "again"); next.Number <= last.Number {
-		w.Errorf("the number %d follows %d", next.Number, last.Number)
+		w.Errorf("message %d was sent after %d, want a higher number", next.Number, last.Number)
 	}
 	w.equal("conversations of the other user", w.conversationsOf(user("123")), []string{"bob: again (1)"})
 	w.verified()

@@ -85,19 +85,19 @@ func (m *messageState) checkResult(one storage.NewDirectMessage, got storage.Add
 	switch {
 	case one.From == one.To, one.RequestID != "" && used && before != one:
 		if !errors.Is(got.Err, storage.ErrInvalid) || got.Message != nil {
-			m.Fatalf("adding %+v returned %+v, want %v", one, got, storage.ErrInvalid)
+			m.Fatalf("adding %+v returned %+v, %v, want no message, %v", one, got.Message, got.Err, storage.ErrInvalid)
 		}
 	case one.RequestID != "" && used:
 		if got.Err != nil || !got.Repeated || *got.Message != m.sent[request] {
-			m.Fatalf("repeating %+v returned %+v", one, got)
+			m.Fatalf("repeating %+v returned %s, %v, want %s, repeated", one, Text(got), got.Err, Text(m.sent[request]))
 		}
 	default:
 		if got.Err != nil || got.Repeated {
-			m.Fatalf("adding %+v returned %+v, want a new message", one, got)
+			m.Fatalf("adding %+v returned %s, %v, want a new message", one, Text(got), got.Err)
 		}
 		sent := *got.Message
 		if want := (storage.DirectMessage{From: one.From, To: one.To, Number: sent.Number, Text: one.Text, Created: sent.Created}); sent != want {
-			m.Fatalf("%+v was sent as %+v", one, sent)
+			m.Fatalf("adding %+v returned %+v, want %+v", one, sent, want)
 		}
 		m.messages = append(m.messages, sent)
 		if one.RequestID != "" {
@@ -130,13 +130,13 @@ func (m *messageState) read() {
 	got, err := m.w.s.MarkRead(m.w.Context(), key, upTo)
 	if len(all) == 0 {
 		if !errors.Is(err, storage.ErrNotFound) {
-			m.Fatalf("of no message: %v", err)
+			m.Fatalf("MarkRead of a conversation without messages: got %v, want %v", err, storage.ErrNotFound)
 		}
 		return
 	}
 	m.readTo[key] = max(m.readTo[key], min(upTo, all[len(all)-1].Number))
 	if want := m.conversation(key); err != nil || !reflect.DeepEqual(got, want) {
-		m.Fatalf("read up to %d: got %+v, %v; want %+v", upTo, got, err, want)
+		m.Fatalf("MarkRead up to %d: got %s, %v, want %s", upTo, Text(got), err, Text(want))
 	}
 }
 
@@ -182,6 +182,6 @@ func (m *messageState) compare() {
 
 func (m *messageState) equal(what string, err error, got, want any) {
 	if err != nil || reflect.ValueOf(got).Len()+reflect.ValueOf(want).Len() > 0 && !reflect.DeepEqual(got, want) {
-		m.Fatalf("%s: got %+v, %v; want %+v", what, got, err, want)
+		m.Fatalf("%s: got %s, %v, want %s", what, Text(got), err, Text(want))
 	}
 }

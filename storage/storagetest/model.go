@@ -97,7 +97,7 @@ func (m *modelState) persist() {
 		}
 	}
 	outcome, err := m.w.s.Persist(m.w.Context(), messages, nil)
-	m.wantError(err, nil)
+	m.wantError("Persist", err, nil)
 
 	skipped, recalled := 0, make(map[storage.Subject]bool)
 	meant := make(map[string]storage.States) // the states that the actions are on, as they were before
@@ -235,10 +235,10 @@ func (m *modelState) createFolder() {
 	}
 	got, err := m.w.s.CreateFolder(m.w.Context(), f)
 	if m.nameTaken(f.Key(), f.Name) {
-		m.wantError(err, storage.ErrNameTaken)
+		m.wantError("CreateFolder", err, storage.ErrNameTaken)
 		return
 	}
-	m.wantError(err, nil)
+	m.wantError("CreateFolder", err, nil)
 	m.folders[got.Key()] = got
 }
 
@@ -247,11 +247,11 @@ func (m *modelState) updateFolder() {
 	got, err := m.w.s.UpdateFolder(m.w.Context(), key, storage.FolderChange{Name: &name, Public: &public}, storage.Time(at))
 	switch {
 	case m.folders[key] == nil:
-		m.wantError(err, storage.ErrNotFound)
+		m.wantError("UpdateFolder", err, storage.ErrNotFound)
 	case m.nameTaken(key, name):
-		m.wantError(err, storage.ErrNameTaken)
+		m.wantError("UpdateFolder", err, storage.ErrNameTaken)
 	default:
-		m.wantError(err, nil)
+		m.wantError("UpdateFolder", err, nil)
 		m.equal("the folder returned", []any{got.Name, got.Public}, []any{name, public})
 		got.ItemCount = 0 // the model counts the items itself
 		m.folders[key] = got
@@ -264,13 +264,13 @@ func (m *modelState) emptyFolder() {
 	n, outcome, err := m.w.s.EmptyFolder(m.w.Context(), key, moveTo, storage.Time(at), limit, nil)
 	switch {
 	case moveTo == key.FolderID:
-		m.wantError(err, storage.ErrInvalid)
+		m.wantError("EmptyFolder", err, storage.ErrInvalid)
 		return
 	case m.folders[key] == nil, moveTo != "" && m.folders[storage.FolderKey{Owner: key.Owner, FolderID: moveTo}] == nil:
-		m.wantError(err, storage.ErrNotFound)
+		m.wantError("EmptyFolder", err, storage.ErrNotFound)
 		return
 	}
-	m.wantError(err, nil)
+	m.wantError("EmptyFolder", err, nil)
 	m.equal("items taken", []int{n, len(outcome.Applied)}, []int{min(limit, m.items(key)), n})
 	for _, change := range outcome.Applied { // the store chooses which items
 		s := m.state(storage.StateKey{User: key.Owner, Subject: change.Subject})
@@ -294,14 +294,14 @@ func (m *modelState) deleteFolder() {
 	err := m.w.s.DeleteFolder(m.w.Context(), key, moveTo, storage.Time(at))
 	switch {
 	case key.FolderID == storage.DefaultFolderID:
-		m.wantError(err, storage.ErrDefaultFolder)
+		m.wantError("DeleteFolder", err, storage.ErrDefaultFolder)
 	case m.folders[key] == nil, moveTo != "" && moveTo != storage.DefaultFolderID &&
 		m.folders[storage.FolderKey{Owner: key.Owner, FolderID: moveTo}] == nil:
-		m.wantError(err, storage.ErrNotFound)
+		m.wantError("DeleteFolder", err, storage.ErrNotFound)
 	case m.items(key) > 0:
-		m.wantError(err, storage.ErrFolderNotEmpty)
+		m.wantError("DeleteFolder", err, storage.ErrFolderNotEmpty)
 	default:
-		m.wantError(err, nil)
+		m.wantError("DeleteFolder", err, nil)
 		delete(m.folders, key)
 		m.gone = append(m.gone, key)
 		m.deleted[key] = tombstone{moveTo, at}

@@ -109,7 +109,7 @@ func (m *modelState) checkOutcome(outcome storage.Outcome, recalled map[storage.
 	}
 	for _, c := range outcome.Counts {
 		if c.Version < m.versions[c.Subject] || c.Version == m.versions[c.Subject] && !recalled[c.Subject] {
-			m.Fatalf("the version of %v went from %d to %d", c.Subject, m.versions[c.Subject], c.Version)
+			m.Fatalf("the version of %v went from %d to %d, want a higher one, or the same of a skipped message", c.Subject, m.versions[c.Subject], c.Version)
 		}
 		m.versions[c.Subject] = c.Version
 		c.Version = 0
@@ -127,7 +127,7 @@ func (m *modelState) compare() {
 	for _, tenant := range m.tenants {
 		for _, viewer := range append(m.users(tenant), storage.User{Tenant: tenant}) {
 			got, err := s.Interactives(ctx, viewer, m.subjects(tenant), storage.AllKinds)
-			m.wantError(err, nil)
+			m.wantError("Interactives", err, nil)
 			for _, i := range got {
 				want := storage.Interactive{Subject: i.Subject, Counts: m.counts(i.Subject), Freshness: storage.Live}
 				want.Version = m.versions[i.Subject]
@@ -159,7 +159,7 @@ func (m *modelState) compare() {
 		m.compareFolder(key)
 	}
 	gone, err := s.FoldersOf(ctx, m.gone)
-	m.wantError(err, nil)
+	m.wantError("FoldersOf", err, nil)
 	m.equal("deleted folders", gone, make([]*storage.Folder, len(m.gone)))
 }
 
@@ -167,13 +167,13 @@ var whole = storage.Page{First: 100}
 
 func (m *modelState) compareLikers(of storage.Subject) {
 	got, err := m.w.s.Likers(m.w.Context(), []storage.LikersQuery{{Subject: of, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Likers", err, nil)
 	m.equal("likers", nonNil(got[0].Entries), m.likes(func(l *storage.Liked) bool { return l.Subject == of }))
 }
 
 func (m *modelState) compareLikes(of storage.User, biz string) {
 	got, err := m.w.s.Likes(m.w.Context(), []storage.LikesQuery{{User: of, Biz: biz, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Likes", err, nil)
 	m.equal("likes", nonNil(got[0].Entries), m.likes(func(l *storage.Liked) bool {
 		return l.User == of && (biz == "" || l.Subject.Biz == biz)
 	}))
@@ -194,13 +194,13 @@ func (m *modelState) likes(wanted func(*storage.Liked) bool) []storage.Liked {
 
 func (m *modelState) compareFollowers(of storage.Subject) {
 	got, err := m.w.s.Followers(m.w.Context(), []storage.FollowersQuery{{Subject: of, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Followers", err, nil)
 	m.equal("followers", nonNil(got[0].Entries), m.follows(func(f *storage.Followed) bool { return f.Subject == of }))
 }
 
 func (m *modelState) compareFollowing(of storage.User, biz string) {
 	got, err := m.w.s.Following(m.w.Context(), []storage.FollowingQuery{{User: of, Biz: biz, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Following", err, nil)
 	m.equal("following", nonNil(got[0].Entries), m.follows(func(f *storage.Followed) bool {
 		return f.User == of && (biz == "" || f.Subject.Biz == biz)
 	}))
@@ -228,7 +228,7 @@ func (m *modelState) compareFriends(of storage.User) {
 		}
 	}
 	friends, err := m.w.s.Friends(m.w.Context(), []storage.FriendsQuery{{User: of, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Friends", err, nil)
 	got := make(map[storage.User]int64)
 	for _, f := range friends[0].Entries {
 		got[f.User] = f.Version
@@ -245,10 +245,10 @@ func (m *modelState) compareWorks(of storage.User, biz string) {
 	}
 	slices.SortFunc(want, func(a, b storage.Work) int { return newestFirst(a.Since, b.Since, a.Subject, b.Subject, "", "") })
 	got, err := m.w.s.Works(m.w.Context(), []storage.WorksQuery{{User: of, Biz: biz, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Works", err, nil)
 	m.equal("works", nonNil(got[0].Entries), want)
 	totals, err := m.w.s.TotalsOf(m.w.Context(), []storage.User{of})
-	m.wantError(err, nil)
+	m.wantError("TotalsOf", err, nil)
 	m.equal("totals", totals[0], m.totals(of))
 }
 
@@ -261,7 +261,7 @@ func (m *modelState) compareReads(of storage.User, biz string) {
 	}
 	slices.SortFunc(want, func(a, b storage.Read) int { return newestFirst(a.Last, b.Last, a.Subject, b.Subject, "", "") })
 	got, err := m.w.s.Reads(m.w.Context(), []storage.ReadsQuery{{User: of, Biz: biz, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Reads", err, nil)
 	m.equal("reads", nonNil(got[0].Entries), want)
 }
 
@@ -286,7 +286,7 @@ func (m *modelState) compareFolder(key storage.FolderKey) {
 		return newestFirst(a.Version, b.Version, a.Subject, b.Subject, "", "")
 	})
 	items, err := m.w.s.Items(m.w.Context(), []storage.ItemsQuery{{Folder: key, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("Items", err, nil)
 	m.equal("items", nonNil(items[0].Entries), inside)
 }
 
@@ -305,7 +305,7 @@ func (m *modelState) compareFolderLists(of storage.User, publicOnly bool) {
 		return newestFirst(a.Created, b.Created, storage.Subject{}, storage.Subject{}, a.FolderID, b.FolderID)
 	})
 	got, err := m.w.s.ListFolders(m.w.Context(), []storage.FoldersQuery{{Owner: of, PublicOnly: publicOnly, Page: whole}})
-	m.wantError(err, nil)
+	m.wantError("ListFolders", err, nil)
 	m.equal("folders", slices.DeleteFunc(nonNil(got[0].Entries), func(f storage.Folder) bool { return f.Default() }), want)
 }
 
@@ -315,13 +315,13 @@ func newestFirst(v, w int64, a, b storage.Subject, x, y string) int {
 
 func (m *modelState) equal(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
-		m.Fatalf("%s: got %+v, want %+v", what, got, want)
+		m.Fatalf("%s: got %s, want %s", what, Text(got), Text(want))
 	}
 }
 
-func (m *modelState) wantError(err, want error) {
+func (m *modelState) wantError(what string, err, want error) {
 	if !errors.Is(err, want) {
-		m.Fatalf("got the error %v, want %v", err, want)
+		m.Fatalf("%s: got the error %v, want %v", what, err, want)
 	}
 }
 

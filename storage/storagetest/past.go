@@ -54,7 +54,7 @@ func pastCommentsAreListedByTheirTime(w *world) {
 	})
 	for i := range all {
 		if id := all[i].Number; id < 1 || id >= storage.MaxCommentID {
-			w.Errorf("comment %d has no valid id", id)
+			w.Errorf("got the comment id %d, want 1 to %d", id, storage.MaxCommentID-1)
 		}
 	}
 
@@ -103,7 +103,7 @@ func pastCommentsOfOneTimeAreDistinct(w *world) {
 	oldest := w.texts(storage.CommentsQuery{Subject: video("1"), Order: storage.Oldest, Page: storage.Page{First: 500}})
 	w.equal("what was before, and the first ones", oldest[:4], []string{"before", "0", "1", "2"})
 	w.equal("the later ones, and what was after", oldest[2*many-1:], []string{strconv.Itoa(3*many - 2), strconv.Itoa(3*many - 1), "after"})
-	w.equal("of the other tenant", w.texts(storage.CommentsQuery{Subject: elsewhere.Subject, Order: storage.Oldest}), []string{"elsewhere"})
+	w.equal("comments of the other tenant", w.texts(storage.CommentsQuery{Subject: elsewhere.Subject, Order: storage.Oldest}), []string{"elsewhere"})
 	w.verified()
 }
 
@@ -125,15 +125,14 @@ func pastCommentsAreAddedOnce(w *world) {
 		invalid := w.message(like(alice, s, 1))
 		invalid.Comments = []storage.PastComment{past(alice, s, "good", at), bad}
 		_, err := w.s.Persist(w.Context(), []storage.Message{invalid}, nil)
-		if w.wantError(err, storage.ErrInvalid); w.commentCount(s).Comments != 2 {
-			w.Errorf("%s: something was added", name)
-		}
+		w.wantError(name, err, storage.ErrInvalid)
+		w.equal(name+": comments after the refusal", w.commentCount(s).Comments, int64(2))
 	}
 	refused, before := errors.New("refused"), w.commentCount(s)
 	again := w.message()
 	again.Comments = []storage.PastComment{past(alice, s, "later", at)}
 	_, err := w.s.Persist(w.Context(), []storage.Message{again}, func(context.Context, storage.Outcome) error { return refused })
-	w.wantError(err, refused)
+	w.wantError("Persist whose mark fails", err, refused)
 	w.equal("comments after a refusal", w.commentCount(s), before)
 	w.equal("totals after a refusal", w.totals(alice).Comments, int64(2))
 	w.persistMessages(again)

@@ -78,9 +78,9 @@ func countVersionsOnlyRise(w *world) {
 		now := w.counts(s)
 		switch {
 		case step.rises && now.Version <= last, !step.rises && now.Version != last:
-			w.Errorf("%s: the version went from %d to %d", step.name, last, now.Version)
+			w.Errorf("%s: the version went from %d to %d, want it to rise: %t", step.name, last, now.Version, step.rises)
 		case step.rises:
-			w.equal(step.name, outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: now}})
+			w.equal(step.name+": counts in the outcome", outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: now}})
 		default:
 			w.equal(step.name+": counts in the outcome", len(outcome.Counts), 0)
 		}
@@ -92,13 +92,13 @@ func latestVersionWins(w *world) {
 	alice, s := user("alice"), video("1")
 	w.persist(react(alice, s, storage.Dislike, 20))
 	w.persist(like(alice, s, 10))
-	w.equal("after an older one", *w.states(alice, s).Liked, storage.Liked{User: alice, Subject: s, Reaction: storage.Dislike, Version: 20})
+	w.equal("the reaction after an older action", *w.states(alice, s).Liked, storage.Liked{User: alice, Subject: s, Reaction: storage.Dislike, Version: 20})
 	w.persist(like(alice, s, 20))
-	w.equal("after another of the same version", w.states(alice, s).Liked.Reaction, storage.Dislike)
+	w.equal("the reaction after another action of the same version", w.states(alice, s).Liked.Reaction, storage.Dislike)
 	w.persist(like(alice, s, 30), react(alice, s, storage.NoReaction, 31), react(alice, s, storage.Dislike, 29))
 	got := w.states(alice, s)
-	w.equal("after none", got.Liked, nil)
-	w.equal("the version of none", got.Reaction.Version(), int64(31))
+	w.equal("the reaction after it was cleared", got.Liked, nil)
+	w.equal("the version of the clear", got.Reaction.Version(), int64(31))
 	w.persist(like(alice, s, 32))
 	w.persist(like(alice, s, 40))
 	w.equal("the time of a like that is repeated", w.states(alice, s).Liked.Version, int64(40))
@@ -168,10 +168,10 @@ func invalidActionPersistsNothing(w *world) {
 		}
 		seen, err := w.s.Seen(w.Context(), []string{m.ID})
 		w.must(err)
-		w.equal("seen", seen, []bool{false})
+		w.equal("an invalid message is seen", seen, []bool{false})
 	}
 	_, err := w.s.Persist(w.Context(), []storage.Message{{Actions: []storage.Action{good}}}, nil)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("a message without an id", err, storage.ErrInvalid)
 	w.equal("counts", w.counts(s), storage.Counts{})
 }
 
@@ -190,7 +190,7 @@ func redeliveredMessageCountsOnce(w *world) {
 		Skipped: 1, Epoch: again.Epoch, At: again.At,
 	})
 	w.wantCounts(s, 5, 0, 1, 0)
-	w.equal("skipped in other company", w.persistMessages(first, third, second).Skipped, 2)
+	w.equal("skipped of two old and one new", w.persistMessages(first, third, second).Skipped, 2)
 	w.wantCounts(s, 10, 0, 1, 0)
 	fourth := w.message(read(alice, s, 7, 4, 4))
 	w.equal("skipped twins", w.persistMessages(fourth, fourth, third).Skipped, 2)
@@ -219,9 +219,9 @@ func seenUntilPruned(w *world) {
 		return n
 	}
 	w.equal("seen initially", seen(), []bool{true, true, false})
-	w.equal("pruned of what is old", prune(time.Hour), int64(0))
+	w.equal("ids pruned of those older than an hour", prune(time.Hour), int64(0))
 	w.equal("seen after the first prune", seen(), []bool{true, true, false})
-	w.equal("pruned of all", prune(-time.Hour), int64(1))
+	w.equal("ids pruned of all", prune(-time.Hour), int64(1))
 	w.equal("seen after the last prune", seen(), []bool{false, true, false})
 	w.equal("skipped", w.persistMessages(lasting, passing).Skipped, 1)
 	w.wantCounts(s, 3, 0, 0, 0)
@@ -250,7 +250,7 @@ func oldReadsAreNotPersisted(w *world) {
 	w.wantCounts(s, 1101, 1, 0, 0)
 	seen, err := w.s.Seen(w.Context(), []string{old.ID})
 	w.must(err)
-	w.equal("seen of what expired", seen, []bool{false})
+	w.equal("an expired message is seen", seen, []bool{false})
 
 	outcome = w.persistMessages(old)
 	w.equal("expired alone", outcome.Expired, []string{old.ID})
@@ -276,7 +276,7 @@ func markIsInsideTheTransaction(w *world) {
 		w.equal("counts others see before the commit", others[0].Counts, before)
 		return refused
 	})
-	w.wantError(err, refused)
+	w.wantError("Persist whose mark fails", err, refused)
 	w.equal("counts after the refusal", w.counts(s), before)
 	w.equal("the state after the refusal", w.states(alice, s).Liked.Reaction, storage.Like)
 
@@ -295,7 +295,7 @@ func markIsInsideTheTransaction(w *world) {
 	// EmptyFolder calls mark in the same way.
 	key := storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}
 	_, _, err = w.s.EmptyFolder(w.Context(), key, "", storage.Time(9), 10, func(context.Context, storage.Outcome) error { return refused })
-	w.wantError(err, refused)
+	w.wantError("EmptyFolder whose mark fails", err, refused)
 	w.wantCounts(s, 0, 0, 1, 1)
 	n, outcome, err := w.s.EmptyFolder(w.Context(), key, "", storage.Time(9), 10, func(_ context.Context, o storage.Outcome) error {
 		marked = o

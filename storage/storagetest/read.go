@@ -1,9 +1,12 @@
 package storagetest
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"testing"
 
 	"ovation/storage"
 )
@@ -107,7 +110,7 @@ func awkwardKeysAreDistinct(w *world) {
 		w.wantFollowed(video(id), 1, 1, 0, 1, 1)
 		got := w.states(user(id), video(id))
 		if got.Liked == nil || got.Collected == nil || got.Read == nil || got.Followed == nil || got.Liked.Version != int64(i+1) {
-			w.Errorf("the states of %q: %+v", id, got)
+			w.Errorf("the states of %q: got %s, want all four, the like of version %d", id, Text(got), i+1)
 		}
 		liked, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: user(id), Page: storage.Page{First: 10}}})
 		w.must(err)
@@ -177,10 +180,10 @@ func tenantsAreWalledOff(w *world) {
 	stolen := storage.FolderKey{Owner: other, FolderID: f.FolderID}
 	name := "Mine"
 	_, err = w.s.UpdateFolder(w.Context(), stolen, storage.FolderChange{Name: &name}, storage.Time(20))
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("UpdateFolder from another tenant", err, storage.ErrNotFound)
 	_, _, err = w.s.EmptyFolder(w.Context(), stolen, "", storage.Time(20), 10, nil)
-	w.wantError(err, storage.ErrNotFound)
-	w.wantError(w.s.DeleteFolder(w.Context(), stolen, "", storage.Time(1)), storage.ErrNotFound)
+	w.wantError("EmptyFolder from another tenant", err, storage.ErrNotFound)
+	w.wantError("DeleteFolder from another tenant", w.s.DeleteFolder(w.Context(), stolen, "", storage.Time(1)), storage.ErrNotFound)
 	w.persist(react(other, t, storage.Dislike, 30), collect(other, t, f.FolderID, 31), read(other, t, 7, 32, 32), unfollow(other, t, 33))
 	w.equal("counts here", w.counts(s), before)
 	w.equal("the collection there", w.states(other, t).Collected.FolderID, storage.DefaultFolderID)
@@ -194,9 +197,9 @@ func tenantsAreWalledOff(w *world) {
 func otherTenantsKeysAreInvalid(w *world) {
 	alice, foreign := user("alice"), storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}
 	_, err := w.s.Interactives(w.Context(), alice, []storage.Subject{video("1"), foreign}, 0)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("Interactives of another tenant's subject", err, storage.ErrInvalid)
 	_, err = w.s.States(w.Context(), []storage.StateKey{{User: alice, Subject: foreign}}, storage.AllKinds)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("States of another tenant's subject", err, storage.ErrInvalid)
 }
 
 // equal compares deeply; a nil of any type equals nil.
@@ -204,20 +207,42 @@ func (w *world) equal(what string, got, want any) {
 	w.Helper()
 	if want == nil {
 		if v := reflect.ValueOf(got); v.IsValid() && !v.IsNil() {
-			w.Errorf("%s: got %+v, want nil", what, got)
+			w.Errorf("%s: got %s, want nil", what, Text(got))
 		}
 		return
 	}
 	if !reflect.DeepEqual(got, want) {
-		w.Errorf("%s: got %+v, want %+v", what, got, want)
+		w.Errorf("%s: got %s, want %s", what, Text(got), Text(want))
 	}
 }
 
-func (w *world) wantError(err, want error) {
+func (w *world) wantError(what string, err, want error) {
 	w.Helper()
 	if !errors.Is(err, want) {
-		w.Errorf("got the error %v, want %v", err, want)
+		w.Errorf("%s: got the error %v, want %v", what, err, want)
 	}
+}
+
+// CheckCounts fails the test unless Verify finds counts, and each of them right.
+func CheckCounts(tb testing.TB, s storage.Store) {
+	tb.Helper()
+	n, err := s.Verify(tb.Context(), false, func(d storage.Difference) error {
+		tb.Errorf("Verify found %+v, want no difference", d)
+		return nil
+	})
+	if err != nil || n == 0 {
+		tb.Errorf("Verify = %d, %v, want at least 1 count compared", n, err)
+	}
+}
+
+// Text returns a value as failed tests print it: unlike %+v, with what nested pointers
+// refer to.
+func Text(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil { // such as a map whose keys are structs
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(text)
 }
 
 func lengths[E any](lists []storage.ListPage[E]) []int {

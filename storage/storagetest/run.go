@@ -266,7 +266,7 @@ func (w *world) counts(subject storage.Subject) storage.Counts {
 	got, err := w.s.Interactives(w.Context(), anonymous, []storage.Subject{subject}, 0)
 	w.must(err)
 	if len(got) != 1 {
-		w.Fatalf("%d answers to one question", len(got))
+		w.Fatalf("Interactives of one subject: got %d results, want 1", len(got))
 	}
 	return got[0].Counts
 }
@@ -293,7 +293,7 @@ func (w *world) states(user storage.User, subject storage.Subject) storage.State
 	got, err := w.s.States(w.Context(), []storage.StateKey{{User: user, Subject: subject}}, storage.AllKinds)
 	w.must(err)
 	if len(got) != 1 {
-		w.Fatalf("%d answers to one question", len(got))
+		w.Fatalf("Interactives of one subject: got %d results, want 1", len(got))
 	}
 	got[0].CountsVersion = 0 // set only by some stores
 	return got[0]
@@ -318,7 +318,7 @@ func (w *world) newFolder(owner storage.User, name string) *storage.Folder {
 func (w *world) verified() {
 	w.Helper()
 	_, err := w.s.Verify(w.Context(), false, func(d storage.Difference) error {
-		w.Errorf("verify: %+v", d)
+		w.Errorf("Verify found %+v, want no difference", d)
 		return nil
 	})
 	w.must(err)

@@ -37,13 +37,13 @@ func listsOfOneBizExamineBoundedRows(w *world) {
 	versionOfFollow := func(f storage.Followed) int64 { return f.Version }
 	versionOfRead := func(r storage.Read) int64 { return r.Last }
 	for _, first := range []int{1, 3, 100, storage.MaxListScan + 10} {
-		pageThrough(w, fmt.Sprint("likes by ", first), first, versionOfLike, func(p storage.Page) ([]storage.ListPage[storage.Liked], error) {
+		pageThrough(w, fmt.Sprint("likes in pages of ", first), first, versionOfLike, func(p storage.Page) ([]storage.ListPage[storage.Liked], error) {
 			return w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Biz: "video", Page: p}})
 		})
-		pageThrough(w, fmt.Sprint("reads by ", first), first, versionOfRead, func(p storage.Page) ([]storage.ListPage[storage.Read], error) {
+		pageThrough(w, fmt.Sprint("reads in pages of ", first), first, versionOfRead, func(p storage.Page) ([]storage.ListPage[storage.Read], error) {
 			return w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Biz: "video", Page: p}})
 		})
-		pageThrough(w, fmt.Sprint("following by ", first), first, versionOfFollow, func(p storage.Page) ([]storage.ListPage[storage.Followed], error) {
+		pageThrough(w, fmt.Sprint("following in pages of ", first), first, versionOfFollow, func(p storage.Page) ([]storage.ListPage[storage.Followed], error) {
 			return w.s.Following(w.Context(), []storage.FollowingQuery{{User: alice, Biz: "video", Page: p}})
 		})
 	}
@@ -70,17 +70,17 @@ func pageThrough[E any](
 		full := len(entries) == first
 		switch {
 		case len(entries) > first, full && resume != storage.Position{}:
-			w.Fatalf("%s: a page of %d that resumes at %+v", name, len(entries), resume)
+			w.Fatalf("%s: got a page of %d that resumes at %+v, want at most %d entries, and a position only if fewer", name, len(entries), resume, first)
 		case !full && resume == storage.Position{}:
 			w.equal(name, got, wanted)
 			return
 		case !full:
 			if examined := from - resume.Version; examined > int64(page.MaxScan()) {
-				w.Errorf("%s: a page passed over %d rows", name, examined)
+				w.Errorf("%s: a page examined %d rows, want at most %d", name, examined, page.MaxScan())
 			}
 			page.After = resume
 		}
 		from = page.After.Version
 	}
-	w.Fatalf("%s: the list does not end", name)
+	w.Fatalf("%s: got %d pages, want a short one as the last", name, scattered)
 }

@@ -37,7 +37,7 @@ func CountsAndStatesAreOfOneMoment(t *testing.T, s storage.Store) {
 			t.Fatal(err)
 		}
 		if liked := got[0].Liked != nil; liked != (got[0].LikeCount == 1) {
-			t.Errorf("liked: %v, likes: %d", liked, got[0].LikeCount)
+			t.Errorf("Interactives: got liked %t, %d likes, want both of one moment", liked, got[0].LikeCount)
 		}
 	}
 	close(stop)

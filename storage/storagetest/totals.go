@@ -45,7 +45,7 @@ func (w *world) works(of storage.User, biz string, first int) (ids []string) {
 			return ids
 		}
 	}
-	w.Fatalf("the list does not end")
+	w.Fatalf("got 1000 pages of works of %s, want a short one as the last", of.UserID)
 	return nil
 }
 
@@ -78,12 +78,12 @@ func latestDeclarationIsInForce(w *world) {
 	// Within a call, the order of messages and actions decides if the times are equal.
 	outcome := w.persistMessages(w.message(declare(s, "dave", 20), declare(s, "erin", 30)), w.message(declare(s, "frank", 30), declare(s, "grace", 10)))
 	w.equal("the author in the outcome", outcome.Counts[0].AuthorID, "frank")
-	w.equal("its version", outcome.Counts[0].Version, int64(6))
+	w.equal("the version in the outcome", outcome.Counts[0].Version, int64(6))
 
 	again := w.message(declare(s, "alice", 40))
 	w.persistMessages(again)
 	w.persist(declare(s, "bob", 50))
-	w.equal("recalled for a redelivered message", w.persistMessages(again).Counts[0].AuthorID, "bob")
+	w.equal("the author recalled for a redelivered message", w.persistMessages(again).Counts[0].AuthorID, "bob")
 }
 
 func declarationsAreChecked(w *world) {
@@ -98,10 +98,10 @@ func declarationsAreChecked(w *world) {
 	} {
 		_, err := w.s.Persist(w.Context(), []storage.Message{w.message(declare(video("2"), "alice", 1), a)}, nil)
 		if !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: got %v, want ErrInvalid", name, err)
+			w.Errorf("%s: got %v, want %v", name, err, storage.ErrInvalid)
 		}
 	}
-	w.equal("what was declared with them", w.counts(video("2")), storage.Counts{})
+	w.equal("counts of a subject declared with invalid ones", w.counts(video("2")), storage.Counts{})
 }
 
 // Likes are added before the author is known, in the same transaction, and after it.
@@ -109,14 +109,14 @@ func authorsReceiveLikes(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
 	w.persist(like(alice, s, 1), like(user("carol"), s, 1), react(user("dave"), s, storage.Dislike, 1))
 	w.persist(declare(s, "bob", 5), like(user("dave"), s, 2))
-	w.equal("declared after likes", w.totals(bob), storage.UserTotals{Works: 1, LikesReceived: 3})
+	w.equal("totals of an author declared after likes", w.totals(bob), storage.UserTotals{Works: 1, LikesReceived: 3})
 	w.persist(react(alice, s, storage.NoReaction, 3), like(bob, s, 3))
-	w.equal("after one more and one less", w.totals(bob), storage.UserTotals{Works: 1, LikesReceived: 3, Likes: 1})
+	w.equal("totals after one more like and one less", w.totals(bob), storage.UserTotals{Works: 1, LikesReceived: 3, Likes: 1})
 	w.persist(declare(s, "alice", 6), declare(video("2"), "alice", 6), like(alice, s, 4), like(bob, video("2"), 4))
-	w.equal("the one before", w.totals(bob), storage.UserTotals{Likes: 2})
-	w.equal("the one after", w.totals(alice), storage.UserTotals{Works: 2, LikesReceived: 5, Likes: 1})
+	w.equal("totals of the author before", w.totals(bob), storage.UserTotals{Likes: 2})
+	w.equal("totals of the author after", w.totals(alice), storage.UserTotals{Works: 2, LikesReceived: 5, Likes: 1})
 	w.persist(declare(s, "", 7))
-	w.equal("of one work", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1, Likes: 1})
+	w.equal("totals of the author of one work", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1, Likes: 1})
 	w.equal("likes of a subject without an author", w.counts(s).LikeCount, int64(4))
 	w.verified()
 }
@@ -138,10 +138,10 @@ func totalsCountActionsOfUsers(w *world) {
 	w.must(err)
 	want := storage.UserTotals{Likes: 2, Following: 2, Followers: 1, Collections: 3, Comments: 2}
 	w.equal("totals", w.totals(alice), want)
-	w.equal("bob's", w.totals(bob), storage.UserTotals{Following: 1, Followers: 2})
+	w.equal("totals of bob", w.totals(bob), storage.UserTotals{Following: 1, Followers: 2})
 	all, err := w.s.TotalsOf(w.Context(), []storage.User{user("nobody"), alice, user(""), {Tenant: "other", UserID: "alice"}, alice})
 	w.must(err)
-	w.equal("in the order asked", all, []storage.UserTotals{{}, want, {}, {}, want})
+	w.equal("totals in the order asked", all, []storage.UserTotals{{}, want, {}, {}, want})
 
 	w.persist(react(alice, video("1"), storage.Dislike, 2), unfollow(alice, video("1"), 2), collect(alice, video("3"), films.FolderID, 2))
 	_, _, err = w.s.EmptyFolder(w.Context(), films.Key(), storage.DefaultFolderID, storage.Time(3), 1, nil)
@@ -154,7 +154,7 @@ func totalsCountActionsOfUsers(w *world) {
 	_, err = w.s.DeleteComment(w.Context(), storage.CommentChange{Key: one, By: bob, Moderates: true})
 	w.must(err)
 	_, err = w.s.DeleteComment(w.Context(), storage.CommentChange{Key: one, By: alice})
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("deleting a deleted comment", err, storage.ErrNotFound)
 	w.equal("totals after some was taken back", w.totals(alice), storage.UserTotals{Likes: 1, Following: 1, Followers: 1, Collections: 1, Comments: 1})
 	w.verified()
 }

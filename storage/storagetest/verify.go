@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"ovation/storage"
 )
@@ -78,8 +79,8 @@ func verifyFindsAndRepairs(w *world) {
 	if got := w.counts(s[1]).Version; got <= lost {
 		w.Errorf("deleted counts were restored with version %d, want more than %d", got, lost)
 	}
-	w.equal("the homeless item", w.states(alice, s[1]).Collected.FolderID, storage.DefaultFolderID)
-	w.equal("its version", w.states(alice, s[1]).Collected.Version, housed+1)
+	w.equal("the folder of the homeless item", w.states(alice, s[1]).Collected.FolderID, storage.DefaultFolderID)
+	w.equal("the version of the homeless item", w.states(alice, s[1]).Collected.Version, housed+1)
 	w.equal("items of the default folder", w.folder(defaultOf(alice)).ItemCount, int64(2))
 
 	// After the repair, everything works as before.
@@ -110,8 +111,8 @@ func verifyEndsWithTheReport(w *world) {
 			calls++
 			return enough
 		})
-		w.wantError(err, enough)
-		w.equal("calls", calls, 1)
+		w.wantError(fmt.Sprintf("Verify with a report that fails, repair: %t", repair), err, enough)
+		w.equal("calls of report", calls, 1)
 	}
 	w.must(w.s.Ping(w.Context()))
 	w.persist(like(user("bob"), video("1"), 1))
@@ -122,15 +123,15 @@ func secretsStayTheSame(w *world) {
 	get := func(s storage.Store, name string) []byte {
 		secret, err := s.Secret(w.Context(), name)
 		w.must(err)
-		w.equal("bytes", len(secret), 32)
+		w.equal("bytes of a secret", len(secret), 32)
 		return secret
 	}
 	first, other := get(w.s, "cursor"), get(w.s, "token")
 	if bytes.Equal(first, other) || bytes.Equal(first, make([]byte, 32)) {
-		w.Error("the secrets are not random")
+		w.Errorf("got the secrets %x and %x, want two random ones", first, other)
 	}
-	w.equal("the second result", get(w.s, "cursor"), first)
-	w.equal("asked by another process", get(w.open(), "cursor"), first)
+	w.equal("the secret read again", get(w.s, "cursor"), first)
+	w.equal("the secret read by another process", get(w.open(), "cursor"), first)
 }
 
 func cancelledCallsDoNothing(w *world) {
@@ -138,9 +139,9 @@ func cancelledCallsDoNothing(w *world) {
 	cancelled, cancel := context.WithCancel(w.Context())
 	cancel()
 	_, err := w.s.Interactives(cancelled, alice, []storage.Subject{s}, storage.AllKinds)
-	w.wantError(err, context.Canceled)
+	w.wantError("Interactives with a cancelled context", err, context.Canceled)
 	_, err = w.s.Persist(cancelled, []storage.Message{w.message(like(alice, s, 1))}, nil)
-	w.wantError(err, context.Canceled)
+	w.wantError("Persist with a cancelled context", err, context.Canceled)
 
 	// Cancelled in the middle of it.
 	during, cancel := context.WithCancel(w.Context())
@@ -149,8 +150,8 @@ func cancelledCallsDoNothing(w *world) {
 		cancel()
 		return ctx.Err()
 	})
-	w.wantError(err, context.Canceled)
-	w.equal("counts", w.counts(s), storage.Counts{})
+	w.wantError("Persist cancelled by its mark", err, context.Canceled)
+	w.equal("counts after cancelled calls", w.counts(s), storage.Counts{})
 	w.persist(like(alice, s, 1))
 	w.wantCounts(s, 0, 1, 0, 0)
 }
@@ -160,9 +161,9 @@ func closeMayBeCalledTwice(w *world) {
 	w.must(w.s.Ping(w.Context()))
 	w.must(w.s.Close())
 	w.must(w.s.Close())
-	w.wantError(w.s.Ping(w.Context()), storage.ErrUnavailable)
+	w.wantError("Ping of a closed store", w.s.Ping(w.Context()), storage.ErrUnavailable)
 	_, err := w.s.Interactives(w.Context(), user("alice"), []storage.Subject{video("1")}, 0)
-	w.wantError(err, storage.ErrUnavailable)
+	w.wantError("Interactives of a closed store", err, storage.ErrUnavailable)
 	_, err = w.s.Persist(w.Context(), []storage.Message{w.message()}, nil)
-	w.wantError(err, storage.ErrUnavailable)
+	w.wantError("Persist in a closed store", err, storage.ErrUnavailable)
 }

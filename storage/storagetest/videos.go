@@ -55,7 +55,7 @@ func (w *world) feed(tenant string, first int) (titles []string) {
 			return titles
 		}
 	}
-	w.Fatal("a feed without an end")
+	w.Fatal("got 1000 pages of a feed, want a short one as the last")
 	return nil
 }
 
@@ -80,14 +80,14 @@ func (w *world) userVideos(first int, of ...storage.User) (titles [][]string) {
 func publishedVideosAreStoredUnchanged(w *world) {
 	alice := user("alice")
 	v := w.publish(newVideo(alice, "  A film\u202e of <b>'\"; DROP TABLE video;--</b> "))
-	w.equal("as published", *v, storage.Video{
+	w.equal("the video published", *v, storage.Video{
 		Author: alice, Number: v.Number, Title: `A film of <b>'"; DROP TABLE video;--</b>`, File: v.File,
 		Format: storage.MP4, Bytes: 1000, Created: v.Created,
 	})
 	if v.Number <= 0 || v.Number >= storage.MaxCommentID {
-		w.Errorf("the number %d", v.Number)
+		w.Errorf("got the number %d, want 1 to %d", v.Number, storage.MaxCommentID-1)
 	}
-	w.equal("as stored", w.videoOf(v.Key()), v)
+	w.equal("the video stored", w.videoOf(v.Key()), v)
 	got, err := w.s.Interactives(w.Context(), alice, []storage.Subject{v.Key().Subject()}, storage.AllKinds)
 	w.must(err)
 	w.equal("the author of the subject", got[0].AuthorID, "alice")
@@ -100,14 +100,14 @@ func publishedVideosAreStoredUnchanged(w *world) {
 	for i := range 50 {
 		v := w.publish(newVideo(alice, fmt.Sprint("film ", i)))
 		if v.Number <= last {
-			w.Fatalf("the number %d follows %d", v.Number, last)
+			w.Fatalf("number %d was assigned after %d, want a higher one", v.Number, last)
 		}
 		last = v.Number
 	}
 	for _, key := range []storage.VideoKey{
 		{}, {Tenant: storage.DefaultTenant}, {Tenant: storage.DefaultTenant, Number: -1}, {Tenant: storage.DefaultTenant, Number: last + 1}, {Tenant: "other", Number: last},
 	} {
-		w.equal(fmt.Sprint("the video ", key), w.videoOf(key) == nil, true)
+		w.equal(fmt.Sprint("the video ", key), w.videoOf(key), nil)
 	}
 }
 
@@ -128,10 +128,10 @@ func videosAreChecked(w *world) {
 		v := newVideo(user("alice"), "film")
 		change(&v)
 		if _, _, err := w.s.PublishVideo(w.Context(), v, nil); !errors.Is(err, storage.ErrInvalid) {
-			w.Errorf("%s: got %v, want ErrInvalid", name, err)
+			w.Errorf("%s: got %v, want %v", name, err, storage.ErrInvalid)
 		}
 	}
-	w.equal("the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
+	w.equal("videos in the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
 	w.publish(newVideo(user("alice"), strings.Repeat("ü", storage.MaxTitleRunes)))
 }
 
@@ -147,7 +147,7 @@ func feedsAreNewestFirst(w *world) {
 	}
 	w.equal("videos of users", w.userVideos(2, user("bob"), user("carol"), user("alice"), user("bob\x00")),
 		[][]string{{"film 23", "film 21"}, nil, {"film 24", "film 22"}, nil})
-	w.equal("no entries", w.userVideos(0, user("bob")), [][]string{nil})
+	w.equal("a page of no videos", w.userVideos(0, user("bob")), [][]string{nil})
 
 	// Videos that are published or deleted between two pages do not move other entries.
 	page, err := w.s.Feed(w.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 10}}})
@@ -167,29 +167,29 @@ func repeatedPublicationsPublishOnce(w *world) {
 	v.RequestID = "upload-1"
 	first, outcome, err := w.s.PublishVideo(w.Context(), v, nil)
 	w.must(err)
-	w.equal("the subjects that changed", len(outcome.Counts), 1)
+	w.equal("subjects changed by the first publication", len(outcome.Counts), 1)
 	again := v
 	again.File = "anotheruploadofthesame"
 	second, outcome, err := w.s.PublishVideo(w.Context(), again, func(context.Context, storage.Outcome) error {
-		w.Error("a repeated publication called mark")
+		w.Error("a repeated publication called mark, want no call")
 		return nil
 	})
 	w.must(err)
-	w.equal("repeated", second.Repeated, true)
-	w.equal("the same video", second.Video, first.Video)
-	w.equal("nothing changed", len(outcome.Counts), 0)
+	w.equal("the second publication is repeated", second.Repeated, true)
+	w.equal("the video of the repeated publication", second.Video, first.Video)
+	w.equal("subjects changed by the repeated publication", len(outcome.Counts), 0)
 	other := again
 	other.Digest = "digest of another file"
 	_, _, err = w.s.PublishVideo(w.Context(), other, nil)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("another file by the same request", err, storage.ErrInvalid)
 	bobs := again
 	bobs.Author = user("bob")
-	w.equal("of another user", w.publish(bobs).Author, user("bob"))
+	w.equal("the author of the same request by another user", w.publish(bobs).Author, user("bob"))
 	w.equal("works", w.totals(user("alice")).Works, int64(1))
 
 	w.must(w.deleteVideo(first.Video, user("alice")))
 	_, _, err = w.s.PublishVideo(w.Context(), again, nil)
-	w.wantError(err, storage.ErrInvalid)
+	w.wantError("repeating the request of a deleted video", err, storage.ErrInvalid)
 
 	// Concurrent requests with the same id.
 	other1, racing := w.open(), newVideo(user("carol"), "race")
@@ -210,7 +210,7 @@ func repeatedPublicationsPublishOnce(w *world) {
 			fresh++
 		}
 	}
-	w.equal("published", fresh, 1)
+	w.equal("publications that are not repeated", fresh, 1)
 	w.equal("works of the race", w.totals(user("carol")).Works, int64(1))
 	w.verified()
 }
@@ -221,23 +221,23 @@ func deletedVideosLeaveTheirCounts(w *world) {
 	kept := w.publish(newVideo(alice, "kept"))
 	subject := v.Key().Subject()
 	w.persist(like(bob, subject, v.Created), like(bob, kept.Key().Subject(), v.Created))
-	w.wantError(w.deleteVideo(v, bob), storage.ErrNotFound)
-	w.wantError(w.deleteVideo(v, storage.User{Tenant: "other", UserID: "alice"}), storage.ErrNotFound)
+	w.wantError("deleting another user's video", w.deleteVideo(v, bob), storage.ErrNotFound)
+	w.wantError("deleting from another tenant", w.deleteVideo(v, storage.User{Tenant: "other", UserID: "alice"}), storage.ErrNotFound)
 	_, _, err := w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Key(), By: storage.User{Tenant: "other", UserID: "x"}, Moderates: true}, nil)
-	w.wantError(err, storage.ErrNotFound)
-	w.equal("what was refused", w.videoOf(v.Key()), v)
+	w.wantError("moderating from another tenant", err, storage.ErrNotFound)
+	w.equal("the video after refused deletions", w.videoOf(v.Key()), v)
 
 	deleted, outcome, err := w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Key(), By: alice}, nil)
 	w.must(err)
-	w.equal("as it was", deleted, v)
+	w.equal("the video returned by its deletion", deleted, v)
 	w.equal("the subject that changed", outcome.Counts[0].Subject, subject)
 	w.equal("the author afterwards", outcome.Counts[0].AuthorID, "")
-	w.equal("what is left", w.videoOf(v.Key()) == nil, true)
+	w.equal("the deleted video", w.videoOf(v.Key()), nil)
 	w.equal("the feed", w.feed(storage.DefaultTenant, 10), []string{"kept"})
 	w.wantCounts(subject, 0, 1, 0, 0)
-	w.equal("the like", w.states(bob, subject).Liked != nil, true)
+	w.equal("the like of the deleted video is kept", w.states(bob, subject).Liked != nil, true)
 	w.equal("totals", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1})
-	w.wantError(w.deleteVideo(v, alice), storage.ErrNotFound)
+	w.wantError("deleting a deleted video", w.deleteVideo(v, alice), storage.ErrNotFound)
 
 	// A moderator deletes it although its author was declared with a later version.
 	w.persist(declare(kept.Key().Subject(), "alice", kept.Created+1_000_000_000_000))
@@ -251,8 +251,8 @@ func publicationsAreMarked(w *world) {
 	alice, refused := user("alice"), errors.New("refused")
 	no := func(context.Context, storage.Outcome) error { return refused }
 	_, _, err := w.s.PublishVideo(w.Context(), newVideo(alice, "film"), no)
-	w.wantError(err, refused)
-	w.equal("the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
+	w.wantError("PublishVideo whose mark fails", err, refused)
+	w.equal("videos in the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
 	w.equal("totals", w.totals(alice), storage.UserTotals{})
 	var marked storage.Outcome
 	v, outcome, err := w.s.PublishVideo(w.Context(), newVideo(alice, "film"), func(_ context.Context, o storage.Outcome) error {
@@ -260,23 +260,23 @@ func publicationsAreMarked(w *world) {
 		return nil
 	})
 	w.must(err)
-	w.equal("what was marked", marked.Counts, outcome.Counts)
+	w.equal("the counts passed to mark", marked.Counts, outcome.Counts)
 	_, _, err = w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Video.Key(), By: alice}, no)
-	w.wantError(err, refused)
-	w.equal("after a deletion that was refused", w.videoOf(v.Video.Key()), v.Video)
-	w.equal("totals after it", w.totals(alice), storage.UserTotals{Works: 1})
+	w.wantError("DeleteVideo whose mark fails", err, refused)
+	w.equal("the video after a deletion that was refused", w.videoOf(v.Video.Key()), v.Video)
+	w.equal("totals after a deletion that was refused", w.totals(alice), storage.UserTotals{Works: 1})
 }
 
 func videosAreWalledOff(w *world) {
 	alice, twin := user("alice"), storage.User{Tenant: "other", UserID: "alice"}
 	v := w.publish(newVideo(alice, "film"))
-	w.equal("the feed of others", len(w.feed("other", 10)), 0)
-	w.equal("of the twin", w.userVideos(10, twin), [][]string{nil})
-	w.equal("by number", w.videoOf(storage.VideoKey{Tenant: "other", Number: v.Number}) == nil, true)
+	w.equal("videos in the feed of another tenant", len(w.feed("other", 10)), 0)
+	w.equal("videos of the user of that id in another tenant", w.userVideos(10, twin), [][]string{nil})
+	w.equal("the video with that number in another tenant", w.videoOf(storage.VideoKey{Tenant: "other", Number: v.Number}), nil)
 	theirs := w.publish(newVideo(twin, "theirs"))
 	w.equal("the feed", w.feed(storage.DefaultTenant, 10), []string{"film"})
-	w.wantError(w.deleteVideo(theirs, alice), storage.ErrNotFound)
-	w.equal("of both", w.userVideos(10, alice, twin), [][]string{{"film"}, {"theirs"}})
+	w.wantError("deleting another tenant's video", w.deleteVideo(theirs, alice), storage.ErrNotFound)
+	w.equal("videos of both users", w.userVideos(10, alice, twin), [][]string{{"film"}, {"theirs"}})
 }
 
 // The number of a video that a restored backup lacks is not assigned to another one:
@@ -299,10 +299,10 @@ func filesOfVideosAreNamed(w *world) {
 	w.must(w.deleteVideo(gone, user("alice")))
 	got, err := w.s.NamedFiles(w.Context(), []string{"unknown", v.File, gone.File, "", "a\x00b", "../x", v.File})
 	w.must(err)
-	w.equal("named", got, []bool{false, true, false, false, false, false, true})
+	w.equal("files that a video names", got, []bool{false, true, false, false, false, false, true})
 	got, err = w.s.NamedFiles(w.Context(), nil)
 	w.must(err)
-	w.equal("none", len(got), 0)
+	w.equal("results for no files", len(got), 0)
 }
 
 func coversAreTriedThreeTimes(w *world) {
@@ -312,42 +312,42 @@ func coversAreTriedThreeTimes(w *world) {
 		w.must(err)
 		return got
 	}
-	w.equal("due at once", len(due(10)), 0)
+	w.equal("covers due at once", len(due(10)), 0)
 	w.db.Edit(w.T, `UPDATE video SET cover_due = 1`)
-	w.equal("taken one by one", len(due(1)), 1)
-	w.equal("the other one", len(due(10)), 1)
-	w.equal("until later", len(due(10)), 0)
+	w.equal("due covers taken one by one", len(due(1)), 1)
+	w.equal("due covers left", len(due(10)), 1)
+	w.equal("due covers after all were taken", len(due(10)), 0)
 
 	there, err := w.s.SetCover(w.Context(), v.Key())
 	w.must(err)
-	w.equal("set", there, true)
-	w.equal("covered", w.videoOf(v.Key()).Covered, true)
+	w.equal("SetCover finds the video", there, true)
+	w.equal("the video is covered", w.videoOf(v.Key()).Covered, true)
 	_, err = w.s.FailCover(w.Context(), v.Key(), storage.CoverFailure{Reason: "late", Counts: true})
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("FailCover of a video with a cover", err, storage.ErrNotFound)
 
 	fail := func(reason string, counts bool, want int) {
 		tries, err := w.s.FailCover(w.Context(), never.Key(), storage.CoverFailure{Reason: reason, Counts: counts, Due: 1})
 		w.must(err)
-		w.equal("tries", tries, want)
+		w.equal("tries of the cover", tries, want)
 	}
 	fail("no ffmpeg", false, 0)
-	w.equal("due again", due(10), []storage.VideoKey{never.Key()})
+	w.equal("covers due again", due(10), []storage.VideoKey{never.Key()})
 	fail("one", true, 1)
 	fail("two", true, 2)
-	w.equal("due still", due(10), []storage.VideoKey{never.Key()})
+	w.equal("covers still due", due(10), []storage.VideoKey{never.Key()})
 	fail("three \xff\x00"+strings.Repeat("é", storage.MaxCoverReasonBytes), true, 3)
 	w.equal("due covers after it was dead-lettered", len(due(10)), 0)
 	reason, deadLettered, err := w.s.CoverReason(w.Context(), never.Key())
 	w.must(err)
-	w.equal("dead-lettered", deadLettered, true)
+	w.equal("the cover is dead-lettered", deadLettered, true)
 	if !strings.HasPrefix(reason, "three ??é") || len(reason) > storage.MaxCoverReasonBytes {
-		w.Errorf("the reason %q", reason)
+		w.Errorf("got the reason %q, want one that begins with %q, of at most %d bytes", reason, "three ??é", storage.MaxCoverReasonBytes)
 	}
 
 	missing := storage.VideoKey{Tenant: storage.DefaultTenant, Number: 1}
 	there, err = w.s.SetCover(w.Context(), missing)
 	w.must(err)
-	w.equal("no such video", there, false)
+	w.equal("SetCover finds an unknown video", there, false)
 	_, err = w.s.FailCover(w.Context(), missing, storage.CoverFailure{})
-	w.wantError(err, storage.ErrNotFound)
+	w.wantError("FailCover of an unknown video", err, storage.ErrNotFound)
 }

@@ -1,6 +1,8 @@
 package storagetest
 
 import (
+	"fmt"
+
 	"ovation/storage"
 	"ovation/storage/mirror"
 )
@@ -56,7 +58,7 @@ func windowsAreCompleteOrMarkedIncomplete(w *world) {
 		}
 		got, err := w.database().Windows(w.Context(), keys, limit)
 		w.must(err)
-		w.equal("windows", got, []mirror.Window{
+		w.equal(fmt.Sprintf("windows of at most %d states", limit), got, []mirror.Window{
 			window, like(bob, video("1"), 8), like(alice, article, 7), window,
 			like(foreign, theirs, 9), none, none, none,
 		})
@@ -103,6 +105,6 @@ func statesIncludeTheVersionOfTheirCounts(w *world) {
 		for i := range states {
 			got[i] = states[i].CountsVersion
 		}
-		w.equal("versions of the counts", got, want)
+		w.equal(fmt.Sprintf("versions of the counts, of the kinds %b", kinds), got, want)
 	}
 }
