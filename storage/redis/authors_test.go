@@ -19,30 +19,30 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	const author = "ann @ home 7" // every kind of character that an id may contain
 	for _, node := range []*Store{s, other} {
 		if got := see(t, node, alice, movie); got.AuthorID != "" || got.Author() != nil {
-			t.Errorf("initially: %+v", got)
+			t.Errorf("initially: got the author %q, want none", got.AuthorID)
 		}
 	}
 	outcome, err := s.Persist(t.Context(), message(declare(movie, author, 5)), nil)
 	must(t, err)
 	if got := see(t, s, alice, movie); got.AuthorID != author || got.Version != 1 || got.Freshness != storage.Live {
-		t.Errorf("declared: %+v, the outcome is %+v", got, outcome)
+		t.Errorf("after the declaration: got %+v, want the author %q, version 1, %s; the outcome is %+v", got, author, storage.Live, outcome)
 	}
 	eventually(t, "another node shows the author", func() bool { return see(t, other, bob, movie).AuthorID == author })
 
 	must(t, other.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if got := see(t, s, alice, movie); got.AuthorID != author || got.LikeCount != 1 {
-		t.Errorf("with a like on its way: %+v", got)
+		t.Errorf("with a queued like: got %+v, want 1 like, the author %q", got, author)
 	}
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	for _, node := range []*Store{s, other} {
-		eventually(t, "the like is counted", func() bool {
+		eventually(t, "each node shows the like and the author", func() bool {
 			got := see(t, node, bob, movie)
 			return got.AuthorID == author && got.LikeCount == 1
 		})
 	}
 	fresh := open(t, Options{URL: server.url(), Database: db}) // has cached nothing, so that it reads from Redis
 	if got := see(t, fresh, bob, movie); got.AuthorID != author || got.LikeCount != 1 {
-		t.Errorf("a new node shows %+v", got)
+		t.Errorf("a new node shows %+v, want 1 like, the author %q", got, author)
 	}
 	eventually(t, "the author is cached", func() bool {
 		see(t, fresh, bob, movie)
@@ -51,12 +51,7 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	_, err = other.Persist(t.Context(), message(declare(movie, "", 6)), nil)
 	must(t, err)
 	if got := see(t, other, alice, movie); got.AuthorID != "" || got.LikeCount != 1 {
-		t.Errorf("without an author: %+v", got)
+		t.Errorf("after the author was removed: got %+v, want 1 like, no author", got)
 	}
-	if n, err := s.Compare(t.Context(), false, func(stale Mismatch) error {
-		t.Errorf("stale: %+v", stale)
-		return nil
-	}); err != nil || n == 0 {
-		t.Errorf("%d compared, %v", n, err)
-	}
+	wantNoMismatch(t, s)
 }

@@ -28,17 +28,17 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 		for _, node := range []*Store{s, other} {
 			must(t, node.epochs.Poll(t.Context()))
 			if got := see(t, node, alice, movie); got.Freshness != storage.Stale {
-				t.Errorf("before the barrier is passed: %+v", got)
+				t.Errorf("before the barrier is passed: got %+v, want %s", got, storage.Stale)
 			}
 			if _, where := look(t, node, alice, movie); where != "" {
-				t.Errorf("before the barrier is passed, a look says %q", where)
+				t.Errorf("before the barrier is passed: Get returned the durability %q, want none", where)
 			}
 		}
 	}
 	// The worker persists what is queued and passes the barrier together.
 	batch := append(message(queued), storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}})
 	var outcome storage.Outcome
-	eventually(t, "every lease on the old epoch has expired", func() (committed bool) {
+	eventually(t, "the batch is persisted, once every lease on the old epoch has expired", func() (committed bool) {
 		var err error
 		if outcome, err = db.Persist(t.Context(), batch, s.Mark); !errors.Is(err, storage.ErrUnavailable) {
 			must(t, err)
@@ -48,12 +48,12 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	must(t, s.Publish(t.Context(), outcome))
 	for _, node := range []*Store{s, other} {
 		must(t, node.epochs.Poll(t.Context()))
-		wantLikes(t, "after it", see(t, node, alice, movie), 1, true)
+		wantLikes(t, "after the barrier is passed", see(t, node, alice, movie), 1, true)
 		if states, _ := look(t, node, alice, movie); states.Liked == nil {
-			t.Errorf("after it, a look says %+v", states)
+			t.Errorf("after the barrier is passed: Get = %+v, want a like", states)
 		}
 		if number := node.Barrier(); number != 0 {
-			t.Errorf("barrier %d is still due", number)
+			t.Errorf("after the barrier is passed: Barrier() = %d, want 0", number)
 		}
 	}
 }
@@ -63,66 +63,56 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
-	slow := &slowPolls{Database: openAgain(t, db)}
-	cut := open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "initially", see(t, cut, alice, movie), 0, false)
+	cut, resume := openWithoutPolls(t, server, db)
 	other := open(t, Options{URL: server.url(), Database: db})
 	before := cut.epochs.Current()
-	slow.gate.Lock()
 	_, err := db.NextEpoch(t.Context(), before.Number, mirror.NewEpoch{Number: before.Number + 1, Holder: before.Holder})
 	must(t, err)
-	eventually(t, "it is not sure", func() bool { return !cut.epochs.LeaseValid(cut.epochs.Current()) })
+	eventually(t, "the lease of the node expires", func() bool { return !cut.epochs.LeaseValid(cut.epochs.Current()) })
 	eventually(t, "the other node uses a newer epoch", func() bool { e := other.epochs.Active(); return e != nil && e.Number > before.Number })
 	must(t, cut.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := cut.epochs.Current().Number; n != before.Number {
-		t.Fatalf("it knows of epoch %d", n)
+		t.Fatalf("a node that does not poll uses epoch %d, want still %d", n, before.Number)
 	}
-	slow.gate.Unlock()
-	eventually(t, "it is shown to everyone", func() bool {
+	resume()
+	eventually(t, "the other node shows the like", func() bool {
 		got := see(t, other, alice, movie)
 		return got.LikeCount == 1 && got.Liked != nil
 	})
-	eventually(t, "it is remembered no longer", func() bool { return cut.pending.Count() == 0 })
+	eventually(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
 }
 
 // Actions applied without a valid lease on the epoch stop being pending once there is a
 // lease on the same epoch.
 func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	slow := &slowPolls{Database: openAgain(t, db)}
-	s := open(t, Options{URL: server.url(), Database: slow})
-	see(t, s, alice, movie)
-	slow.gate.Lock()
-	eventually(t, "it is not sure", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
+	server := startServer(t)
+	s, resume := openWithoutPolls(t, server, openDatabase(t))
+	eventually(t, "the lease expires", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := s.pending.Count(); n != 1 {
-		t.Errorf("%d pending states, want 1", n)
+		t.Errorf("got %d pending states, want 1", n)
 	}
 	must(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
-	slow.gate.Unlock()
-	eventually(t, "it is remembered no longer", func() bool { return s.pending.Count() == 0 })
+	resume()
+	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {
-		t.Errorf("the like is counted twice: %+v", got)
+		t.Errorf("with a lease on the same epoch: got %+v, want no like, since it is not applied again", got)
 	}
 }
 
 // Actions that a worker has persisted in the meantime need not be applied.
 func TestPersistedIsNotRemembered(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
-	see(t, s, alice, movie)
-	server.hang()
-	defer server.resume()
+	s, db := openOnHangingRedis(t)
 	actions := []storage.Action{react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10)}
 	_ = s.Apply(t.Context(), actions, storage.Queued, nil)
 	if n := s.pending.Count(); n != 2 {
-		t.Fatalf("%d pending states, want 2", n)
+		t.Fatalf("got %d pending states, want 2", n)
 	}
-	eventually(t, "a worker persists it", func() bool {
+	eventually(t, "a worker persists the actions", func() bool {
 		_, err := db.Persist(t.Context(), message(actions...), nil)
 		return err == nil
 	})
-	eventually(t, "it is remembered no longer", func() bool { return s.pending.Count() == 0 })
+	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 }

@@ -29,7 +29,7 @@ func TestGetKeepsAlive(t *testing.T) {
 		states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 		must(t, err)
 		if states[0].Liked == nil || where != storage.Queued {
-			t.Errorf("%v old: %+v, %q", age, states, where)
+			t.Errorf("of an entry %v old: Get = %+v, %q, want a like, %q", age, states[0], where, storage.Queued)
 		}
 		value, err = server.command("HGET", key, name).ToString()
 		must(t, err)

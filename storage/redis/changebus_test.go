@@ -41,7 +41,7 @@ func TestChangeBusReachesEveryNode(t *testing.T) {
 	}
 	first := storage.Subject{Tenant: "acme", Biz: "video", BizID: "first"}
 	for i := range buses {
-		eventually(t, "a node listens", func() bool {
+		eventually(t, "the other node receives a message", func() bool {
 			buses[1-i].Notify([]storage.Subject{first})
 			return len(told[i]) > 0
 		})
@@ -76,20 +76,20 @@ func TestCommentsOfOneNodeReachAnother(t *testing.T) {
 	events := make([]*hubs.Event, 1)
 	take := func() int64 {
 		if _, err := watcher.Next(ctx, events); err != nil {
-			t.Error(err)
+			t.Errorf("Next: %v", err)
 			return -1
 		}
 		return events[0].Version
 	}
 	if version := take(); version != 0 {
-		t.Errorf("before any comment the version is %d", version)
+		t.Errorf("before any comment: got version %d, want 0", version)
 	}
 	added, err := node.AddComments(ctx, []storage.NewComment{{Subject: movie, User: alice, Text: "hello"}})
 	must(t, err)
 	must(t, added[0].Err)
 	told := make(chan int64, 1)
 	go func() { told <- take() }()
-	eventually(t, "the other node is notified", func() bool { // it may not listen yet
+	eventually(t, "the other node announces the comment", func() bool { // it may not listen yet
 		bus.Notify([]storage.Subject{movie})
 		return len(told) > 0
 	})
@@ -113,7 +113,7 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 	running.Go(func() { bus.Run(ctx, func([]storage.Subject) {}) })
 	running.Go(func() { listening.Run(ctx, news.Changed) })
 	running.Go(func() {
-		comments.Run(ctx, func(subjects []storage.Subject) { t.Errorf("the bus of comments announces %v", subjects) })
+		comments.Run(ctx, func(subjects []storage.Subject) { t.Errorf("the bus of comments announces %v, want nothing", subjects) })
 	})
 	users := []storage.User{alice, {Tenant: alice.Tenant, UserID: "a friend"}}
 	watchers, events := make([]*hubs.Watcher, len(users)), make([]*hubs.Event, 1)
@@ -121,7 +121,7 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 		watchers[i] = news.Watch([]storage.Subject{user.Subject()})
 		defer watchers[i].Close()
 		if _, err := watchers[i].Next(ctx, events); err != nil || events[0].Version != 0 {
-			t.Errorf("before any message the version is %d, %v", events[0].Version, err)
+			t.Errorf("before any message: got version %d, %v, want 0", events[0].Version, err)
 		}
 	}
 	added, err := node.AddMessages(ctx, []storage.NewDirectMessage{{From: users[0], To: users[1], Text: "hello"}})
@@ -132,19 +132,19 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 		running.Go(func() {
 			events := make([]*hubs.Event, 1)
 			if _, err := watcher.Next(ctx, events); err != nil {
-				t.Error(err)
+				t.Errorf("Next: %v", err)
 			} else {
 				told <- events[0].Version
 			}
 		})
 	}
-	eventually(t, "the other node is notified", func() bool { // it may not listen yet
+	eventually(t, "the other node announces the message to both users", func() bool { // it may not listen yet
 		bus.Notify([]storage.Subject{users[0].Subject(), users[1].Subject()})
 		return len(told) == len(users)
 	})
 	for range users {
 		if version := <-told; version != added[0].Message.Number {
-			t.Errorf("the other node announces version %d, not %d", version, added[0].Message.Number)
+			t.Errorf("the other node announces version %d, want %d", version, added[0].Message.Number)
 		}
 	}
 }

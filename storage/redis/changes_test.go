@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func persistAs(ctx context.Context, db Database, mirror *Store, message storage.
 func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Action) {
 	t.Helper()
 	same := message(action)[0]
-	eventually(t, "it is persisted", func() bool {
+	eventually(t, "the action is persisted", func() bool {
 		err := persistAs(t.Context(), db, mirror, same)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			t.Fatal(err)
@@ -104,16 +105,16 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	events := make([]*hubs.Event, 1)
-	var version int64
+	var got storage.Interactive
 	for {
 		if _, err := w.Next(ctx, events); err != nil {
-			t.Fatalf("not notified: %s: %v", what, err)
+			t.Fatalf("got no event with %s: %v; the latest has %+v, %s", what, err, got.Counts, got.Freshness)
 		}
-		got := events[0].Interactive
-		if got.Version < version {
-			t.Fatalf("version %d after %d", got.Version, version)
+		before := got.Version
+		if got = events[0].Interactive; got.Version < before {
+			t.Fatalf("got version %d after version %d, want no older one", got.Version, before)
 		}
-		if version = got.Version; holds(got) {
+		if holds(got) {
 			return
 		}
 	}
@@ -140,19 +141,19 @@ func TestWatchersContinueWithoutRedis(t *testing.T) {
 			seen := func(likes int64, freshness storage.Freshness) func(storage.Interactive) bool {
 				return func(got storage.Interactive) bool { return got.LikeCount == likes && got.Freshness == freshness }
 			}
-			watched(t, w, "nothing yet", seen(0, storage.Live))
+			watched(t, w, "no like, LIVE", seen(0, storage.Live))
 			persist(t, db, worker, react(alice, movie, storage.Like, 10))
-			watched(t, w, "the first like", seen(1, storage.Live))
+			watched(t, w, "1 like, LIVE", seen(1, storage.Live))
 
 			lose.away(server)
-			watched(t, w, "that Redis is unavailable", seen(1, storage.Stale))
+			watched(t, w, "1 like, STALE, while Redis is unavailable", seen(1, storage.Stale))
 			persistInTheEnd(t, db, worker, react(bob, movie, storage.Like, 20))
-			watched(t, w, "what was persisted without Redis", seen(2, storage.Stale))
+			watched(t, w, "2 likes, STALE, one persisted without Redis", seen(2, storage.Stale))
 
 			lose.back(server)
-			watched(t, w, "that Redis is back", seen(2, storage.Live))
+			watched(t, w, "2 likes, LIVE, after Redis has recovered", seen(2, storage.Live))
 			persist(t, db, worker, react(alice, movie, storage.NoReaction, 30))
-			watched(t, w, "what is persisted then", seen(1, storage.Live))
+			watched(t, w, "1 like, LIVE, the other one withdrawn since", seen(1, storage.Live))
 		})
 	}
 }
@@ -179,7 +180,7 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 			w := hub.Watch([]storage.Subject{movie})
 			defer w.Close()
 			for i := range lose.times {
-				watched(t, w, "what was persisted", func(got storage.Interactive) bool { return got.ReadCount == i })
+				watched(t, w, fmt.Sprintf("%d reads", i), func(got storage.Interactive) bool { return got.ReadCount == i })
 				lose.how(server)
 				action := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 1, First: 100 + i, Version: 100 + i}
 				persistInTheEnd(t, db, worker, action)
@@ -244,16 +245,16 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	_, err := late.Next(t.Context(), events)
 	must(t, err)
 	if got := events[0].LikeCount; got != 1 {
-		t.Errorf("a new watcher receives %d likes", got)
+		t.Errorf("a new watcher receives %d likes, want 1", got)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for done := false; !done; done = likes(1)(events[0].Interactive) {
 		if _, err := early.Next(ctx, events); err != nil {
-			t.Fatalf("an earlier watcher does not receive the remaining counts: %v", err)
+			t.Fatalf("an earlier watcher receives no event with 1 like, LIVE: %v", err)
 		}
 	}
 	persist(t, db, node, react(bob, movie, storage.Like, 30))
-	watched(t, early, "that it is liked again", likes(2))
-	watched(t, late, "that it is liked again", likes(2))
+	watched(t, early, "both likes again", likes(2))
+	watched(t, late, "both likes again", likes(2))
 }

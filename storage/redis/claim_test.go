@@ -30,36 +30,36 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
 			other := open(t, options)
 			if err := other.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours.Prefix) {
-				t.Errorf("the other process is not foreign: %v", err)
+				t.Errorf("Foreign() of the other process = %v, want %v that names %s", err, epochs.ErrForeignMirror, ours.Prefix)
 			}
 			for range 20 { // polls of both, in addition to those that the processes make
 				must(t, other.epochs.Poll(t.Context()))
 				must(t, s.epochs.Poll(t.Context()))
 			}
 			if e, err := db.Epoch(t.Context()); err != nil || e.Number != begun || !e.Open {
-				t.Errorf("with a foreign process the epoch %d became %+v, %v", begun, e, err)
+				t.Errorf("with a foreign process: Epoch() = %+v, %v, want still %d, open", e, err, begun)
 			}
 			if got := see(t, other, alice, movie); got.LikeCount != 1 || got.Freshness != storage.Stale {
-				t.Errorf("a foreign process reads %+v", got)
+				t.Errorf("a foreign process reads %+v, want 1 like, %s", got, storage.Stale)
 			}
 			if _, err := other.opts.Database.Persist(t.Context(), message(react(bob, movie, storage.Like, 10)), other.Mark); !errors.Is(err, storage.ErrUnavailable) {
-				t.Errorf("a foreign process persisted without marks: %v", err)
+				t.Errorf("Persist of a foreign process, which cannot mark: got %v, want %v", err, storage.ErrUnavailable)
 			}
 			persist(t, db, s, react(bob, movie, storage.Like, 10))
 			wantLikes(t, "with a foreign process", see(t, s, alice, movie), 2, true)
 			if said := log.about("belongs to other processes"); len(said) != 1 {
-				t.Errorf("it was logged %d times: %q", len(said), said)
+				t.Errorf("got the log lines %q, want one", said)
 			}
 
 			s.stopBackground() // its process ends; the database stays open
 			eventually(t, "the other process takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
 			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
-				t.Errorf("after the takeover: %+v", got)
+				t.Errorf("after the takeover: got %+v, want 1 like, 1 dislike", got)
 			}
 			must(t, s.epochs.Poll(t.Context())) // it resumes, late
 			if err := s.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) {
-				t.Errorf("the earlier process is not foreign: %v", err)
+				t.Errorf("Foreign() of the earlier process = %v, want %v", err, epochs.ErrForeignMirror)
 			}
 		})
 	}
@@ -79,14 +79,14 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	epochIs := func(when string, number int64, isOpen bool) {
 		t.Helper()
 		if e, err := db.Epoch(t.Context()); err != nil || e.Number != number || e.Open != isOpen {
-			t.Errorf("%s: the epoch is %+v, %v", when, e, err)
+			t.Errorf("%s: Epoch() = %+v, %v, want %d, open: %t", when, e, err, number, isOpen)
 		}
 	}
 	first, err := passive(ours)
 	must(t, err)
 	persist(t, db, first, react(alice, movie, storage.Like, 10))
 	must(t, first.Close())
-	epochIs("where none was begun", 1, false)
+	epochIs("before any epoch was begun", 1, false)
 
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: ours})
 	wantLikes(t, "initially", see(t, s, alice, movie), 1, true)
@@ -96,20 +96,20 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	persist(t, db, same, react(bob, movie, storage.Like, 10))
 	wantLikes(t, "beside the processes of the mirror", see(t, s, alice, movie), 2, true)
 	must(t, same.Close())
-	if other, err := passive(prefix()); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours) {
-		t.Errorf("with another prefix: %v, %v", other, err)
+	if _, err := passive(prefix()); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours) {
+		t.Errorf("Open with another prefix: got %v, want %v that names %s", err, epochs.ErrForeignMirror, ours)
 	}
 	epochIs("after another was refused", number, true)
 
 	s.stopBackground() // all processes have ended
 	last, err := passive(prefix())
 	must(t, err)
-	epochIs("where nobody uses it", number, false)
+	epochIs("after another process has taken over the unused mirror", number, false)
 	persist(t, db, last, react(alice, movie, storage.NoReaction, 20))
 	must(t, last.Close())
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked != nil {
-		t.Errorf("final result: %+v", got)
+		t.Errorf("final result: got %+v, want 1 like, not alice's", got)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	server.start()
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("final result: %+v", got)
+		t.Errorf("final result: got %+v, want 1 like, alice's", got)
 	}
 }
 

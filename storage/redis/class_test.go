@@ -51,22 +51,22 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 		lists.Go(func() {
 			_, err := s.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: alice, Page: storage.Page{First: 1}}})
 			if err != nil && !errors.Is(err, storage.ErrUnavailable) {
-				t.Error(err)
+				t.Errorf("ListFolders: got %v, want nil or %v", err, storage.ErrUnavailable)
 			}
 		})
 	}
 	eventually(t, "every slot of lists is used", func() bool { return len(s.lists.Slots) == cap(s.lists.Slots) })
 	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)
 	if err != nil || got[0].Freshness != storage.Live {
-		t.Errorf("a read by key beside lists that hang: %+v, %v", got, err)
+		t.Errorf("a read by key beside lists that hang: got %+v, %v, want %s", got, err, storage.Live)
 	}
-	if len(s.lists.Slots) < cap(s.lists.Slots) {
-		t.Error("the lists do not hang: the case proves nothing")
+	if used := len(s.lists.Slots); used < cap(s.lists.Slots) {
+		t.Errorf("lists use %d slots, want all %d: otherwise the test proves nothing", used, cap(s.lists.Slots))
 	}
 	unlock()
 	lists.Wait()
 	if _, err := s.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: alice, Page: storage.Page{First: 1}}}); err != nil {
-		t.Errorf("a list that does not hang: %v", err)
+		t.Errorf("ListFolders of a table that is not locked: %v", err)
 	}
 }
 
@@ -80,15 +80,15 @@ func TestListsHaveTheirOwnTimeout(t *testing.T) {
 	for range 2 * breaker.MinFailures {
 		_, err := s.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: alice, Page: storage.Page{First: 1}}})
 		if !errors.Is(err, storage.ErrUnavailable) {
-			t.Fatalf("a list that hangs: %v", err)
+			t.Fatalf("ListFolders of a locked table: got %v, want %v", err, storage.ErrUnavailable)
 		}
 	}
 	if n := s.database.Failures(); n > 0 {
-		t.Errorf("lists that took too long count as %d failures of the database", n)
+		t.Errorf("lists that took too long count as %d failures of the database, want 0", n)
 	}
 	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)
 	if err != nil || got[0].Freshness != storage.Live {
-		t.Errorf("a read by key beside lists that hang: %+v, %v", got, err)
+		t.Errorf("a read by key beside lists that hang: got %+v, %v, want %s", got, err, storage.Live)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 			t.Errorf("got %+v, %v, want the second subject %s", got, err, storage.Unavailable)
 		}
 		if n := db.reads.Load(); n > 1 {
-			t.Errorf("a call has asked a database that hangs %d times", n)
+			t.Errorf("a call has asked a database that hangs %d times, want at most once", n)
 		}
 	}
 	unlock()

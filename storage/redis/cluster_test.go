@@ -74,7 +74,7 @@ func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 	awaitCluster(t, all)
 	for i, s := range replicas {
 		id := masters[i].text("CLUSTER", "MYID")
-		eventually(t, "a replica follows", func() bool { return s.command("CLUSTER", "REPLICATE", id).Error() == nil })
+		eventually(t, "a replica knows its master", func() bool { return s.command("CLUSTER", "REPLICATE", id).Error() == nil })
 		eventually(t, "a replica has what its master has", func() bool {
 			return strings.Contains(s.text("INFO", "replication"), "master_link_status:up")
 		})
@@ -123,14 +123,14 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	reader.stopBackground()                                                               // only the test polls for it
 	must(t, reader.epochs.Poll(t.Context()))
 	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
-		t.Fatal("the epoch is not sure")
+		t.Fatalf("the lease on epoch %d is not valid after a poll", reader.epochs.Current().Number)
 	}
 
 	replicas[(failing+1)%len(replicas)].hang()
 	must(t, reader.epochs.Poll(t.Context())) // the poll does not wait for the replica that hangs
 	masters[failing].kill()
 	if err := reader.epochs.Poll(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "of its 16384 slots") {
-		t.Errorf("a poll without one of the masters: %v", err)
+		t.Errorf("a poll without one of the masters: got %v, want %v that counts the slots served", err, storage.ErrUnavailable)
 	}
 	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
 	eventually(t, "the next epoch is live", func() (live bool) {
@@ -140,7 +140,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 			got := see(t, reader, viewer, subject)
 			live = got.Freshness == storage.Live
 			if live && (got.LikeCount != 2 || got.Liked == nil && !viewer.Anonymous()) {
-				t.Fatalf("LIVE for %q with %d likes, the own one %v", viewer.UserID, got.LikeCount, got.Liked)
+				t.Fatalf("to %q: got %+v, want 2 likes, and alice's own, once it is %s", viewer.UserID, got, storage.Live)
 			}
 		}
 		_ = reader.epochs.Poll(t.Context()) // it fails until all masters know of the failover
@@ -175,12 +175,12 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 			one.resume()
 		}
 	}
-	eventually(t, "what answers is used", s.redis.Healthy)
+	eventually(t, "the masters that respond are used", s.redis.Healthy)
 	if back, part := log.about("Redis is back\""), log.about("Redis is back in part"); len(back) > 0 || len(part) != 1 {
-		t.Errorf("while one master hangs: %q, %q", back, part)
+		t.Errorf("while one master hangs: got the log lines %q and %q, want only one of the second kind", back, part)
 	}
 	masters[other].resume()
-	eventually(t, "it is said to be back", func() bool { return len(log.about("Redis is back\"")) == 1 })
+	eventually(t, "the cluster is logged as available again", func() bool { return len(log.about("Redis is back\"")) == 1 })
 }
 
 func TestCluster(t *testing.T) {
@@ -207,7 +207,7 @@ func TestCluster(t *testing.T) {
 		}
 		for i, node := range nodes {
 			if n, err := node.command("DBSIZE").AsInt64(); err != nil || n < 10 {
-				t.Errorf("node %d holds %d keys, %v", i, n, err)
+				t.Errorf("node %d holds %d keys, %v, want at least 10", i, n, err)
 			}
 		}
 	})
@@ -223,12 +223,12 @@ func TestCluster(t *testing.T) {
 				t.Errorf("got %+v, %v, want the first subject with one like, alice's", got, err)
 			}
 		}
-		eventually(t, "the others know", func() bool {
+		eventually(t, "the other masters notice the failure", func() bool {
 			info, err := nodes[0].command("CLUSTER", "INFO").ToString()
 			return err == nil && strings.Contains(info, "cluster_slots_fail:5")
 		})
 		if err := s.epochs.Probe(t.Context()); err == nil {
-			t.Error("a cluster without one of its shards is trusted")
+			t.Error("Probe of a cluster without one of its shards: got no error")
 		}
 	})
 }

@@ -29,7 +29,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, other, storage.Dislike, 20)}, storage.Queued, nil))
 	compare := func(repair bool) (found map[Mismatch]bool, n int64) {
 		found = make(map[Mismatch]bool)
-		eventually(t, "it is compared", func() bool { // on a busy machine Redis may be unavailable in between
+		eventually(t, "Compare succeeds", func() bool { // on a busy machine Redis may be unavailable in between
 			var err error
 			n, err = s.Compare(t.Context(), repair, func(stale Mismatch) error {
 				found[stale] = true
@@ -43,7 +43,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 		return found, n
 	}
 	if found, n := compare(false); len(found) > 0 || n < 10 {
-		t.Errorf("%d compared, found %+v", n, found)
+		t.Errorf("before any change: Compare found %+v among %d entries, want none among at least 10", found, n)
 	}
 	for _, words := range [][]string{
 		{"HSET", s.countsKey(movie), counts.Field, "4 0 7 0 0 0 @"},
@@ -54,20 +54,20 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	if _, err := s.Compare(t.Context(), false, func(Mismatch) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Compare = %v, want %v", err, enough)
 	}
 	if found, _ := compare(false); len(found) != 3 {
-		t.Errorf("found %+v", found)
+		t.Errorf("Compare found %+v, want 3 mismatches", found)
 	}
 	if found, _ := compare(true); len(found) != 3 {
-		t.Errorf("repaired %+v", found)
+		t.Errorf("the repair found %+v, want 3 mismatches", found)
 	}
 	if found, _ := compare(false); len(found) > 0 {
-		t.Errorf("after the repair: %+v", found)
+		t.Errorf("after the repair: Compare found %+v, want none", found)
 	}
 	eventually(t, "the client cache is invalidated", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
 	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
-		t.Errorf("got %+v, want a like", got)
+		t.Errorf("after the repair: got %+v, want a like", got)
 	}
 }
 
@@ -81,17 +81,16 @@ func TestLateApplyIsNoDifference(t *testing.T) {
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 10)}, storage.Queued, nil))
 	entry, err := server.command("HGET", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}), window.Field(movie.BizID)).ToString()
 	if err != nil || !strings.HasPrefix(entry, "10 q ") {
-		t.Fatalf("the window holds %q: %v", entry, err)
+		t.Fatalf("got the entry %q, %v, want one that begins with \"10 q \"", entry, err)
 	}
-	_, err = s.Compare(t.Context(), false, func(stale Mismatch) error { return fmt.Errorf("differs: %+v", stale) })
-	must(t, err)
+	wantNoMismatch(t, s)
 	states, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 	must(t, err)
 	if states[0].Reaction.Value != storage.Like {
-		t.Errorf("an action finds %+v", states[0].Reaction)
+		t.Errorf("Get returned the reaction %+v, want a like", states[0].Reaction)
 	}
 	if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Reaction != storage.Like || got.LikeCount != 1 {
-		t.Errorf("a reader sees %+v", got)
+		t.Errorf("a reader sees %+v, want 1 like, alice's", got)
 	}
 }
 
@@ -105,12 +104,18 @@ func TestCompareWaitsOutTransientDifferences(t *testing.T) {
 	see(t, s, alice, movie)
 	_, err := db.Persist(t.Context(), message(react(bob, movie, storage.Like, 11)), s.invalidateFirst(nil))
 	must(t, err)
+	wantNoMismatch(t, s)
+}
+
+// wantNoMismatch fails the test unless Redis agrees with the database.
+func wantNoMismatch(t *testing.T, s *Store) {
+	t.Helper()
 	n, err := s.Compare(t.Context(), false, func(stale Mismatch) error {
-		t.Errorf("found %+v", stale)
+		t.Errorf("Compare found %+v, want no mismatch", stale)
 		return nil
 	})
-	if must(t, err); n == 0 {
-		t.Error("nothing was compared")
+	if err != nil || n == 0 {
+		t.Errorf("Compare = %d, %v, want at least 1 entry compared", n, err)
 	}
 }
 
@@ -128,7 +133,7 @@ func TestCompareSurvivesLostConnections(t *testing.T) {
 	go func() {
 		var err error
 		for until := time.Now().Add(2 * time.Second); err == nil && time.Now().Before(until); {
-			_, err = s.Compare(context.Background(), false, func(stale Mismatch) error { return fmt.Errorf("%+v differs", stale) })
+			_, err = s.Compare(context.Background(), false, func(stale Mismatch) error { return fmt.Errorf("Compare found %+v, want no mismatch", stale) })
 		}
 		compared <- err
 	}()

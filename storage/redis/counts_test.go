@@ -21,11 +21,11 @@ func TestCacheIsInvalidatedWithTheClientsCache(t *testing.T) {
 	}
 	eventually(t, "the counts are cached", read)
 	persist(t, db, s, react(bob, movie, storage.Like, 10))
-	eventually(t, "they go when they change", func() bool { return !isCached() })
+	eventually(t, "the cached counts are removed when they change", func() bool { return !isCached() })
 	eventually(t, "the counts are cached again", read)
 	if got := see(t, s, storage.User{Tenant: movie.Tenant}, movie); got.LikeCount != 1 {
-		t.Errorf("%d likes; want 1", got.LikeCount)
+		t.Errorf("got %d likes, want 1", got.LikeCount)
 	}
 	server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-	eventually(t, "they go with the connection", func() bool { return !isCached() })
+	eventually(t, "the cached counts are removed with the connection", func() bool { return !isCached() })
 }

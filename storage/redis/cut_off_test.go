@@ -27,7 +27,7 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 	link.gate.Lock()
 	t.Cleanup(sync.OnceFunc(link.gate.Unlock))
-	eventually(t, "Redis is unavailable from it", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
+	eventually(t, "the node finds Redis unavailable", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
 	return cut, other
 }
 
@@ -47,8 +47,8 @@ func wantsToWait(t *testing.T, replied chan struct{}) {
 	t.Helper()
 	select {
 	case <-replied:
-		t.Error("it replies before the write is visible to other nodes")
-	case <-time.After(50 * time.Millisecond):
+		t.Error("Apply returned before the write was visible to other nodes")
+	case <-time.After(50 * time.Millisecond): // that Apply does not return is no event to wait for
 	}
 }
 
@@ -85,11 +85,7 @@ func TestCutOffNodeWaitsForALateWorker(t *testing.T) {
 // If workers persist nothing at all, callers wait only briefly, and not all of them wait.
 func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
-	see(t, s, alice, movie)
-	server.hang()
-	defer server.resume()
+	s, _ := openOnHangingRedis(t)
 	eventually(t, "Redis is unavailable", func() bool { see(t, s, alice, movie); return !s.redis.Healthy() })
 	version := int64(10)
 	wait := func() time.Duration {
@@ -99,37 +95,12 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 		return time.Since(began)
 	}
 	if took := wait(); took < 300*time.Millisecond {
-		t.Errorf("it waits for a worker for %v", took)
+		t.Errorf("Apply waited %v for a worker, want at least 300ms", took)
 	}
-	eventually(t, "the next one does not wait", func() bool { return wait() < 100*time.Millisecond })
+	eventually(t, "an action is applied without waiting", func() bool { return wait() < 100*time.Millisecond })
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("its own answer: %+v", got)
+		t.Errorf("on the same node: got %+v, want 1 like, alice's", got)
 	}
-}
-
-// slowPolls is a database that answers polls only while its gate is not locked.
-type slowPolls struct {
-	*sqlitetest.Database
-
-	gate sync.RWMutex
-}
-
-func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
-	d.gate.RLock()
-	defer d.gate.RUnlock()
-	return d.Database.Epoch(ctx)
-}
-
-// openWithoutPolls opens a store that has polled once and does not poll again until
-// resume is called.
-func openWithoutPolls(t *testing.T, server *server, db *sqlitetest.Database) (s *Store, resume func()) {
-	t.Helper()
-	slow := &slowPolls{Database: openAgain(t, db)}
-	s = open(t, Options{URL: server.url(), Database: slow})
-	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
-	must(t, s.epochs.Poll(t.Context()))
-	slow.gate.Lock()
-	return s, slow.gate.Unlock
 }
 
 // An epoch is closed. Nodes that do not know this yet see the actions of a node that
@@ -137,20 +108,19 @@ func openWithoutPolls(t *testing.T, server *server, db *sqlitetest.Database) (s 
 func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	first := open(t, Options{URL: server.url(), Database: db})
-	other, resume := openWithoutPolls(t, server, db)
-	defer resume()
+	other, _ := openWithoutPolls(t, server, db)
 	_, err := db.CloseEpoch(t.Context(), first.epochs.Current().Number)
 	must(t, err)
 	must(t, first.epochs.Poll(t.Context()))
-	if first.epochs.Active() != nil {
-		t.Fatal("the epoch is open")
+	if e := first.epochs.Active(); e != nil {
+		t.Fatalf("Active() = epoch %d, want none after it was closed", e.Number)
 	}
 	if err := first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil); !errors.Is(err, errNoActiveEpoch) {
-		t.Errorf("applied in an epoch that was closed: %v", err)
+		t.Errorf("Apply in a closed epoch: got %v, want %v", err, errNoActiveEpoch)
 	}
 	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)
 	if states, _ := look(t, other, alice, movie); states.Reaction.Version() != 10 {
-		t.Errorf("its look: %+v", states)
+		t.Errorf("on a node that has not polled: Get = %+v, want version 10", states)
 	}
 }
 
@@ -182,10 +152,9 @@ func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}
 	first := open(t, Options{URL: server.url(), Database: back})
-	other, resume := openWithoutPolls(t, server, db)
-	defer resume()
+	other, _ := openWithoutPolls(t, server, db)
 	back.rewound.Store(true)
-	eventually(t, "the first node notices", func() bool {
+	eventually(t, "the first node notices the rewind", func() bool {
 		_ = first.epochs.Poll(t.Context()) // it cannot begin the next epoch
 		return first.epochs.Active() == nil
 	})

@@ -30,18 +30,18 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	}
 	const exact = time.Second // the process may be suspended between two readings of the clock
 	if off := time.Until(s.Now()); off.Abs() > exact {
-		t.Errorf("the time is off by %v", off)
+		t.Errorf("Now() is off by %v, want at most %v", off, exact)
 	}
 	if off := s.ClockSkew() + 5*time.Second; off.Abs() > exact {
-		t.Errorf("the skew is %v", s.ClockSkew())
+		t.Errorf("ClockSkew() = %v, want -5s, give or take %v", s.ClockSkew(), exact)
 	}
 	by.Store(0)
 	must(t, s.epochs.Poll(t.Context()))
-	if s.ClockSkew().Abs() > exact || time.Until(s.Now()).Abs() > exact {
-		t.Errorf("once the clock is right, the skew is %v", s.ClockSkew())
+	if skew, off := s.ClockSkew(), time.Until(s.Now()); skew.Abs() > exact || off.Abs() > exact {
+		t.Errorf("once the clock is right: ClockSkew() = %v, and Now() is off by %v, want at most %v each", skew, off, exact)
 	}
 	if n := strings.Count(log.String(), "clock differs"); n != 1 {
-		t.Errorf("the skew was logged %d times: %s", n, log)
+		t.Errorf("the skew was logged %d times, want once: %s", n, log)
 	}
 }
 

@@ -20,7 +20,7 @@ const short = 250 * time.Millisecond
 func live(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
-	eventually(tb, "it is LIVE", func() bool {
+	eventually(tb, "the reply to alice is LIVE", func() bool {
 		passBarrier(tb, s, s.opts.Database)
 		got = see(tb, s, alice, movie)
 		return got.Freshness == storage.Live
@@ -38,44 +38,44 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 
 	got := see(t, s, alice, movie)
 	if got.LikeCount != 1 || got.Liked == nil || got.Freshness != storage.Stale {
-		t.Errorf("without Redis: %+v", got)
+		t.Errorf("without Redis: got %+v, want 1 like, alice's, %s", got, storage.Stale)
 	}
 	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, window.KindSet)
 	if err != nil || states[0].Reaction.Version() != 10 || where != "" {
-		t.Errorf("look: %+v, %q, %v", states, where, err)
+		t.Errorf("without Redis: Get = %+v, %q, %v, want version 10, no durability", states, where, err)
 	}
 	list, err := s.States(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.AllKinds)
 	if err != nil || list[0].Liked == nil {
-		t.Errorf("states: %+v, %v", list, err)
+		t.Errorf("without Redis: States = %+v, %v, want a like", list, err)
 	}
 	dislike := react(alice, movie, storage.Dislike, 20)
 	for what, err := range map[string]error{
-		"forget":  s.Invalidate(t.Context(), []storage.Action{dislike}),
-		"publish": s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}),
+		"Invalidate": s.Invalidate(t.Context(), []storage.Action{dislike}),
+		"Publish":    s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}),
 	} {
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("%s: got %v, want %v", what, err, storage.ErrUnavailable)
 		}
 	}
 	if _, err := s.Persist(t.Context(), message(dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("persist: %v", err)
+		t.Errorf("Persist: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	if got := see(t, s, alice, movie); got.LikeCount != 1 {
-		t.Errorf("what could not be marked was committed: %+v", got)
+		t.Errorf("after a commit that could not be marked: got %+v, want still 1 like", got)
 	}
 	_ = s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 || got.Freshness != storage.Stale {
-		t.Errorf("what could not be shown: %+v", got)
+		t.Errorf("with a pending dislike: got %+v, want 0 likes, 1 dislike, %s", got, storage.Stale)
 	}
 
 	server.start()
 	got = live(t, s)
 	if got.DislikeCount != 1 || got.Liked == nil {
-		t.Errorf("after Redis has recovered: %+v", got)
+		t.Errorf("after Redis has recovered: got %+v, want 1 dislike, alice's", got)
 	}
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 {
-		t.Errorf("final result: %+v", got)
+		t.Errorf("final result: got %+v, want 0 likes, 1 dislike", got)
 	}
 }
 
@@ -92,25 +92,25 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			see(t, s, alice, movie)
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
-				t.Errorf("before the loss, the state is from %q", where)
+				t.Errorf("before the loss: Get returned the durability %q, want %q", where, storage.Queued)
 			}
 			before := s.epochs.Current().Number
 			lose(server)
 			// The like is queued, and Redis no longer holds it.
 			eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
 			if states, where := look(t, s, alice, movie); where != "" || states.Liked != nil {
-				t.Errorf("after the loss: %+v, %q", states, where)
+				t.Errorf("after the loss: Get = %+v, %q, want no like, no durability", states, where)
 			}
 			if got := see(t, s, alice, movie); got.Freshness != storage.Stale {
-				t.Errorf("after the loss: %+v", got)
+				t.Errorf("after the loss: got %+v, want %s", got, storage.Stale)
 			}
-			eventually(t, "to everyone it is LIVE", func() bool {
+			eventually(t, "the reply to anonymous viewers is LIVE", func() bool {
 				return see(t, s, storage.User{Tenant: movie.Tenant}, movie).Freshness == storage.Live
 			})
 			// A new action is visible, but its state is still not known to be the latest.
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued, nil))
 			if states, where := look(t, s, alice, movie); where != "" || states.Liked == nil {
-				t.Errorf("after another like: %+v, %q", states, where)
+				t.Errorf("after another like: Get = %+v, %q, want a like, no durability", states, where)
 			}
 		})
 	}
@@ -132,48 +132,48 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	}
 	got := ask(alice)
 	if got[0].LikeCount != 1 || got[0].Liked == nil || got[0].Freshness == storage.Unavailable {
-		t.Errorf("warm: %+v", got[0])
+		t.Errorf("a cached subject: got %+v, want 1 like, alice's, not %s", got[0], storage.Unavailable)
 	}
 	if got[1].Counts != (storage.Counts{}) || got[1].Freshness != storage.Unavailable {
-		t.Errorf("cold: %+v", got[1])
+		t.Errorf("a subject that is not cached: got %+v, want no counts, %s", got[1], storage.Unavailable)
 	}
 	// A viewer whose window is cold: the counts are known, the states are not.
 	if got := ask(bob); got[0].LikeCount != 1 || got[0].Freshness != storage.Stale || got[1].Freshness != storage.Unavailable {
-		t.Errorf("to another: %+v", got)
+		t.Errorf("to bob: got %+v, want 1 like, %s, and the second %s", got, storage.Stale, storage.Unavailable)
 	}
 	// Mutations continue.
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
 	if states, where := look(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
-		t.Errorf("got %+v, %q, want a dislike, %q", states, where, storage.Queued)
+		t.Errorf("after an action: Get = %+v, %q, want a dislike, %q", states, where, storage.Queued)
 	}
 	if got := ask(alice); got[0].LikeCount != 0 || got[0].DislikeCount != 1 {
-		t.Errorf("own action: %+v", got[0])
+		t.Errorf("after an action: got %+v, want 0 likes, 1 dislike", got[0])
 	}
 	if _, _, err := s.Get(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("reading uncached entries returned %v", err)
+		t.Errorf("Get of a state that is not cached: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	if _, err := s.States(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("states that are cold: %v", err)
+		t.Errorf("States that are not cached: got %v, want %v", err, storage.ErrUnavailable)
 	}
-	eventually(t, "the database is known to be down", func() bool {
+	eventually(t, "the node finds the database unavailable", func() bool {
 		ask(bob)
 		return ask(alice)[0].Freshness == storage.Stale
 	})
 	if _, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1}); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("create folder: %v", err)
+		t.Errorf("CreateFolder: got %v, want %v", err, storage.ErrUnavailable)
 	}
 
 	// Without Redis and the database, nothing is known, but no call fails.
 	server.kill()
 	for _, i := range ask(alice) {
 		if i.Counts != (storage.Counts{}) || i.Freshness != storage.Unavailable || i.BizID == "" {
-			t.Errorf("without either: %+v", i)
+			t.Errorf("without Redis and the database: got %+v, want its subject, no counts, %s", i, storage.Unavailable)
 		}
 	}
 	server.start()
 	db.fail.Store(nil)
 	if got := live(t, s); got.LikeCount != 1 {
-		t.Errorf("final result: %+v", got)
+		t.Errorf("final result: got %+v, want 1 like", got)
 	}
 }
 
@@ -207,14 +207,14 @@ func TestHangingPartsCostLittle(t *testing.T) {
 		{"the database", func() { db.fail.Store(&hang) }, func() { db.fail.Store(nil) }, s.database},
 	} {
 		c.begin()
-		eventually(t, "the breaker opens", func() bool { calls(1); return !c.part.Healthy() })
+		eventually(t, "the breaker of "+c.what+" opens", func() bool { calls(1); return !c.part.Healthy() })
 		before := c.part.Failures()
 		calls(30)
 		if n := c.part.Failures() - before; n >= 30 { // polls continue
-			t.Errorf("while %s hangs, 30 calls have tried it %d times", c.what, n)
+			t.Errorf("while %s hangs, 30 calls have tried it %d times, want fewer", c.what, n)
 		}
 		c.end()
-		eventually(t, "the backend is healthy again", func() bool { calls(1); return c.part.Healthy() })
+		eventually(t, c.what+" is healthy again", func() bool { calls(1); return c.part.Healthy() })
 		live(t, s)
 	}
 }
@@ -232,14 +232,14 @@ func TestCancelledCallsAreNoFailures(t *testing.T) {
 		db.fail.Store(&leave)
 		_, err := s.States(ctx, []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindRead))
 		if !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("states: %v", err)
+			t.Errorf("States of a cancelled call: got %v, want %v alone", err, context.Canceled)
 		}
 		if err := s.Publish(ctx, storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}); !errors.Is(err, context.Canceled) {
-			t.Errorf("publish: %v", err)
+			t.Errorf("Publish of a cancelled call: got %v, want %v", err, context.Canceled)
 		}
 	}
 	if !s.redis.Healthy() || !s.database.Healthy() {
-		t.Errorf("Redis healthy %v, database healthy %v", s.redis.Healthy(), s.database.Healthy())
+		t.Errorf("after cancelled calls: Redis healthy: %t, database healthy: %t, want both", s.redis.Healthy(), s.database.Healthy())
 	}
 }
 
@@ -248,7 +248,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	const callers = 20
 	slowly := func(ctx context.Context) error {
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // a query that is slow enough for the others to join; nothing shows that one waits
 		return ctx.Err()
 	}
 	db.fail.Store(&slowly)
@@ -265,7 +265,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 	// Callers that arrive after the first query has begun share another one; on a busy
 	// machine, there may be several. Without sharing, each caller would make its own.
 	if n := db.reads.Load(); n > callers/2 {
-		t.Errorf("%d callers asked the database %d times", callers, n)
+		t.Errorf("%d callers asked the database %d times, want at most %d", callers, n, callers/2)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestReadsSurviveLostConnections(t *testing.T) {
 			for ctx.Err() == nil {
 				found, err := s.Interactives(context.WithoutCancel(ctx), viewer, []storage.Subject{movie, video(strconv.Itoa(i))}, storage.AllKinds)
 				if err != nil || found[0].LikeCount != 1 {
-					t.Errorf("read: %+v, %v", found, err)
+					t.Errorf("a read while connections are lost: got %+v, %v, want 1 like of the first subject", found, err)
 					return
 				}
 			}

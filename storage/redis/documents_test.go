@@ -29,7 +29,7 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 		}
 	}
 	if left, err := server.command("PTTL", keyspace.Documents(one.opts.Prefix, "acme")).AsInt64(); err != nil || left <= 0 || left > documentTTL.Milliseconds() {
-		t.Errorf("it lives %d ms, %v", left, err)
+		t.Errorf("the documents expire in %d ms, %v, want 1 to %d", left, err, documentTTL.Milliseconds())
 	}
 	// A key of another type is replaced.
 	must(t, server.command("SET", keyspace.Documents(one.opts.Prefix, "default"), "x").Error())
@@ -62,7 +62,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 		}
 		fields, err := server.command("HGETALL", keyspace.Documents(s.opts.Prefix, name)).AsStrMap()
 		if must(t, err); len(fields) != 2*c.held+3 || fields["~bytes"] != fmt.Sprint(c.held*c.size) {
-			t.Errorf("%s: it holds %d fields, %s bytes", name, len(fields), fields["~bytes"])
+			t.Errorf("%s: got %d fields, %s bytes, want %d fields, %d bytes", name, len(fields), fields["~bytes"], 2*c.held+3, c.held*c.size)
 		}
 	}
 }
@@ -73,9 +73,9 @@ func TestPersistedQueriesOfARedisThatHangsAreUnavailable(t *testing.T) {
 	server.hang()
 	defer server.resume()
 	if _, err := s.Document(t.Context(), "default", "ab"); err == nil {
-		t.Error("it answers")
+		t.Error("Document from a Redis that hangs: got no error")
 	}
 	if err := s.KeepDocument(t.Context(), "default", "ab", "{a}"); err == nil {
-		t.Error("it keeps")
+		t.Error("KeepDocument in a Redis that hangs: got no error")
 	}
 }

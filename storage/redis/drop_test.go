@@ -24,18 +24,18 @@ func TestRevertedActionIsRemoved(t *testing.T) {
 	dislike := react(alice, movie, storage.Dislike, 20)
 	must(t, s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil))
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
-		t.Errorf("before: %+v", got)
+		t.Errorf("before the revert: got %+v, want 1 dislike", got)
 	}
 
 	must(t, s.Revert(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 19)}))
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
-		t.Errorf("an older action was dropped, and took the later one along: %+v", got)
+		t.Errorf("after an older action was reverted: got %+v, want still 1 dislike", got)
 	}
 	must(t, s.Revert(t.Context(), []storage.Action{dislike}))
-	wantLikes(t, "after", see(t, s, alice, movie), 1, true)
+	wantLikes(t, "after the revert", see(t, s, alice, movie), 1, true)
 	states, where := look(t, s, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Persisted {
-		t.Errorf("get: %+v, %q", states, where)
+		t.Errorf("after the revert: Get = %+v, %q, want version 10, %q", states, where, storage.Persisted)
 	}
 }
 
@@ -48,11 +48,11 @@ func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	cleared := react(alice, movie, storage.NoReaction, 20)
 	_ = s.Apply(t.Context(), []storage.Action{cleared}, storage.Queued, nil)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 {
-		t.Errorf("before: %+v", got)
+		t.Errorf("before the revert: got %+v, want 0 likes", got)
 	}
 	_ = s.Revert(t.Context(), []storage.Action{cleared})
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("after: %+v", got)
+		t.Errorf("after the revert: got %+v, want 1 like, alice's", got)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 			s := open(t, Options{URL: startServer(t).url(), Database: db, Guard: 50 * time.Millisecond})
 			outcome, err := write(s, db, func() {
 				eventually(t, "the window is filled from before the commit", func() bool {
-					wantLikes(t, "meanwhile", see(t, s, alice, movie), 0, false)
+					wantLikes(t, "before the commit", see(t, s, alice, movie), 0, false)
 					full, _ := s.client.Do(t.Context(), s.client.B().Hget().
 						Key(s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})).Field("~f").Build()).ToString()
 					return full == "1"
@@ -95,7 +95,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 			must(t, err)
 			outcome.At = outcome.At.Add(-counts.MaxWriteDelay) // as if the commit had taken that long
 			must(t, s.Publish(t.Context(), outcome))
-			wantLikes(t, "afterwards", see(t, s, alice, movie), 1, true)
+			wantLikes(t, "after the commit", see(t, s, alice, movie), 1, true)
 		})
 	}
 }
@@ -123,27 +123,27 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 				must(t, client.Do(t.Context(), client.B().Set().Key("other"+scripts.Text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
 			}
 			before := s.epochs.Current().LeasedAt
-			eventually(t, "Redis was looked at", func() bool { return s.epochs.Current().LeasedAt.After(before.Add(epochs.PollInterval)) })
+			eventually(t, "Redis is polled", func() bool { return s.epochs.Current().LeasedAt.After(before.Add(epochs.PollInterval)) })
 			_, where := look(t, s, alice, movie)
 			got := see(t, s, alice, movie)
 			if (where == "") != doubtful || (got.Freshness == storage.Stale) != doubtful || got.LikeCount != 1 {
-				t.Errorf("%+v, %q; doubtful should be %v", got, where, doubtful)
+				t.Errorf("got %+v, durability %q, want 1 like; %s and without durability: %t", got, where, storage.Stale, doubtful)
 			}
 			if lines := log.about("Redis evicts"); len(lines) != 1 && doubtful || len(lines) != 0 && !doubtful {
-				t.Errorf("logged: %q", lines)
+				t.Errorf("got the log lines %q, want one: %t", lines, doubtful)
 			}
 			must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 			later := open(t, Options{URL: server.url(), Database: openAgain(t, db)}) // has noticed no eviction
 			if got := see(t, later, alice, movie); (got.Freshness == storage.Stale) != doubtful {
-				t.Errorf("a process that starts later: %+v; doubtful should be %v", got, doubtful)
+				t.Errorf("from a process that starts later: got %+v, want %s: %t", got, storage.Stale, doubtful)
 			}
 			if now := s.epochs.Current(); (now.Barrier > first.Barrier) != doubtful { // the sentinel may be evicted, too
-				t.Errorf("barrier %d; before %d", now.Barrier, first.Barrier)
+				t.Errorf("got barrier %d after %d, want a later one: %t", now.Barrier, first.Barrier, doubtful)
 			}
 			for _, store := range []*Store{s, later} {
 				live(t, store)
 				if now := store.epochs.Current(); !now.Drained {
-					t.Errorf("LIVE before barrier %d is passed", now.Barrier)
+					t.Errorf("got a reply that is LIVE, want none before barrier %d is passed", now.Barrier)
 				}
 			}
 		})

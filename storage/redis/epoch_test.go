@@ -23,7 +23,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 	before := s.epochs.Current().Number
 	server.hang()
 	var outcome storage.Outcome
-	eventually(t, "it is persisted without Redis", func() bool {
+	eventually(t, "the action is persisted without Redis", func() bool {
 		var err error
 		outcome, err = db.Persist(t.Context(), message(react(alice, movie, storage.Dislike, 20)), s.Mark)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
@@ -32,18 +32,18 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 		return err == nil
 	})
 	if outcome.Epoch != 0 {
-		t.Errorf("the action was persisted in epoch %d", outcome.Epoch)
+		t.Errorf("the action was persisted in epoch %d, want 0", outcome.Epoch)
 	}
 	must(t, s.Publish(t.Context(), outcome))
 	for _, store := range []*Store{s, other} {
 		if got := see(t, store, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Stale {
-			t.Errorf("without Redis: %+v", got)
+			t.Errorf("without Redis: got %+v, want 0 likes, 1 dislike, %s", got, storage.Stale)
 		}
 	}
 	server.resume() // with all its data
 	for _, store := range []*Store{s, other} {
 		if got := live(t, store); got.DislikeCount != 1 || got.LikeCount != 0 {
-			t.Errorf("after Redis has recovered: %+v", got)
+			t.Errorf("after Redis has recovered: got %+v, want 0 likes, 1 dislike", got)
 		}
 	}
 	if e := s.epochs.Current(); e.Number == before {
@@ -64,20 +64,20 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	server.hang()
 	like := react(alice, movie, storage.Like, 10)
 	if err := s.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("apply: %v", err)
+		t.Errorf("Apply while Redis hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
-		t.Errorf("not shown yet: %+v", got)
+		t.Errorf("to alice, whose writes are pending: got %+v, want 1 like and 1 collection, both hers, %s", got, storage.Stale)
 	}
 	if states, where := look(t, s, alice, movie); where != "" || states.Reaction.Version() != 10 || states.CollectionVersion != 11 {
-		t.Errorf("not shown yet: %+v, %q", states, where)
+		t.Errorf("with pending writes: Get = %+v, %q, want versions 10 and 11, no durability", states, where)
 	}
 	if got := see(t, s, bob, movie); got.LikeCount != 0 || got.Liked != nil {
-		t.Errorf("to another: %+v", got)
+		t.Errorf("to bob: got %+v, want no likes", got)
 	}
 	server.resume()
-	eventually(t, "it is shown", func() bool { return s.pending.Count() == 0 })
-	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
+	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
+	wantLikes(t, "after Redis has recovered", see(t, other, alice, movie), 1, true)
 	persist(t, db, s, like)
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 }
@@ -89,11 +89,11 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 	for range 3 * breaker.MinFailures {
 		err := p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("call: %v", err)
+			t.Errorf("Run = %v, want %v", err, storage.ErrUnavailable)
 		}
 	}
 	if !p.Healthy() {
-		t.Error("the breaker is open")
+		t.Error("after the failures of one stall, the breaker is open, want it closed")
 	}
 	eventually(t, "the breaker opens", func() bool {
 		_ = p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
@@ -112,11 +112,11 @@ func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	must(t, err)
 	server.hang()
 	if err := s.Publish(t.Context(), outcome); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("publish: %v", err)
+		t.Errorf("Publish while Redis hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
-	eventually(t, "it goes on", func() bool { return s.Publish(t.Context(), outcome) == nil })
+	eventually(t, "the worker publishes without Redis", func() bool { return s.Publish(t.Context(), outcome) == nil })
 	now, err := db.Epoch(t.Context())
 	if must(t, err); now.Open {
-		t.Errorf("the epoch is %+v", now)
+		t.Errorf("Epoch() = %+v, want it closed", now)
 	}
 }

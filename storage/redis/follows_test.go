@@ -30,7 +30,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 		for _, node := range []*Store{s, other} {
 			got := see(t, node, u, star)
 			if got.FollowerCount != followers || (got.Followed != nil) != followed || got.Freshness != storage.Live {
-				t.Errorf("%s: %+v, want %d followers, followed %v", what, got, followers, followed)
+				t.Errorf("%s: got %+v, want %d followers, followed %t, %s", what, got, followers, followed, storage.Live)
 			}
 		}
 	}
@@ -46,10 +46,10 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	persist(t, db, s, unfollow(alice, star, 20), follow(alice, star, 15))
 	want("persisted again", alice, 0, false)
 	if got := see(t, s, alice, star); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("the like: %+v", got)
+		t.Errorf("after the unfollow: got %+v, want still 1 like, alice's", got)
 	}
 	if states, _ := look(t, other, alice, star); states.FollowVersion != 20 || states.Followed != nil {
-		t.Errorf("a recorder sees %+v", states)
+		t.Errorf("Get = %+v, want not followed, as of version 20", states)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	if value := fieldOf(t, s, alice, movie); strings.Count(value, ";") != 1 || !strings.HasSuffix(value, ";") {
-		t.Errorf("in a window that holds all, the field is %q", value)
+		t.Errorf("in a complete window: got the field %q, want one semicolon, at the end", value)
 	}
 	for i := range 10 { // more than a window holds
 		_, err := db.Persist(t.Context(), message(react(bob, video(fmt.Sprint(i)), storage.Like, 10)), nil)
@@ -69,18 +69,18 @@ func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	}
 	see(t, s, bob, movie)
 	if value := fieldOf(t, s, bob, movie); !strings.HasSuffix(value, " 0:0;0") {
-		t.Errorf("in a window that holds some, the field is %q", value)
+		t.Errorf("in an incomplete window: got the field %q, want it to end in %q", value, " 0:0;0")
 	}
 	before := see(t, s, bob, movie)
 	states, _ := look(t, s, bob, movie) // Get renews the entries that it reads
 	if states.Followed != nil || before.Followed != nil || before.Freshness != storage.Live {
-		t.Errorf("seen are %+v and %+v", before, states)
+		t.Errorf("got %+v, and Get = %+v, want neither followed, %s", before, states, storage.Live)
 	}
 	if value := fieldOf(t, s, bob, movie); !strings.HasSuffix(value, ";0") {
-		t.Errorf("kept alive, the field is %q", value)
+		t.Errorf("after Get has renewed it: got the field %q, want it to end in %q", value, ";0")
 	}
 	must(t, s.Apply(t.Context(), []storage.Action{follow(bob, movie, 20)}, storage.Queued, nil))
 	if got := see(t, s, bob, movie); got.FollowerCount != 1 || got.Followed == nil || got.Freshness != storage.Live {
-		t.Errorf("followed afterwards: %+v", got)
+		t.Errorf("after a follow: got %+v, want 1 follower, bob, %s", got, storage.Live)
 	}
 }

@@ -52,7 +52,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	})
 	see(t, s, alice, movie)
 	if all := log.about(""); len(all) > 0 {
-		t.Errorf("before anything happened: %q", all)
+		t.Errorf("before the outage: got the log lines %q, want none", all)
 	}
 	begun := s.epochs.Current().Number
 	server.kill()
@@ -73,7 +73,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		}
 	}
 	if all := log.about(""); len(all) != 4 {
-		t.Errorf("%d lines: %q", len(all), all)
+		t.Errorf("got %d log lines, want 4: %q", len(all), all)
 	}
 }
 
@@ -167,14 +167,14 @@ func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	t.Cleanup(release)
 	cold()
 	if s.database.Healthy() {
-		t.Error("after a time-out the database counts as well")
+		t.Error("after a time-out the database counts as healthy")
 	}
 	before := s.database.Failures()
 	for range 200 {
 		cold()
 	}
 	if n := s.database.Failures() - before; n >= 200 { // polls continue
-		t.Errorf("while the database hangs, 200 calls have tried it %d times", n)
+		t.Errorf("while the database hangs, 200 calls have tried it %d times, want fewer", n)
 	}
 	release()
 	eventually(t, "the database is back", s.database.Healthy)

@@ -30,7 +30,7 @@ func findSomething(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	taken, found := interleave(t, steps, rules)
 	if len(found) == 0 {
-		t.Errorf("nothing was found in %d steps", taken)
+		t.Errorf("found nothing wrong in %d steps, want the broken rule to be noticed", taken)
 	} else {
 		t.Logf("after %d steps: %s", taken, found[0])
 	}

@@ -35,7 +35,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 			redelivered = append(redelivered, m.Actions...)
 		}
 		if err := in.worker.Invalidate(ctx, redelivered); err != nil {
-			in.reportf("forget: %v", err)
+			in.reportf("invalidate: %v", err)
 		}
 	}
 	in.again = 0
@@ -248,7 +248,7 @@ func (in *interleaving) atRest() {
 		if err != nil || wordOf(states[0].Liked, states[0].Collected, states[0].Followed) != want || where != storage.Persisted {
 			raw := in.plain.Do(ctx, in.plain.B().Hgetall().Key(in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})).Build())
 			window, _ := raw.AsStrMap()
-			in.reportf("at rest, user %d is %s in Redis (%v): %v; in the database %+v, want %+v", u, where, err, window, inDatabase, want)
+			in.reportf("at rest, user %d is %q in Redis (%v): %v; in the database %+v; want %+v, %q", u, where, err, window, inDatabase, want, storage.Persisted)
 		}
 	}
 }
@@ -276,13 +276,13 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
 		told += in.told
-		if len(found) > 0 {
-			found = append(found, fmt.Sprintf("in run %d", run))
+		for i := range found {
+			found[i] = fmt.Sprintf("run %d, %s", run, found[i])
 		}
 	}
 	t.Logf("%d steps, %d mutations returned what they changed", taken, told)
 	if told == 0 && len(found) == 0 {
-		found = append(found, "no mutation told what it changed")
+		found = append(found, "no mutation returned what it changed")
 	}
 	return taken, found
 }
@@ -306,6 +306,6 @@ func findNothing(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	_, found := interleave(t, steps, rules)
 	for _, f := range found {
-		t.Errorf("found %v, want nothing", f)
+		t.Errorf("found %q, want nothing wrong", f)
 	}
 }

@@ -193,7 +193,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	}
 	states, known, err := s.Get(ctx, []storage.StateKey{in.key(u)}, storage.KindsOf(a.Kind))
 	if err != nil {
-		in.reportf("look: %v", err)
+		in.reportf("get: %v", err)
 		return
 	}
 	stored, is := states[0], wordOf(states[0].Liked, states[0].Collected, states[0].Followed)
@@ -312,7 +312,7 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	before := *in.repliedBy(u, s)
 	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, kinds)
 	if err != nil || got[0].Freshness != storage.Live && !in.lossy {
-		in.reportf("query: %v, %+v", err, got)
+		in.reportf("query: got %+v, %v, want %s", got, err, storage.Live)
 	}
 	if err != nil || got[0].Freshness != storage.Live {
 		return
@@ -325,7 +325,7 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 		times = got[0].Read.Times
 	}
 	if kinds == storage.AllKinds && (times < persisted || times > in.rows[u].reads) {
-		in.reportf("user %d has read %d times, of which %d were persisted before", u, times, persisted)
+		in.reportf("user %d sees %d reads, want %d to %d", u, times, persisted, in.rows[u].reads)
 	}
 }
 
@@ -338,18 +338,18 @@ func (in *interleaving) repliedBy(u int, s *Store) *int64 {
 // shown before. It returns false if the version of the reply never existed.
 func (in *interleaving) sees(u int, s *Store, got storage.Interactive, want word, before int64) bool {
 	if got.Version < before {
-		in.reportf("user %d sees counts of version %d after those of version %d", u, got.Version, before)
+		in.reportf("user %d sees counts of version %d after version %d, want no older ones", u, got.Version, before)
 	}
 	replied := in.repliedBy(u, s)
 	*replied = max(*replied, got.Version)
 	is := wordOf(got.Liked, got.Collected, got.Followed)
 	is.reads = want.reads
 	if is != want {
-		in.reportf("user %d sees %+v, was acknowledged %+v", u, is, want)
+		in.reportf("user %d sees %+v, want %+v as acknowledged", u, is, want)
 	}
 	words, ok := in.include[got.Version]
 	if !ok {
-		in.reportf("counts have version %d, which never was", got.Version)
+		in.reportf("user %d sees counts of version %d, want a version that was committed", u, got.Version)
 		return false
 	}
 	words[u].reaction, words[u].collected, words[u].followed = want.reaction, want.collected, want.followed

@@ -67,10 +67,10 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 			must(t, err)
 			wantLikes(t, "later", got[0], 2, true)
 			if n := db.reads.Load(); n > 0 {
-				t.Errorf("%d reads of the database after the value was replaced, want none", n)
+				t.Errorf("got %d reads of the database after the value was replaced, want none", n)
 			}
-			if s.redis.Failures() > 0 {
-				t.Errorf("it counts as %d failures of Redis", s.redis.Failures())
+			if n := s.redis.Failures(); n > 0 {
+				t.Errorf("malformed values count as %d failures of Redis, want 0", n)
 			}
 		})
 	}
@@ -88,11 +88,11 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 			}
 			err := s.windows.ReadAll(t.Context(), "read states", both)
 			if _, found := both[1].Result(window.Reaction, time.Minute); err != nil || !found {
-				t.Errorf("the other is found: %v, error %v", found, err)
+				t.Errorf("ReadAll: bob's reaction found: %t, error %v, want it found", found, err)
 			}
 			states, _ := look(t, s, alice, movie)
 			if states.Liked == nil {
-				t.Error("a recorder does not see the like")
+				t.Errorf("Get = %+v, want a like", states)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection, storage.KindFollow))
 	must(t, err)
 	if states[0].Collected == nil || states[0].Followed == nil || where != storage.Queued {
-		t.Errorf("got %+v, %q, want it collected and followed, %q", states[0], where, storage.Queued)
+		t.Errorf("Get = %+v, %q, want it collected and followed, %q", states[0], where, storage.Queued)
 	}
 }
 
@@ -127,9 +127,9 @@ func TestWorkerReplacesMalformedValues(t *testing.T) {
 			s, db := malform(t, words)
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.NoReaction, 20)}, storage.Queued, nil))
 			persist(t, db, s, react(alice, movie, storage.NoReaction, 20), react(bob, movie, storage.Dislike, 20))
-			wantLikes(t, "the one", see(t, s, alice, movie), 0, false)
+			wantLikes(t, "to alice, who has cleared her like", see(t, s, alice, movie), 0, false)
 			if got := see(t, s, bob, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Live {
-				t.Errorf("the other: %+v", got)
+				t.Errorf("to bob: got %+v, want 0 likes, 1 dislike, %s", got, storage.Live)
 			}
 		})
 	}
@@ -139,6 +139,6 @@ func TestMalformedValuesAreCounted(t *testing.T) {
 	s, _ := malform(t, malformedValues["a malformed entry in the window"])
 	see(t, s, alice, movie)
 	if n := testutil.ToFloat64(s.scripts.Malformed.Total); n != 1 {
-		t.Errorf("%v are counted, want 1", n)
+		t.Errorf("got %v malformed values counted, want 1", n)
 	}
 }

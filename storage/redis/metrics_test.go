@@ -56,11 +56,11 @@ func TestMetricsReportOutages(t *testing.T) {
 	})
 	server.start()
 	live(t, s)
-	eventually(t, "what was not shown is shown", func() bool { return s.pending.Count() == 0 })
+	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 	want("finally", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
-		t.Errorf("metrics: %v, %v", problems, err)
+		t.Errorf("GatherAndLint found %v, %v, want no problems", problems, err)
 	}
 }

@@ -39,15 +39,15 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 				_ = s.Close()
 			}
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("got %v, want %v that contains %s", err, c.want, c.says)
+				t.Errorf("Open = %v, want %v that contains %q and no password", err, c.want, c.says)
 			}
 			if err := c.options.Database.Ping(t.Context()); err != nil {
-				t.Errorf("the database: %v", err)
+				t.Errorf("Ping of the database after Open has failed: %v", err)
 			}
 		})
 	}
 	if _, err := Open(t.Context(), Options{URL: server.url()}); err == nil {
-		t.Error("opened without a database")
+		t.Error("Open without a database: got no error")
 	}
 }
 
@@ -77,7 +77,7 @@ func TestOpenRetriesASlowServer(t *testing.T) {
 	must(t, err)
 	must(t, s.Close())
 	if connections.Load() < 2 {
-		t.Errorf("%d connections: the first one was answered", connections.Load())
+		t.Errorf("got %d connections, want at least 2: the first one is never answered", connections.Load())
 	}
 }
 
@@ -104,7 +104,7 @@ func TestLeastPrivileges(t *testing.T) {
 	_, line, found := strings.Cut(string(page), "ACL SETUSER ovation on >PASSWORD ~ovation:* ")
 	rules, _, _ := strings.Cut(line, "\n")
 	if !found || rules == "" {
-		t.Fatal("docs/operations.md names no user of Redis")
+		t.Fatal("got no rules of a Redis user from docs/operations.md, want a line \"ACL SETUSER ovation …\"")
 	}
 	server := startServer(t)
 	allow := func(more ...string) string {
@@ -123,15 +123,14 @@ func TestLeastPrivileges(t *testing.T) {
 			_ = s.Close()
 		}
 		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("without %s: %v", command, err)
+			t.Errorf("Open without the right to %s: got %v, want %v that contains %q and no password", command, err, storage.ErrUnavailable, says)
 		}
 	}
 	s := open(t, Options{URL: allow(), Database: openDatabase(t)})
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	persist(t, s.opts.Database.(*sqlitetest.Database), s, react(alice, movie, storage.Like, 10))
 	wantLikes(t, "with the least privileges", live(t, s), 1, true)
-	_, err = s.Compare(t.Context(), false, func(stale Mismatch) error { return fmt.Errorf("%v", stale) })
-	must(t, err)
+	wantNoMismatch(t, s)
 }
 
 // A replica and a server that is full are rejected at once.
@@ -147,7 +146,7 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 			_ = s.Close()
 		}
 		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want %v with %q", err, storage.ErrUnavailable, says)
+			t.Errorf("Open = %v, want %v that contains %q", err, storage.ErrUnavailable, says)
 		}
 		must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 		must(t, server.command("REPLICAOF", "NO", "ONE").Error())
@@ -164,23 +163,23 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	must(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())
 	dislike := react(alice, movie, storage.Dislike, 20)
 	if err := s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
-		t.Errorf("show: %v", err)
+		t.Errorf("Apply to a full Redis: got %v, want %v that contains OOM", err, storage.ErrUnavailable)
 	}
 	if _, err := db.Persist(t.Context(), message(dislike), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("persist: %v", err)
+		t.Errorf("Persist with a full Redis: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.Liked == nil {
-		t.Errorf("with Redis full, to the user with the pending write: %+v", got)
+		t.Errorf("to alice, whose write is pending: got %+v, want 1 dislike, hers", got)
 	}
 	if got := see(t, s, bob, movie); got.LikeCount != 1 {
-		t.Errorf("full, to another: %+v", got)
+		t.Errorf("to bob: got %+v, want still 1 like", got)
 	}
 	must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
-	eventually(t, "it can be written again", func() bool {
+	eventually(t, "Redis accepts writes again", func() bool {
 		return s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil) == nil
 	})
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 {
-		t.Errorf("final result: %+v", got)
+		t.Errorf("final result: got %+v, want 0 likes, 1 dislike", got)
 	}
 }

@@ -29,38 +29,38 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 
 	like := react(alice, movie, storage.Like, 10)
 	if _, where := look(t, one, alice, movie); where != storage.Persisted {
-		t.Errorf("nothing yet is %q", where)
+		t.Errorf("before any action: Get returned the durability %q, want %q", where, storage.Persisted)
 	}
 	must(t, one.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued, nil))
-	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
-	wantLikes(t, "shown, to another", see(t, other, bob, movie), 0, false)
+	wantLikes(t, "after Apply", see(t, other, alice, movie), 1, true)
+	wantLikes(t, "after Apply, to bob", see(t, other, bob, movie), 0, false)
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != "weird folder, 100%:\n" {
-		t.Errorf("collected: %+v", got)
+		t.Errorf("after Apply: got %+v, collected %+v, want 1 collection, into %q", got.Counts, got.Collected, "weird folder, 100%:\n")
 	}
 	states, where := look(t, other, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Queued {
-		t.Errorf("the shown action has version %d and is %q", states.Reaction.Version(), where)
+		t.Errorf("after Apply: Get returned version %d, %q, want 10, %q", states.Reaction.Version(), where, storage.Queued)
 	}
 	must(t, other.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}, storage.Queued, nil))
-	wantLikes(t, "after an older word", see(t, other, alice, movie), 1, true)
+	wantLikes(t, "after an older action", see(t, other, alice, movie), 1, true)
 
 	persist(t, db, one, like)
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 	if _, where := look(t, other, alice, movie); where != storage.Queued {
-		t.Errorf("with a queued collection, the entry is %q", where)
+		t.Errorf("with a queued collection: Get returned the durability %q, want %q", where, storage.Queued)
 	}
 	persist(t, db, one, collect(alice, movie, "gone", 11))
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != storage.DefaultFolderID {
-		t.Errorf("persisted: %+v", got)
+		t.Errorf("persisted: got %+v, collected %+v, want 1 collection, into %q", got.Counts, got.Collected, storage.DefaultFolderID)
 	}
 	if _, where := look(t, other, alice, movie); where != storage.Queued {
-		t.Errorf("just marked and perhaps not committed, the entry is %q", where)
+		t.Errorf("just marked and perhaps not committed: Get returned the durability %q, want %q", where, storage.Queued)
 	}
-	eventually(t, "it must have been committed", func() bool {
+	eventually(t, "the entry is old enough to count as persisted", func() bool {
 		_, where := look(t, other, alice, movie)
 		return where == storage.Persisted
 	})
-	eventually(t, "the other sees the count", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
+	eventually(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
 }
 
 func TestStaleFillIsDropped(t *testing.T) {
@@ -98,7 +98,7 @@ func TestFillDuringATransactionIsDropped(t *testing.T) {
 	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		must(t, s.Mark(ctx, o))
 		if got := see(t, s, alice, movie); got.Liked != nil { //nolint:contextcheck // the reader has a context of its own
-			t.Error("liked before the commit")
+			t.Errorf("before the commit: got %+v, want no like", got.Liked)
 		}
 		return nil
 	})
@@ -117,11 +117,11 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 		return s.invalidateFirst(nil)(ctx, o)
 	})
 	if err == nil {
-		t.Fatal("the transaction was committed")
+		t.Fatal("Persist of a cancelled transaction: got no error")
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
 	if states, where := look(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
-		t.Errorf("got %+v, %q, want no reaction, %q", states, where, storage.Persisted)
+		t.Errorf("after the failure: Get = %+v, %q, want no reaction, %q", states, where, storage.Persisted)
 	}
 }
 
@@ -147,9 +147,9 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
 	if _, where := look(t, other, alice, movie); where != storage.Persisted {
-		t.Errorf("the entry is %q", where)
+		t.Errorf("Get returned the durability %q, want %q", where, storage.Persisted)
 	}
-	eventually(t, "everyone sees it", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
+	eventually(t, "bob sees both likes", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
 	wantLikes(t, "finally", see(t, other, alice, movie), 2, true)
 }
 
@@ -164,14 +164,14 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 		return errCrash
 	})
 	if err == nil {
-		t.Fatal("committed")
+		t.Fatal("Persist with a mark that fails: got no error")
 	}
 	// In the meantime, the like of another user gets the version that was marked.
 	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
 	if _, where := look(t, s, alice, movie); where != storage.Queued {
-		t.Errorf("the entry of the rolled-back action is %q", where)
+		t.Errorf("after the crash: Get returned the durability %q, want %q", where, storage.Queued)
 	}
 	persist(t, db, s, like)
 	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
@@ -192,9 +192,9 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	wantLikes(t, "from the database", see(t, s, alice, movie), 1, true)
 	inRedis, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || inRedis.LikeCount != 1 {
-		t.Errorf("Redis holds %+v, %v", inRedis, err)
+		t.Errorf("Redis holds %+v, %v, want 1 like", inRedis, err)
 	}
-	eventually(t, "others see it", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
+	eventually(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
 }
 
 func TestCountsNeverGoBack(t *testing.T) {
@@ -217,7 +217,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 					continue // Redis was too slow, and the database, which lacks these counts, has answered
 				}
 				if err != nil || got[0].Version < seen || got[0].LikeCount != got[0].Version {
-					t.Errorf("after version %d, read %+v, %v", seen, got, err)
+					t.Errorf("after version %d: got %+v, %v, want no older version, and as many likes as the version", seen, got, err)
 					return
 				}
 				seen = got[0].Version
@@ -239,7 +239,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
 	got, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || got.Version < last-10 {
-		t.Errorf("final result: %+v, %v", got, err)
+		t.Errorf("final result: Redis holds %+v, %v, want at least version %d", got, err, last-10)
 	}
 }
 
@@ -254,18 +254,18 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 	for range 2 {
 		got := see(t, s, alice, movie)
 		if got.LikeCount != 0 || got.DislikeCount != 1 || got.Liked == nil || got.Liked.Reaction != storage.Dislike {
-			t.Errorf("after the reload: %+v", got)
+			t.Errorf("after the reload: got %+v, want 0 likes, 1 dislike, alice's", got)
 		}
 	}
 	if born, err := server.command("HEXISTS", key, "~b").AsInt64(); err != nil || born != 1 {
-		t.Errorf("the window was not loaded: %d, %v", born, err)
+		t.Errorf("HEXISTS of the window's birth = %d, %v, want 1 after it was loaded", born, err)
 	}
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond < 24*time.Hour {
-		t.Errorf("the queued entry lives for %d ms, %v", life, err)
+		t.Errorf("the queued entry expires in %d ms, %v, want at least 24 h", life, err)
 	}
 	persist(t, db, s, react(alice, movie, storage.Dislike, 20))
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond > 2*time.Hour {
-		t.Errorf("the persisted entry lives for %d ms, %v", life, err)
+		t.Errorf("the persisted entry expires in %d ms, %v, want at most 2 h", life, err)
 	}
 }
 
@@ -283,21 +283,21 @@ func TestMarkedOutlivesAReload(t *testing.T) {
 		return dies
 	})
 	if !errors.Is(err, dies) {
-		t.Fatalf("got %v, want %v", err, dies)
+		t.Fatalf("Persist = %v, want %v", err, dies)
 	}
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	entry, err := server.command("HGET", key, "smovie").ToString()
 	must(t, err)
 	words := strings.Fields(entry)
 	if words[1] != "m" {
-		t.Fatalf("the entry is %q", entry)
+		t.Fatalf("got the entry %q, want a marked one, with %q as its second word", entry, "m")
 	}
 	words[2] = "1" // touched long ago
 	server.command("HSET", key, "smovie", strings.Join(words, " "))
 	server.command("HDEL", key, "~b")
 	wantLikes(t, "after the reload", see(t, s, alice, movie), 1, true)
 	if born, err := server.command("HEXISTS", key, "~b").AsInt64(); err != nil || born != 1 {
-		t.Errorf("the window was not loaded: %d, %v", born, err)
+		t.Errorf("HEXISTS of the window's birth = %d, %v, want 1 after it was loaded", born, err)
 	}
 	wantLikes(t, "once more", see(t, s, alice, movie), 1, true)
 }
@@ -324,7 +324,7 @@ func TestWindowsAreBounded(t *testing.T) {
 		}
 		key := s.windowKey(mirror.WindowKey{User: alice, Biz: "video"})
 		if n, err := server.command("HLEN", key).AsInt64(); err != nil || n > limit+limit/4+5 {
-			t.Errorf("round %d: the window has %d fields, %v", round, n, err)
+			t.Errorf("round %d: the window has %d fields, %v, want at most %d", round, n, err, limit+limit/4+5)
 		}
 	}
 }
@@ -352,13 +352,13 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 	for _, key := range keys {
 		life, err := server.command("PTTL", key).AsInt64()
 		if err != nil || life <= 0 {
-			t.Errorf("%s lives for %d ms, %v", key, life, err)
+			t.Errorf("%s expires in %d ms, %v, want a time to live", key, life, err)
 		}
 		lives[life/1000]++
 	}
 	for life, n := range lives {
 		if n > len(keys)/4 && n > 3 {
-			t.Errorf("%d of %d keys end in the same second, after %d s", n, len(keys), life)
+			t.Errorf("%d of %d keys expire in the same second, after %d s, want at most a quarter", n, len(keys), life)
 		}
 	}
 }
@@ -370,7 +370,7 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 		must(t, server.command("SCRIPT", "FLUSH").Error())
 		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}, storage.Queued, nil))
 		if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Version != i+1 {
-			t.Errorf("after flush %d: %+v", i, got)
+			t.Errorf("after flush %d: got %+v, want a reaction of version %d", i, got.Liked, i+1)
 		}
 	}
 }
@@ -411,12 +411,13 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	server.command("DEL", worker.countsKey(movie))
 	eventually(t, "the client cache is invalidated", func() bool { return !cached().Known })
 	readers.Go(func() error {
-		if got, err := ask(); err != nil || got.Version < before {
-			return fmt.Errorf("%+v after version %d: %w", got, before, err)
+		got, err := ask()
+		if err == nil && got.Version < before {
+			err = fmt.Errorf("got %+v after version %d, want no older one", got.Counts, before)
 		}
-		return nil
+		return err
 	})
-	time.Sleep(50 * time.Millisecond) // by now the second reader waits for the first
+	time.Sleep(50 * time.Millisecond) // by now the second reader waits for the first, which nothing shows
 	close(goOn)
 	must(t, readers.Wait())
 }
@@ -436,9 +437,9 @@ func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 		return before.Version > 1
 	})
 	server.command("DEL", worker.countsKey(movie))
-	for over := time.Now().Add(300 * time.Millisecond); time.Now().Before(over); {
+	for over := time.Now().Add(300 * time.Millisecond); time.Now().Before(over); { // as long as the reader might return older counts
 		if got := see(t, reader, alice, movie); got.Version < before.Version || got.LikeCount != 2 {
-			t.Fatalf("%+v after %+v", got, before)
+			t.Fatalf("got %+v after %+v, want 2 likes and no older version", got.Counts, before.Counts)
 		}
 	}
 }

@@ -24,13 +24,13 @@ func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 			state = states[0].Read.Times
 		}
 		if own != times || state != times || got.Freshness != storage.Live {
-			t.Errorf("%s: %+v, the state is %+v, %s; want %d", what, got.Read, states[0].Read, got.Freshness, times)
+			t.Errorf("%s: got the read %+v, the state %+v, %s, want %d times in both, %s", what, got.Read, states[0].Read, got.Freshness, times, storage.Live)
 		}
 		return got.ReadCount == times
 	}
 	for _, s := range []*Store{one, other} {
 		if !wants("initially", s, 0) {
-			t.Error("counts are not zero initially")
+			t.Error("initially: the number of reads is not 0")
 		}
 	}
 	first, second := read(alice, movie, 1), read(alice, movie, 2)
@@ -40,7 +40,7 @@ func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 	_, err := one.Persist(t.Context(), message(second), nil)
 	must(t, err)
 	for _, s := range []*Store{one, other} {
-		eventually(t, "the count is everywhere", func() bool { return wants("persisted", s, 3) })
-		wantLikes(t, "of which the like is no part", see(t, s, alice, movie), 1, true)
+		eventually(t, "the node counts 3 reads", func() bool { return wants("persisted", s, 3) })
+		wantLikes(t, "with a queued like", see(t, s, alice, movie), 1, true)
 	}
 }

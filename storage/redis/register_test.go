@@ -86,7 +86,7 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 		must(m, m.s.Invalidate(ctx, actions))
 	}
 	if states, _ := look(m, m.s, m.viewer, movie); states.Reaction != m.want {
-		t.Fatalf("after %s of %+v it is %+v, want %+v", way, a, states.Reaction, m.want)
+		t.Fatalf("after %s of %+v: got the reaction %+v, want %+v", way, a, states.Reaction, m.want)
 	}
 	key := storage.StateKey{User: m.viewer, Subject: movie}
 	if got, want := see(m, m.s, m.viewer, movie).Liked, m.want.Liked(key); !reflect.DeepEqual(got, want) {
@@ -111,7 +111,7 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 			look(t, s, alice, movie) // so that Redis holds the window
 			persist(t, db.Database, s, react(alice, movie, storage.Dislike, 10))
 			if got := see(t, s, alice, movie); got.Liked == nil {
-				t.Fatalf("before: %+v", got)
+				t.Fatalf("before the failure: got %+v, want a dislike", got)
 			}
 			fails(server, db)
 			eventually(t, "the state is not known", func() bool {
@@ -121,12 +121,12 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 			unlike := clearIf(alice, movie, storage.Like, 20)
 			_ = s.Apply(t.Context(), []storage.Action{unlike}, storage.Queued, nil)
 			if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Reaction != storage.Dislike || got.Liked.Version != 10 || got.DislikeCount != 1 {
-				t.Errorf("after the unlike: %+v of %+v", got.Liked, got)
+				t.Errorf("after the unlike: got %+v of %+v, want still the dislike of version 10, and 1 dislike", got.Liked, got)
 			}
 			undislike := clearIf(alice, movie, storage.Dislike, 30)
 			_ = s.Apply(t.Context(), []storage.Action{undislike}, storage.Queued, nil)
 			if got := see(t, s, alice, movie); got.Liked != nil {
-				t.Errorf("after the undislike: %+v", got.Liked)
+				t.Errorf("after the undislike: got %+v, want no reaction", got.Liked)
 			}
 			_ = s.Revert(t.Context(), []storage.Action{undislike}) // it could not be persisted
 		})
@@ -152,10 +152,10 @@ func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 		states, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 		must(t, err)
 		if got := states[0].Reaction; got.Value != c.leaves || got.Version() != c.version {
-			t.Errorf("a clear of %d leaves %+v", c.clears, got)
+			t.Errorf("a clear of %d leaves %+v, want %d of version %d", c.clears, got, c.leaves, c.version)
 		}
 		if got := see(t, s, alice, movie); (got.Liked != nil) != (c.leaves != storage.NoReaction) || got.DislikeCount != int64(c.leaves/storage.Dislike) {
-			t.Errorf("a clear of %d shows %+v", c.clears, got)
+			t.Errorf("after a clear of %d: got %+v, want the reaction %d and its count", c.clears, got, c.leaves)
 		}
 	}
 }
@@ -168,10 +168,10 @@ func TestRevertedClearIsRemoved(t *testing.T) {
 	undislike, unlike := clearIf(alice, movie, storage.Dislike, 20), clearIf(alice, movie, storage.Like, 30)
 	must(t, s.Apply(t.Context(), []storage.Action{undislike, unlike}, storage.Queued, nil))
 	if states, _ := look(t, s, alice, movie); states.Liked != nil || states.Reaction.Version() != 30 {
-		t.Fatalf("before: %+v", states)
+		t.Fatalf("before the revert: Get = %+v, want no reaction, as of version 30", states)
 	}
 	must(t, s.Revert(t.Context(), []storage.Action{undislike}))
 	if states, _ := look(t, s, alice, movie); states.Liked == nil || states.Liked.Reaction != storage.Dislike {
-		t.Errorf("after: %+v", states)
+		t.Errorf("after the revert: Get = %+v, want a dislike", states)
 	}
 }

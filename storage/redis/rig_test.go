@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func message(actions ...storage.Action) []storage.Message {
 func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.Action) {
 	tb.Helper()
 	var outcome storage.Outcome
-	eventually(tb, "it is persisted", func() (done bool) { // it fails while an epoch has just ended
+	eventually(tb, "the actions are persisted", func() (done bool) { // Persist fails while an epoch has just ended
 		var err error
 		if outcome, err = db.Persist(context.Background(), message(actions...), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
 			must(tb, err)
@@ -115,7 +116,8 @@ func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (sto
 func wantLikes(tb testing.TB, what string, got storage.Interactive, likes int64, liked bool) {
 	tb.Helper()
 	if got.LikeCount != likes || (got.Liked != nil) != liked || got.Freshness != storage.Live {
-		tb.Errorf("%s: %d likes, liked %v, %s; want %d, %v, LIVE", what, got.LikeCount, got.Liked != nil, got.Freshness, likes, liked)
+		tb.Errorf("%s: got %d likes, liked %t, %s, want %d likes, liked %t, %s",
+			what, got.LikeCount, got.Liked != nil, got.Freshness, likes, liked, storage.Live)
 	}
 }
 
@@ -179,6 +181,45 @@ func (h *hooked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int
 		h.windows()
 	}
 	return out, err
+}
+
+// slowPolls is a database that answers polls only while its gate is not locked.
+type slowPolls struct {
+	*sqlitetest.Database
+
+	gate sync.RWMutex
+}
+
+func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	return d.Database.Epoch(ctx)
+}
+
+// openWithoutPolls opens a store that has polled once and does not poll again until
+// resume is called, or the test ends.
+func openWithoutPolls(t *testing.T, server *server, db *sqlitetest.Database) (s *Store, resume func()) {
+	t.Helper()
+	slow := &slowPolls{Database: openAgain(t, db)}
+	s = open(t, Options{URL: server.url(), Database: slow})
+	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
+	must(t, s.epochs.Poll(t.Context()))
+	slow.gate.Lock()
+	resume = sync.OnceFunc(slow.gate.Unlock)
+	t.Cleanup(resume)
+	return s, resume
+}
+
+// openOnHangingRedis opens a store that has loaded alice's window. After that, its Redis
+// hangs until the test ends.
+func openOnHangingRedis(t *testing.T) (*Store, *sqlitetest.Database) {
+	t.Helper()
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	see(t, s, alice, movie)
+	server.hang()
+	t.Cleanup(server.resume)
+	return s, db
 }
 
 // openAgain opens the database once more, for a second node.

@@ -12,6 +12,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 // counting counts round trips: each call is one, unless the client-side cache answers it.
@@ -71,7 +72,7 @@ func TestRoundTrips(t *testing.T) {
 			got, err := s.Interactives(t.Context(), viewer, all, window.KindSet)
 			must(t, err)
 			if trips, questions := client.trips.Load(), db.reads.Load(); trips < 1 || trips > c.trips || questions > c.questions {
-				t.Errorf("%d subjects, %s: %d round trips, %d questions to the database; want at most %d and %d",
+				t.Errorf("%d subjects, %s: got %d round trips, %d questions to the database, want at most %d and %d",
 					len(got), c.what, trips, questions, c.trips, c.questions)
 			}
 			if c.what == "cold" { // absent counts are cached as absent until Redis invalidates them
@@ -112,7 +113,7 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 		}
 		want := see(t, s, alice, movie)
 		if seen.Freshness != storage.Live || !reflect.DeepEqual(seen, want) {
-			t.Errorf("action %d: Apply returned %+v, a query %+v", i, seen, want)
+			t.Errorf("action %d: Apply returned %s, want what a query returns: %s", i, storagetest.Text(seen), storagetest.Text(want))
 		}
 	}
 }
@@ -126,7 +127,7 @@ func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 		var seen storage.Interactive
 		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, where, []*storage.Interactive{&seen}))
 		if (seen.Freshness == storage.Live) != (where == storage.Queued) {
-			t.Errorf("%s: Apply returned %+v", where, seen)
+			t.Errorf("Apply of a %s action returned %+v, want a subject only if it is %s", where, seen, storage.Queued)
 		}
 	}
 }

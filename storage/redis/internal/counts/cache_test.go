@@ -56,7 +56,7 @@ func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 			}
 			c.do(n)
 			if left := n.Get(c.at, all[:1], out); (len(left) == 0) != c.cached || c.cached && (out[0].Counts != two || !out[0].Known) {
-				t.Errorf("%s: cached %v with %+v; want %v", name, len(left) == 0, out[0], c.cached)
+				t.Errorf("%s: got cached: %t, %+v, want cached: %t, %+v if so", name, len(left) == 0, out[0], c.cached, two)
 			}
 		}
 	}
@@ -78,10 +78,10 @@ func TestCacheIsBounded(t *testing.T) {
 		cachedOf(n, at, storage.Counts{Version: 1}, math.MaxInt64, video(strconv.Itoa(i)))
 	}
 	if len(n.entries) != maxCached {
-		t.Errorf("%d are cached; want %d", len(n.entries), maxCached)
+		t.Errorf("got %d cached counts, want %d", len(n.entries), maxCached)
 	}
 	if left := n.Get(at, []storage.Subject{video(strconv.Itoa(maxCached + 9))}, make([]Result, 1)); len(left) > 0 {
-		t.Error("the last one is not cached")
+		t.Error("the counts cached last are not cached")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestSeenCountsDoNotStandInForMissingOnes(t *testing.T) {
 	out := make([]Result, 1)
 	n.raiseToSeen([]storage.Subject{movie}, []int{0}, out)
 	if out[0].Known {
-		t.Errorf("%+v stands in for missing counts", out[0])
+		t.Errorf("got %+v in place of missing counts, want none", out[0])
 	}
 }
 
@@ -136,7 +136,7 @@ func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 			n := NewCache()
 			c.do(n)
 			if got := [2]storage.Counts{read(n, v(2)), read(n, v(2))}; got[0] != c.want || got[1] != c.want {
-				t.Errorf("%s: %+v, want %+v", name, got, c.want)
+				t.Errorf("%s: two reads returned %+v, want %+v each", name, got, c.want)
 			}
 		}
 	})

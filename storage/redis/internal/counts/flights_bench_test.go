@@ -31,7 +31,7 @@ func BenchmarkConcurrentMisses(b *testing.B) {
 					defer func() { <-slots }()
 					queries.Add(1)
 					if takes > 0 {
-						time.Sleep(takes)
+						time.Sleep(takes) // the duration that the benchmark varies
 					}
 					return make([]storage.Counts, len(subjects)), nil
 				}

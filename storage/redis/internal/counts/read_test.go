@@ -14,7 +14,7 @@ func TestTextIsReadBack(t *testing.T) {
 	} {
 		text := strconv.FormatInt(want.Version, 10) + " " + Text(want)
 		if got, err := parse(text); err != nil || got != want {
-			t.Errorf("%q: got %+v, %v, want %+v", text, got, err, want)
+			t.Errorf("parse(%q) = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestClockFollowsTheMostExactReading(t *testing.T) {
 	wants := func(what string, ahead, within time.Duration) {
 		t.Helper()
 		if off := c.now().Sub(local) - ahead; off.Abs() > within {
-			t.Errorf("%s: the clock is off by %v", what, off)
+			t.Errorf("%s: the clock is off by %v, want at most %v", what, off, within)
 		}
 	}
 	wants("without a reading it is the local clock", 0, 0)

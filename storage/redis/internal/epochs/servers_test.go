@@ -25,7 +25,7 @@ func TestGapsOfAClusterAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := coverageGap(c.masters)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %q", err, c.says)
+				t.Errorf("coverageGap = %v, want an error that contains %q, or none if that is empty", err, c.says)
 			}
 		})
 	}
@@ -43,7 +43,7 @@ func TestEvictionsAreLoggedOnceEachTimeTheyBegin(t *testing.T) {
 					one.evicted++
 				}
 				if got := e.record([]serverInfo{one}, logger); got != evicts {
-					t.Errorf("noted %t, want %t", got, evicts)
+					t.Errorf("record = %t, want %t", got, evicts)
 				}
 				time.Sleep(PollInterval)
 			}
@@ -54,7 +54,7 @@ func TestEvictionsAreLoggedOnceEachTimeTheyBegin(t *testing.T) {
 			poll(20, false)
 		}
 		if begun, ended := strings.Count(text.String(), "Redis evicts"), strings.Count(text.String(), "Redis has stopped evicting"); begun != 2 || ended != 2 {
-			t.Errorf("%d lines begin and %d end two times of evictions:\n%s", begun, ended, text.String())
+			t.Errorf("the log says %d times that evictions begin and %d times that they end, want 2 each:\n%s", begun, ended, text.String())
 		}
 	})
 }

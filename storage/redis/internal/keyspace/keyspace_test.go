@@ -31,7 +31,7 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 	for _, id := range []string{"}", "}1", "x}2", "{", "{}", "x{a}b}", "}:u:alice", "%7D", "{%7D", "%", "é}"} {
 		for _, key := range []string{e.Counts(subject(id)), e.Window(window(id, "video"))} {
 			if tag := hashTag(key); !strings.HasSuffix(tag, tagged(id)) || strings.Contains(tag, "}") {
-				t.Errorf("%q: of the key %s the tag is %s", id, key, tag)
+				t.Errorf("hashTag(%q) = %q, want it to end in %q, the whole id", key, tag, tagged(id))
 			}
 		}
 	}
@@ -48,17 +48,17 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 			one, other := ids.Draw(t, "one"), ids.Draw(t, "other")
 			keys := [2]string{e.Counts(subject(one)), e.Counts(subject(other))}
 			if one != other && (keys[0] == keys[1] || hashTag(keys[0]) == hashTag(keys[1])) {
-				t.Errorf("%q and %q have the keys %q", one, other, keys)
+				t.Errorf("%q and %q have the keys %q, want two with different hash tags", one, other, keys)
 			}
 			if found, is := SubjectOf("ovation", keys[0]); !is || found != subject(one) {
-				t.Errorf("%q: %s is taken for the key of %+v", one, keys[0], found)
+				t.Errorf("SubjectOf(%q) = %+v, %t, want %+v", keys[0], found, is, subject(one))
 			}
 			windows := [3]string{e.Window(window(one, "video")), e.Window(window(one, "a")), e.Window(window(other, "video"))}
 			if hashTag(windows[0]) != hashTag(windows[1]) || one != other && hashTag(windows[0]) == hashTag(windows[2]) {
-				t.Errorf("%q and %q: the windows %q", one, other, windows)
+				t.Errorf("%q and %q have the windows %q, want one hash tag for the first two, another for the third", one, other, windows)
 			}
 			if found, is := e.WindowOf(windows[1]); !is || found != window(one, "a") {
-				t.Errorf("%q: %s is taken for the window of %+v", one, windows[1], found)
+				t.Errorf("WindowOf(%q) = %+v, %t, want %+v", windows[1], found, is, window(one, "a"))
 			}
 		}
 	})
@@ -71,7 +71,7 @@ func TestSubjectsOfKeys(t *testing.T) {
 		for _, prefix := range []string{"ovation", "a:1"} {
 			key := Of(prefix, 17).Counts(subject)
 			if got, ok := SubjectOf(prefix, key); !ok || got != subject {
-				t.Errorf("%s: got %+v, %t, want %+v", key, got, ok, subject)
+				t.Errorf("SubjectOf(%q) = %+v, %t, want %+v", key, got, ok, subject)
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func TestSubjectsOfKeys(t *testing.T) {
 		"", "ovation", "ovation:2:alive", "ovation:2:w:{default:u:alice}:video", "ovation:2:c:{default:video}", "other:2:c:{a:b:c}", "ovation:2:c:{a:b:c",
 	} {
 		if got, ok := SubjectOf("ovation", key); ok {
-			t.Errorf("%q is taken for the key of %+v", key, got)
+			t.Errorf("SubjectOf(%q) = %+v, want none", key, got)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestLateWorkersAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := waiters{wake: make(chan struct{}, 1)}
 		if waited, callers := lagging(&w, 20*time.Second, maxWait+100*time.Millisecond); waited != callers {
-			t.Errorf("%d of %d callers wait", waited, callers)
+			t.Errorf("%d of %d callers wait, want all", waited, callers)
 		}
 	})
 }
@@ -45,11 +45,11 @@ func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 		w := waiters{wake: make(chan struct{}, 1)}
 		lagging(&w, stallTimeout, time.Hour)
 		if waited, callers := lagging(&w, 20*time.Second, time.Hour); waited < 5 || waited > 10 {
-			t.Errorf("%d of %d callers wait, want one every %v", waited, callers, watchTime)
+			t.Errorf("%d of %d callers wait, want 5 to 10, one every %v", waited, callers, watchTime)
 		}
 		lagging(&w, 2*watchTime, 0) // the next caller that waits notices
 		if waited, callers := lagging(&w, 5*time.Second, 0); waited != callers {
-			t.Errorf("afterwards %d of %d callers wait", waited, callers)
+			t.Errorf("afterwards %d of %d callers wait, want all", waited, callers)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func TestAStallIsForgotten(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.batch()
 		if waited, callers := lagging(&w, stallTimeout, time.Hour); waited != callers {
-			t.Errorf("%d of %d callers wait", waited, callers)
+			t.Errorf("%d of %d callers wait, want all", waited, callers)
 		}
 	})
 }
