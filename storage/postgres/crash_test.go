@@ -10,6 +10,7 @@ import (
 
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // A server that crashes while messages are added keeps all that was acknowledged. A
@@ -38,13 +39,13 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 				added, err := s.AddMessages(t.Context(), message)
 				for ; err != nil; added, err = s.AddMessages(t.Context(), message) {
 					if failed.Add(1); !errors.Is(err, storage.ErrUnavailable) {
-						t.Errorf("message %s: %v", text, err)
+						t.Errorf("AddMessages of %s: got %v, want nil or %v", text, err, storage.ErrUnavailable)
 						return
 					}
 					<-again.C
 				}
 				if added[0].Err != nil {
-					t.Errorf("message %s: %v", text, added[0].Err)
+					t.Errorf("AddMessages of %s: %v", text, added[0].Err)
 					return
 				}
 				acknowledged[i] = append(acknowledged[i], *added[0].Message)
@@ -53,12 +54,12 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 		})
 	}
 	for n := range int64(crashes) {
-		eventually(t, "messages are sent", func() bool { return sent.Load() >= (n+1)*between })
+		eventually(t, fmt.Sprint(between, " more messages are sent"), func() bool { return sent.Load() >= (n+1)*between })
 		server.stop()
 		server.start(t)
 	}
 	until := sent.Load() + between
-	eventually(t, "messages are sent again", func() bool { return sent.Load() >= until })
+	eventually(t, fmt.Sprint(between, " messages are sent after the last crash"), func() bool { return sent.Load() >= until })
 	stop.Store(true)
 	sending.Wait()
 
@@ -67,7 +68,7 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	there := make(map[storage.DirectMessage]int, len(stored))
 	for i, m := range stored {
 		if there[m]++; i > 0 && m.Number <= stored[i-1].Number {
-			t.Errorf("%+v follows %+v", m, stored[i-1])
+			t.Errorf("message %+v follows %+v, want rising numbers", m, stored[i-1])
 		}
 	}
 	for _, of := range acknowledged {
@@ -78,11 +79,7 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 		}
 	}
 	if n := sent.Load(); int64(len(stored)) != n || failed.Load() == 0 {
-		t.Errorf("%d messages were acknowledged, %d are stored; %d calls failed", n, len(stored), failed.Load())
+		t.Errorf("%d messages were acknowledged, %d are stored, %d calls failed, want as many stored, and some failed", n, len(stored), failed.Load())
 	}
-	_, err = s.Verify(t.Context(), false, func(d storage.Difference) error {
-		t.Errorf("got the difference %+v, want none", d)
-		return nil
-	})
-	fatal(t, err)
+	storagetest.CheckCounts(t, s)
 }

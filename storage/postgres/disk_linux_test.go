@@ -57,28 +57,28 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 		case err == nil:
 			acknowledged++
 		case !errors.Is(err, storage.ErrUnavailable), !strings.Contains(err.Error(), "free some space"):
-			t.Fatalf("message %d: %v", acknowledged, err)
+			t.Fatalf("Persist of message %d: got %v, want nil or %v that says %q", acknowledged, err, storage.ErrUnavailable, "free some space")
 		default:
 			t.Log(err)
 			refused = m
 		}
 	}
 	if err := persist(refused); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("the disk is still full, and the error is %v", err)
+		t.Errorf("Persist while the disk is still full: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("reading fails: %v", err)
+		t.Errorf("Ping with a full disk: %v", err)
 	}
 	seen, err := s.Seen(t.Context(), []string{"0", fmt.Sprint(acknowledged - 1), refused.ID})
 	if err != nil || !seen[0] || !seen[1] || seen[2] {
-		t.Errorf("seen are %v, error %v", seen, err)
+		t.Errorf("Seen of the first, the last and the refused message = %v, %v, want [true true false]", seen, err)
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 
 	fatal(t, os.Remove(ballast))
 	fatal(t, persist(refused))
 	if n := ask[int](t, at, `SELECT count(*)::int FROM inbox`); n != acknowledged+1 {
 		t.Errorf("%d messages are stored, want %d", n, acknowledged+1)
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 }

@@ -20,8 +20,13 @@ import (
 // would.
 func refuse(tb testing.TB, at, code string) {
 	tb.Helper()
-	postgrestest.Exec(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-		$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`'; END $$`,
+	onMessage(tb, at, `RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`';`)
+}
+
+// onMessage runs statements of PL/pgSQL before each new message, until accept.
+func onMessage(tb testing.TB, at, statements string) {
+	tb.Helper()
+	postgrestest.Exec(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+statements+` END $$`,
 		`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
 }
 
@@ -60,8 +65,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		"another transaction locks": {fail: failLocked(persist), want: storage.ErrUnavailable, says: "lock_timeout"},
 		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()
-			postgrestest.Exec(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
-				`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
+			onMessage(t, at, `PERFORM pg_sleep(60); RETURN NEW;`)
 			return persist(t.Context(), openAt(t, Options{URL: with(t, at, "statement_timeout", "100ms")}), nil)
 		}, storage.ErrUnavailable, "statement_timeout"},
 		"the connection is lost": {func(t *testing.T, s *Store, at string) error {
@@ -83,8 +87,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			postgrestest.Exec(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
-				`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
+			onMessage(t, at, `PERFORM pg_sleep(60); RETURN NEW;`)
 			return persist(ctx, s, nil)
 		}, context.DeadlineExceeded, ""},
 	} {
@@ -95,21 +98,21 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			t.Log(err)
 			switch {
 			case err == nil:
-				t.Fatal("it worked")
+				t.Fatalf("got no error, want %v", c.want)
 			case c.want != nil && !errors.Is(err, c.want), c.want == nil && errors.Is(err, storage.ErrUnavailable):
-				t.Fatalf("got the error %v, want %v", err, c.want)
+				t.Fatalf("got the error %v, want %v, or another than %v if that is nil", err, c.want, storage.ErrUnavailable)
 			case !strings.Contains(err.Error(), c.says):
-				t.Errorf("it does not say %q", c.says)
+				t.Errorf("got the error %v, want it to contain %q", err, c.says)
 			}
 			accept(t, at)
 			seen, err := s.Seen(t.Context(), []string{"message"})
 			if err != nil || seen[0] {
-				t.Errorf("after the failure: seen %v, error %v", seen, err)
+				t.Errorf("after the failure: Seen = %v, %v, want [false]", seen, err)
 			}
 			if err := persist(t.Context(), s, nil); err != nil {
-				t.Error(err)
+				t.Errorf("the next call: %v", err)
 			}
-			verified(t, s)
+			storagetest.CheckCounts(t, s)
 		})
 	}
 }
@@ -154,9 +157,9 @@ func TestAbortedTransactionsAreRetried(t *testing.T) {
 			return nil
 		})
 	if err != nil || marks != 1 {
-		t.Errorf("%d marks, error %v", marks, err)
+		t.Errorf("Persist = %v after %d successful marks, want nil after 1", err, marks)
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 }
 
 func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
@@ -177,25 +180,25 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 		}
 		outcome, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint(i), Actions: []storage.Action{a}}}, nil)
 		if err != nil || outcome.Applied[0].FolderID != storage.DefaultFolderID {
-			t.Errorf("collected into %q: %+v, error %v", text, outcome, err)
+			t.Errorf("Persist of a collection into %q = %+v, %v, want it in the default folder", text, outcome, err)
 		}
 		folders, err := s.FoldersOf(t.Context(), []storage.FolderKey{key})
 		if err != nil || folders[0] != nil {
-			t.Errorf("a folder %q: %v, error %v", text, folders[0], err)
+			t.Errorf("FoldersOf(%q) = %v, %v, want none", text, folders[0], err)
 		}
 		got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
 		if err != nil || got[0].Version != 0 {
-			t.Errorf("a subject %q: %v, error %v", text, got, err)
+			t.Errorf("Interactives(%q) = %v, %v, want version 0", text, got, err)
 		}
 		if seen, err := s.Seen(t.Context(), []string{text}); err != nil || seen[0] {
-			t.Errorf("a message %q: %v, error %v", text, seen, err)
+			t.Errorf("Seen(%q) = %v, %v, want [false]", text, seen, err)
 		}
 		name := "Films"
 		_, renamed := s.UpdateFolder(t.Context(), key, storage.FolderChange{Name: &name}, time.Now())
 		_, _, emptied := s.EmptyFolder(t.Context(), key, text+"2", time.Now(), 1, nil)
 		for _, err := range []error{renamed, emptied, s.DeleteFolder(t.Context(), key, "", time.Now())} {
 			if !errors.Is(err, storage.ErrNotFound) {
-				t.Errorf("a folder %q: got the error %v, want %v", text, err, storage.ErrNotFound)
+				t.Errorf("a change of the folder %q: got the error %v, want %v", text, err, storage.ErrNotFound)
 			}
 		}
 	}
@@ -217,16 +220,16 @@ func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 				return outcome
 			}
 			if got := persist("young", storage.MaxMessageAge-time.Minute); len(got.Expired) > 0 {
-				t.Error("a message expires too early")
+				t.Errorf("a message a minute too young to expire: got %v expired, want none", got.Expired)
 			}
 			if got := persist("old", storage.MaxMessageAge+time.Minute); len(got.Expired) != 1 {
-				t.Error("a message expires too late")
+				t.Errorf("a message a minute too old: got %v expired, want it", got.Expired)
 			}
 			if n, err := s.Prune(t.Context(), time.Hour); n != 0 || err != nil {
-				t.Errorf("%d ids are forgotten within an hour, error %v", n, err)
+				t.Errorf("Prune(1h) = %d, %v, want 0", n, err)
 			}
 			if n, err := s.Prune(t.Context(), -time.Hour); n != 1 || err != nil {
-				t.Errorf("%d ids were pruned, error %v", n, err)
+				t.Errorf("Prune(-1h) = %d, %v, want 1", n, err)
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	}
 	for _, index := range []string{"likes", "reads", "following", "works"} {
 		if n := entriesRead(t, at, index); n != aliases*storage.MaxListScan {
-			t.Errorf("%d entries of the index %s were read, want %d", n, index, aliases*storage.MaxListScan)
+			t.Errorf("got %d entries read of the index %s, want %d", n, index, aliases*storage.MaxListScan)
 		}
 	}
 }
@@ -81,11 +81,11 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := entriesRead(t, at, "followers"); n != storage.MaxListScan {
-		t.Errorf("%d followers were read, want %d", n, storage.MaxListScan)
+		t.Errorf("got %d followers read, want %d", n, storage.MaxListScan)
 	}
 	if n := ask[int64](t, at, `SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes
 		WHERE schemaname = current_schema AND indexrelname = 'following'`); n != 0 {
-		t.Errorf("%d follows were read", n)
+		t.Errorf("got %d follows read, want none", n)
 	}
 }
 
@@ -99,7 +99,7 @@ func entriesRead(t *testing.T, at, index string) (n int64) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("no scan of the index %s was counted", index)
+			t.Fatalf("the server has counted no scan of the index %s in time", index)
 		}
 		n = ask[int64](t, at, `SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes
 			WHERE schemaname = current_schema AND indexrelname = $1`, index)

@@ -14,6 +14,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
+	"ovation/storage/storagetest"
 	"ovation/worker"
 )
 
@@ -52,7 +53,7 @@ func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
 	release := lockedIn(t, at, lockSubject1)
 	check := func(id, what string, err error) {
 		if (id == "1") != errors.Is(err, storage.ErrLocked) || id == "2" && err != nil {
-			t.Errorf("%s on subject %s: %v", what, id, err)
+			t.Errorf("%s on subject %s: got %v, want %v on subject 1 only", what, id, err, storage.ErrLocked)
 		}
 	}
 	for round := range 2 {
@@ -93,7 +94,7 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 		group.Go(func() {
 			id := fmt.Sprint(1 + i%2)
 			if err := send(id); (id == "1") != errors.Is(err, storage.ErrLocked) || id == "2" && err != nil {
-				t.Errorf("conversation %s: %v", id, err)
+				t.Errorf("Send in conversation %s: got %v, want %v in conversation 1 only", id, err, storage.ErrLocked)
 			}
 		})
 	}
@@ -116,7 +117,7 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
 	defer cancel()
 	if err := add(ctx); !errors.Is(err, storage.ErrLocked) || ctx.Err() != nil {
-		t.Errorf("%v, context %v", err, ctx.Err())
+		t.Errorf("AddComments on a locked subject: got %v, context %v, want %v before the deadline", err, ctx.Err(), storage.ErrLocked)
 	}
 	release()
 	fatal(t, add(t.Context()))
@@ -136,7 +137,7 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 		return nil
 	})
 	if err == nil {
-		t.Error("the transaction was committed")
+		t.Error("a transaction that outlasts its deadline: got no error")
 	}
 }
 
@@ -177,7 +178,7 @@ func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 	}
 	totals, err := s.TotalsOf(t.Context(), []storage.User{comment.User})
 	if err != nil || totals[0] != (storage.UserTotals{Comments: 4}) {
-		t.Errorf("totals %+v, error %v", totals, err)
+		t.Errorf("TotalsOf = %+v, %v, want 4 comments and nothing else", totals, err)
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 }

@@ -68,7 +68,7 @@ func TestPagesOfLongListsTouchAsManyBlocks(t *testing.T) {
 		}
 		t.Logf("%s: %v", list.Name, blocks)
 		if most := 2 * blocks["short"]; blocks["short"] == 0 || blocks["first"] > most || blocks["far"] > most {
-			t.Errorf("%s: the blocks that a page touches are %v", list.Name, blocks)
+			t.Errorf("%s: got the blocks touched by pages %v, want at most twice those of the short list", list.Name, blocks)
 		}
 	}
 }

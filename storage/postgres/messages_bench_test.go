@@ -59,7 +59,7 @@ func BenchmarkListMessages(b *testing.B) {
 	list := func(q storage.DirectMessagesQuery) []storage.DirectMessage {
 		got, err := s.ListMessages(b.Context(), []storage.DirectMessagesQuery{q})
 		if err != nil || len(got[0].Entries) != page {
-			b.Fatalf("%d entries, %v", len(got[0].Entries), err)
+			b.Fatalf("got %d messages, %v, want %d", len(got[0].Entries), err, page)
 		}
 		return got[0].Entries
 	}

@@ -19,9 +19,7 @@ func TestPoolIsMeasured(t *testing.T) {
 	value := func(name, state string) float64 {
 		t.Helper()
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
 				if f.GetName() == "ovation_postgres_"+name && (state == "" || m.GetLabel()[0].GetValue() == state) {
@@ -29,7 +27,7 @@ func TestPoolIsMeasured(t *testing.T) {
 				}
 			}
 		}
-		t.Fatalf("there is no %s %s", name, state)
+		t.Fatalf("got no metric ovation_postgres_%s %s", name, state)
 		return 0
 	}
 	first, err := store.pool.Acquire(t.Context())
@@ -37,20 +35,20 @@ func TestPoolIsMeasured(t *testing.T) {
 	second, err := store.pool.Acquire(t.Context())
 	fatal(t, err)
 	if a, idle, most := value("connections", "acquired"), value("connections", "idle"), value("max_connections", ""); a != 2 || idle != 0 || most != 2 {
-		t.Errorf("%v of %v connections are acquired, %v idle", a, most, idle)
+		t.Errorf("got %v connections acquired, %v idle, at most %v, want 2, 0 and 2", a, idle, most)
 	}
 	defer second.Release()
 	// A call that begins while no connection is idle waits, sooner or later.
 	for deadline := time.Now().Add(2 * time.Minute); value("waits_total", "") == 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("no wait is counted")
+			t.Fatal("condition not met in time: a wait for a connection is counted")
 		}
 		comes, acquired := make(chan struct{}), make(chan *pgxpool.Conn)
 		go func() {
 			close(comes)
 			c, err := store.pool.Acquire(context.WithoutCancel(t.Context()))
 			if err != nil {
-				t.Error(err)
+				t.Errorf("Acquire: %v", err)
 			}
 			acquired <- c
 		}()
@@ -61,14 +59,14 @@ func TestPoolIsMeasured(t *testing.T) {
 		}
 	}
 	first.Release()
-	if value("wait_seconds_total", "") <= 0 {
-		t.Error("the wait took no time")
+	if waited := value("wait_seconds_total", ""); waited <= 0 {
+		t.Errorf("got waits of %v s in total, want more than 0", waited)
 	}
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
-		t.Errorf("names and helps against the conventions: %v, %v", problems, err)
+		t.Errorf("GatherAndLint found %v, %v, want no problems", problems, err)
 	}
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 6 {
-		t.Errorf("%d samples: %v", n, err)
+		t.Errorf("got %d samples, %v, want 6", n, err)
 	}
 }

@@ -24,9 +24,7 @@ import (
 func fakeServer(t *testing.T, version, encoding, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -98,18 +96,18 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 			}
 			for _, err := range []error{opened, migrated} {
 				if err == nil {
-					t.Fatal("it worked")
+					t.Fatalf("got no error, want one that says %q", c.says)
 				}
 				t.Log(err)
 				if c.is != nil && !errors.Is(err, c.is) {
-					t.Errorf("the error is not %v", c.is)
+					t.Errorf("got the error %v, want %v", err, c.is)
 				}
 				if !strings.Contains(err.Error(), c.says) {
-					t.Errorf("it does not say %q", c.says)
+					t.Errorf("got the error %v, want it to contain %q", err, c.says)
 				}
 				for _, part := range []string{password, "s3cr", "et%26word", "et&word"} {
 					if strings.Contains(err.Error(), part) {
-						t.Errorf("the error reveals the password")
+						t.Errorf("got the error %v, want it without the password", err)
 					}
 				}
 			}
@@ -122,10 +120,10 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ctx, Options{URL: at}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got the error %v, want %v", err, context.Canceled)
+		t.Errorf("Open with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 	if err := Migrate(ctx, at); !errors.Is(err, context.Canceled) {
-		t.Errorf("got the error %v, want %v", err, context.Canceled)
+		t.Errorf("Migrate with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -164,7 +162,7 @@ func TestSettingsOfConnections(t *testing.T) {
 		}
 	}
 	if n := s.pool.Config().MaxConns; n != minMaxConns {
-		t.Errorf("%d connections, want %d", n, minMaxConns)
+		t.Errorf("got a pool of %d connections, want %d", n, minMaxConns)
 	}
 }
 
@@ -202,7 +200,7 @@ func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 			err := c.fail()
 			t.Log(err)
 			if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), c.never) {
-				t.Errorf("it should name %s, and not %s: %v", c.names, c.never, err)
+				t.Errorf("got %v, want %v that names %s and not %s", err, storage.ErrUnavailable, c.names, c.never)
 			}
 		})
 	}

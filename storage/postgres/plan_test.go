@@ -177,7 +177,7 @@ func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 			if !strings.Contains(steps, "Backward using "+index+" on user_follow s\nIndex Cond:") ||
 				strings.Contains(steps, "Sort") || strings.Contains(steps, "Seq") ||
 				!strings.Contains(steps, "using user_follow_pkey on user_follow r\nIndex Cond:") {
-				t.Errorf("%s: %s\nruns with %s", name, query, steps)
+				t.Errorf("%s: %s\nruns with %s\nwant the index %s, a look-up by key, no scan and no sorting", name, query, steps, index)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 				join := strings.Contains(step, "Join") && !strings.HasPrefix(step, "Nested Loop") && !strings.Contains(step, "Full Join")
 				if join ||
 					scan && !strings.HasPrefix(step, "Index") || scan && !strings.HasPrefix(steps[i+1], "Index Cond:") {
-					t.Errorf("%s: %s\nruns with %s", name, query, strings.Join(steps, "\n    "))
+					t.Errorf("%s: %s\nruns with %s\nwant each table searched by an index condition", name, query, strings.Join(steps, "\n    "))
 					break
 				}
 			}

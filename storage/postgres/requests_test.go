@@ -16,16 +16,16 @@ ON CONFLICT (tenant, user_id, request_id) DO UPDATE SET
     fingerprint = excluded.fingerprint, comment_id = excluded.comment_id, at = excluded.at
 WHERE r.at < excluded.at - 10 RETURNING comment_id`
 	if got := ask[int64](t, at, insert, []string{"one"}, []int64{7}); got != 7 {
-		t.Errorf("the repeated request added %d", got)
+		t.Errorf("the insertion returned comment %d, want 7", got)
 	}
 	if got := ask[int64](t, at, `SELECT result_id FROM request WHERE tenant = 'default' AND user_id = 'alice' AND request_id = 'one'`); got != 7 {
-		t.Errorf("the request has added %d", got)
+		t.Errorf("the request has the result %d, want 7", got)
 	}
 	postgrestest.Exec(t, at, `
 DELETE FROM comment_request WHERE (tenant, user_id, request_id) IN (
     SELECT tenant, user_id, request_id FROM comment_request
     WHERE at < 2000 ORDER BY at LIMIT 10 FOR UPDATE SKIP LOCKED)`)
 	if got := ask[int64](t, at, `SELECT count(*) FROM request`); got != 0 {
-		t.Errorf("%d requests are left", got)
+		t.Errorf("got %d requests left, want 0", got)
 	}
 }

@@ -71,7 +71,7 @@ func (s *ownServer) start(tb testing.TB) {
 		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(s.folder, "server.pem"), "-c", "ssl_key_file="+filepath.Join(s.folder, "server.key"))
 	unprivileged(s.process)
 	fatal(tb, s.process.Start())
-	eventually(tb, "the server answers", func() bool {
+	eventually(tb, "the Postgres server answers", func() bool {
 		c, err := pgx.Connect(tb.Context(), s.url(tb, "127.0.0.1"))
 		if err == nil {
 			fatal(tb, c.Close(tb.Context()))
@@ -143,7 +143,7 @@ func run(tb testing.TB, command *exec.Cmd) {
 	tb.Helper()
 	unprivileged(command)
 	if out, err := command.CombinedOutput(); err != nil {
-		tb.Fatalf("%v: %s", err, out)
+		tb.Fatalf("run %s: %v: %s", command, err, out)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 		made := ask[[]string](t, at, `SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
 			WHERE relnamespace = current_schema::regnamespace AND relkind = $1::text::"char" AND relname NOT LIKE 'goose%'`, kind)
 		if !slices.Equal(made, want) {
-			t.Errorf("of the kind %q there are %v, want %v", kind, made, want)
+			t.Errorf("got the relations %v of the kind %q, want %v", made, kind, want)
 		}
 	}
 }
@@ -257,9 +257,9 @@ func (s *ownServer) refused(t *testing.T, err error, says string) {
 	t.Helper()
 	switch {
 	case err == nil:
-		t.Fatal("it worked")
+		t.Fatalf("got no error, want one that says %q", says)
 	case !strings.Contains(err.Error(), says), strings.Contains(err.Error(), "s3cr"), strings.Contains(err.Error(), "\n"):
-		t.Errorf("it should say %q, in one line and without the password: %v", says, err)
+		t.Errorf("got %q, want an error of one line that contains %q and no password", err, says)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestURLSaysHowToEncrypt(t *testing.T) {
 		var encrypted bool
 		err := openAt(t, Options{URL: c.url}).pool.QueryRow(t.Context(), `SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`).Scan(&encrypted)
 		if err != nil || encrypted != c.encrypted {
-			t.Errorf("%s: encrypted is %v, error %v", strings.Replace(c.url, s.password, "***", 1), encrypted, err)
+			t.Errorf("%s: got encrypted: %t, %v, want %t", strings.Replace(c.url, s.password, "***", 1), encrypted, err, c.encrypted)
 		}
 	}
 }

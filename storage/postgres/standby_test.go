@@ -23,6 +23,16 @@ import (
 	"ovation/storage/storagetest"
 )
 
+// startPair starts a server with all tables, at the URL, and a standby for which its
+// commits wait.
+func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
+	tb.Helper()
+	primary = startServer(tb)
+	at = primary.url(tb, "127.0.0.1")
+	postgrestest.Migrate(tb, at)
+	return primary, startStandby(tb, primary), at
+}
+
 // startStandby starts a standby of a server and has the server's commits wait for it.
 func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	tb.Helper()
@@ -51,10 +61,7 @@ const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event =
 // is on the standby, too: its commit may have been cut short while it waited.
 func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
-	primary := startServer(t)
-	at := primary.url(t, "127.0.0.1")
-	postgrestest.Migrate(t, at)
-	standby := startStandby(t, primary)
+	_, standby, at := startPair(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
 	alice := storage.User{Tenant: "default", UserID: "alice"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
@@ -89,42 +96,37 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 				waiting := func() int64 { return ask[int64](t, at, waitingCommits) }
 				done := make(chan error, 1)
 				go func() { done <- write(t.Context()) }()
-				eventually(t, "the commit waits", func() bool { return waiting() == 1 })
+				eventually(t, "the commit waits for the standby", func() bool { return waiting() == 1 })
 				postgrestest.Exec(t, at, end)
 				if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
-					t.Errorf("its commit was cut short: got the error %v, want %v", err, storage.ErrUnavailable)
+					t.Errorf("a call whose commit was cut short: got %v, want %v", err, storage.ErrUnavailable)
 				}
-				eventually(t, "nothing waits", func() bool { return waiting() == 0 })
+				eventually(t, "no commit waits for the standby", func() bool { return waiting() == 0 })
 				go func() { done <- write(t.Context()) }()
 				eventually(t, "the second commit waits, or has ended", func() bool { return waiting() == 1 || len(done) == 1 })
 				if len(done) == 1 {
-					t.Errorf("repeated, it waits for nothing; error %v", <-done)
+					t.Errorf("the repeated call returned %v, want it to wait for the standby", <-done)
 					done <- nil
 				}
 				standby.start(t)
 				if err := <-done; err != nil {
-					t.Error(err)
+					t.Errorf("the repeated call, with the standby: %v", err)
 				}
 			})
 		}
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 }
 
 // A commit that waits for the standby is reported while it waits, and reads continue.
 func TestHangingCommitIsReported(t *testing.T) {
 	t.Parallel()
-	primary := startServer(t)
-	at := primary.url(t, "127.0.0.1")
-	postgrestest.Migrate(t, at)
-	standby := startStandby(t, primary)
+	_, standby, at := startPair(t)
 	var log bytes.Buffer
 	s := openAt(t, Options{URL: at, MaxConns: 4, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.Collectors()...)
-	if err := s.Stalled(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, s.Stalled())
 	standby.stop()
 	done := make(chan error, 1)
 	go func() {
@@ -133,10 +135,10 @@ func TestHangingCommitIsReported(t *testing.T) {
 	}()
 	eventually(t, "the commit is reported", func() bool { return s.Stalled() != nil })
 	if err := s.Stalled(); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "standby") {
-		t.Errorf("the hanging commit is reported as %v", err)
+		t.Errorf("Stalled() = %v, want %v that names the standby", err, storage.ErrUnavailable)
 	}
 	if wait := gauge(t, registry, "ovation_postgres_commit_wait_seconds"); wait < slowCommit.Seconds() {
-		t.Errorf("the metric of the hanging commit is %v s", wait)
+		t.Errorf("the metric of the hanging commit is %v s, want at least %v", wait, slowCommit.Seconds())
 	}
 	fatal(t, s.Ping(t.Context()))
 	second := make(chan error, 1)
@@ -150,21 +152,21 @@ func TestHangingCommitIsReported(t *testing.T) {
 	}()
 	eventually(t, "the second transaction is refused or waits as well", func() bool { return len(second) == 1 || ask[int64](t, at, waitingCommits) == 2 })
 	if len(second) == 0 {
-		t.Error("a second commit hangs, and takes a connection from readers")
+		t.Error("a second commit hangs, and takes a connection from readers, want it refused")
 	} else if err := <-second; !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "commits hang") {
-		t.Errorf("a second transaction: %v", err)
+		t.Errorf("a second transaction: got %v, want %v that says %q", err, storage.ErrUnavailable, "commits hang")
 	}
 	if _, err := s.Epoch(t.Context()); err != nil {
-		t.Errorf("the epoch cannot be read: %v", err)
+		t.Errorf("Epoch while a commit hangs: %v", err)
 	}
 	standby.start(t)
 	fatal(t, <-done)
 	if err := s.Stalled(); err != nil {
-		t.Errorf("after the commit returned: %v", err)
+		t.Errorf("after the commit returned: Stalled() = %v, want nil", err)
 	}
 	fatal(t, s.Close()) // after this, nothing more is logged
 	if !strings.Contains(log.String(), "commits hang") {
-		t.Errorf("the log is %q", &log)
+		t.Errorf("got the log %q, want it to contain %q", &log, "commits hang")
 	}
 }
 
@@ -199,7 +201,7 @@ func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 			return f.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
-	t.Fatalf("there is no %s", name)
+	t.Fatalf("got no metric %s", name)
 	return 0
 }
 
@@ -207,10 +209,7 @@ func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 // visible to nobody meanwhile.
 func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
-	primary := startServer(t)
-	at := primary.url(t, "127.0.0.1")
-	postgrestest.Migrate(t, at)
-	standby := startStandby(t, primary)
+	primary, standby, at := startPair(t)
 	alice := storage.User{Tenant: "default", UserID: "alice"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	version := int64(0)
@@ -230,7 +229,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 			}
 			done <- err
 		}()
-		eventually(t, "the commit waits, and it was asked why", func() bool {
+		eventually(t, "the commit waits for the standby, and the store has noticed why", func() bool {
 			const asked = `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 			return ask[bool](t, at, asked) && s.Stalled() != nil
 		})
@@ -242,7 +241,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
 	fatal(t, err)
 	if got[0].LikeCount != 0 || got[0].Liked != nil || len(done) > 0 {
-		t.Errorf("while the commit waits: %+v, ended %v", got[0], len(done))
+		t.Errorf("while the commit waits: got %+v, %d calls ended, want no like, none ended", got[0], len(done))
 	}
 	standby.start(t)
 	fatal(t, <-done)
@@ -251,12 +250,12 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	_, leave, done := hang()
 	leave()
 	if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("the caller left: %v", err)
+		t.Errorf("Persist whose caller left: got %v, want %v", err, storage.ErrUnavailable)
 	}
 
 	_, _, done = hang()
 	primary.stop()
 	if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("the server died: %v", err)
+		t.Errorf("Persist whose server crashed: got %v, want %v", err, storage.ErrUnavailable)
 	}
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"fmt"
 	"net/url"
 	"testing"
 
@@ -19,9 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func with(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	query := u.Query()
 	for i := 0; i < len(parameters); i += 2 {
 		query.Set(parameters[i], parameters[i+1])
@@ -34,9 +31,7 @@ func with(tb testing.TB, from string, parameters ...string) string {
 func ask[T any](tb testing.TB, at, query string, args ...any) (value T) {
 	tb.Helper()
 	c, err := pgx.Connect(tb.Context(), at)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	defer c.Close(tb.Context())
 	if err := c.QueryRow(tb.Context(), query, args...).Scan(&value); err != nil {
 		tb.Fatalf("query %s: %v", query, err)
@@ -53,24 +48,13 @@ func open(tb testing.TB) *Store {
 func openAt(tb testing.TB, options Options) *Store {
 	tb.Helper()
 	s, err := Open(tb.Context(), options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal(tb, err)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			tb.Error(err)
+			tb.Errorf("close the store: %v", err)
 		}
 	})
 	return s
-}
-
-// verified fails the test unless every count is right.
-func verified(tb testing.TB, s *Store) {
-	tb.Helper()
-	n, err := s.Verify(tb.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) })
-	if err != nil || n == 0 {
-		tb.Errorf("%d counts compared, error %v", n, err)
-	}
 }
 
 func TestStore(t *testing.T) {

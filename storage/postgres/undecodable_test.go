@@ -12,6 +12,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/storagetest"
 )
 
 var errUnreadable = errors.New("unreadable")
@@ -128,5 +129,5 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 			}
 		})
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 }

@@ -29,7 +29,7 @@ func BenchmarkFeed(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if n, err := read(storage.Page{First: page}); err != nil || n != page {
-					b.Fatalf("%d entries, %v", n, err)
+					b.Fatalf("got %d videos, %v, want %d", n, err, page)
 				}
 			}
 		})

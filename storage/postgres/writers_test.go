@@ -181,7 +181,7 @@ func neverDeadlock(t *testing.T, times int) {
 	at := postgrestest.Schema(t)
 	c := newCrowd(t, at)
 	c.write(t, 8, times)
-	verified(t, c.stores[0])
+	storagetest.CheckCounts(t, c.stores[0])
 }
 
 // Repair corrects counts that are wrong at the start, and keeps the others right, while
@@ -205,7 +205,7 @@ func TestRepairIsExactUnderWriters(t *testing.T) {
 		}
 	}
 	group.Wait()
-	verified(t, c.stores[1])
+	storagetest.CheckCounts(t, c.stores[1])
 }
 
 // A deletion of a reply reads the number of replies and writes one less. A repair that
@@ -236,9 +236,9 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	})
 	fatal(t, err)
 	fatal(t, <-repaired)
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 	if n := ask[int](t, at, `SELECT reply_count::int FROM comment WHERE text = 'top'`); n != 1 {
-		t.Errorf("%d replies are counted, there is 1", n)
+		t.Errorf("got %d replies counted, want 1", n)
 	}
 }
 
@@ -255,15 +255,15 @@ func TestOneRepairAtATime(t *testing.T) {
 		}
 		asked = true
 		if _, err := s.Verify(t.Context(), true, nil); !errors.Is(err, ErrRepairInProgress) {
-			t.Errorf("got the error %v, want %v", err, ErrRepairInProgress)
+			t.Errorf("a second repair meanwhile: got %v, want %v", err, ErrRepairInProgress)
 		}
 		_, err := s.Verify(t.Context(), false, func(storage.Difference) error { return nil })
 		return err
 	})
 	if err != nil || !asked {
-		t.Errorf("asked %v, error %v", asked, err)
+		t.Errorf("Verify = %v, reported anything: %t, want nil and true", err, asked)
 	}
-	verified(t, s)
+	storagetest.CheckCounts(t, s)
 }
 
 // Repair works in pieces of bounded size. Here more than one piece is wrong.
@@ -283,11 +283,11 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 			return nil
 		})
 		if got != want || err != nil {
-			t.Errorf("%d counts differ, want %d, error %v", got, want, err)
+			t.Errorf("Verify reported %d differences, %v, want %d", got, err, want)
 		}
 	}
 	if n := ask[int](t, at, `SELECT sum(item_count)::int FROM folder WHERE folder_id = 'default'`); n != many+1 {
-		t.Errorf("%d items in the default folders, want %d", n, many+1)
+		t.Errorf("got %d items in the default folders, want %d", n, many+1)
 	}
 }
 
@@ -309,7 +309,7 @@ func TestCountsStayHeapOnly(t *testing.T) {
 			FROM (SELECT $1::regclass::oid AS c) t`, table)
 		t.Logf("%s: %.1f %% of the updates touch no index", table, percent)
 		if percent < 80 {
-			t.Errorf("%s: only %.1f %% of the updates touch no index", table, percent)
+			t.Errorf("%s: %.1f %% of the updates touch no index, want at least 80 %%", table, percent)
 		}
 	}
 }
