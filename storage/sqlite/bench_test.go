@@ -22,7 +22,7 @@ func openAt(tb testing.TB, path string) *Store {
 	}
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			tb.Error(err)
+			tb.Errorf("close the store: %v", err)
 		}
 	})
 	return s

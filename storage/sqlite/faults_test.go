@@ -110,26 +110,19 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			if err := c.fail(t, s); !errors.Is(err, c.want) {
-				t.Fatalf("got the error %v, want %v", err, c.want)
+				t.Fatalf("the failing call: got %v, want %v", err, c.want)
 			}
 			if c.mend != nil {
 				c.mend(t, s)
 			}
 			seen, err := s.Seen(t.Context(), []string{"message"})
 			if err != nil || seen[0] {
-				t.Errorf("after the failure: seen %v, error %v", seen, err)
+				t.Errorf("after the failure: Seen = %v, %v, want [false]", seen, err)
 			}
 			if err := persist(t, s); err != nil {
-				t.Error(err)
+				t.Errorf("the next call: %v", err)
 			}
-			differences := 0
-			n, err := s.Verify(t.Context(), false, func(storage.Difference) error {
-				differences++
-				return nil
-			})
-			if n == 0 || differences != 0 || err != nil {
-				t.Errorf("of %d counts %d differ, error %v", n, differences, err)
-			}
+			storagetest.CheckCounts(t, s)
 		})
 	}
 }
@@ -178,7 +171,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	}
 	_ = process.Wait() // it was killed
 	if len(promised) < 40 {
-		t.Fatalf("the process said only %q", promised)
+		t.Fatalf("the process acknowledged %q, want 40 messages", promised)
 	}
 
 	s := openAt(t, path)
@@ -188,12 +181,10 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	}
 	for i, yes := range seen {
 		if !yes {
-			t.Errorf("%s is lost", promised[i])
+			t.Errorf("%s was acknowledged and is lost, want it stored", promised[i])
 		}
 	}
-	if _, err := s.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) }); err != nil {
-		t.Error(err)
-	}
+	storagetest.CheckCounts(t, s)
 }
 
 // A text of any bytes reaches SQLite unchanged, so that no key becomes another one.
@@ -212,7 +203,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 				func(scan func(...any) error) error { return scan(&got, &next, &number) })
 		})
 		if err != nil || got != text || next != "next" || number != 7 {
-			t.Errorf("%q was returned as %q, %q, %d, error %v", text, got, next, number, err)
+			t.Errorf("got %q, %q, %d, %v, want %q, %q, 7", got, next, number, err, text, "next")
 		}
 	})
 }
@@ -240,7 +231,7 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 			return nil
 		})
 		if got != want || n != int64(storage.CountsPerSubject*len(m.Actions)) || err != nil {
-			t.Errorf("%d of %d counts differ, want %d, error %v", got, n, want, err)
+			t.Errorf("Verify reported %d differences in %d counts, %v, want %d in %d", got, n, err, want, storage.CountsPerSubject*len(m.Actions))
 		}
 	}
 }

@@ -23,7 +23,7 @@ func holdLists(t *testing.T, s *Store) (release func()) {
 				<-held
 				return nil
 			}); err != nil && !errors.Is(err, storage.ErrUnavailable) {
-				t.Error(err)
+				t.Errorf("a list that hangs: got %v, want nil or %v", err, storage.ErrUnavailable)
 			}
 		})
 	}
@@ -48,7 +48,7 @@ func TestSlowListsLeaveReadsTheirConnections(t *testing.T) {
 	s.listTimeout = time.Millisecond
 	queries := []storage.LikersQuery{{Subject: subject, Page: storage.Page{First: 1}}}
 	if _, err := s.Likers(t.Context(), queries); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("a list that waits for others: %v", err)
+		t.Errorf("a list that waits for others: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	release()
 	s.listTimeout = time.Minute
@@ -58,6 +58,6 @@ func TestSlowListsLeaveReadsTheirConnections(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Likers(cancelled, queries); !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("a list that its caller has given up: %v", err)
+		t.Errorf("a list that its caller has given up: got %v, want %v alone", err, context.Canceled)
 	}
 }

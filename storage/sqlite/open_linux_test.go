@@ -26,7 +26,7 @@ func asNobody(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if err := syscall.Setfsuid(0); err != nil {
-			t.Error(err)
+			t.Errorf("become root again: %v", err)
 		}
 		runtime.UnlockOSThread()
 	})
@@ -66,11 +66,11 @@ func TestOpenErrorNamesTheReadOnlyPath(t *testing.T) {
 			s, err := Open(t.Context(), Options{Path: path})
 			if err == nil {
 				_ = s.Close()
-				t.Fatal("it opened")
+				t.Fatalf("Open: got no error, want %v with %s", storage.ErrUnavailable, path)
 			}
 			t.Log(err)
 			if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v, want %v with %s", err, storage.ErrUnavailable, path)
+				t.Errorf("Open = %v, want %v with %s", err, storage.ErrUnavailable, path)
 			}
 		})
 	}

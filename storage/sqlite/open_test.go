@@ -65,15 +65,14 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), Options{Path: c.path})
 			if err == nil {
-				t.Fatal("it opened")
+				t.Fatalf("Open: got no error, want one that says %q", c.says)
 			}
-			t.Log(err)
 			if c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("the error is not %v", c.is)
+				t.Errorf("Open = %v, want %v", err, c.is)
 			}
 			for _, part := range []string{c.says, c.path} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("it does not say %q", part)
+					t.Errorf("Open = %v, want it to contain %q", err, part)
 				}
 			}
 		})
@@ -84,7 +83,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ctx, Options{Path: filepath.Join(t.TempDir(), "x.db")}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got the error %v, want %v", err, context.Canceled)
+		t.Errorf("Open with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -99,10 +98,10 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 				return
 			}
 			if err := s.Ping(t.Context()); err != nil {
-				t.Error(err)
+				t.Errorf("Ping: %v", err)
 			}
 			if err := s.Close(); err != nil {
-				t.Error(err)
+				t.Errorf("Close: %v", err)
 			}
 		})
 	}
@@ -120,7 +119,7 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(files) != 1 {
-		t.Errorf("files %v, error %v", files, err)
+		t.Errorf("after Close: got the files %v, %v, want one", files, err)
 	}
 }
 
@@ -170,13 +169,13 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	}
 	s = openAt(t, path)
 	if totals, err := s.TotalsOf(t.Context(), []storage.User{user}); err != nil || totals[0] != (storage.UserTotals{Likes: 1}) {
-		t.Errorf("totals of existing rows: %+v, %v", totals, err)
+		t.Errorf("TotalsOf a user with rows of the older schema = %+v, %v, want 1 like", totals, err)
 	}
 	if _, err := s.Persist(t.Context(), []storage.Message{like("b", 2, storage.Dislike)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	found, err := s.Interactives(t.Context(), user, []storage.Subject{movie}, storage.KindsOf(storage.KindReaction))
 	if err != nil || found[0].LikeCount != 0 || found[0].DislikeCount != 1 {
-		t.Errorf("found %+v, %v", found, err)
+		t.Errorf("got %+v, %v, want 0 likes, 1 dislike", found, err)
 	}
 }

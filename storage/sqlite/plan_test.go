@@ -83,7 +83,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 		for step := range strings.Lines(plan(t, s, query)) {
 			keys := strings.Contains(step, "VIRTUAL TABLE") || strings.HasPrefix(step, "CORRELATED")
 			if !keys && !strings.HasPrefix(step, "SEARCH") {
-				t.Errorf("%s\nruns with %s", query, step)
+				t.Errorf("%s\nruns with %s\nwant SEARCH, by a key", query, step)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestMailboxesUseTheirIndexes(t *testing.T) {
 		"SEARCH message USING INDEX messages_high (tenant=? AND user_high=? AND message_id>?)",
 	} {
 		if !strings.Contains(got, want) || strings.Contains(got, "TEMP B-TREE") {
-			t.Errorf("got %s\nwant %s", got, want)
+			t.Errorf("got %s\nwant %s\nand no sorting", got, want)
 		}
 	}
 }

@@ -33,14 +33,14 @@ func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 	waits, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Survey(waits, storage.DefaultTenant); !errors.Is(err, context.Canceled) {
-		t.Errorf("a survey that waits for another: %v", err)
+		t.Errorf("a cancelled survey that waits for another: got %v, want %v", err, context.Canceled)
 	}
 	close(held)
 	if err := <-done; err != nil {
-		t.Error(err)
+		t.Errorf("the slow survey: %v", err)
 	}
 	if _, err := s.Survey(t.Context(), storage.DefaultTenant); err != nil {
-		t.Error(err)
+		t.Errorf("the next survey: %v", err)
 	}
 }
 
@@ -82,18 +82,18 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 	}
 	want := storage.KindSummary{Biz: "video", Subjects: videos, Counts: storage.Counts{ReadCount: users * videos, LikeCount: 7 + 6 + 5 + 4 + 3 - 2, DislikeCount: 1}}
 	if len(got.Kinds) != 1 || got.Kinds[0] != want || got.Users != users || got.Persisted == 0 {
-		t.Errorf("got %+v, want %d users, the time of persisting and the one kind %+v", got, users, want)
+		t.Errorf("Survey = %+v, want %d users, the time of persisting and the one kind %+v", got, users, want)
 	}
 	hottest, err := s.Hottest(t.Context(), storage.HottestQuery{Tenant: storage.DefaultTenant, By: "likeCount", Limit: 2})
 	if err != nil || len(hottest) != 2 || hottest[0].Subject != video(1) || hottest[0].LikeCount != 6 || hottest[1].LikeCount != 5 {
-		t.Errorf("got %+v, %v, want %v with 6 likes, then one with 5", hottest, err, video(1))
+		t.Errorf("Hottest = %+v, %v, want %v with 6 likes, then one with 5", hottest, err, video(1))
 	}
 	if _, err := s.Hottest(t.Context(), storage.HottestQuery{By: "version; DROP TABLE interactive", Limit: 1}); !errors.Is(err, storage.ErrInvalid) {
-		t.Errorf("an unknown count: %v", err)
+		t.Errorf("Hottest by an unknown count: got %v, want %v", err, storage.ErrInvalid)
 	}
 	history, err := s.History(t.Context(), video(0), 3)
 	if err != nil || len(history) != 3 {
-		t.Fatalf("got %+v, %v, want 3 entries", history, err)
+		t.Fatalf("History = %+v, %v, want 3 entries", history, err)
 	}
 	for i, want := range []struct {
 		id       string
@@ -106,7 +106,7 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 		{"6", storage.KindReaction, storage.NoReaction, storage.Like, false},
 	} {
 		if c := history[i]; c.User != user(want.id) || c.Kind != want.kind || c.OldReaction != want.was || c.Reaction != want.is || (c.Version == version) != want.atLatest {
-			t.Errorf("change %d: %+v", i, c)
+			t.Errorf("change %d: got %+v, want %+v", i, c, want)
 		}
 	}
 }
