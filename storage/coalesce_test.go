@@ -55,7 +55,7 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 		before := slices.Clone(actions)
 		got := storage.Coalesce(actions)
 		if !reflect.DeepEqual(actions, before) {
-			t.Fatal("the argument was changed")
+			t.Fatalf("Coalesce changed its argument to %+v, want still %+v", actions, before)
 		}
 
 		want := make(map[stateID]storage.Action)
@@ -76,7 +76,7 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 		})
 		ordered := slices.SortedFunc(maps.Values(want), inKeyOrder)
 		if len(got)+len(ordered) > 0 && !reflect.DeepEqual(got, ordered) {
-			t.Fatalf("got %+v, want %+v", got, ordered)
+			t.Fatalf("Coalesce(%+v) = %+v, want %+v", actions, got, ordered)
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestCoalesceInParts(t *testing.T) {
 		cut := rapid.IntRange(0, len(actions)).Draw(t, "cut")
 		parts := slices.Concat(storage.Coalesce(actions[:cut]), storage.Coalesce(actions[cut:]))
 		if got, want := storage.Coalesce(parts), storage.Coalesce(actions); !reflect.DeepEqual(got, want) {
-			t.Fatalf("coalesced in parts: %+v, want as in one call: %+v", got, want)
+			t.Fatalf("coalesced in parts: got %+v, want as in one call: %+v", got, want)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func TestTextsThatShowNothingAreRefused(t *testing.T) {
 		"\U0001f469\u200d\U0001f469", "0\ufe0f\u20e3", "\u0645",
 	} {
 		if got, err := storage.CleanText("text", text, storage.MaxCommentRunes); err != nil || got != text {
-			t.Errorf("%q: got %q, %v, want it unchanged", text, got, err)
+			t.Errorf("CleanText(%q) = %q, %v, want it unchanged", text, got, err)
 		}
 	}
 }

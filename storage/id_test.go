@@ -13,7 +13,7 @@ func TestIDsHoldTheirTime(t *testing.T) {
 	first := storage.FirstID(at)
 	for id, want := range map[int64]int64{first - 1: at - 1, first: at, first + 4095: at, first + 4096: at + 1} {
 		if got := storage.IDMillis(id); got != want {
-			t.Errorf("%d is of %d, want %d", id, got, want)
+			t.Errorf("IDMillis(%d) = %d, want %d", id, got, want)
 		}
 	}
 	for millis, want := range map[int64]int64{
@@ -21,7 +21,7 @@ func TestIDsHoldTheirTime(t *testing.T) {
 		math.MaxInt64: storage.MaxCommentID, storage.IDMillis(storage.MaxCommentID): storage.MaxCommentID,
 	} {
 		if got := storage.FirstID(millis); got != want {
-			t.Errorf("the first id of %d is %d, want %d", millis, got, want)
+			t.Errorf("FirstID(%d) = %d, want %d", millis, got, want)
 		}
 	}
 }

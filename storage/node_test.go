@@ -36,10 +36,10 @@ func TestNodeIDsRoundTrip(t *testing.T) {
 	for name, tt := range tests {
 		id := tt.node.ID()
 		if got, err := storage.ParseNodeID(id); err != nil || got != tt.want {
-			t.Errorf("%s: %q names %+v, %v; want %+v", name, id, got, err, tt.want)
+			t.Errorf("%s: ParseNodeID(%q) = %+v, %v, want %+v", name, id, got, err, tt.want)
 		}
 		if other := seen[id]; other != "" {
-			t.Errorf("%s and %s have the same id", name, other)
+			t.Errorf("%s and %s have the same id %q, want different ones", name, other, id)
 		}
 		seen[id] = name
 	}
@@ -53,7 +53,7 @@ func TestLongestNodeIDIsParsed(t *testing.T) {
 		},
 	}
 	if ref, err := storage.ParseNodeID(long.ID()); err != nil || ref.Subject != long.Subject || ref.User != long.User {
-		t.Errorf("got %+v, %v, want %+v", ref, err, long)
+		t.Errorf("ParseNodeID of the longest id = %+v, %v, want %+v", ref, err, long)
 	}
 }
 
@@ -71,7 +71,7 @@ func FuzzParseNodeID(f *testing.F) {
 		ref, err := storage.ParseNodeID(id)
 		if err != nil {
 			if !errors.Is(err, storage.ErrNotFound) {
-				t.Fatalf("%q: got %v, want %v", id, err, storage.ErrNotFound)
+				t.Fatalf("ParseNodeID(%q): got %v, want %v", id, err, storage.ErrNotFound)
 			}
 			return
 		}
@@ -98,10 +98,10 @@ func FuzzParseNodeID(f *testing.F) {
 		case storage.NodeRead:
 			node = &storage.Read{User: ref.User, Subject: ref.Subject}
 		default:
-			t.Fatalf("%q has the type %q", id, ref.Type)
+			t.Fatalf("ParseNodeID(%q) has the type %q, want a known one", id, ref.Type)
 		}
 		if node.ID() != id {
-			t.Fatalf("%q was parsed; its id is %q", id, node.ID())
+			t.Fatalf("ParseNodeID(%q) has the id %q, want the same", id, node.ID())
 		}
 	})
 }

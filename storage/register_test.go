@@ -38,14 +38,14 @@ func TestRegisterEqualsActionsInOrderOfVersion(t *testing.T) {
 		got := join(actions)
 		cut := rapid.IntRange(0, len(actions)).Draw(t, "cut")
 		if parts := join(actions[cut:]).Join(join(actions[:cut])); parts != got {
-			t.Fatalf("in parts %+v, one by one %+v", parts, got)
+			t.Fatalf("joined in parts: got %+v, want as one by one: %+v", parts, got)
 		}
 		if coalesced := join(storage.Coalesce(actions)); coalesced != got {
-			t.Fatalf("coalesced %+v, one by one %+v", coalesced, got)
+			t.Fatalf("joined after Coalesce: got %+v, want as one by one: %+v", coalesced, got)
 		}
 		for i := range actions {
 			if !got.Covers(storage.RegisterOf(&actions[i])) {
-				t.Fatalf("%+v lacks %+v", got, actions[i])
+				t.Fatalf("%+v does not cover %+v, want it to", got, actions[i])
 			}
 		}
 		var want storage.Reaction
@@ -60,7 +60,7 @@ func TestRegisterEqualsActionsInOrderOfVersion(t *testing.T) {
 			}
 		}
 		if got.Value != want || got.Set != since || got.Version() != slices.Max(versions[:len(actions)]) {
-			t.Fatalf("got %+v, want %v since %d", got, want, since)
+			t.Fatalf("joined %+v: got %+v, want the reaction %v since %d, of the highest version", actions, got, want, since)
 		}
 	})
 }

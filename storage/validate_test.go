@@ -144,13 +144,13 @@ func wantField(t *testing.T, err error, field string) {
 	t.Helper()
 	if err == nil {
 		if field != "" {
-			t.Errorf("the action is valid, want an error of %s", field)
+			t.Errorf("got no error, want an InvalidError of %q", field)
 		}
 		return
 	}
 	invalid, ok := errors.AsType[*storage.InvalidError](err)
 	if !ok || !errors.Is(err, storage.ErrInvalid) || invalid.Field != field || invalid.Reason == "" {
-		t.Errorf("got %#v, want an InvalidError of %q", err, field)
+		t.Errorf("got %#v, want an InvalidError of %q, or none if that is empty", err, field)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestFolderNamesThatDifferInCaseAreTheSame(t *testing.T) {
 	for a, b := range map[string]string{"Films": "fILMS", "Ö": "ö", "Straße": "STRASSE", "Σ": "ς", "K": "\u212a", "ǅ": "ǆ"} {
 		same := storage.FolderNameKey(a) == storage.FolderNameKey(b)
 		if want := a != "Straße"; same != want { // simple folding: ß is not ss
-			t.Errorf("%q and %q: same is %v", a, b, same)
+			t.Errorf("FolderNameKey: %q and %q have the same key: %t, want %t", a, b, same, want)
 		}
 	}
 }
@@ -183,11 +183,11 @@ func FuzzValidTextsCanBeStored(f *testing.F) {
 			"folder": {storage.ValidateFolderName(text), storage.MaxFolderNameRunes},
 		} {
 			if c.err == nil && !fits(c.most) {
-				t.Errorf("%q passes as %s", text, name)
+				t.Errorf("%q is valid as %s, want an error: it cannot be stored", text, name)
 			}
 		}
-		if storage.ValidateFolderName(text) == nil && storage.FolderNameKey(storage.FolderNameKey(text)) != storage.FolderNameKey(text) {
-			t.Errorf("the key of the key of %q differs", text)
+		if key := storage.FolderNameKey(text); storage.ValidateFolderName(text) == nil && storage.FolderNameKey(key) != key {
+			t.Errorf("FolderNameKey(%q) = %q, want it unchanged", key, storage.FolderNameKey(key))
 		}
 	})
 }

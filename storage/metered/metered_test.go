@@ -30,13 +30,13 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := store.DeleteFolder(t.Context(), key, "", time.Now()); err == nil {
-		t.Fatal("a folder that is none was deleted")
+		t.Fatal("DeleteFolder of an unknown folder: got no error")
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.FoldersOf(t.Context(), []storage.FolderKey{key}); err == nil {
-		t.Fatal("a closed store answers")
+		t.Fatal("FoldersOf of a closed store: got no error")
 	}
 
 	// An answer such as "not found" is not a fault, but a closed store is.
@@ -59,7 +59,7 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 		"ovation_storage_errors_total FoldersOf": 1,
 	}
 	if len(got) != len(want) {
-		t.Errorf("got %v, want %v", got, want)
+		t.Errorf("got the metrics %v, want %v", got, want)
 	}
 	for name, n := range want {
 		if got[name] != n {
@@ -67,6 +67,6 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 		}
 	}
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
-		t.Errorf("metrics: %v, %v", problems, err)
+		t.Errorf("GatherAndLint found %v, %v, want no problems", problems, err)
 	}
 }

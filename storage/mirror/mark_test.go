@@ -28,7 +28,7 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mark := func(_ context.Context, outcome storage.Outcome) error {
 					if outcome.Epoch != 7 || !outcome.At.IsZero() {
-						t.Errorf("the mark received %+v", outcome)
+						t.Errorf("the mark received %+v, want epoch 7 without a time", outcome)
 					}
 					time.Sleep(c.takes) // no time at all in a bubble
 					return c.fails
@@ -36,13 +36,13 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 				outcome := storage.Outcome{Epoch: 7}
 				err := mirror.Mark(t.Context(), mark, &outcome)
 				if !errors.Is(err, c.want) || err == nil && !outcome.At.Equal(time.Now()) {
-					t.Errorf("the outcome is %+v, the error %v; want %v", outcome, err, c.want)
+					t.Errorf("Mark = %v, outcome %+v, want %v, and the present time if that is nil", err, outcome, c.want)
 				}
 			})
 		})
 	}
 	var outcome storage.Outcome
 	if err := mirror.Mark(t.Context(), nil, &outcome); err != nil || outcome.At.IsZero() {
-		t.Errorf("of no mark: %+v, %v", outcome, err)
+		t.Errorf("Mark without a mark = %v, outcome %+v, want nil, and a time", err, outcome)
 	}
 }

@@ -21,6 +21,6 @@ func TestSplitByKindLosesNoKind(t *testing.T) {
 		n += field.Len()
 	}
 	if n != len(actions) {
-		t.Errorf("%d of %d kinds are left", n, len(actions))
+		t.Errorf("SplitByKind keeps %d of %d actions of one kind each, want all", n, len(actions))
 	}
 }
