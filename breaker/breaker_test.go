@@ -38,7 +38,7 @@ func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 	default:
 	}
 	if err := b.Err(); errors.Is(err, breaker.ErrOpen) != want || open != want {
-		t.Errorf("the breaker is open: %v and %v, want %v", open, err, want)
+		t.Errorf("the breaker is open: %t by Opened, Err() = %v, want open: %t", open, err, want)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestOnlyATrialCloses(t *testing.T) {
 		})
 		time.Sleep(time.Nanosecond)
 		if err := b.Do(t.Context(), hangs); err == nil {
-			t.Error("a hanging call succeeded")
+			t.Error("a hanging call: got no error")
 		}
 		isOpen(t, b, true)
 		before.Wait()
@@ -145,14 +145,14 @@ func TestOnlyATrialCloses(t *testing.T) {
 		}
 		isOpen(t, b, true)
 		if err := b.Probe(t.Context(), trial, works); err != nil {
-			t.Error(err)
+			t.Errorf("a probe that works: %v", err)
 		}
 		isOpen(t, b, false)
 		if err := b.Do(t.Context(), works); err != nil {
-			t.Error(err)
+			t.Errorf("a call after the breaker has closed: %v", err)
 		}
 		if len(told) != 2 || told[0] == nil || told[1] != nil || lasted[0] != timeout || lasted[1] < time.Hour {
-			t.Errorf("OnChange received %v after %v", told, lasted)
+			t.Errorf("Changed received the errors %v after %v, want an error after %v, then none after at least 1h", told, lasted, timeout)
 		}
 	})
 }
@@ -178,12 +178,12 @@ func TestTrialsAreOneAtATime(t *testing.T) {
 				}
 			}
 			if took := time.Since(began); trials != 1 || took != trial {
-				t.Errorf("%d trials took %v", trials, took)
+				t.Errorf("%d trials took %v, want 1 of %v", trials, took, trial)
 			}
 		}
 		time.Sleep(pause)
 		if err := b.Do(t.Context(), works); err != nil {
-			t.Error(err)
+			t.Errorf("a trial that works: %v", err)
 		}
 		isOpen(t, b, false)
 	})
@@ -209,7 +209,7 @@ func TestCallsInProgressAreCancelled(t *testing.T) {
 				want += time.Second
 			}
 			if took := time.Since(began); took != want {
-				t.Errorf("hasty %v: it took %v, want %v", hasty, took, want)
+				t.Errorf("Hasty %v: the calls took %v, want %v", hasty, took, want)
 			}
 		}
 	})
@@ -222,7 +222,7 @@ func TestHastyBoundsCallsAfterAFailure(t *testing.T) {
 		began := time.Now()
 		_ = b.Do(t.Context(), hangs)
 		if took := time.Since(began); took != trial {
-			t.Errorf("it took %v", took)
+			t.Errorf("a hanging call after a failure took %v, want %v", took, trial)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestCancelledCallsDoNotCount(t *testing.T) {
 			}
 			for _, err := range []error{breaker.ErrIgnored, errors.Join(breaker.ErrIgnored, storage.ErrUnavailable), storage.ErrInvalid} {
 				if got := b.Do(t.Context(), func(context.Context) error { return err }); !errors.Is(got, err) {
-					t.Errorf("got %v, want %v", got, err)
+					t.Errorf("a call that returns %v: got %v, want it unchanged", err, got)
 				}
 			}
 		}

@@ -32,7 +32,7 @@ func logged(t *testing.T, f func(*outage.Log)) (lines []string) {
 func want(t *testing.T, got []string, lines ...string) {
 	t.Helper()
 	if strings.Join(got, "\n") != strings.Join(lines, "\n") {
-		t.Errorf("it logs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+		t.Errorf("got the log\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
 	}
 }
 

@@ -55,7 +55,7 @@ func TestPromotedMethodsAreFound(t *testing.T) {
 			r := &recorder{TB: t}
 			Check[io.ReadCloser](r, test.wrapper, test.promoted)
 			if !slices.Equal(r.errors, test.want) {
-				t.Errorf("got %q, want %q", r.errors, test.want)
+				t.Errorf("got the errors %q, want %q", r.errors, test.want)
 			}
 		})
 	}
@@ -69,6 +69,6 @@ func TestOnlyMethodsThatReturnAResultAreFound(t *testing.T) {
 	}
 	CheckReturning[io.ReadCloser, int](r, outer{}, nil)
 	if want := []string{"wrapping.outer does not declare Read: calls bypass it; declare it, or list it with a reason"}; !slices.Equal(r.errors, want) {
-		t.Errorf("got %q, want %q", r.errors, want)
+		t.Errorf("got the errors %q, want %q", r.errors, want)
 	}
 }
