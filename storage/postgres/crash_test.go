@@ -64,7 +64,7 @@ func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	sending.Wait()
 
 	stored, err := s.MessagesAfter(t.Context(), storage.MailboxQuery{User: receiver, First: 1 << 20})
-	fatal(t, err)
+	must(t, err)
 	there := make(map[storage.DirectMessage]int, len(stored))
 	for i, m := range stored {
 		if there[m]++; i > 0 && m.Number <= stored[i-1].Number {

@@ -20,13 +20,13 @@ import (
 func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := filepath.Join(s.folder, "disk")
-	fatal(t, os.Mkdir(disk, 0o700))
+	must(t, os.Mkdir(disk, 0o700))
 	err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%d,uid=%d,gid=%d,mode=0700", size, nobody, nobody))
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
 		t.Skip("only root may mount the small disk of this test")
 	}
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	must(t, err)
+	t.Cleanup(func() { must(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
 	return disk
 }
 
@@ -43,7 +43,7 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	s := openAt(t, Options{URL: at})
 
 	ballast := filepath.Join(disk, "ballast")
-	fatal(t, os.WriteFile(ballast, make([]byte, 24<<20), 0o600))
+	must(t, os.WriteFile(ballast, make([]byte, 24<<20), 0o600))
 	g, acknowledged := storagetest.NewTraffic(), 0
 	persist := func(m storage.Message) error {
 		_, err := s.Persist(t.Context(), []storage.Message{m}, nil)
@@ -75,8 +75,8 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	}
 	storagetest.CheckCounts(t, s)
 
-	fatal(t, os.Remove(ballast))
-	fatal(t, persist(refused))
+	must(t, os.Remove(ballast))
+	must(t, persist(refused))
 	if n := ask[int](t, at, `SELECT count(*)::int FROM inbox`); n != acknowledged+1 {
 		t.Errorf("%d messages are stored, want %d", n, acknowledged+1)
 	}

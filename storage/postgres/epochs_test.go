@@ -31,13 +31,13 @@ func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {
 		changed <- err
 	}()
 	_, err := s.Persist(t.Context(), []storage.Message{g.Message("waits", 1)}, nil)
-	fatal(t, err)
+	must(t, err)
 	if err := <-changed; !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("NextEpoch while a transaction hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
 	// Both have ended, and the transaction still hangs.
 	close(release)
-	fatal(t, <-done)
+	must(t, <-done)
 	e, err := s.NextEpoch(t.Context(), 1, mirror.NewEpoch{Number: 2})
 	if err != nil || !e.Open || e.Number != 2 {
 		t.Errorf("NextEpoch afterwards = %+v, %v, want epoch 2, open", e, err)

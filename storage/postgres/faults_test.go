@@ -130,9 +130,7 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 	return func(t *testing.T, _ *Store, at string) error {
 		t.Helper()
 		c, err := pgx.Connect(t.Context(), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close(t.Context())
 		if _, err := c.Exec(t.Context(), `BEGIN; LOCK TABLE user_read`); err != nil {
 			t.Fatal(err)
@@ -216,7 +214,7 @@ func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 				a := storage.Action{User: alice, Subject: subject, Kind: storage.KindRead, Times: 1, First: 1, Version: 1}
 				m := storage.Message{ID: id, Actions: []storage.Action{a}, Published: storage.Micros(time.Now().Add(-age))}
 				outcome, err := s.Persist(t.Context(), []storage.Message{m}, nil)
-				fatal(t, err)
+				must(t, err)
 				return outcome
 			}
 			if got := persist("young", storage.MaxMessageAge-time.Minute); len(got.Expired) > 0 {

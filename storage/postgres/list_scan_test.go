@@ -30,21 +30,13 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 		follows[i] = storage.FollowingQuery{User: alice, Biz: "video", Page: storage.Page{First: 21}}
 	}
 	liked, err := s.Likes(t.Context(), likes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read, err := s.Reads(t.Context(), reads)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	followed, err := s.Following(t.Context(), follows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	written, err := s.Works(t.Context(), works)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantAt := storage.Position{Version: 200_000 - storage.MaxListScan + 1, Biz: "article", ID: "199501"}
 	for i := range aliases {
 		if len(liked[i].Entries) > 0 || liked[i].Resume != wantAt || len(read[i].Entries) > 0 || read[i].Resume != wantAt ||
@@ -52,9 +44,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 			t.Fatalf("query %d: %+v, %+v, %+v and %+v, want nothing but the position %+v", i, liked[i], read[i], followed[i], written[i], wantAt)
 		}
 	}
-	if err := s.Close(); err != nil { // the server counts the reads of a connection when it ends
-		t.Fatal(err)
-	}
+	must(t, s.Close()) // the server counts the reads of a connection when it ends
 	for _, index := range []string{"likes", "reads", "following", "works"} {
 		if n := entriesRead(t, at, index); n != aliases*storage.MaxListScan {
 			t.Errorf("got %d entries read of the index %s, want %d", n, index, aliases*storage.MaxListScan)
@@ -77,9 +67,7 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
 		t.Errorf("got %+v, %v, want no friends and to resume at version %d", got, err, 10_000-storage.MaxListScan+1)
 	}
-	if err := s.Close(); err != nil { // the server counts the reads of a connection when it ends
-		t.Fatal(err)
-	}
+	must(t, s.Close()) // the server counts the reads of a connection when it ends
 	if n := entriesRead(t, at, "followers"); n != storage.MaxListScan {
 		t.Errorf("got %d followers read, want %d", n, storage.MaxListScan)
 	}

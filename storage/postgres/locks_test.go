@@ -23,9 +23,9 @@ import (
 func lockedIn(t *testing.T, at, statement string) (release func()) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), at)
-	fatal(t, err)
+	must(t, err)
 	_, err = c.Exec(t.Context(), "BEGIN; "+statement)
-	fatal(t, err)
+	must(t, err)
 	release = sync.OnceFunc(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
 	t.Cleanup(release)
 	return release
@@ -48,7 +48,7 @@ func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
 	for _, id := range []string{"1", "2"} {
 		var err error
 		first[id], err = c.Add(t.Context(), commentOn(id, "first"))
-		fatal(t, err)
+		must(t, err)
 	}
 	release := lockedIn(t, at, lockSubject1)
 	check := func(id, what string, err error) {
@@ -73,7 +73,7 @@ func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
 	}
 	release()
 	_, err := c.Add(t.Context(), commentOn("1", "last"))
-	fatal(t, err)
+	must(t, err)
 }
 
 func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
@@ -86,7 +86,7 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 		return err
 	}
 	for _, id := range []string{"1", "2"} {
-		fatal(t, send(id))
+		must(t, send(id))
 	}
 	release := lockedIn(t, at, `SELECT FROM mailbox WHERE user_id = 'to-1' FOR UPDATE`)
 	var group sync.WaitGroup
@@ -100,7 +100,7 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 	}
 	group.Wait()
 	release()
-	fatal(t, send("1"))
+	must(t, send("1"))
 }
 
 // The trial call of a circuit breaker has a short deadline and must find out that the
@@ -112,7 +112,7 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 		_, err := s.AddComments(ctx, []storage.NewComment{commentOn("1", "x")})
 		return err
 	}
-	fatal(t, add(t.Context()))
+	must(t, add(t.Context()))
 	release := lockedIn(t, at, lockSubject1)
 	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
 	defer cancel()
@@ -120,7 +120,7 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 		t.Errorf("AddComments on a locked subject: got %v, context %v, want %v before the deadline", err, ctx.Err(), storage.ErrLocked)
 	}
 	release()
-	fatal(t, add(t.Context()))
+	must(t, add(t.Context()))
 }
 
 func TestPausedCallReleasesItsLocks(t *testing.T) {
@@ -133,7 +133,7 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 			return err
 		}
 		_, err := other.AddComments(t.Context(), []storage.NewComment{commentOn("1", "other")})
-		fatal(t, err)
+		must(t, err)
 		return nil
 	})
 	if err == nil {
@@ -162,8 +162,8 @@ func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 		return err
 	}
 	for range 2 { // the rows are inserted, then updated
-		fatal(t, like(s, func(context.Context, storage.Outcome) error { return comments() }))
-		fatal(t, s.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
+		must(t, like(s, func(context.Context, storage.Outcome) error { return comments() }))
+		must(t, s.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
 			b := sqlstore.NewCommentBatch([]storage.NewComment{comment})
 			ids, err := tx.lookUpComments(b)
 			if err != nil {

@@ -28,7 +28,7 @@ func trace(t *testing.T, s *Store) *asked {
 	a, cfg := new(asked), s.pool.Config()
 	cfg.ConnConfig.Tracer = a
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
-	fatal(t, err)
+	must(t, err)
 	s.pool.Close()
 	s.pool = pool
 	return a
@@ -41,14 +41,14 @@ func (a *asked) blocks(t *testing.T, s *Store, call func()) (n int64) {
 	call()
 	for _, statement := range a.statements {
 		var explained []byte
-		fatal(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&explained))
+		must(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&explained))
 		var plans []struct {
 			Plan struct {
 				Hit  int64 `json:"Shared Hit Blocks"`
 				Read int64 `json:"Shared Read Blocks"`
 			}
 		}
-		fatal(t, json.Unmarshal(explained, &plans))
+		must(t, json.Unmarshal(explained, &plans))
 		n += plans[0].Plan.Hit + plans[0].Plan.Read
 	}
 	return n

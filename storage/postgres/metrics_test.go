@@ -19,7 +19,7 @@ func TestPoolIsMeasured(t *testing.T) {
 	value := func(name, state string) float64 {
 		t.Helper()
 		families, err := registry.Gather()
-		fatal(t, err)
+		must(t, err)
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
 				if f.GetName() == "ovation_postgres_"+name && (state == "" || m.GetLabel()[0].GetValue() == state) {
@@ -31,9 +31,9 @@ func TestPoolIsMeasured(t *testing.T) {
 		return 0
 	}
 	first, err := store.pool.Acquire(t.Context())
-	fatal(t, err)
+	must(t, err)
 	second, err := store.pool.Acquire(t.Context())
-	fatal(t, err)
+	must(t, err)
 	if a, idle, most := value("connections", "acquired"), value("connections", "idle"), value("max_connections", ""); a != 2 || idle != 0 || most != 2 {
 		t.Errorf("got %v connections acquired, %v idle, at most %v, want 2, 0 and 2", a, idle, most)
 	}

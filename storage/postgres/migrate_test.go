@@ -26,7 +26,7 @@ SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
 // Most tests get their tables from postgrestest.Migrate.
 func TestTablesOfTestsAreThoseOfMigrate(t *testing.T) {
 	migrated := postgrestest.EmptySchema(t)
-	fatal(t, Migrate(t.Context(), migrated))
+	must(t, Migrate(t.Context(), migrated))
 	want := ask[[]string](t, migrated, everything)
 	got := ask[[]string](t, postgrestest.Schema(t), everything)
 	slices.Sort(want)

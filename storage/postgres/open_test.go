@@ -24,7 +24,7 @@ import (
 func fakeServer(t *testing.T, version, encoding, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	fatal(t, err)
+	must(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -154,9 +154,7 @@ func TestSettingsOfConnections(t *testing.T) {
 		"synchronous_commit":                  "on", // whatever the server says
 	} {
 		var got string
-		if err := s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got))
 		if got != want {
 			t.Errorf("%s is %q, want %q", setting, got, want)
 		}
@@ -171,7 +169,7 @@ func TestSettingsOfConnections(t *testing.T) {
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)
-	fatal(t, err)
+	must(t, err)
 	answers, silent := u.Host, fmt.Sprintf("127.0.0.1:%d", port.Free(t))
 	u.Host = silent + "," + answers
 	both := u.String()

@@ -14,9 +14,7 @@ import (
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()
 	c, err := s.pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Release()
 	if _, err := c.Exec(t.Context(), "PREPARE asked AS "+query); err != nil {
 		t.Fatalf("prepare %s: %v", query, err)

@@ -47,11 +47,11 @@ func startServer(tb testing.TB) *ownServer {
 	tb.Helper()
 	programs := programsOf(tb)
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
-	fatal(tb, err)
+	must(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s := &ownServer{port: port.Free(tb), password: "s3cr-" + rand.Text(), folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	data := filepath.Join(folder, "data")
-	fatal(tb, os.WriteFile(filepath.Join(folder, "password"), []byte(s.password), 0o644))
+	must(tb, os.WriteFile(filepath.Join(folder, "password"), []byte(s.password), 0o644))
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
 	s.give(tb, folder)
 	s.give(tb, filepath.Join(folder, "server.key"))
@@ -70,11 +70,11 @@ func (s *ownServer) start(tb testing.TB) {
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
 		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(s.folder, "server.pem"), "-c", "ssl_key_file="+filepath.Join(s.folder, "server.key"))
 	unprivileged(s.process)
-	fatal(tb, s.process.Start())
+	must(tb, s.process.Start())
 	eventually(tb, "the Postgres server answers", func() bool {
 		c, err := pgx.Connect(tb.Context(), s.url(tb, "127.0.0.1"))
 		if err == nil {
-			fatal(tb, c.Close(tb.Context()))
+			must(tb, c.Close(tb.Context()))
 		}
 		return err == nil
 	})
@@ -135,7 +135,7 @@ func unprivileged(command *exec.Cmd) {
 func (s *ownServer) give(tb testing.TB, path string) {
 	tb.Helper()
 	if os.Getuid() == 0 {
-		fatal(tb, os.Chown(path, nobody, nobody))
+		must(tb, os.Chown(path, nobody, nobody))
 	}
 }
 
@@ -147,7 +147,7 @@ func run(tb testing.TB, command *exec.Cmd) {
 	}
 }
 
-func fatal(tb testing.TB, err error) {
+func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
@@ -166,11 +166,11 @@ func certify(tb testing.TB, authority, certificate, key string) {
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	fatal(tb, err)
+	must(tb, err)
 	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	fatal(tb, err)
+	must(tb, err)
 	private, err := x509.MarshalPKCS8PrivateKey(serverKey)
-	fatal(tb, err)
+	must(tb, err)
 	writePEM(tb, key, "PRIVATE KEY", private, 0o600)
 	for _, of := range []struct {
 		file   string
@@ -178,14 +178,14 @@ func certify(tb testing.TB, authority, certificate, key string) {
 		public any
 	}{{authority, ca, &caKey.PublicKey}, {certificate, server, &serverKey.PublicKey}} {
 		raw, err := x509.CreateCertificate(rand.Reader, of.is, ca, of.public, caKey)
-		fatal(tb, err)
+		must(tb, err)
 		writePEM(tb, of.file, "CERTIFICATE", raw, 0o644)
 	}
 }
 
 func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
 	tb.Helper()
-	fatal(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
+	must(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
 }
 
 // A user who may not use one of the tables or sequences gets an error before the first
@@ -275,7 +275,7 @@ func TestURLSaysHowToEncrypt(t *testing.T) {
 		{s.url(t, "127.0.0.1", "sslmode", "require"), true},
 		{s.url(t, "127.0.0.1", "sslmode", "disable"), false},
 	} {
-		fatal(t, Migrate(t.Context(), c.url))
+		must(t, Migrate(t.Context(), c.url))
 		var encrypted bool
 		err := openAt(t, Options{URL: c.url}).pool.QueryRow(t.Context(), `SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`).Scan(&encrypted)
 		if err != nil || encrypted != c.encrypted {

@@ -37,7 +37,7 @@ func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
 func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	tb.Helper()
 	folder, err := os.MkdirTemp("", "ovation-standby") //nolint:usetesting // whose folders only root can enter
-	fatal(tb, err)
+	must(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s := &ownServer{port: port.Free(tb), password: primary.password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
@@ -66,7 +66,7 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	alice := storage.User{Tenant: "default", UserID: "alice"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
-	fatal(t, err)
+	must(t, err)
 	version := int64(0)
 	persist := func(action storage.Action) func(context.Context) error {
 		version++
@@ -126,7 +126,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	s := openAt(t, Options{URL: at, MaxConns: 4, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.Collectors()...)
-	fatal(t, s.Stalled())
+	must(t, s.Stalled())
 	standby.stop()
 	done := make(chan error, 1)
 	go func() {
@@ -140,7 +140,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	if wait := gauge(t, registry, "ovation_postgres_commit_wait_seconds"); wait < slowCommit.Seconds() {
 		t.Errorf("the metric of the hanging commit is %v s, want at least %v", wait, slowCommit.Seconds())
 	}
-	fatal(t, s.Ping(t.Context()))
+	must(t, s.Ping(t.Context()))
 	second := make(chan error, 1)
 	go func() {
 		like := storage.Action{ // on a row that the first transaction has not locked
@@ -160,11 +160,11 @@ func TestHangingCommitIsReported(t *testing.T) {
 		t.Errorf("Epoch while a commit hangs: %v", err)
 	}
 	standby.start(t)
-	fatal(t, <-done)
+	must(t, <-done)
 	if err := s.Stalled(); err != nil {
 		t.Errorf("after the commit returned: Stalled() = %v, want nil", err)
 	}
-	fatal(t, s.Close()) // after this, nothing more is logged
+	must(t, s.Close()) // after this, nothing more is logged
 	if !strings.Contains(log.String(), "commits hang") {
 		t.Errorf("got the log %q, want it to contain %q", &log, "commits hang")
 	}
@@ -195,7 +195,7 @@ func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	fatal(t, err)
+	must(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetGauge().GetValue()
@@ -239,12 +239,12 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	standby.stop()
 	s, _, done := hang()
 	got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
-	fatal(t, err)
+	must(t, err)
 	if got[0].LikeCount != 0 || got[0].Liked != nil || len(done) > 0 {
 		t.Errorf("while the commit waits: got %+v, %d calls ended, want no like, none ended", got[0], len(done))
 	}
 	standby.start(t)
-	fatal(t, <-done)
+	must(t, <-done)
 
 	standby.stop()
 	_, leave, done := hang()

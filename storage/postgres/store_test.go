@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func with(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)
-	fatal(tb, err)
+	must(tb, err)
 	query := u.Query()
 	for i := 0; i < len(parameters); i += 2 {
 		query.Set(parameters[i], parameters[i+1])
@@ -31,7 +31,7 @@ func with(tb testing.TB, from string, parameters ...string) string {
 func ask[T any](tb testing.TB, at, query string, args ...any) (value T) {
 	tb.Helper()
 	c, err := pgx.Connect(tb.Context(), at)
-	fatal(tb, err)
+	must(tb, err)
 	defer c.Close(tb.Context())
 	if err := c.QueryRow(tb.Context(), query, args...).Scan(&value); err != nil {
 		tb.Fatalf("query %s: %v", query, err)
@@ -48,7 +48,7 @@ func open(tb testing.TB) *Store {
 func openAt(tb testing.TB, options Options) *Store {
 	tb.Helper()
 	s, err := Open(tb.Context(), options)
-	fatal(tb, err)
+	must(tb, err)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Errorf("close the store: %v", err)

@@ -48,10 +48,10 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	alice := storage.User{Tenant: "default", UserID: "alice"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
-	fatal(t, err)
+	must(t, err)
 	deleted, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Songs", Created: 1})
-	fatal(t, err)
-	fatal(t, s.DeleteFolder(t.Context(), deleted.Key(), folder.FolderID, time.Now()))
+	must(t, err)
+	must(t, s.DeleteFolder(t.Context(), deleted.Key(), folder.FolderID, time.Now()))
 	action := func(kind storage.Kind, version int64) storage.Action {
 		a := storage.Action{User: alice, Subject: subject, Kind: kind, Version: version}
 		switch kind {
@@ -73,7 +73,7 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	}
 	inDefault := action(storage.KindCollection, 10)
 	inDefault.FolderID = storage.DefaultFolderID
-	fatal(t, persist(t.Context(), "first", action(storage.KindReaction, 10), inDefault, action(storage.KindRead, 10), action(storage.KindFollow, 10)))
+	must(t, persist(t.Context(), "first", action(storage.KindReaction, 10), inDefault, action(storage.KindRead, 10), action(storage.KindFollow, 10)))
 	intoDeleted := action(storage.KindCollection, 1)
 	intoDeleted.FolderID = deleted.FolderID
 

@@ -214,11 +214,11 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
 	added, err := s.AddComments(t.Context(), []storage.NewComment{commentOn("1", "top")})
-	fatal(t, err)
+	must(t, err)
 	reply := commentOn("1", "a reply")
 	reply.ParentID = added[0].Comment.Number
 	added, err = s.AddComments(t.Context(), []storage.NewComment{reply, reply})
-	fatal(t, err)
+	must(t, err)
 	postgrestest.Exec(t, at, `UPDATE comment SET reply_count = 7 WHERE text = 'top'`)
 
 	repaired := make(chan error, 1)
@@ -234,8 +234,8 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 		}
 		return true, e.Delete(change, now)
 	})
-	fatal(t, err)
-	fatal(t, <-repaired)
+	must(t, err)
+	must(t, <-repaired)
 	storagetest.CheckCounts(t, s)
 	if n := ask[int](t, at, `SELECT reply_count::int FROM comment WHERE text = 'top'`); n != 1 {
 		t.Errorf("got %d replies counted, want 1", n)
@@ -301,9 +301,7 @@ func TestCountsStayHeapOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil { // when its connections end, the server counts what they did
-		t.Fatal(err)
-	}
+	must(t, s.Close()) // when its connections end, the server counts what they did
 	for _, table := range []string{"interactive", "folder"} {
 		percent := ask[float64](t, at, `SELECT 100.0 * pg_stat_get_tuples_hot_updated(c) / greatest(pg_stat_get_tuples_updated(c), 1)
 			FROM (SELECT $1::regclass::oid AS c) t`, table)
