@@ -155,18 +155,12 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(os.Environ(), killed+"="+path)
 	out, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, process.Start())
 	var promised []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if promised = append(promised, lines.Text()); len(promised) == 40 {
-			if err := process.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, process.Process.Kill())
 		}
 	}
 	_ = process.Wait() // it was killed
@@ -176,9 +170,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 
 	s := openAt(t, path)
 	seen, err := s.Seen(t.Context(), promised)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, yes := range seen {
 		if !yes {
 			t.Errorf("%s was acknowledged and is lost, want it stored", promised[i])

@@ -21,9 +21,7 @@ func asNobody(t *testing.T) {
 	}
 	const nobody = 65534
 	runtime.LockOSThread()
-	if err := syscall.Setfsuid(nobody); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setfsuid(nobody))
 	t.Cleanup(func() {
 		if err := syscall.Setfsuid(0); err != nil {
 			t.Errorf("become root again: %v", err)
@@ -43,24 +41,16 @@ func TestOpenErrorNamesTheReadOnlyPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // so that nobody may enter the folder
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Dir(folder), 0o755)) // so that nobody may enter the folder
 			path := filepath.Join(folder, "x.db")
 			s := openAt(t, path)
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 			if c.missing {
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(path))
 			} else if err := os.Chmod(path, c.file); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(folder, c.folder); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(folder, c.folder))
 			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) }) // so that it can be removed
 			asNobody(t)
 			s, err := Open(t.Context(), Options{Path: path})

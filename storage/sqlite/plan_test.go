@@ -17,14 +17,10 @@ func plan(t *testing.T, s *Store, query string) string {
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&id, &parent, &unused, &step))
 		steps = append(steps, step)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Err())
 	return strings.Join(steps, "\n")
 }
 

@@ -77,9 +77,7 @@ func TestSurveyMatchesPersistedActions(t *testing.T) {
 	persist(storage.Action{User: user("1"), Subject: video(0), Kind: storage.KindReaction, Reaction: storage.Dislike})
 
 	got, err := s.Survey(t.Context(), storage.DefaultTenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := storage.KindSummary{Biz: "video", Subjects: videos, Counts: storage.Counts{ReadCount: users * videos, LikeCount: 7 + 6 + 5 + 4 + 3 - 2, DislikeCount: 1}}
 	if len(got.Kinds) != 1 || got.Kinds[0] != want || got.Users != users || got.Persisted == 0 {
 		t.Errorf("Survey = %+v, want %d users, the time of persisting and the one kind %+v", got, users, want)
