@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick are parameters whose hashes cost almost nothing.
-var quick = Params{Memory: 64, Time: 1, Threads: 1}
+// cheapParams are parameters whose hashes cost almost nothing.
+var cheapParams = Params{Memory: 64, Time: 1, Threads: 1}
 
-var home = netip.MustParseAddr("192.0.2.1")
+var clientAddress = netip.MustParseAddr("192.0.2.1")
 
 // site is a node with accounts.
 type site struct {
@@ -41,7 +41,7 @@ func start(t *testing.T, store storage.Accounts, change ...func(*Config)) *site 
 	log := new(bytes.Buffer)
 	cfg := Config{
 		Store: store, Signer: &viewer.Signer{Key: key, TTL: time.Hour}, Sessions: viewer.NewSessions(),
-		Params: quick, PollEvery: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Params: cheapParams, PollEvery: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -66,7 +66,7 @@ func must(t *testing.T, err error) {
 }
 
 func credentials(name, password string) Credentials {
-	return Credentials{Tenant: storage.DefaultTenant, Name: name, Password: password, From: home}
+	return Credentials{Tenant: storage.DefaultTenant, Name: name, Password: password, From: clientAddress}
 }
 
 func (s *site) register(t *testing.T, name string) Session {

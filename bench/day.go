@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	dayPeople  = 500
-	dayTime    = time.Minute
-	dayPause   = time.Second      // mean time between two things that one person does
-	dayLongest = 4 * time.Second  // a node closes a new connection without a request after 5 s
-	dayLimit   = 10 * time.Minute // of the run, besides the time of the day
-	dayClips   = 60               // videos published before the day begins
-	dayFFmpeg  = time.Minute      // within which their covers are made
+	dayPeople   = 500
+	dayTime     = time.Minute
+	dayPause    = time.Second      // mean time between two things that one person does
+	maxDayPause = 4 * time.Second  // a node closes a new connection without a request after 5 s
+	dayLimit    = 10 * time.Minute // of the run, besides the time of the day
+	dayClips    = 60               // videos published before the day begins
+	dayFFmpeg   = time.Minute      // within which their covers are made
 )
 
 // day is one run of bench day.
@@ -58,8 +58,8 @@ func parseDay(args []string) (o options, people int, during time.Duration, err e
 	switch {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("there is no argument %q", flags.Arg(0))
-	case people < leastVisitors:
-		err = fmt.Errorf("-people %d: at least %d are needed", people, leastVisitors)
+	case people < minVisitors:
+		err = fmt.Errorf("-people %d: at least %d are needed", people, minVisitors)
 	case during < time.Second:
 		err = fmt.Errorf("-during %v is less than a second", during)
 	}

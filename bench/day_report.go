@@ -29,16 +29,16 @@ type entries struct {
 }
 
 const (
-	diaryMost   = time.Minute // longer durations are recorded as this one
-	diaryFaults = 10
+	maxRecordedDuration = time.Minute // longer durations are recorded as this one
+	maxRecordedFaults   = 10
 )
 
 func newHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, diaryMost.Microseconds(), 3)
+	return hdrhistogram.New(1, maxRecordedDuration.Microseconds(), 3)
 }
 
 func record(in *hdrhistogram.Histogram, took time.Duration) {
-	_ = in.RecordValue(max(1, min(took, diaryMost).Microseconds())) // it is within bounds
+	_ = in.RecordValue(max(1, min(took, maxRecordedDuration).Microseconds())) // it is within bounds
 }
 
 func newRecorder() *recorder { return &recorder{of: map[string]*entries{}, delivered: newHistogram()} }
@@ -55,7 +55,7 @@ func (d *recorder) record(what string, took time.Duration, err error) {
 		record(one.took, took)
 		return
 	}
-	if one.wrong++; len(d.faults) < diaryFaults {
+	if one.wrong++; len(d.faults) < maxRecordedFaults {
 		d.faults = append(d.faults, err.Error())
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// strangers returns a day with visitors but without an installation.
-func strangers() *day {
-	d := &day{bench: &bench{options: options{seed: 1}}, people: leastVisitors, recorder: newRecorder(), clip: []byte("clip")}
-	for n := range leastVisitors {
+// newTestDay returns a day with visitors but without an installation.
+func newTestDay() *day {
+	d := &day{bench: &bench{options: options{seed: 1}}, people: minVisitors, recorder: newRecorder(), clip: []byte("clip")}
+	for n := range minVisitors {
 		v := newVisitor(d, n, "person-"+string(rune('0'+n)), "token")
 		v.address = "127.0.0.1:1"
 		d.visitors = append(d.visitors, v)
@@ -19,13 +19,13 @@ func strangers() *day {
 	return d
 }
 
-const reels = `{"data":{"feed":{"edges":[{"node":{"videoId":"7","playUrl":"/media/videos/x","author":{"userId":"person-1",` +
+const feedReply = `{"data":{"feed":{"edges":[{"node":{"videoId":"7","playUrl":"/media/videos/x","author":{"userId":"person-1",` +
 	`"interactive":{"freshness":"LIVE","followed":null}},"interactive":{"freshness":"LIVE","liked":null}}}],"pageInfo":{"hasNextPage":true,"endCursor":"c"}}}}`
 
 func TestWrongRepliesOfADayAreFound(t *testing.T) {
-	v := strangers().visitors[0]
+	v := newTestDay().visitors[0]
 	one := feedVideo{VideoID: "7", PlayURL: "/media/videos/x", Author: author{UserID: "person-1"}}
-	liked := strings.Replace(reels, `"liked":null`, `"liked":{"reaction":"LIKE"}`, 1)
+	liked := strings.Replace(feedReply, `"liked":null`, `"liked":{"reaction":"LIKE"}`, 1)
 	for _, c := range []struct {
 		name   string
 		errand task
@@ -33,12 +33,12 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 		reply  string
 		wrong  bool
 	}{
-		{"a feed", v.scroll(true, ""), http.StatusOK, reels, false},
+		{"a feed", v.scroll(true, ""), http.StatusOK, feedReply, false},
 		{"an empty feed", v.scroll(true, ""), http.StatusOK, `{"data":{"feed":{"edges":[],"pageInfo":{"hasNextPage":false}}}}`, true},
 		{"a like that was not made", v.scroll(true, ""), http.StatusOK, liked, true},
 		{"a stale like that was not made", v.scroll(true, ""), http.StatusOK, strings.ReplaceAll(liked, "LIVE", "STALE"), false},
-		{"the own video", v.scroll(true, "7"), http.StatusOK, reels, false},
-		{"the own video is missing", v.scroll(true, "8"), http.StatusOK, reels, true},
+		{"the own video", v.scroll(true, "7"), http.StatusOK, feedReply, false},
+		{"the own video is missing", v.scroll(true, "8"), http.StatusOK, feedReply, true},
 		{"an error", v.scroll(true, ""), http.StatusOK, `{"data":null,"errors":[{"message":"no"}]}`, true},
 		{"a clip", v.watch(one), http.StatusPartialContent, "clip", false},
 		{"another clip", v.watch(one), http.StatusPartialContent, "clop", true},
@@ -52,7 +52,7 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 		{"a like that does not show", v.like("8"), http.StatusOK, `{"data":{"did":{"interactive":{"freshness":"LIVE","is":null}}}}`, true},
 		{"a like", v.like("7"), http.StatusOK, `{"data":{"did":{"interactive":{"freshness":"LIVE","is":{"reaction":"LIKE"}}}}}`, false},
 		{"a feed with it", v.scroll(true, ""), http.StatusOK, liked, false},
-		{"a feed without it", v.scroll(true, ""), http.StatusOK, reels, true},
+		{"a feed without it", v.scroll(true, ""), http.StatusOK, feedReply, true},
 	} {
 		if err := c.errand.judge(c.status, []byte(c.reply)); (err != nil) != c.wrong {
 			t.Errorf("%s: got %v, want an error: %t", c.name, err, c.wrong)
@@ -65,9 +65,9 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 
 // Every visitor performs every kind of action, and writes complete requests.
 func TestVisitorsDoEverything(t *testing.T) {
-	d := strangers()
+	d := newTestDay()
 	v := d.visitors[0]
-	if err := v.scroll(true, "").judge(http.StatusOK, []byte(reels)); err != nil {
+	if err := v.scroll(true, "").judge(http.StatusOK, []byte(feedReply)); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
@@ -92,7 +92,7 @@ func TestVisitorsDoEverything(t *testing.T) {
 }
 
 func TestRequestsWithoutAReplyAreNoted(t *testing.T) {
-	d := strangers()
+	d := newTestDay()
 	v := d.visitors[3]
 	one := v.comment("7")
 	v.current, v.asked = &one, time.Now()

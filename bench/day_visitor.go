@@ -37,8 +37,8 @@ type marks struct {
 type tally struct{ acked, failed int }
 
 const (
-	leastVisitors = 10
-	friendships   = 4 // on either side of a person
+	minVisitors = 10
+	friendships = 4 // on either side of a person
 )
 
 func newVisitor(d *day, n int, name, token string) *visitor {
@@ -53,7 +53,7 @@ func newVisitor(d *day, n int, name, token string) *visitor {
 // Next implements load.Client.
 func (v *visitor) Next(buf []byte) []byte {
 	if len(v.tasks) == 0 {
-		pause := min(time.Duration(v.random.ExpFloat64()*float64(dayPause)), dayLongest)
+		pause := min(time.Duration(v.random.ExpFloat64()*float64(dayPause)), maxDayPause)
 		if time.Now().Add(pause).After(v.day.leave) {
 			return nil
 		}

@@ -24,7 +24,7 @@ type pageKind struct{ size, different int }
 
 // Each of pageKinds is measured only if the world has at least as many subjects as its
 // pages need. The last kind has more than a node keeps in its cache.
-var pageKinds = []pageKind{{1, leastSubjects}, {20, leastSubjects}, {100, leastSubjects}, {100, 10 * leastSubjects}}
+var pageKinds = []pageKind{{1, minSubjects}, {20, minSubjects}, {100, minSubjects}, {100, 10 * minSubjects}}
 
 // growthClients is small, because the report has the cost of one request, not the
 // throughput. Likes are also measured with many clients, as concurrent likes share costs.

@@ -12,10 +12,10 @@ import (
 
 // memoryUse is the memory of Redis, by purpose.
 type memoryUse struct {
-	states            int      // number of states in Postgres
-	subject           itemSize // the counts of a subject, and tracking that one node caches them
-	known             itemSize // tracking that another node caches the counts
-	idle, usual, keen itemSize // the window of a user of each kind
+	states               int      // number of states in Postgres
+	subject              itemSize // the counts of a subject, and tracking that one node caches them
+	known                itemSize // tracking that another node caches the counts
+	idle, typical, heavy itemSize // the window of a user of each kind
 }
 
 // itemSize is the memory of n entries of one kind.
@@ -61,33 +61,33 @@ func (g *growth) weigh(ctx context.Context, w world) (h *memoryUse, err error) {
 		return nil, fmt.Errorf("subjects of a second node: %w", err)
 	}
 	scale.node = g.node.process
-	idle, usual, keen := w.active()
+	idle, typical, heavy := w.active()
 	for _, some := range []struct {
 		names []string
 		into  *itemSize
-	}{{idle, &h.idle}, {usual, &h.usual}, {keen, &h.keen}} {
+	}{{idle, &h.idle}, {typical, &h.typical}, {heavy, &h.heavy}} {
 		if *some.into, err = scale.users(ctx, some.names); err != nil {
 			return nil, fmt.Errorf("users: %w", err)
 		}
 	}
-	g.sayf("Redis: %.0f bytes a subject, %.0f a user", h.subject.each, h.usual.each)
+	g.sayf("Redis: %.0f bytes a subject, %.0f a user", h.subject.each, h.typical.each)
 	return h, nil
 }
 
 // active returns users without states, and users of both kinds of the world.
-func (w world) active() (idle, usual, keen []string) {
+func (w world) active() (idle, typical, heavy []string) {
 	for i := range weighedIdle {
 		idle = append(idle, fmt.Sprintf("idle-%07d", i))
 	}
 	for i := range w.users {
 		switch {
-		case i%keenOne == 0:
-			keen = append(keen, w.user(i))
-		case len(usual) < weighed:
-			usual = append(usual, w.user(i))
+		case i%heavyUserEvery == 0:
+			heavy = append(heavy, w.user(i))
+		case len(typical) < weighed:
+			typical = append(typical, w.user(i))
 		}
 	}
-	return idle, usual, keen
+	return idle, typical, heavy
 }
 
 // scale measures what is added to Redis from one step to the next.

@@ -25,7 +25,7 @@ func (g *growth) text(ctx context.Context) string {
 		"Of S subjects the first n have √(n/S) of all states. Ids have 12 characters. "+
 		"Everything runs on this machine: Ovation, the three services, and %d clients, each of which sends its next request when the last is answered. "+
 		"Values with a range are the median of %d rounds (least–most). CPU is user and system time per request.\n",
-		keenStates, usualStates, growthClients, g.plan.rounds)
+		heavyUserStates, typicalUserStates, growthClients, g.plan.rounds)
 	g.pageText(&out)
 	g.likeText(&out)
 	g.workText(&out)
@@ -147,17 +147,17 @@ func (h *memoryUse) text(out *strings.Builder) {
 		{"counts of a subject, cached by one node", h.subject},
 		{"the same subject, cached by one more node", h.known},
 		{"window of a user with no states", h.idle},
-		{fmt.Sprintf("window of a user with %d states", usualStates), h.usual},
-		{fmt.Sprintf("window of a user with %d states", keenStates), h.keen},
+		{fmt.Sprintf("window of a user with %d states", typicalUserStates), h.typical},
+		{fmt.Sprintf("window of a user with %d states", heavyUserStates), h.heavy},
 	} {
 		fmt.Fprintf(out, "| %s | %s | %s |\n", line.what, grouped(float64(line.n), 0), grouped(line.each, 0))
 	}
-	users := ((keenOne-1)*h.usual.each + h.keen.each) / keenOne
+	users := ((heavyUserEvery-1)*h.typical.each + h.heavy.each) / heavyUserEvery
 	fmt.Fprintf(out, "\nA state takes %.0f bytes in a small window ((%.0f − %.0f) / %d) and %.0f in a large one ((%.0f − %.0f) / %d).\n\n"+
 		"For a million active users like these and a million requested subjects, by one node:\n"+
 		"10⁶ × (%.0f + %.0f) bytes = %.2f GiB; each further node that caches them adds 10⁶ × %.0f bytes = %.2f GiB. "+
 		"Extrapolated, without the allocator's fragmentation.\n",
-		(h.usual.each-h.idle.each)/usualStates, h.usual.each, h.idle.each, usualStates,
-		(h.keen.each-h.idle.each)/keenStates, h.keen.each, h.idle.each, keenStates,
+		(h.typical.each-h.idle.each)/typicalUserStates, h.typical.each, h.idle.each, typicalUserStates,
+		(h.heavy.each-h.idle.each)/heavyUserStates, h.heavy.each, h.idle.each, heavyUserStates,
 		users, h.subject.each, million*(users+h.subject.each)/gb, h.known.each, million*h.known.each/gb)
 }

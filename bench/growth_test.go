@@ -14,8 +14,8 @@ import (
 	"ovation/storage/postgres"
 )
 
-// filled returns the smallest world, in a separate schema.
-func filled(t *testing.T) (world, *pgxpool.Pool, string) {
+// newFilledWorld returns the smallest world, in a separate schema.
+func newFilledWorld(t *testing.T) (world, *pgxpool.Pool, string) {
 	t.Helper()
 	at := postgrestest.Schema(t)
 	pool, err := pgxpool.New(t.Context(), at)
@@ -48,7 +48,7 @@ func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
 }
 
 func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
-	w, pool, at := filled(t)
+	w, pool, at := newFilledWorld(t)
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: at})
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +59,12 @@ func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 	if want := int64(storage.CountsPerSubject*w.subjects + (storage.TotalsPerUser+1)*w.users); err != nil || compared != want {
 		t.Errorf("Verify compared %d counts, %v, want %d, no difference", compared, err, want)
 	}
-	var popular, all, keen int
+	var popular, all, heavy int
 	err = pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE biz_id < $1), count(*), count(*) FILTER (WHERE user_id = $2)
 		FROM (SELECT user_id, biz_id FROM user_reaction UNION ALL SELECT user_id, biz_id FROM user_collection) s`,
-		w.subject(w.subjects/100), w.user(keenOne)).Scan(&popular, &all, &keen)
-	if err != nil || all != w.states || keen != keenStates {
-		t.Errorf("there are %d states, %d of them of the keen user, %v, want %d and %d", all, keen, err, w.states, keenStates)
+		w.subject(w.subjects/100), w.user(heavyUserEvery)).Scan(&popular, &all, &heavy)
+	if err != nil || all != w.states || heavy != heavyUserStates {
+		t.Errorf("there are %d states, %d of them of the heavy user, %v, want %d and %d", all, heavy, err, w.states, heavyUserStates)
 	}
 	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // about the square root of 1/100
 		t.Errorf("the first hundredth of the subjects has a share of %.3f of the states, want 0.08 to 0.14", share)
@@ -72,7 +72,7 @@ func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 }
 
 func TestFilledWorldIsReproducible(t *testing.T) {
-	w, pool, _ := filled(t)
+	w, pool, _ := newFilledWorld(t)
 	digest := func() (text string) {
 		err := pool.QueryRow(t.Context(), `SELECT md5(string_agg(s::text, '' ORDER BY s::text)) FROM
 			(SELECT user_id, biz_id, version FROM user_reaction UNION ALL SELECT user_id, biz_id, version FROM user_collection) s`).Scan(&text)

@@ -18,23 +18,23 @@ import (
 // world is the content of Postgres: the given number of states, three likes to a
 // collection, and users and subjects in proportion to them. None of it is random.
 //
-// One user of a hundred is keen and has 218 states, the others have 18. Their subjects
+// One user of a hundred is heavy and has 218 states, the others have 18. Their subjects
 // are skewed: of S subjects the first n have √(n/S) of all states. Every subject also has
 // anonymous reads.
 type world struct{ states, users, subjects int }
 
 const (
-	keenOne     = 100
-	keenStates  = 218
-	usualStates = 18
-	meanStates  = 20 // of all users
+	heavyUserEvery    = 100
+	heavyUserStates   = 218
+	typicalUserStates = 18
+	meanStates        = 20 // of all users
 
 	meanOfSubject = 50     // states
-	leastSubjects = 20_000 // enough for pages that have no subject in common
+	minSubjects   = 20_000 // enough for pages that have no subject in common
 )
 
 func worldOf(states int) world {
-	return world{states, states / meanStates, max(leastSubjects, states/meanOfSubject)}
+	return world{states, states / meanStates, max(minSubjects, states/meanOfSubject)}
 }
 
 func (world) user(n int) string    { return fmt.Sprintf("user-%07d", n) }

@@ -174,7 +174,7 @@ type mixer struct {
 	liking  bool
 	subject int
 	asked   int
-	told    [pageSize]bool // for each subject, whether the viewer's like was acknowledged before the request
+	acked   [pageSize]bool // for each subject, whether the viewer's like was acknowledged before the request
 	scratch []byte
 }
 
@@ -199,7 +199,7 @@ func (m *mixer) Next(buf []byte) []byte {
 		buf = m.pager.Next(buf)
 		of := &m.pages[m.at]
 		for i, subject := range of.subjects {
-			m.told[i] = m.people.likes[of.viewer].acked.has(subject)
+			m.acked[i] = m.people.likes[of.viewer].acked.has(subject)
 		}
 		return buf
 	}
@@ -260,7 +260,7 @@ func (m *mixer) judge(body []byte) error {
 		if !liked && g.liked && !m.side.floor { // the floor's counts may be as old as its cache
 			least++
 		}
-		if !liked && m.told[i] {
+		if !liked && m.acked[i] {
 			liked, maybe = true, false
 		}
 		switch {

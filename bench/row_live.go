@@ -17,7 +17,7 @@ import (
 
 // The limits of the cost of watching.
 const (
-	toldP99        = 250 * time.Millisecond
+	maxDeliveryP99 = 250 * time.Millisecond
 	idleBytes      = 20 << 10 // heap and stack
 	idleGoroutines = 3
 )
@@ -64,26 +64,26 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	each := after.since(before, n)
 	into := &measured{name: nodeName, shares: map[string]series{}}
 	r.of = []*measured{into}
-	told := hdrhistogram.New(1, crowdPatience.Microseconds(), 3)
+	latencies := hdrhistogram.New(1, deliveryTimeout.Microseconds(), 3)
 	err = b.metered(ctx, node, into, func() (int64, error) {
 		for i := range b.plan.changes {
 			took, err := all.like(ctx, b, node, i)
 			if err != nil {
 				return 0, err
 			}
-			told.Merge(took)
+			latencies.Merge(took)
 			into.p50 = append(into.p50, float64(took.ValueAtQuantile(50))/1e3)
 			into.p99 = append(into.p99, float64(took.ValueAtQuantile(99))/1e3)
 		}
-		return told.TotalCount(), nil
+		return latencies.TotalCount(), nil
 	})
 	if err != nil {
 		return err
 	}
-	p99 := time.Duration(told.ValueAtQuantile(99)) * time.Microsecond
-	r.met = p99 < toldP99 && each.bytes <= idleBytes && each.goroutines <= idleGoroutines
+	p99 := time.Duration(latencies.ValueAtQuantile(99)) * time.Microsecond
+	r.met = p99 < maxDeliveryP99 && each.bytes <= idleBytes && each.goroutines <= idleGoroutines
 	r.result = fmt.Sprintf("%s of them: delivered p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each idle %.1f KB, %.2f goroutines",
-		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
+		grouped(float64(n), 0), float64(latencies.ValueAtQuantile(50))/1e3, ms(p99), float64(latencies.Max())/1e3, each.bytes/1024, each.goroutines)
 	r.notes = append(r.notes, fmt.Sprintf("%d likes, each sent once all watchers had received the one before. The watchers are anonymous and part of the load, on the same processors. "+
 		"A request is a delivered event. Idle: the node's live heap at its last garbage collection, at most, and its stacks.", b.plan.changes))
 	return nil
@@ -175,8 +175,8 @@ type receipt struct {
 	err     error
 }
 
-// crowdPatience is how long a change may take to reach all watchers.
-const crowdPatience = 30 * time.Second
+// deliveryTimeout is how long a change may take to reach all watchers.
+const deliveryTimeout = 30 * time.Second
 
 // gather connects n watchers.
 func gather(ctx context.Context, address string, n int) (*crowd, error) {
@@ -235,7 +235,7 @@ func likesIn(text []byte) (int64, error) {
 // await waits until all watchers have received the given number of likes, and returns
 // when each first did. None may receive a greater number, or a lower one than before.
 func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
-	late := time.NewTimer(crowdPatience)
+	late := time.NewTimer(deliveryTimeout)
 	defer late.Stop()
 	at := make([]time.Time, 0, len(c.of))
 	for len(at) < len(c.of) {
@@ -251,7 +251,7 @@ func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
 			}
 			c.likes[heard.watcher] = heard.likes
 		case <-late.C:
-			return nil, fmt.Errorf("within %v, %d of %d watchers received %d likes", crowdPatience, len(at), len(c.of), likes)
+			return nil, fmt.Errorf("within %v, %d of %d watchers received %d likes", deliveryTimeout, len(at), len(c.of), likes)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -278,7 +278,7 @@ func (c *crowd) like(ctx context.Context, b *bench, node *process, nth int) (*hd
 	if err != nil {
 		return nil, err
 	}
-	took := hdrhistogram.New(1, crowdPatience.Microseconds(), 3)
+	took := hdrhistogram.New(1, deliveryTimeout.Microseconds(), 3)
 	for _, at := range known {
 		_ = took.RecordValue(max(1, at.Sub(sent).Microseconds())) // it is within bounds
 	}

@@ -17,8 +17,8 @@ import (
 
 // The targets of the row.
 const (
-	seenP99   = 100 * time.Millisecond
-	emptyTime = time.Second // from the last reply until everything is persisted
+	maxVisibleP99 = 100 * time.Millisecond
+	emptyTime     = time.Second // from the last reply until everything is persisted
 )
 
 // openRow sends likes at a fixed rate, and measures with a few additional likes when
@@ -46,7 +46,7 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 		return fmt.Errorf("the floor: %w", err)
 	}
 	seen := time.Duration(prober.seen.ValueAtQuantile(99)) * time.Microsecond
-	r.met = ours.Quantile(99) <= theirs.Quantile(99)*3/2 && ours.Errors == 0 && seen < seenP99 && empty < emptyTime
+	r.met = ours.Quantile(99) <= theirs.Quantile(99)*3/2 && ours.Errors == 0 && seen < maxVisibleP99 && empty < emptyTime
 	r.result = fmt.Sprintf("p50 %.2f ms, p99 %.2f ms, p99.9 %.1f ms, max %.1f ms; %d errors; seen by others p50 %.1f ms, p99 %.1f ms, max %.1f ms; all persisted after %.0f ms. The floor: p50 %.2f ms, p99 %.2f ms",
 		ms(ours.Quantile(50)), ms(ours.Quantile(99)), ms(ours.Quantile(99.9)), ms(ours.Quantile(100)), ours.Errors,
 		float64(prober.seen.ValueAtQuantile(50))/1e3, ms(seen), float64(prober.seen.Max())/1e3, ms(empty),
@@ -107,14 +107,14 @@ type prober struct {
 }
 
 const (
-	probePatience = 10 * time.Second
+	probeTimeout = 10 * time.Second
 	// probePause is the pause between two reads of a count, so that the reads are no
 	// load in themselves. The measured delay is at most this much too long.
 	probePause = 2 * time.Millisecond
 )
 
 func newProber(ctx context.Context, s *side) (p *prober, err error) {
-	p = &prober{side: s, seen: hdrhistogram.New(1, probePatience.Microseconds(), 3)}
+	p = &prober{side: s, seen: hdrhistogram.New(1, probeTimeout.Microseconds(), 3)}
 	if p.like, err = load.Dial(ctx, s.process.address); err != nil {
 		return nil, err
 	}
@@ -162,8 +162,8 @@ func (p *prober) probe(id string) error {
 			return err
 		case count == 1:
 			return p.seen.RecordValue(max(1, took.Microseconds()))
-		case took > probePatience:
-			return fmt.Errorf("it was not seen within %v", probePatience)
+		case took > probeTimeout:
+			return fmt.Errorf("it was not seen within %v", probeTimeout)
 		}
 	}
 }

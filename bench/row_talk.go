@@ -20,9 +20,9 @@ import (
 // The rates that authors, follows and comments must reach, as shares of the rates that
 // they are compared with.
 const (
-	authorsEnough = 0.75
-	followEnough  = 0.90
-	commentEnough = 0.60
+	minAuthorsRatio = 0.75
+	minFollowRatio  = 0.90
+	minCommentRatio = 0.60
 )
 
 const (
@@ -60,7 +60,7 @@ func authorsRow(ctx context.Context, b *bench, r *row) error {
 	}
 	of, err := b.compare(ctx, two)
 	if err == nil {
-		r.judge(of, authorsEnough)
+		r.judge(of, minAuthorsRatio)
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func followRow(ctx context.Context, b *bench, r *row) (err error) {
 	if err != nil {
 		return err
 	}
-	r.judge(of, followEnough)
+	r.judge(of, minFollowRatio)
 	if err := b.check(ctx, &like); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func commentRow(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return err
 	}
-	r.judge(of, commentEnough)
+	r.judge(of, minCommentRatio)
 	r.notes = append(r.notes, "The inserts are those of the same rows into a table with the same indexes, by one connection that commits each batch.")
 	after, err := b.commentsThere(ctx)
 	if err == nil && after != before+acked.Load() {

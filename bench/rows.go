@@ -65,7 +65,7 @@ func compared(key, title, target string, measure func(ctx context.Context, b *be
 }
 
 const (
-	enough    = 0.80 // required share of the second contender's rate, unless a row has its own
+	minRatio  = 0.80 // required share of the second contender's rate, unless a row has its own
 	pageRedis = 1.5  // times the CPU time of Redis for the floor
 	likeRedis = 2.5
 	likeP50   = 1.5 // times the floor's
@@ -134,7 +134,7 @@ func (b *bench) drained(s *side) func(context.Context) error {
 func (b *bench) judge(ctx context.Context, r *row, two [2]contender) error {
 	of, err := b.compare(ctx, two)
 	if err == nil {
-		r.judge(of, enough)
+		r.judge(of, minRatio)
 	}
 	return err
 }

@@ -3,7 +3,7 @@
 //
 // A Breaker opens when calls have failed for a second: five in a row, or one that timed
 // out. A short stall in which several calls time out together does not open it. When it
-// opens, calls in progress are cancelled (Options.Hasty), and later ones are rejected at
+// opens, calls in progress are cancelled (Options.FailingTimeout), and later ones are rejected at
 // once. It closes when a trial succeeds: a call of Probe, or one that Do lets through
 // from time to time.
 //
@@ -49,9 +49,9 @@ var ErrIgnored = errors.New("not counted")
 type Options struct {
 	// Timeout bounds a call.
 	Timeout time.Duration
-	// Hasty bounds calls after one has failed, until one succeeds. If Hasty is 0, Timeout
+	// FailingTimeout bounds calls after one has failed, until one succeeds. If it is 0, Timeout
 	// still bounds them, and calls in progress are not cancelled when the breaker opens.
-	Hasty time.Duration
+	FailingTimeout time.Duration
 	// Pause is the time between two calls that Do lets through as trials while the
 	// breaker is open; Trial bounds each of them. If Pause is 0, only Probe makes trials.
 	Pause, Trial time.Duration
@@ -145,11 +145,11 @@ func (b *Breaker) admit(ctx context.Context) (context.Context, *call, error) {
 	case b.open:
 		timeout = min(timeout, b.opts.Trial)
 		b.trial = c.began.Add(timeout + b.opts.Pause) // one trial at a time
-	case b.opts.Hasty > 0 && b.failures > 0:
-		timeout = min(timeout, b.opts.Hasty)
+	case b.opts.FailingTimeout > 0 && b.failures > 0:
+		timeout = min(timeout, b.opts.FailingTimeout)
 	}
 	within, cancel := context.WithTimeout(ctx, timeout)
-	if c.cancel = cancel; b.opts.Hasty > 0 && !c.trial {
+	if c.cancel = cancel; b.opts.FailingTimeout > 0 && !c.trial {
 		b.calls[c] = struct{}{}
 	}
 	return within, c, nil

@@ -191,8 +191,8 @@ func TestTrialsAreOneAtATime(t *testing.T) {
 
 func TestCallsInProgressAreCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, hasty := range []time.Duration{trial, 0} {
-			b := breaker.New(breaker.Options{Timeout: timeout, Hasty: hasty})
+		for _, failing := range []time.Duration{trial, 0} {
+			b := breaker.New(breaker.Options{Timeout: timeout, FailingTimeout: failing})
 			began := time.Now()
 			var all sync.WaitGroup
 			for i := range 2 {
@@ -205,19 +205,19 @@ func TestCallsInProgressAreCancelled(t *testing.T) {
 			}
 			all.Wait()
 			want := timeout
-			if hasty == 0 {
+			if failing == 0 {
 				want += time.Second
 			}
 			if took := time.Since(began); took != want {
-				t.Errorf("Hasty %v: the calls took %v, want %v", hasty, took, want)
+				t.Errorf("FailingTimeout %v: the calls took %v, want %v", failing, took, want)
 			}
 		}
 	})
 }
 
-func TestHastyBoundsCallsAfterAFailure(t *testing.T) {
+func TestFailingTimeoutBoundsCallsAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New(breaker.Options{Timeout: timeout, Hasty: trial})
+		b := breaker.New(breaker.Options{Timeout: timeout, FailingTimeout: trial})
 		_ = b.Do(t.Context(), fails)
 		began := time.Now()
 		_ = b.Do(t.Context(), hangs)

@@ -33,27 +33,27 @@ func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz
 // client is one user. It sends one request after the other, on one node or the other, and
 // remembers what it has done.
 type client struct {
-	site        *site
-	name        string
-	token       string
-	box         string // the id of a folder of its own
-	random      *rand.Rand
-	subjects    []subject // its own ones first
-	lasting     int       // the number of subjects that stay; the rest are comments
-	known       map[subject]expectation
-	versions    map[versionKey]int64 // the latest seen
-	unseen      map[subject]unseen
-	talks       []subject            // that it comments on
-	ownComments []*ownComment        // all its comments that ever were
-	heard       map[subject][]string // the ids of comments that it may reply to
-	ownMessages []*ownMessage        // all its messages
-	journal     []entry
+	site         *site
+	name         string
+	token        string
+	box          string // the id of a folder of its own
+	random       *rand.Rand
+	subjects     []subject // its own ones first
+	lasting      int       // the number of subjects that stay; the rest are comments
+	known        map[subject]expectation
+	versions     map[versionKey]int64 // the latest seen
+	unmirrored   map[subject]unmirrored
+	commented    []subject            // that it comments on
+	ownComments  []*ownComment        // all its comments that ever were
+	replyTargets map[subject][]string // the ids of comments that it may reply to
+	ownMessages  []*ownMessage        // all its messages
+	journal      []entry
 }
 
-// unseen is an action that a node acknowledged although it could not write it to Redis
+// unmirrored is an action that a node acknowledged although it could not write it to Redis
 // and no worker persisted it in time. Until a worker has, other nodes may lack the
 // action: a known limit of the mirror (docs/invariants.md).
-type unseen struct {
+type unmirrored struct {
 	on    *process
 	until time.Time
 }
@@ -88,7 +88,7 @@ type entry struct {
 func (s *site) newClient(n int, seed uint64) *client {
 	c := &client{
 		site: s, name: fmt.Sprintf("user-%d", n), random: rand.New(rand.NewPCG(seed, uint64(n))),
-		known: map[subject]expectation{}, versions: map[versionKey]int64{}, heard: map[subject][]string{}, unseen: map[subject]unseen{},
+		known: map[subject]expectation{}, versions: map[versionKey]int64{}, replyTargets: map[subject][]string{}, unmirrored: map[subject]unmirrored{},
 	}
 	c.token = tokenOf(c.name)
 	for i := range ownSubjects {
@@ -97,7 +97,7 @@ func (s *site) newClient(n int, seed uint64) *client {
 	for i := range hotSubjects {
 		c.subjects = append(c.subjects, subject{"hot", fmt.Sprint(i)})
 	}
-	c.talks = slices.Concat(c.subjects[:talkSubjects], c.subjects[ownSubjects:ownSubjects+talkSubjects])
+	c.commented = slices.Concat(c.subjects[:commentedSubjects], c.subjects[ownSubjects:ownSubjects+commentedSubjects])
 	for i := range people {
 		if i != n { // nobody follows themselves
 			c.subjects = append(c.subjects, subject{"user", fmt.Sprintf("user-%d", i)})
@@ -127,13 +127,13 @@ func (c *client) act() {
 	case n < 62:
 		c.comment(node)
 	case n < 67:
-		c.talk(node)
+		c.readComments(node)
 	case n < 70:
 		c.write(node)
 	case n < 72:
-		c.reread(node)
+		c.checkConversation(node)
 	case n < 97:
-		c.look(node)
+		c.readPage(node)
 	default:
 		c.list(node)
 	}
@@ -143,15 +143,15 @@ var mutations = []string{
 	"like", "like", "unlike", "dislike", "undislike", "collect", "collect", "uncollect", "read", "read", "follow", "follow", "unfollow",
 }
 
-// intoBox is the one mutation that needs the database: it names a folder.
-const intoBox = "collect into the box"
+// collectIntoFolder is the one mutation that needs the database: it names a folder.
+const collectIntoFolder = "collect into the box"
 
 func (c *client) mutate(node *process) {
 	sub := c.subjects[c.random.IntN(len(c.subjects))]
 	d := action{mutation: mutations[c.random.IntN(len(mutations))], folder: inDefault}
 	what, folder := d.mutation, ""
 	if d.mutation == "collect" && c.random.IntN(2) == 0 {
-		what = intoBox
+		what = collectIntoFolder
 		d.folder, folder = inBox, fmt.Sprintf(`, folderId: %q`, c.box)
 	}
 	query := fmt.Sprintf(`mutation { did: %s(input: {%s%s}) { changed durability interactive { %s } } }`, d.mutation, sub.input(), folder, fields)
@@ -165,7 +165,7 @@ func (c *client) mutate(node *process) {
 	before, cutOff := c.known[sub], node.links[redis].hanging()
 	code := c.ask(node, entry{what: what, subject: sub}, query, &got)
 	if code != "" {
-		c.known[sub] = before.doubt(d)
+		c.known[sub] = before.afterUnknown(d)
 		return
 	}
 	c.known[sub] = before.apply(d)
@@ -174,11 +174,11 @@ func (c *client) mutate(node *process) {
 	switch {
 	case d.mutation == "read":
 	case changed && got.Did.Durability == "QUEUED" && cutOff && last.took >= awaitTime:
-		c.unseen[sub] = unseen{node, time.Now().Add(persistTime)}
-	case !changed && c.mayLack(node, sub):
-		c.known[sub] = before.doubt(d)
+		c.unmirrored[sub] = unmirrored{node, time.Now().Add(persistTime)}
+	case !changed && c.mayMiss(node, sub):
+		c.known[sub] = before.afterUnknown(d)
 	case changed:
-		delete(c.unseen, sub)
+		delete(c.unmirrored, sub)
 	}
 	last.changed, last.durability, last.shown = changed, got.Did.Durability, &got.Did.Interactive
 	switch {
@@ -190,9 +190,9 @@ func (c *client) mutate(node *process) {
 	c.check(node, sub, &got.Did.Interactive)
 }
 
-// look reads a page: some of the client's own subjects, some hot ones, and one on which
+// readPage reads a page: some of the client's own subjects, some hot ones, and one on which
 // nobody has acted.
-func (c *client) look(node *process) {
+func (c *client) readPage(node *process) {
 	page := []subject{{"cold", fmt.Sprint(c.random.IntN(1 << 30))}}
 	for len(page) < pageSize {
 		page = append(page, c.subjects[c.random.IntN(len(c.subjects))])
@@ -245,8 +245,8 @@ func (c *client) check(node *process, sub subject, s *shown) {
 	switch s.Freshness {
 	case "LIVE":
 		mismatch := c.known[sub].mismatch(s, sub.biz == "own")
-		if strings.HasPrefix(mismatch, notOwn) && c.mayLack(node, sub) {
-			c.site.tally(func(p *phase) { p.lacking++ })
+		if strings.HasPrefix(mismatch, notOwn) && c.mayMiss(node, sub) {
+			c.site.tally(func(p *phase) { p.missing++ })
 			return
 		}
 		if mismatch != "" {
@@ -267,9 +267,9 @@ func (c *client) check(node *process, sub subject, s *shown) {
 	c.versions[key] = max(c.versions[key], s.Version)
 }
 
-// mayLack reports whether a node may lack an action that another one has acknowledged.
-func (c *client) mayLack(node *process, sub subject) bool {
-	u, ok := c.unseen[sub]
+// mayMiss reports whether a node may lack an action that another one has acknowledged.
+func (c *client) mayMiss(node *process, sub subject) bool {
+	u, ok := c.unmirrored[sub]
 	return ok && u.on != node && time.Now().Before(u.until)
 }
 
@@ -284,7 +284,7 @@ func describe(s *shown) string {
 // ask sends an operation, records its outcome and returns the code of its error: the
 // code of the API, NODE if the node was killed, or another text.
 func (c *client) ask(node *process, e entry, query string, into any) string {
-	from := c.site.present()
+	from := c.site.currentPhase()
 	e.at, e.node = time.Now(), node.name
 	err := post(node, c.token, query, into)
 	e.took = time.Since(e.at)

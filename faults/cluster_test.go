@@ -157,7 +157,7 @@ func (c *cluster) startRedis(t *testing.T) string {
 		create = append(create, c.redisAt(i))
 	}
 	for i := range c.redis {
-		eventually(t, "Redis answers", patience, func() bool { return c.cli(i, "PING") == "PONG" })
+		eventually(t, "Redis answers", waitTimeout, func() bool { return c.cli(i, "PING") == "PONG" })
 	}
 	_, err := c.tool("redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...)
 	must(t, err)
@@ -176,7 +176,7 @@ func (c *cluster) cli(i int, words ...string) string {
 // awaitRedis waits until every master has a replica that follows it.
 func (c *cluster) awaitRedis(t *testing.T) {
 	t.Helper()
-	eventually(t, "the Redis Cluster is whole", patience, func() bool {
+	eventually(t, "the Redis Cluster is whole", waitTimeout, func() bool {
 		masters := 0
 		for i := range c.redis {
 			said := c.cli(i, "INFO", "replication")
@@ -202,7 +202,7 @@ func redisFailsOver(t *testing.T, s *site) {
 	}
 	c.redis[master].kill()
 	other := (master + 1) % len(c.redis)
-	eventually(t, "a replica takes over", patience, func() bool {
+	eventually(t, "a replica takes over", waitTimeout, func() bool {
 		for line := range strings.Lines(c.cli(other, "CLUSTER", "NODES")) {
 			if strings.Contains(line, fmt.Sprintf(":%d@", c.redis[master].port)) {
 				return strings.Contains(line, "fail") && strings.Contains(c.cli(other, "CLUSTER", "INFO"), "cluster_state:ok")
@@ -256,12 +256,12 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		c.awaitRabbitMQ(t, i) // one after the other, so that they find each other
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", d.port))
 	}
-	return "amqp://ovation:faults@" + balance(t, hosts) + "/"
+	return "amqp://ovation:faults@" + startTCPBalancer(t, hosts) + "/"
 }
 
-// balance starts a TCP load balancer, as is common in front of RabbitMQ, and returns its
+// startTCPBalancer starts a TCP load balancer, as is common in front of RabbitMQ, and returns its
 // address. It passes each connection on to one of the hosts that accepts it.
-func balance(t *testing.T, hosts []string) string {
+func startTCPBalancer(t *testing.T, hosts []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -287,7 +287,7 @@ func balance(t *testing.T, hosts []string) string {
 			open[client] = true
 			mu.Unlock()
 			all.Go(func() {
-				pass(client, hosts, n)
+				proxyToFirst(client, hosts, n)
 				mu.Lock()
 				delete(open, client)
 				mu.Unlock()
@@ -297,9 +297,9 @@ func balance(t *testing.T, hosts []string) string {
 	return listener.Addr().String()
 }
 
-// pass connects a client to the first host from the n-th on that answers, until
+// proxyToFirst connects a client to the first host from the n-th on that answers, until
 // either ends.
-func pass(client net.Conn, hosts []string, n int) {
+func proxyToFirst(client net.Conn, hosts []string, n int) {
 	defer client.Close()
 	for i := range hosts {
 		server, err := net.Dial("tcp", hosts[(n+i)%len(hosts)])
@@ -319,7 +319,7 @@ func pass(client net.Conn, hosts []string, n int) {
 // awaitRabbitMQ waits until a node answers the header of the protocol.
 func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	t.Helper()
-	eventually(t, "a RabbitMQ node answers", patience, func() bool {
+	eventually(t, "a RabbitMQ node answers", waitTimeout, func() bool {
 		connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.rabbitmq[i].port))
 		if err != nil {
 			return false
@@ -339,7 +339,7 @@ func rabbitFailsOver(t *testing.T, s *site) {
 	t.Helper()
 	i := s.random.IntN(len(s.cluster.rabbitmq))
 	s.cluster.rabbitmq[i].kill()
-	s.during(patienceOfAFault)
+	s.during(failoverDowntime)
 	s.cluster.rabbitmq[i].start(t)
 	s.cluster.awaitRabbitMQ(t, i)
 }
@@ -392,7 +392,7 @@ func (c *cluster) startPostgres(t *testing.T) string {
 func (c *cluster) sql(t *testing.T, i int, statements ...string) {
 	t.Helper()
 	var connection *pgx.Conn
-	eventually(t, "Postgres answers", patience, func() (ok bool) {
+	eventually(t, "Postgres answers", waitTimeout, func() (ok bool) {
 		var err error
 		connection, err = pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[i].port))
 		return err == nil
@@ -418,7 +418,7 @@ func (c *cluster) follow(t *testing.T, i int) {
 // awaitStandby waits until commits of the primary wait for the standby.
 func (c *cluster) awaitStandby(t *testing.T) {
 	t.Helper()
-	eventually(t, "the standby is synchronous", patience, func() (synchronous bool) {
+	eventually(t, "the standby is synchronous", waitTimeout, func() (synchronous bool) {
 		connection, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[c.primary].port))
 		if err != nil {
 			return false

@@ -68,8 +68,8 @@ func cleared(s, taken set) set {
 	return s
 }
 
-// doubt returns the expectation after an action of unknown outcome.
-func (b expectation) doubt(d action) expectation {
+// afterUnknown returns the expectation after an action of unknown outcome.
+func (b expectation) afterUnknown(d action) expectation {
 	if d.mutation == "read" {
 		b.maybeReads++
 		return b

@@ -26,10 +26,10 @@ func failOverLate(t *testing.T, s *site) {
 	c.awaitStandby(t)
 	standby := c.postgres[1-c.primary]
 	standby.kill()
-	eventually(t, "a worker is not ready while its commit hangs", patience, func() bool {
+	eventually(t, "a worker is not ready while its commit hangs", waitTimeout, func() bool {
 		return s.workers[0].get("/readyz") == http.StatusServiceUnavailable || s.workers[1].get("/readyz") == http.StatusServiceUnavailable
 	})
-	eventually(t, "a worker says that its commit hangs", patience, func() bool { return s.logged(t, "commits hang") })
+	eventually(t, "a worker says that its commit hangs", waitTimeout, func() bool { return s.logged(t, "commits hang") })
 	s.during(45 * time.Second) // longer than any other call may take
 	c.postgres[c.primary].kill()
 	c.primary = 1 - c.primary
@@ -74,7 +74,7 @@ func standbyUnavailable(t *testing.T, s *site) {
 	c := s.cluster
 	c.awaitStandby(t)
 	c.postgres[1-c.primary].kill()
-	s.during(patienceOfAFault)
+	s.during(failoverDowntime)
 	c.postgres[1-c.primary].start(t)
 	c.awaitStandby(t)
 }

@@ -48,7 +48,7 @@ var faults = []fault{
 	{"a worker dies after its commit", rules{}, dieAt(postgres, commits, true)},
 	{"a worker dies before its ack", rules{}, dieAt(rabbitmq, acks, false)},
 	{"Redis is killed", without(redis), restart(redis)},
-	{"Redis comes back with old data", without(redis), redisOfBefore},
+	{"Redis comes back with old data", without(redis), restoreOldRedis},
 	{"Redis is flushed", without(redis), func(t *testing.T, s *site) {
 		t.Helper()
 		s.redis(t, "FLUSHALL")
@@ -70,8 +70,8 @@ var faults = []fault{
 	{"Redis and RabbitMQ are unavailable", without(redis, rabbitmq), unavailable(10*time.Second, redis, rabbitmq)},
 }
 
-// patienceOfAFault is how long a server of a cluster is unavailable.
-const patienceOfAFault = 8 * time.Second
+// failoverDowntime is how long a server of a cluster is unavailable.
+const failoverDowntime = 8 * time.Second
 
 var failovers = []fault{
 	{"a node is killed", rules{hiccup: true}, killNode},
@@ -169,7 +169,7 @@ func (s *site) checkRecord(t *testing.T) {
 	t.Helper()
 	s.enter("the end", rules{})
 	for _, kind := range slices.Sorted(maps.Keys(s.record.violations)) {
-		t.Errorf("got %d × %s, want none:\n%s", len(s.record.violations[kind]), kind, some(s.record.violations[kind]))
+		t.Errorf("got %d × %s, want none:\n%s", len(s.record.violations[kind]), kind, firstLines(s.record.violations[kind]))
 	}
 	// If no breaker opened, every request that needs a dead service would take until its
 	// timeout: 10 to 70 % of all requests. A busy machine delays a few: the share that it
@@ -211,12 +211,12 @@ func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
 		}
 		select {
 		case <-trap.held:
-		case <-time.After(patience):
-			t.Fatalf("within %v no worker sent the bytes to %s at which it was to be killed", patience, service)
+		case <-time.After(waitTimeout):
+			t.Fatalf("within %v no worker sent the bytes to %s at which it was to be killed", waitTimeout, service)
 		}
 		for i, w := range s.workers {
 			w.links[service].set(nil)
-			if w.links[service] == trap.sprung {
+			if w.links[service] == trap.triggered {
 				s.replaceWorker(t, i)
 			}
 		}
@@ -232,8 +232,8 @@ func restart(name string) func(*testing.T, *site) {
 	}
 }
 
-// redisOfBefore restarts Redis with the data that it held some time before.
-func redisOfBefore(t *testing.T, s *site) {
+// restoreOldRedis restarts Redis with the data that it held some time before.
+func restoreOldRedis(t *testing.T, s *site) {
 	t.Helper()
 	s.redis(t, "SAVE")
 	s.during(time.Duration(s.random.IntN(2000)) * time.Millisecond)

@@ -45,23 +45,23 @@ type trap struct {
 	matches []byte
 	answer  bool
 
-	mu     sync.Mutex
-	sprung *link
-	held   chan struct{} // closed when it has sprung
+	mu        sync.Mutex
+	triggered *link
+	held      chan struct{} // closed when it has sprung
 }
 
 func newTrap(matches string, answer bool) *trap {
 	return &trap{matches: []byte(matches), answer: answer, held: make(chan struct{})}
 }
 
-// spring reports whether the chunk is the first that matches.
-func (t *trap) spring(l *link, chunk []byte) bool {
+// trigger reports whether the chunk is the first that matches.
+func (t *trap) trigger(l *link, chunk []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.sprung != nil || !bytes.Contains(chunk, t.matches) {
+	if t.triggered != nil || !bytes.Contains(chunk, t.matches) {
 		return false
 	}
-	t.sprung = l
+	t.triggered = l
 	return true
 }
 
@@ -141,7 +141,7 @@ func (l *link) admit(p *pair, chunk []byte, toServer bool) bool {
 		held := false
 		switch {
 		case trap == nil:
-		case toServer && trap.spring(l, chunk):
+		case toServer && trap.trigger(l, chunk):
 			held, p.trapped = !trap.answer, trap.answer
 		case !toServer && p.trapped:
 			held = true

@@ -19,7 +19,7 @@ func (s *site) resolve(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
 		for _, r := range c.ownComments {
-			if r.doubted() && !holds(patience, func() bool { c.resolve(s.node(i%2), r); return !r.doubted() }) {
+			if r.uncertain() && !waitUntil(waitTimeout, func() bool { c.resolve(s.node(i%2), r); return !r.uncertain() }) {
 				t.Errorf("%s cannot find out what became of %+v", c.name, *r)
 				return
 			}
@@ -86,7 +86,7 @@ func (s *site) checkComments(t *testing.T) {
 		wrong = append(wrong, fmt.Sprintf("%+v of %s is lost", *r, authors[number]))
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d comments differ from what was acknowledged:\n%s", len(wrong), some(wrong))
+		t.Errorf("%d comments differ from what was acknowledged:\n%s", len(wrong), firstLines(wrong))
 	}
 }
 
@@ -122,7 +122,7 @@ func (l list) names(node *process, user string) (names []string, err error) {
 		err := post(node, tokenOf(user), fmt.Sprintf(`{ of: %s { ... on %s { list: %s(first: 100%s%s) { edges { node { %s } } pageInfo { hasNextPage endCursor } } } } }`,
 			l.object, l.typeOf(), l.field, l.arguments, after, l.of), &got)
 		if err != nil || got.Of == nil {
-			return nil, fmt.Errorf("%+v: %w", l, cmp.Or(err, errNothing))
+			return nil, fmt.Errorf("%+v: %w", l, cmp.Or(err, errNoObject))
 		}
 		for _, edge := range got.Of.List.Edges {
 			n := &edge.Node
@@ -140,7 +140,7 @@ func (l list) names(node *process, user string) (names []string, err error) {
 	return names, nil
 }
 
-var errNothing = errors.New("there is no such object")
+var errNoObject = errors.New("there is no such object")
 
 // typeOf returns the type of the object.
 func (l list) typeOf() string {
@@ -195,17 +195,17 @@ func (s *site) checkLists(t *testing.T, node *process) {
 		check(list{object, "followers", "", ofUsers}, s.clients[0].name, followers[sub.biz+" "+sub.id])
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d lists on %s differ from the database:\n%s", len(wrong), node.name, some(wrong))
+		t.Errorf("%d lists on %s differ from the database:\n%s", len(wrong), node.name, firstLines(wrong))
 	}
 }
 
-// checkTalk compares the lists and numbers of comments with the rows.
-func (s *site) checkTalk(t *testing.T, node *process) {
+// checkCommentLists compares the lists and numbers of comments with the rows.
+func (s *site) checkCommentLists(t *testing.T, node *process) {
 	t.Helper()
 	ids := map[int64]string{}
 	of := map[subject][]storedComment{}
 	for _, c := range s.clients {
-		for _, sub := range c.talks {
+		for _, sub := range c.commented {
 			of[sub] = nil
 		}
 		for _, r := range c.ownComments {
@@ -248,7 +248,7 @@ func (s *site) checkTalk(t *testing.T, node *process) {
 		check(list{fmt.Sprintf("node(id: %q)", ids[parent]), "replies", "", ofComments}, want)
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d lists and numbers of comments on %s differ from the database:\n%s", len(wrong), node.name, some(wrong))
+		t.Errorf("%d lists and numbers of comments on %s differ from the database:\n%s", len(wrong), node.name, firstLines(wrong))
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	talkSubjects = 2  // a client comments on so many of its own subjects, and of the hot ones
-	maxRemarks   = 5  // comments of a client on one subject, before it deletes some
-	talkPage     = 50 // comments of a page
-	metComments  = 12 // comments of all users that a client acts on
+	commentedSubjects = 2  // a client comments on so many of its own subjects, and of the hot ones
+	maxOwnComments    = 5  // comments of a client on one subject, before it deletes some
+	commentPage       = 50 // comments of a page
+	commentSubjects   = 12 // comments of all users that a client acts on
 
 	// commentTime is how long a request that changes a comment may take: the transaction
 	// in progress, the request's own one, and the reads for the reply, each until it times
@@ -41,8 +41,8 @@ type ownComment struct {
 	edits   int
 }
 
-// doubted reports whether the state of the comment is unknown.
-func (r *ownComment) doubted() bool { return r.fate&(r.fate-1) != 0 }
+// uncertain reports whether the state of the comment is unknown.
+func (r *ownComment) uncertain() bool { return r.fate&(r.fate-1) != 0 }
 
 // listedComment is a comment in a reply.
 type listedComment struct {
@@ -52,7 +52,7 @@ type listedComment struct {
 	Author              *struct{ UserID string }
 }
 
-const toldFields = `id commentId text deleted replyCount author { userId }`
+const commentFields = `id commentId text deleted replyCount author { userId }`
 
 // number is the comment's id, by which lists are ordered.
 func (n *listedComment) number() int64 {
@@ -60,8 +60,8 @@ func (n *listedComment) number() int64 {
 	return number
 }
 
-// discussed is a subject with its number of comments.
-type discussed struct {
+// commentedSubject is a subject with its number of comments.
+type commentedSubject struct {
 	shown
 
 	CommentCount int64
@@ -94,12 +94,12 @@ func (c *client) ownCommentOf(id string) *ownComment {
 // comment adds, edits or deletes a comment. Before that, it resolves the state of an
 // earlier comment on the same subject if that is unknown.
 func (c *client) comment(node *process) {
-	sub := c.talks[c.random.IntN(len(c.talks))]
+	sub := c.commented[c.random.IntN(len(c.commented))]
 	var own []*ownComment
 	for _, r := range c.ownComments {
 		switch {
 		case r.subject != sub:
-		case r.doubted():
+		case r.uncertain():
 			c.resolve(node, r)
 			return
 		case r.fate == written:
@@ -109,7 +109,7 @@ func (c *client) comment(node *process) {
 	switch n := c.random.IntN(10); {
 	case len(own) > 0 && n < 2:
 		c.edit(node, own[c.random.IntN(len(own))])
-	case len(own) > 0 && n < 4, len(own) == maxRemarks:
+	case len(own) > 0 && n < 4, len(own) == maxOwnComments:
 		c.remove(node, own[c.random.IntN(len(own))])
 	default:
 		r := c.newOwnComment(sub)
@@ -133,7 +133,7 @@ func (c *client) resolve(node *process, r *ownComment) {
 func (c *client) newOwnComment(sub subject) *ownComment {
 	r := &ownComment{subject: sub, request: fmt.Sprintf("%s %d", c.name, len(c.ownComments)), fate: unwritten}
 	r.texts = []string{r.request}
-	if heard := c.heard[sub]; len(heard) > 0 && c.random.IntN(3) == 0 {
+	if heard := c.replyTargets[sub]; len(heard) > 0 && c.random.IntN(3) == 0 {
 		r.parent = heard[c.random.IntN(len(heard))]
 	}
 	c.ownComments = append(c.ownComments, r)
@@ -150,7 +150,7 @@ func (c *client) add(node *process, r *ownComment) {
 		mayMiss = r.fate != written && (parent == nil || parent.fate != written)
 	}
 	got, code := c.change(node, entry{what: "comment", mayMiss: mayMiss}, r,
-		fmt.Sprintf(`addComment(input: {%s, text: %q, requestId: %q%s}) { comment { %s }`, r.subject.input(), r.request, r.request, replyTo, toldFields))
+		fmt.Sprintf(`addComment(input: {%s, text: %q, requestId: %q%s}) { comment { %s }`, r.subject.input(), r.request, r.request, replyTo, commentFields))
 	switch {
 	case code == "NOT_FOUND" && mayMiss:
 		r.fate = unwritten
@@ -173,7 +173,7 @@ func (c *client) edit(node *process, r *ownComment) {
 	before := r.texts
 	r.texts = append(slices.Clone(before), text)
 	got, code := c.change(node, entry{what: "edit"}, r,
-		fmt.Sprintf(`editComment(input: {id: %q, text: %q}) { comment { %s }`, r.id, text, toldFields))
+		fmt.Sprintf(`editComment(input: {id: %q, text: %q}) { comment { %s }`, r.id, text, commentFields))
 	if code == "" {
 		r.texts = []string{text}
 		c.checkOwnComment(node, r, got)
@@ -211,7 +211,7 @@ func (c *client) change(node *process, e entry, r *ownComment, mutation string) 
 type changedComment struct {
 	Comment     listedComment
 	DeletedID   string
-	Interactive discussed
+	Interactive commentedSubject
 }
 
 func (c *client) checkOwnComment(node *process, r *ownComment, got *changedComment) {
@@ -223,7 +223,7 @@ func (c *client) checkOwnComment(node *process, r *ownComment, got *changedComme
 
 // checkSubject compares a subject with what is known, and its number of comments with
 // those of the client: nobody else comments on the client's own subjects.
-func (c *client) checkSubject(node *process, sub subject, got *discussed) {
+func (c *client) checkSubject(node *process, sub subject, got *commentedSubject) {
 	c.check(node, sub, &got.shown)
 	least, most := int64(0), int64(0)
 	for _, r := range c.ownComments {
@@ -243,31 +243,31 @@ type listing struct {
 	PageInfo struct{ HasNextPage bool }
 }
 
-const listingFields = `{ edges { node { ` + toldFields + ` } } pageInfo { hasNextPage } }`
+const listingFields = `{ edges { node { ` + commentFields + ` } } pageInfo { hasNextPage } }`
 
-// talk reads the comments on a subject and, now and then, the replies to a comment, which
+// readComments reads the comments on a subject and, now and then, the replies to a comment, which
 // include one of the client's own.
-func (c *client) talk(node *process) {
-	sub := c.talks[c.random.IntN(len(c.talks))]
+func (c *client) readComments(node *process) {
+	sub := c.commented[c.random.IntN(len(c.commented))]
 	order := []string{"NEWEST", "OLDEST", "TOP"}[c.random.IntN(3)]
 	var got struct {
 		Of struct {
-			discussed
+			commentedSubject
 
 			Comments listing
 		}
 	}
-	query := fmt.Sprintf(`{ of: interactive(%s) { %s commentCount comments(first: %d, order: %s) %s } }`, sub.input(), fields, talkPage, order, listingFields)
+	query := fmt.Sprintf(`{ of: interactive(%s) { %s commentCount comments(first: %d, order: %s) %s } }`, sub.input(), fields, commentPage, order, listingFields)
 	if c.ask(node, entry{what: "talk", subject: sub, about: order, direct: true}, query, &got) != "" {
 		return
 	}
-	c.checkSubject(node, sub, &got.Of.discussed)
-	c.hear(node, sub, "", order, &got.Of.Comments)
-	c.heard[sub] = nil
+	c.checkSubject(node, sub, &got.Of.commentedSubject)
+	c.checkOwnComments(node, sub, "", order, &got.Of.Comments)
+	c.replyTargets[sub] = nil
 	for _, edge := range got.Of.Comments.Edges {
 		if !edge.Node.Deleted {
-			c.heard[sub] = append(c.heard[sub], edge.Node.ID)
-			c.meet(edge.Node.CommentID)
+			c.replyTargets[sub] = append(c.replyTargets[sub], edge.Node.ID)
+			c.addCommentSubject(edge.Node.CommentID)
 		}
 	}
 	mine := func(r *ownComment) bool { return r.subject == sub && r.parent != "" && r.fate == written }
@@ -276,25 +276,25 @@ func (c *client) talk(node *process) {
 	}
 }
 
-// meet makes a comment one of the subjects that the client acts on. What the client knows
+// addCommentSubject makes a comment one of the subjects that the client acts on. What the client knows
 // of earlier ones is kept.
-func (c *client) meet(number string) {
+func (c *client) addCommentSubject(number string) {
 	sub := subject{"comment", number}
 	if _, known := c.known[sub]; known || c.random.IntN(10) > 0 {
 		return
 	}
 	c.known[sub] = untouched
-	if len(c.subjects) < c.lasting+metComments {
+	if len(c.subjects) < c.lasting+commentSubjects {
 		c.subjects = append(c.subjects, sub)
 	} else {
-		c.subjects[c.lasting+c.random.IntN(metComments)] = sub
+		c.subjects[c.lasting+c.random.IntN(commentSubjects)] = sub
 	}
 }
 
 // replies reads the replies to a comment, which include one of the client's own.
 func (c *client) replies(node *process, r *ownComment) {
 	var got struct{ Of *struct{ Replies listing } }
-	query := fmt.Sprintf(`{ of: node(id: %q) { ... on Comment { replies(first: %d) %s } } }`, r.parent, talkPage, listingFields)
+	query := fmt.Sprintf(`{ of: node(id: %q) { ... on Comment { replies(first: %d) %s } } }`, r.parent, commentPage, listingFields)
 	if c.ask(node, entry{what: "replies", subject: r.subject, about: r.request, direct: true}, query, &got) != "" {
 		return
 	}
@@ -302,12 +302,12 @@ func (c *client) replies(node *process, r *ownComment) {
 		c.site.violationf("a comment is lost", c, "%+v on %s: there is no comment that it replies to", *r, node.name)
 		return
 	}
-	c.hear(node, r.subject, r.parent, "OLDEST", &got.Of.Replies)
+	c.checkOwnComments(node, r.subject, r.parent, "OLDEST", &got.Of.Replies)
 }
 
-// hear compares a page with the client's own comments: it must contain each acknowledged
+// checkOwnComments compares a page with the client's own comments: it must contain each acknowledged
 // comment once, except those beyond the end of the page.
-func (c *client) hear(node *process, sub subject, parent, order string, page *listing) {
+func (c *client) checkOwnComments(node *process, sub subject, parent, order string, page *listing) {
 	wrong := func(what string, about any) {
 		c.site.violationf(what, c, "%v, replies to %q, %s, on %s: %+v; the page is %+v", sub, parent, order, node.name, about, page.Edges)
 	}

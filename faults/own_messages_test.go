@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// letterPage is the number of messages of a conversation that are read at once.
-const letterPage = 50
+// messagePage is the number of messages of a conversation that are read at once.
+const messagePage = 50
 
 // ownMessage is a message of a client, and what the client knows of it.
 type ownMessage struct {
@@ -19,13 +19,13 @@ type ownMessage struct {
 	id   string // once it is acknowledged
 }
 
-// shownLetter is a message as a reply shows it.
-type shownLetter struct {
+// listedMessage is a message as a reply shows it.
+type listedMessage struct {
 	ID, Text string
 	From, To struct{ UserID string }
 }
 
-const letterFields = `id text from { userId } to { userId }`
+const messageFields = `id text from { userId } to { userId }`
 
 // write sends a message, after repeating an earlier one whose outcome is unknown.
 func (c *client) write(node *process) {
@@ -46,9 +46,11 @@ func (c *client) write(node *process) {
 
 // send sends a message, possibly not for the first time.
 func (c *client) send(node *process, l *ownMessage) {
-	var got struct{ Did struct{ Message shownLetter } }
+	var got struct {
+		Did struct{ Message listedMessage }
+	}
 	code := c.ask(node, entry{what: "message", about: l.text, direct: true, limit: commentTime},
-		fmt.Sprintf(`mutation { did: sendMessage(input: {to: %q, text: %[2]q, requestId: %[2]q}) { message { `+letterFields+` } } }`, l.to, l.text), &got)
+		fmt.Sprintf(`mutation { did: sendMessage(input: {to: %q, text: %[2]q, requestId: %[2]q}) { message { `+messageFields+` } } }`, l.to, l.text), &got)
 	if code != "" {
 		l.fate |= written
 		return
@@ -62,9 +64,9 @@ func (c *client) send(node *process, l *ownMessage) {
 	}
 }
 
-// reread reads a conversation, which must contain the last acknowledged message and no
+// checkConversation reads a conversation, which must contain the last acknowledged message and no
 // message twice.
-func (c *client) reread(node *process) {
+func (c *client) checkConversation(node *process) {
 	known := slices.DeleteFunc(slices.Clone(c.ownMessages), func(l *ownMessage) bool { return l.fate != written })
 	if len(known) == 0 {
 		return
@@ -72,10 +74,12 @@ func (c *client) reread(node *process) {
 	last := known[len(known)-1]
 	var got struct {
 		Conversation *struct {
-			Messages struct{ Edges []struct{ Node shownLetter } }
+			Messages struct {
+				Edges []struct{ Node listedMessage }
+			}
 		}
 	}
-	query := fmt.Sprintf(`{ conversation(with: %q) { messages(first: %d) { edges { node { %s } } } } }`, last.to, letterPage, letterFields)
+	query := fmt.Sprintf(`{ conversation(with: %q) { messages(first: %d) { edges { node { %s } } } } }`, last.to, messagePage, messageFields)
 	if c.ask(node, entry{what: "conversation", about: last.to, direct: true}, query, &got) != "" {
 		return
 	}
@@ -95,12 +99,12 @@ func (c *client) reread(node *process) {
 	}
 }
 
-// resolveLetters finds out what became of every message.
-func (s *site) resolveLetters(t *testing.T) {
+// resolveMessages finds out what became of every message.
+func (s *site) resolveMessages(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
 		for _, l := range c.ownMessages {
-			if l.fate != written && !holds(patience, func() bool { c.send(s.node(i%2), l); return l.fate == written }) {
+			if l.fate != written && !waitUntil(waitTimeout, func() bool { c.send(s.node(i%2), l); return l.fate == written }) {
 				t.Errorf("%s cannot find out what became of %+v", c.name, *l)
 				return
 			}
@@ -108,8 +112,8 @@ func (s *site) resolveLetters(t *testing.T) {
 	}
 }
 
-// checkLetters compares what the clients know of their messages with the rows.
-func (s *site) checkLetters(t *testing.T) {
+// checkMessages compares what the clients know of their messages with the rows.
+func (s *site) checkMessages(t *testing.T) {
 	t.Helper()
 	type key struct{ from, to, text string }
 	stored := map[key]int{}
@@ -140,6 +144,6 @@ func (s *site) checkLetters(t *testing.T) {
 		wrong = append(wrong, fmt.Sprintf("nobody sent %+v", k))
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d of %d messages differ from what was acknowledged:\n%s", len(wrong), sent, some(wrong))
+		t.Errorf("%d of %d messages differ from what was acknowledged:\n%s", len(wrong), sent, firstLines(wrong))
 	}
 }

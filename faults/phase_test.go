@@ -38,7 +38,7 @@ type phase struct {
 
 	requests, early, late int           // early and late are UNAVAILABLE mutations
 	refused               int           // requests to a killed node
-	lacking               int           // LIVE replies that lacked actions which they may lack (see unseen)
+	missing               int           // LIVE replies that lacked actions which they may lack (see unseen)
 	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
 	begun, over           int           // the requests that began in it, and those of them over bound
 	afterOpening, slow    int           // the same once breakers had opened
@@ -68,7 +68,7 @@ func (s *site) enter(name string, r rules) {
 	s.record.phases = append(s.record.phases, &phase{name: name, rules: r, began: now, fresh: map[string]int{}})
 }
 
-func (s *site) present() *phase {
+func (s *site) currentPhase() *phase {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	return s.record.phases[len(s.record.phases)-1]
@@ -112,7 +112,7 @@ func share(some, all int) float64 { return float64(some) / float64(max(all, 1)) 
 // judge decides whether the outcome of a request is allowed. The request began in the
 // phase from and ended in the present one.
 func (s *site) judge(c *client, from *phase, e *entry) {
-	to := s.present()
+	to := s.currentPhase()
 	var verdict string
 	switch {
 	case e.code == "":
@@ -170,7 +170,7 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 			p.early++
 		}
 	})
-	folder := e.what == intoBox && (from.rules.noDatabase() || to.rules.noDatabase())
+	folder := e.what == collectIntoFolder && (from.rules.noDatabase() || to.rules.noDatabase())
 	switch {
 	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.unavailable) > 1, len(to.rules.unavailable) > 1:
 		return ""
@@ -182,9 +182,9 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 	return ""
 }
 
-// beat probes the liveness of a node again and again. The durations show how busy the
+// probeLiveness probes the liveness of a node again and again. The durations show how busy the
 // machine is.
-func (s *site) beat(done <-chan struct{}) {
+func (s *site) probeLiveness(done <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; ; i++ {
@@ -212,7 +212,7 @@ func (r *record) table() string {
 		ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 		fmt.Fprintf(&b, "%-34s %6.1f %8d %6d %6d %6d %9s %9s %9s %9s  %v\n", p.name, p.ended.Sub(p.began).Seconds(), p.requests,
 			p.early, p.late, p.refused, ms(p.slowest), ms(p.slowestLate), ms(p.pulse), ms(p.recovery), p.fresh)
-		lacking += p.lacking
+		lacking += p.missing
 		for freshness, n := range p.fresh {
 			all[freshness] += n
 			total += n

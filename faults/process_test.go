@@ -65,7 +65,7 @@ func (s *site) start(t *testing.T, command string) *process {
 	if p.url = serves.FindString(line); p.url == "" {
 		t.Fatalf("%s printed no address; see %s", p.name, p.log)
 	}
-	eventually(t, p.name+" is ready", patience, func() bool { return p.get("/readyz") == http.StatusOK })
+	eventually(t, p.name+" is ready", waitTimeout, func() bool { return p.get("/readyz") == http.StatusOK })
 	return p
 }
 
@@ -94,7 +94,7 @@ func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.killed.Store(true)
 	must(t, p.c.Process.Signal(syscall.SIGTERM))
-	if !holds(patience, func() bool {
+	if !waitUntil(waitTimeout, func() bool {
 		select {
 		case <-p.over:
 			return true
@@ -102,7 +102,7 @@ func (p *process) stop(t *testing.T) {
 			return false
 		}
 	}) {
-		t.Errorf("%s still runs %v after SIGTERM", p.name, patience)
+		t.Errorf("%s still runs %v after SIGTERM", p.name, waitTimeout)
 		p.kill()
 		return
 	}

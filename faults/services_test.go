@@ -70,7 +70,7 @@ func (s *servers) end(t *testing.T, name string, signal syscall.Signal) {
 	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
 	must(t, err)
 	must(t, syscall.Kill(pid, signal))
-	eventually(t, name+" has ended", patience, func() bool {
+	eventually(t, name+" has ended", waitTimeout, func() bool {
 		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is none
 		return len(state) == 0 || state[0] == 'Z'
 	})
@@ -105,11 +105,11 @@ func (s *servers) host(t *testing.T, name string) string {
 	return u.Host
 }
 
-// patience is how long a test waits for an event that must occur.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits for an event that must occur.
+const waitTimeout = 2 * time.Minute
 
-// holds waits until something holds, and reports whether it came in time.
-func holds(within time.Duration, what func() bool) bool {
+// waitUntil waits until something holds, and reports whether it came in time.
+func waitUntil(within time.Duration, what func() bool) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -127,7 +127,7 @@ func holds(within time.Duration, what func() bool) bool {
 // eventually waits until something holds.
 func eventually(t *testing.T, what string, within time.Duration, is func() bool) {
 	t.Helper()
-	if !holds(within, is) {
+	if !waitUntil(within, is) {
 		t.Fatalf("still not true after %v: %s", within, what)
 	}
 }

@@ -79,27 +79,27 @@ func (s *site) drainAndCompare(t *testing.T) {
 	t.Helper()
 	s.enter("settling", rules{})
 	s.resolve(t)
-	s.resolveLetters(t)
+	s.resolveMessages(t)
 	empty := func() bool { return s.waiting(t, partitionQueues()...)+s.unsettled() == 0 }
-	eventually(t, "the queues are empty", patience, empty)
+	eventually(t, "the queues are empty", waitTimeout, empty)
 	var missing []string
-	if !holds(10*time.Second, func() bool { missing = s.missing(t); return len(missing) == 0 }) {
-		t.Errorf("%d states differ from what was acknowledged:\n%s", len(missing), some(missing))
+	if !waitUntil(10*time.Second, func() bool { missing = s.missing(t); return len(missing) == 0 }) {
+		t.Errorf("%d states differ from what was acknowledged:\n%s", len(missing), firstLines(missing))
 	}
 	if n := s.waiting(t, "dead"); n > 0 {
 		t.Errorf("%d messages were dead-lettered, want none", n)
 	}
 	s.checkCounts(t)
 	s.checkComments(t)
-	s.checkLetters(t)
-	for _, node := range s.both() {
+	s.checkMessages(t)
+	for _, node := range s.currentNodes() {
 		s.checkShown(t, node)
 		s.checkLists(t, node)
-		s.checkTalk(t, node)
+		s.checkCommentLists(t, node)
 		s.checkTotals(t, node)
 	}
 	s.live(t)
-	for _, node := range s.both() {
+	for _, node := range s.currentNodes() {
 		s.checkShown(t, node)
 	}
 	if said, err := s.run("verify"); err != nil || strings.Contains(said, "not compared") {
@@ -108,10 +108,10 @@ func (s *site) drainAndCompare(t *testing.T) {
 	for _, p := range s.workers {
 		p.stop(t)
 	}
-	for _, p := range s.both() {
+	for _, p := range s.currentNodes() {
 		p.stop(t)
 	}
-	if !holds(10*time.Second, func() bool { return s.waiting(t, partitionQueues()...) == 0 }) {
+	if !waitUntil(10*time.Second, func() bool { return s.waiting(t, partitionQueues()...) == 0 }) {
 		t.Errorf("%d messages are queued after the workers stopped, want none returned", s.waiting(t, partitionQueues()...))
 	}
 	s.checkLogs(t)
@@ -151,7 +151,7 @@ func (s *site) checkCounts(t *testing.T) {
 		}
 	}
 	if len(wrong) > 0 {
-		t.Errorf("%d subjects are not counted right:\n%s", len(wrong), some(wrong))
+		t.Errorf("%d subjects are not counted right:\n%s", len(wrong), firstLines(wrong))
 	}
 }
 
@@ -211,8 +211,8 @@ func (s *site) checkShown(t *testing.T, node *process) {
 			}
 			return len(wrong) == 0
 		}
-		if !holds(10*time.Second, shows) {
-			t.Errorf("%s shows %s states that differ from the database:\n%s", node.name, c.name, some(wrong))
+		if !waitUntil(10*time.Second, shows) {
+			t.Errorf("%s shows %s states that differ from the database:\n%s", node.name, c.name, firstLines(wrong))
 			return
 		}
 	}
@@ -222,7 +222,7 @@ func (s *site) checkShown(t *testing.T, node *process) {
 func (s *site) live(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	for _, node := range s.both() {
+	for _, node := range s.currentNodes() {
 		for _, c := range s.clients {
 			eventually(t, node.name+" is live for "+c.name, 90*time.Second, func() bool {
 				page, code := c.page(node, c.subjects)
@@ -241,8 +241,8 @@ func (s *site) live(t *testing.T) {
 	t.Logf("everything is live %v after the load has ended", time.Since(began).Round(time.Millisecond))
 }
 
-// some returns the first of many lines.
-func some(lines []string) string {
+// firstLines returns the first of many lines.
+func firstLines(lines []string) string {
 	const most = 8
 	if len(lines) > most {
 		lines = append(lines[:most:most], fmt.Sprintf("and %d more", len(lines)-most))

@@ -45,9 +45,9 @@ type site struct {
 
 func (s *site) node(i int) *process { return s.nodes[i].Load() }
 
-// both returns the present nodes, all the present nodes and workers.
-func (s *site) both() []*process { return []*process{s.node(0), s.node(1)} }
-func (s *site) all() []*process  { return append(s.both(), s.workers[:]...) }
+// currentNodes returns the present nodes, all the present nodes and workers.
+func (s *site) currentNodes() []*process { return []*process{s.node(0), s.node(1)} }
+func (s *site) all() []*process          { return append(s.currentNodes(), s.workers[:]...) }
 
 // newSite starts everything but the load.
 func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *servers) *site {
@@ -56,7 +56,7 @@ func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *ser
 	var err error
 	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept if the test fails
 	must(t, err)
-	t.Cleanup(func() { s.keep(t) })
+	t.Cleanup(func() { s.keepLogs(t) })
 	built := make(chan error, 1)
 	s.binary = filepath.Join(t.TempDir(), "ovation")
 	go func() {
@@ -126,7 +126,7 @@ func (s *site) load() (stop func()) {
 			}
 		})
 	}
-	all.Go(func() { s.beat(done) })
+	all.Go(func() { s.probeLiveness(done) })
 	all.Go(func() { s.pauses.measure(done) })
 	return func() {
 		close(done)
@@ -147,14 +147,14 @@ func (s *site) during(d time.Duration) { <-time.After(d) }
 func (s *site) recover(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	fault := s.present()
+	fault := s.currentPhase()
 	s.enter("after it", rules{hiccup: true})
 	s.probed++
-	for i, node := range s.both() {
+	for i, node := range s.currentNodes() {
 		id := fmt.Sprintf("%d-%d", s.probed, i)
 		query := fmt.Sprintf(`mutation { like(input: {biz: "probe", bizId: %q}) { durability } }`, id)
 		tries := 0
-		eventually(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), patience, func() bool {
+		eventually(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), waitTimeout, func() bool {
 			tries++
 			var got struct{ Like struct{ Durability string } }
 			// Each try is by another user, because a second like changes nothing.
@@ -162,28 +162,28 @@ func (s *site) recover(t *testing.T) {
 			return err == nil && got.Like.Durability == "QUEUED"
 		})
 		comment := fmt.Sprintf(`mutation { addComment(input: {biz: "probe", bizId: %[1]q, text: "probe", requestId: %[1]q}) { comment { id } } }`, id)
-		eventually(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), patience, func() bool {
+		eventually(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), waitTimeout, func() bool {
 			return post(node, tokenOf("probe"), comment, &struct{}{}) == nil
 		})
 		message := fmt.Sprintf(`mutation { sendMessage(input: {to: "probed", text: %[1]q, requestId: %[1]q}) { message { id } } }`, "message "+id)
-		eventually(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), patience, func() bool {
+		eventually(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), waitTimeout, func() bool {
 			return post(node, tokenOf("probe"), message, &struct{}{}) == nil
 		})
-		eventually(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), patience, func() bool {
+		eventually(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), waitTimeout, func() bool {
 			return declare(node, subject{"hot", fmt.Sprint((2*s.probed + i) % hotSubjects)}, fmt.Sprintf("user-%d", s.probed%people)) == nil
 		})
-		eventually(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), patience, func() bool {
+		eventually(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), waitTimeout, func() bool {
 			var got struct{ Viewer struct{ UserID string } }
 			return post(node, tokenOf("probe"), likesOfViewer, &got) == nil
 		})
-		eventually(t, fmt.Sprintf("after %s the like is persisted", fault.name), patience, func() bool {
+		eventually(t, fmt.Sprintf("after %s the like is persisted", fault.name), waitTimeout, func() bool {
 			var count int64
 			err := s.database.QueryRow(t.Context(), `SELECT like_count FROM interactive WHERE biz = 'probe' AND biz_id = $1`, id).Scan(&count)
 			return err == nil && count > 0
 		})
 	}
 	for _, p := range s.all() {
-		eventually(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), patience, func() bool { return p.get("/readyz") == http.StatusOK })
+		eventually(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), waitTimeout, func() bool { return p.get("/readyz") == http.StatusOK })
 	}
 	s.tally(func(*phase) { fault.recovery = time.Since(began) })
 	s.enter("quiet", rules{})
@@ -260,8 +260,8 @@ func partitionQueues() []string {
 	return names
 }
 
-// keep keeps the logs and writes the journals of a run that failed.
-func (s *site) keep(t *testing.T) {
+// keepLogs keeps the logs and writes the journals of a run that failed.
+func (s *site) keepLogs(t *testing.T) {
 	t.Helper()
 	if !t.Failed() {
 		_ = os.RemoveAll(s.logs)

@@ -70,7 +70,7 @@ func (s *site) checkTotals(t *testing.T, node *process) {
 	for _, c := range s.clients {
 		var got struct{ Viewer struct{ Totals totals } }
 		var err error
-		if !holds(10*time.Second, func() bool {
+		if !waitUntil(10*time.Second, func() bool {
 			err = post(node, c.token, `{ viewer { totals { following followers likes collections comments works likesReceived } } }`, &got)
 			return err == nil && got.Viewer.Totals == counted[c.name]
 		}) {

@@ -102,13 +102,13 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 	}
 }
 
-// asked is a store that counts the calls of Seen.
-type asked struct {
+// seenCounter is a store that counts the calls of Seen.
+type seenCounter struct {
 	storage.Persister
 	times int
 }
 
-func (a *asked) Seen(ctx context.Context, ids []string) ([]bool, error) {
+func (a *seenCounter) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	a.times++
 	return a.Persister.Seen(ctx, ids)
 }
@@ -123,7 +123,7 @@ func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 		lines[i] = line{"ann", strconv.Itoa(i % 7), "read", 1500000000}
 	}
 	must(t, importLines(t, store, storage.DefaultTenant, lines[:25], 10, 10))
-	again := &asked{Persister: store}
+	again := &seenCounter{Persister: store}
 	must(t, importLines(t, again, storage.DefaultTenant, lines, 10, 10))
 	if again.times != 4 {
 		t.Errorf("the store was asked %d times, want 4", again.times)

@@ -184,7 +184,7 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(plain), waiting{cancel, r}), "")
+	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(plain), notifyingReader{cancel, r}), "")
 	must(t, err)
 	if _, err = Import(ctx, openStore(t), src, Options{Mapping: testMapping()}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Import that waits for more rows = %v, want %v", err, context.Canceled)
@@ -192,13 +192,13 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	must(t, src.Close())
 }
 
-// waiting calls tell whenever a read begins.
-type waiting struct {
+// notifyingReader calls tell whenever a read begins.
+type notifyingReader struct {
 	tell func()
 	more io.Reader
 }
 
-func (w waiting) Read(p []byte) (int, error) {
+func (w notifyingReader) Read(p []byte) (int, error) {
 	w.tell()
 	return w.more.Read(p)
 }

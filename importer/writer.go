@@ -174,9 +174,9 @@ func (w *writer) reportProgress(p Progress) {
 	}
 }
 
-// patience is how long a group's transaction waits for the group before it. A store
+// predecessorTimeout is how long a group's transaction waits for the group before it. A store
 // counts this time as part of the mark.
-const patience = 2 * time.Second
+const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it
 // is retried once, after the group before it has ended. It is not retried once the next
@@ -208,7 +208,7 @@ func (g *group) await(ctx context.Context) error {
 	if g == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, predecessorTimeout)
 	defer cancel()
 	select {
 	case <-g.ended:

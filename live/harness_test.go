@@ -70,13 +70,13 @@ func (c *table) set(reads int64) {
 	c.reads = map[storage.Subject]int64{video(0): reads}
 }
 
-func (c *table) failing(err error) {
+func (c *table) setError(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail = err
 }
 
-func (c *table) called() [][]storage.Subject {
+func (c *table) takeCalls() [][]storage.Subject {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	calls := c.calls

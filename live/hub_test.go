@@ -61,7 +61,7 @@ func TestSimultaneousChangesAreReadOnce(t *testing.T) {
 			watchers[i] = h.Watch(videos(50))
 		}
 		synctest.Wait()
-		c.called()
+		c.takeCalls()
 		time.Sleep(time.Minute)
 		c.add(videos(50)...)
 		for i := range 50 {
@@ -74,7 +74,7 @@ func TestSimultaneousChangesAreReadOnce(t *testing.T) {
 			}
 		}
 		n := 0
-		calls := c.called()
+		calls := c.takeCalls()
 		for _, subjects := range calls {
 			n += len(subjects)
 		}
@@ -164,7 +164,7 @@ func TestReadsAreBounded(t *testing.T) {
 		if told != 2600 {
 			t.Errorf("got events of %d subjects, want all 2600", told)
 		}
-		for _, call := range c.called() {
+		for _, call := range c.takeCalls() {
 			if len(call) > maxReadSubjects {
 				t.Errorf("a read of %d subjects, want at most %d", len(call), maxReadSubjects)
 			}
@@ -180,13 +180,13 @@ func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(25))
 		w.now(t)
-		c.called()
+		c.takeCalls()
 		c.add(videos(25)...)
 		told := 0
 		for range 3 {
 			time.Sleep(time.Second)
 			told += len(w.now(t))
-			for _, call := range c.called() {
+			for _, call := range c.takeCalls() {
 				if len(call) > 10 {
 					t.Errorf("a sweep reads %d subjects, want at most 10", len(call))
 				}
@@ -197,7 +197,7 @@ func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 		}
 		w.Close()
 		time.Sleep(time.Minute)
-		if calls := c.called(); len(calls) > 0 {
+		if calls := c.takeCalls(); len(calls) > 0 {
 			t.Errorf("got %d reads without a watcher, want none", len(calls))
 		}
 	})
@@ -233,7 +233,7 @@ func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 		t, c, h := b.t, b.table, b.hub
 		known := h.Watch(videos(1))
 		known.now(t)
-		c.failing(storage.ErrUnavailable)
+		c.setError(storage.ErrUnavailable)
 		unknown := h.Watch([]storage.Subject{video(1)})
 		if got := unknown.now(t); len(got) != 1 || got[0].Freshness != storage.Unavailable {
 			t.Errorf("the unknown subject is delivered as %+v, want UNAVAILABLE", got)
@@ -243,7 +243,7 @@ func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 		if got := known.now(t); len(got) != 1 || got[0].Freshness != storage.Stale || got[0].ReadCount != 0 {
 			t.Errorf("the known subject is delivered as %+v, want 0 reads, STALE", got)
 		}
-		c.failing(nil)
+		c.setError(nil)
 		time.Sleep(6 * time.Second)
 		for _, w := range []*Watcher{known, unknown} {
 			if got := w.now(t); len(got) != 1 || got[0].Freshness != storage.Live || got[0].ReadCount != 1 {
@@ -317,12 +317,12 @@ func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 		c.set(5)
 		early := h.Watch(one)
 		early.now(t)
-		c.failing(storage.ErrUnavailable)
+		c.setError(storage.ErrUnavailable)
 		time.Sleep(2 * time.Second)
 		if got := early.now(t); len(got) != 1 || got[0].Freshness != storage.Stale {
 			t.Fatalf("during the outage the watcher receives %+v, want it STALE", got)
 		}
-		c.failing(nil)
+		c.setError(nil)
 		c.set(3)
 		h.Rewound()
 		if got := early.now(t); len(got) != 1 || got[0].Version != 3 || got[0].Freshness != storage.Live {

@@ -10,14 +10,14 @@ import (
 	"ovation/storage"
 )
 
-// warm returns the same interactives for every call, at the cost of a copy.
-type warm struct {
+// cachedResults returns the same interactives for every call, at the cost of a copy.
+type cachedResults struct {
 	storage.Store
 
 	found []storage.Interactive
 }
 
-func (w *warm) Interactives(context.Context, storage.User, []storage.Subject, storage.Kinds) ([]storage.Interactive, error) {
+func (w *cachedResults) Interactives(context.Context, storage.User, []storage.Subject, storage.Kinds) ([]storage.Interactive, error) {
 	return slices.Clone(w.found), nil
 }
 
@@ -25,7 +25,7 @@ func (w *warm) Interactives(context.Context, storage.User, []storage.Subject, st
 // fetched and then read as a list or one by one. The result includes the cost of storage,
 // one copy, which "storage" measures alone.
 func BenchmarkPage(b *testing.B) {
-	source := &warm{}
+	source := &cachedResults{}
 	for i := range 20 {
 		source.found = append(source.found, storage.Interactive{Subject: subject(i)})
 	}

@@ -32,8 +32,8 @@ func script(t *testing.T, text string) FFmpeg {
 	return FFmpeg{Program: path, Timeout: 10 * time.Second}
 }
 
-// picturing returns a program that makes the same picture of every file.
-func picturing(t *testing.T) (tool FFmpeg, picture []byte) {
+// fixedCoverProgram returns a program that makes the same picture of every file.
+func fixedCoverProgram(t *testing.T) (tool FFmpeg, picture []byte) {
 	t.Helper()
 	var out bytes.Buffer
 	must(t, jpeg.Encode(&out, image.NewGray(image.Rect(0, 0, 20, 10)), nil))
@@ -42,8 +42,8 @@ func picturing(t *testing.T) (tool FFmpeg, picture []byte) {
 	return script(t, "exec /bin/cat "+path), out.Bytes()
 }
 
-// covering returns a site with a queue and a CoverMaker.
-func covering(t *testing.T, tool FFmpeg) *site {
+// newCoverSite returns a site with a queue and a CoverMaker.
+func newCoverSite(t *testing.T, tool FFmpeg) *site {
 	t.Helper()
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)
@@ -85,8 +85,8 @@ func isCovered(now *storage.Video, _ string, _ bool) bool               { return
 func isDeadLettered(_ *storage.Video, _ string, deadLettered bool) bool { return deadLettered }
 
 func TestPublishedVideoGetsItsCover(t *testing.T) {
-	tool, picture := picturing(t)
-	s := covering(t, tool)
+	tool, picture := fixedCoverProgram(t)
+	s := newCoverSite(t, tool)
 	v, _ := s.wait(t, s.publish(t, "film", mp4(1000)), isCovered)
 	got := get(t, Files(s.blobs, quietly), "GET", v.CoverURL())
 	if !bytes.Equal(body(t, got), picture) || got.Header.Get("Content-Type") != "image/jpeg" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
@@ -106,7 +106,7 @@ func TestFailingCoverIsDeadLettered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := script(t, c.text)
-			s := covering(t, tool)
+			s := newCoverSite(t, tool)
 			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isDeadLettered)
 			if !strings.HasPrefix(reason, c.reason) {
 				t.Errorf("the reason is %q, want it to begin with %q", reason, c.reason)
@@ -131,7 +131,7 @@ func TestFailingCoverIsDeadLettered(t *testing.T) {
 func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
 	tool.Timeout = 200 * time.Millisecond
-	s := covering(t, tool)
+	s := newCoverSite(t, tool)
 	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isDeadLettered)
 	found := regexp.MustCompile(`^ffmpeg was killed: it took longer than 200ms: child (\d+)$`).FindStringSubmatch(reason)
 	if found == nil {
@@ -150,7 +150,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 }
 
 func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
-	s := covering(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
+	s := newCoverSite(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
 	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
 	if _, deadLettered, err := s.store.CoverReason(t.Context(), v.Key()); deadLettered || err != nil {
 		t.Errorf("the cover is dead-lettered: %t, %v, want it retried, as ffmpeg may be installed later", deadLettered, err)
@@ -165,9 +165,9 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(1000))
 	queue := local.NewQueue(local.Options{})
-	tool, _ := picturing(t)
+	tool, _ := fixedCoverProgram(t)
 	s.work(t, queue, s.store, tool)
-	j := NewJanitor(JanitorOptions{Store: due{s.store, v.Key()}, Blobs: s.blobs, Covers: queue, Logger: quietly})
+	j := NewJanitor(JanitorOptions{Store: dueStore{s.store, v.Key()}, Blobs: s.blobs, Covers: queue, Logger: quietly})
 	must(t, j.RequestDueCovers(t.Context()))
 	s.wait(t, v, isCovered)
 
@@ -175,33 +175,33 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 	gone := s.publish(t, "gone", mp4(1000))
 	_, err := s.service.Delete(t.Context(), deletionOf(gone))
 	must(t, err)
-	j.Store = due{s.store, gone.Key()}
+	j.Store = dueStore{s.store, gone.Key()}
 	must(t, j.RequestDueCovers(t.Context()))
 	if files := s.files(t); len(files) != 2 {
 		t.Errorf("there are the files %v, want 2", files)
 	}
 }
 
-// due is a store in which the cover of one video is due.
-type due struct {
+// dueStore is a store in which the cover of one video is due.
+type dueStore struct {
 	storage.Videos
 
 	key storage.VideoKey
 }
 
-func (d due) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
+func (d dueStore) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
 	return []storage.VideoKey{d.key}, nil
 }
 
-// gate is a store whose VideosOf, which makers of covers call first, waits for open.
-type gate struct {
+// gatedStore is a store whose VideosOf, which makers of covers call first, waits for open.
+type gatedStore struct {
 	storage.Videos
 
 	begun chan struct{}
 	open  chan struct{}
 }
 
-func (g *gate) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
+func (g *gatedStore) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
 	g.begun <- struct{}{}
 	<-g.open
 	return g.Videos.VideosOf(ctx, keys)
@@ -210,8 +210,8 @@ func (g *gate) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storag
 func TestTwoCoversAtOnce(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)
-	g := &gate{s.store, make(chan struct{}, 10), make(chan struct{})}
-	tool, _ := picturing(t)
+	g := &gatedStore{s.store, make(chan struct{}, 10), make(chan struct{})}
+	tool, _ := fixedCoverProgram(t)
 	s.work(t, queue, g, tool)
 	var videos []*storage.Video
 	for i := range 6 {
@@ -234,7 +234,7 @@ func TestTwoCoversAtOnce(t *testing.T) {
 func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)
-	g := &gate{s.store, make(chan struct{}, 10), make(chan struct{})}
+	g := &gatedStore{s.store, make(chan struct{}, 10), make(chan struct{})}
 	slow := script(t, "exec /bin/sleep 1000")
 	m := NewCoverMaker(CoverOptions{Store: g, Blobs: s.blobs, Tool: slow, Logger: quietly})
 	ctx, stop := context.WithCancel(t.Context())
@@ -245,7 +245,7 @@ func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	close(g.open)
 	stop()
 	running.Wait()
-	tool, _ := picturing(t)
+	tool, _ := fixedCoverProgram(t)
 	s.work(t, queue, s.store, tool)
 	s.wait(t, v, isCovered)
 }

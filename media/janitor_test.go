@@ -69,13 +69,13 @@ func TestSweepKeepsReferencedFiles(t *testing.T) {
 // stores a file in this folder until it is killed.
 const folderOfUpload = "OVATION_TEST_UPLOAD"
 
-// beUploaded stores a file that never ends in a folder.
-func beUploaded(folder string) {
+// uploadUntilKilled stores a file that never ends in a folder.
+func uploadUntilKilled(folder string) {
 	at, err := FolderURL(folder)
 	if err != nil {
 		panic(err)
 	}
-	blobs, err := OpenBlobs(context.Background(), at, constant{})
+	blobs, err := OpenBlobs(context.Background(), at, fixedSecret{})
 	if err != nil {
 		panic(err)
 	}
@@ -95,10 +95,10 @@ func beUploaded(folder string) {
 	panic(err)
 }
 
-// constant is a store of one secret.
-type constant struct{}
+// fixedSecret is a store of one secret.
+type fixedSecret struct{}
 
-func (constant) Secret(context.Context, string) ([]byte, error) { return []byte("secret"), nil }
+func (fixedSecret) Secret(context.Context, string) ([]byte, error) { return []byte("secret"), nil }
 
 func TestKilledUploadLeavesNothing(t *testing.T) {
 	s := &site{store: sqlitetest.Open(t), folder: filepath.Join(t.TempDir(), "media")}
@@ -118,7 +118,7 @@ func TestKilledUploadLeavesNothing(t *testing.T) {
 
 	at, err := FolderURL(s.folder)
 	must(t, err)
-	s.blobs, err = OpenBlobs(t.Context(), at, constant{})
+	s.blobs, err = OpenBlobs(t.Context(), at, fixedSecret{})
 	must(t, err)
 	defer func() { must(t, s.blobs.Close()) }()
 	left := s.files(t)
@@ -129,5 +129,5 @@ func TestKilledUploadLeavesNothing(t *testing.T) {
 	if err != nil || n != 1 {
 		t.Errorf("Sweep = %d, %v, want 1, nil", n, err)
 	}
-	s.wantNothing(t, "the sweep")
+	s.wantNoLeftovers(t, "the sweep")
 }

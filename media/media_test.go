@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(folderOfUpload); folder != "" {
-		beUploaded(folder)
+		uploadUntilKilled(folder)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -93,8 +93,8 @@ func (s *site) videos(t *testing.T) []storage.Video {
 	return got[0].Entries
 }
 
-// wantNothing fails the test if an upload has left something behind.
-func (s *site) wantNothing(t *testing.T, after string) {
+// wantNoLeftovers fails the test if an upload has left something behind.
+func (s *site) wantNoLeftovers(t *testing.T, after string) {
 	t.Helper()
 	if files, videos := s.files(t), s.videos(t); len(files)+len(videos) > 0 {
 		t.Errorf("%s left the files %v and the videos %v, want none", after, files, videos)
@@ -189,7 +189,7 @@ func TestDeletionRemovesFileAndCover(t *testing.T) {
 	}
 	_, err = s.service.Delete(t.Context(), storage.VideoDeletion{Key: v.Key(), By: alice})
 	must(t, err)
-	s.wantNothing(t, "the deletion")
+	s.wantNoLeftovers(t, "the deletion")
 }
 
 func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {

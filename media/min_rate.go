@@ -10,9 +10,9 @@ import (
 
 const (
 	// minBytesPerSecond is the minimum average rate of a client, in bytes a second, after
-	// patience.
+	// rateGrace.
 	minBytesPerSecond = 16 << 10
-	patience          = 15 * time.Second
+	rateGrace         = 15 * time.Second
 	// answerTime bounds the writing of a response, or of a part of one.
 	answerTime = 30 * time.Second
 )
@@ -20,14 +20,14 @@ const (
 // WithMinRate lets requests exceed the timeouts of the server as long as their bytes
 // keep the minimum rate, in either direction.
 func WithMinRate(next http.Handler) http.Handler {
-	return withMinRate(next, patience, minBytesPerSecond)
+	return withMinRate(next, rateGrace, minBytesPerSecond)
 }
 
-func withMinRate(next http.Handler, patience time.Duration, bytesPerSecond int64) http.Handler {
+func withMinRate(next http.Handler, grace time.Duration, bytesPerSecond int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
-			r.Body = &minRateBody{ReadCloser: r.Body, control: control, begin: time.Now(), patience: patience, bytesPerSecond: bytesPerSecond}
+			r.Body = &minRateBody{ReadCloser: r.Body, control: control, begin: time.Now(), grace: grace, bytesPerSecond: bytesPerSecond}
 		}
 		next.ServeHTTP(&minRateWriter{ResponseWriter: w, control: control}, r)
 	})
@@ -43,14 +43,14 @@ type minRateBody struct {
 
 	control        *http.ResponseController
 	begin          time.Time
-	patience       time.Duration
+	grace          time.Duration
 	bytesPerSecond int64
 	bytesRead      int64
 }
 
 func (b *minRateBody) Read(p []byte) (int, error) {
 	enough := time.Duration(b.bytesRead) * time.Second / time.Duration(b.bytesPerSecond)
-	_ = b.control.SetReadDeadline(b.begin.Add(b.patience + enough)) // fails on connections without deadlines
+	_ = b.control.SetReadDeadline(b.begin.Add(b.grace + enough)) // fails on connections without deadlines
 	n, err := b.ReadCloser.Read(p)
 	b.bytesRead += int64(n)
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {

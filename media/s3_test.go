@@ -51,7 +51,7 @@ func TestVideosInS3(t *testing.T) {
 		t.Error("StoreFile of 20 bytes of an MP4 file returned no error")
 	}
 
-	tool, _ := picturing(t)
+	tool, _ := fixedCoverProgram(t)
 	m := NewCoverMaker(CoverOptions{Store: store, Blobs: blobs, Tool: tool, Logger: quietly})
 	must(t, m.make(t.Context(), v.Key()))
 	gone := s.publish(t, "gone", mp4(100))

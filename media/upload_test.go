@@ -65,7 +65,7 @@ func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 			t.Errorf("%d bytes: got status %d, want 400", n, status)
 		}
 	}
-	s.wantNothing(t, "a body that ends early")
+	s.wantNoLeftovers(t, "a body that ends early")
 
 	ctx, hangUp := context.WithCancel(t.Context())
 	read := 0
@@ -80,7 +80,7 @@ func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	}))
 	r.Header.Set("Content-Type", contentType)
 	as(alice, s.service.Uploads()).ServeHTTP(httptest.NewRecorder(), r)
-	s.wantNothing(t, "a client that hung up")
+	s.wantNoLeftovers(t, "a client that hung up")
 }
 
 type readerFunc func([]byte) (int, error)
@@ -122,7 +122,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		if status != c.status || len(got.Errors) != 1 || got.Errors[0].Extensions.Code != c.code {
 			t.Errorf("%s: got status %d, %+v, want %d, one error %s", name, status, got, c.status, c.code)
 		}
-		s.wantNothing(t, name)
+		s.wantNoLeftovers(t, name)
 	}
 	if status, got := s.upload(t, []byte(`{"title":"x"}`), "application/json"); status != http.StatusBadRequest {
 		t.Errorf("JSON: got status %d, %+v, want 400", status, got)
@@ -146,7 +146,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("an anonymous upload: got status %d, want 401", w.Code)
 	}
-	s.wantNothing(t, "all of these")
+	s.wantNoLeftovers(t, "all of these")
 }
 
 // The names of files, which clients choose, are never used. A file that is also of another
@@ -311,7 +311,7 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 		}
 		server.Close()
 		if c.status != http.StatusCreated {
-			s.wantNothing(t, c.name)
+			s.wantNoLeftovers(t, c.name)
 		}
 	}
 	if n := len(s.videos(t)); n != 1 {

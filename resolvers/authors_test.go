@@ -24,7 +24,7 @@ const declareDocument = `mutation($in: DeclareSubjectsInput!) {
 
 type declaration = map[string]any
 
-func of(bizID string, author any, more ...any) declaration {
+func declarationOf(bizID string, author any, more ...any) declaration {
 	d := declaration{"biz": "video", "bizId": bizID, "author": author}
 	for i := 0; i < len(more); i += 2 {
 		d[more[i].(string)] = more[i+1]
@@ -44,7 +44,7 @@ func (s *service) declare(t *testing.T, subjects ...any) map[string]any {
 func TestAuthorsAreDeclared(t *testing.T) {
 	s := start(t)
 	s.ok(t, "bob", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
-	got := s.declare(t, of("1", "alice", "at", "2020-01-01T00:00:00Z"), of("2", "alice", "at", "2021-01-01T00:00:00Z"), of("3", nil))
+	got := s.declare(t, declarationOf("1", "alice", "at", "2020-01-01T00:00:00Z"), declarationOf("2", "alice", "at", "2021-01-01T00:00:00Z"), declarationOf("3", nil))
 	same(t, got, `{"durability": "PERSISTED", "interactives": [
 		{"bizId": "1", "author": {"userId": "alice"}}, {"bizId": "2", "author": {"userId": "alice"}}, {"bizId": "3", "author": null}]}`)
 	same(t, s.declare(t), `{"durability": "PERSISTED", "interactives": []}`)
@@ -71,7 +71,7 @@ func TestAuthorsAreDeclared(t *testing.T) {
 
 func TestOnlyTheScopeDeclares(t *testing.T) {
 	s := start(t)
-	one := of("1", "alice")
+	one := declarationOf("1", "alice")
 	for name, got := range map[string]answer{
 		"nobody":        s.declareAs(t, "", "subjects:write", one),
 		"no scope":      s.declareAs(t, "alice", "", one),
@@ -89,17 +89,17 @@ func TestBadDeclarationsAreRefused(t *testing.T) {
 	s := start(t)
 	many := make([]any, 101)
 	for i := range many {
-		many[i] = of(fmt.Sprint(i), "alice")
+		many[i] = declarationOf(fmt.Sprint(i), "alice")
 	}
 	for want, subjects := range map[string][]any{
 		"holds 101 entries; at most 100 are allowed": many,
-		"input.subjects[1].author is 129 bytes":      {of("1", "alice"), of("2", strings.Repeat("a", 129))},
-		"author must not be empty":                   {of("1", "")},
-		"author must be printable":                   {of("1", "a\u0000")},
-		"subjects[0].bizId":                          {of("", "alice")},
+		"input.subjects[1].author is 129 bytes":      {declarationOf("1", "alice"), declarationOf("2", strings.Repeat("a", 129))},
+		"author must not be empty":                   {declarationOf("1", "")},
+		"author must be printable":                   {declarationOf("1", "a\u0000")},
+		"subjects[0].bizId":                          {declarationOf("", "alice")},
 		"subjects[0].biz must":                       {declaration{"biz": "Video", "bizId": "1", "author": "alice"}},
-		"not in the future":                          {of("1", "alice", "at", time.Now().Add(time.Hour).Format(time.RFC3339))},
-		"at must be after 1970":                      {of("1", "alice", "at", "1960-01-01T00:00:00Z")},
+		"not in the future":                          {declarationOf("1", "alice", "at", time.Now().Add(time.Hour).Format(time.RFC3339))},
+		"at must be after 1970":                      {declarationOf("1", "alice", "at", "1960-01-01T00:00:00Z")},
 	} {
 		got := s.declareAs(t, "owner", "subjects:write", subjects...)
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(got.Errors[0].Message, want) {
@@ -116,25 +116,25 @@ func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
 	const edit = `mutation($id: ID!) { editComment(input: {id: $id, text: "edited"}) { comment { text author { userId } } } }`
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
 	s.refused(t, "NOT_FOUND", "bob", edit, "id", first)
-	s.declare(t, of("1", "bob", "at", "2020-01-01T00:00:00Z"))
+	s.declare(t, declarationOf("1", "bob", "at", "2020-01-01T00:00:00Z"))
 	same(t, s.ok(t, "bob", edit, "id", first), `{"editComment": {"comment": {"text": "edited", "author": {"userId": "alice"}}}}`)
 	s.ok(t, "bob", remove, "id", first)
 	s.refused(t, "NOT_FOUND", "bob", remove, "id", first)
 	s.refused(t, "NOT_FOUND", "carol", remove, "id", second)
-	s.declare(t, of("1", "carol", "at", "2021-01-01T00:00:00Z"))
+	s.declare(t, declarationOf("1", "carol", "at", "2021-01-01T00:00:00Z"))
 	s.refused(t, "NOT_FOUND", "bob", remove, "id", second)
 	s.ok(t, "carol", remove, "id", second)
 }
 
-// blind is a store whose counts can be made unavailable, as those of a mirror without
+// withoutCounts is a store whose counts can be made unavailable, as those of a mirror without
 // slots for reads.
-type blind struct {
+type withoutCounts struct {
 	storage.Store
 
 	knows atomic.Bool
 }
 
-func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+func (b *withoutCounts) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
 	if b.knows.Load() {
 		return b.Store.Interactives(ctx, viewer, subjects, kinds)
 	}
@@ -147,13 +147,13 @@ func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects 
 
 // While counts are unavailable, it is unknown who the author of a subject is.
 func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
-	b := &blind{}
-	s := start(t, over(func(next storage.Store) storage.Store {
+	b := &withoutCounts{}
+	s := start(t, withStore(func(next storage.Store) storage.Store {
 		b.Store = next
 		return b
 	}))
 	first := s.says(t, "alice", "first", nil)
-	s.declare(t, of("1", "bob"))
+	s.declare(t, declarationOf("1", "bob"))
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
 	s.refused(t, "UNAVAILABLE", "bob", remove, "id", first)
 	s.refused(t, "UNAVAILABLE", "carol", remove, "id", first)
@@ -164,13 +164,13 @@ func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
 
 // A payload has the author that was declared even if counts are unavailable.
 func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
-	b := &blind{}
-	s := start(t, over(func(next storage.Store) storage.Store {
+	b := &withoutCounts{}
+	s := start(t, withStore(func(next storage.Store) storage.Store {
 		b.Store = next
 		return b
 	}))
-	s.declare(t, of("1", "carol", "at", "2021-01-01T00:00:00Z"))
-	got := s.declare(t, of("1", "bob", "at", "2020-01-01T00:00:00Z"), of("2", "alice"), of("3", nil))
+	s.declare(t, declarationOf("1", "carol", "at", "2021-01-01T00:00:00Z"))
+	got := s.declare(t, declarationOf("1", "bob", "at", "2020-01-01T00:00:00Z"), declarationOf("2", "alice"), declarationOf("3", nil))
 	same(t, got["interactives"], `[{"bizId": "1", "author": null}, {"bizId": "2", "author": {"userId": "alice"}}, {"bizId": "3", "author": null}]`)
 	data := s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } freshness } }`)
 	same(t, data, `{"interactive": {"author": null, "freshness": "UNAVAILABLE"}}`)
@@ -182,7 +182,7 @@ func TestAuthorsCostNoCall(t *testing.T) {
 	s := start(t)
 	var declared []any
 	for i := range 20 {
-		declared = append(declared, of(fmt.Sprint(i), fmt.Sprint("author", i%7)))
+		declared = append(declared, declarationOf(fmt.Sprint(i), fmt.Sprint("author", i%7)))
 	}
 	s.declare(t, declared...)
 	var subjects []map[string]string
@@ -221,7 +221,7 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 			return ids
 		}
 	})
-	s.declare(t, of("1", "alice"), of("2", "bob"), of("3", "alice"), of("4", nil))
+	s.declare(t, declarationOf("1", "alice"), declarationOf("2", "bob"), declarationOf("3", "alice"), declarationOf("4", nil))
 	s.act(t, time.Now(), storage.Action{User: storage.User{UserID: "carol"}, Subject: storage.User{UserID: "alice"}.Subject(), Kind: storage.KindFollow, Following: true})
 	const alice, bob = `{"userId": "alice", "interactive": {"followerCount": 1, "followed": {"__typename": "Followed"}, "author": null}}`,
 		`{"userId": "bob", "interactive": {"followerCount": 0, "followed": null, "author": null}}`
@@ -249,7 +249,7 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 // The subjects of works are read only if they are selected.
 func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 	s := start(t)
-	s.declare(t, of("1", "alice"), of("2", "alice"))
+	s.declare(t, declarationOf("1", "alice"), declarationOf("2", "alice"))
 	for selected, reads := range map[string]int{
 		"pageInfo { hasNextPage }":       0,
 		"edges { cursor }":               0,
@@ -268,12 +268,12 @@ func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 func TestSubscriptionReportsAuthors(t *testing.T) {
 	s := start(t)
 	for _, user := range []string{"", "bob"} {
-		s.declare(t, of("1", nil))
+		s.declare(t, declarationOf("1", nil))
 		watch := s.subscribe(t, user, `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { version author { userId } } }`, nil)
 		if got := dig(t, watch.data(t), "author"); got != nil {
 			t.Errorf("the initial author: got %v, want none", got)
 		}
-		s.declare(t, of("1", "alice"))
+		s.declare(t, declarationOf("1", "alice"))
 		same(t, dig(t, watch.data(t), "author"), `{"userId": "alice"}`)
 		watch.end()
 	}

@@ -15,10 +15,10 @@ import (
 	"ovation/worker"
 )
 
-// sentState is a recorder that returns what the viewer sees after an action.
-type sentState struct{}
+// echoRecorder is a recorder that returns what the viewer sees after an action.
+type echoRecorder struct{}
 
-func (sentState) Record(_ context.Context, a storage.Action, seen *storage.Interactive) (worker.Recorded, error) {
+func (echoRecorder) Record(_ context.Context, a storage.Action, seen *storage.Interactive) (worker.Recorded, error) {
 	if seen != nil {
 		*seen = storage.Interactive{
 			Subject: a.Subject, Freshness: storage.Live, Counts: storage.Counts{LikeCount: 7, Version: 3},
@@ -33,7 +33,7 @@ func (sentState) Record(_ context.Context, a storage.Action, seen *storage.Inter
 func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 	store := &counting{Store: sqlitetest.Open(t), n: map[string]int{}}
 	t.Cleanup(func() { must(t, store.Close()) })
-	plainly, ordinary := compared(t, store, sentState{}, sentState{})
+	plainly, ordinary := newHandlerPair(t, store, echoRecorder{}, echoRecorder{})
 	for _, c := range []struct {
 		fields string
 		want   string
@@ -56,7 +56,7 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 		must(t, err)
 		for way, handler := range map[string]http.Handler{"plainly": plainly, "by the executor": ordinary} {
 			store.taken()
-			if got := string(bytes.TrimSpace(answered(t, handler, "alice", body))); got != c.want {
+			if got := string(bytes.TrimSpace(respond(t, handler, "alice", body))); got != c.want {
 				t.Errorf("%s: got %s, want %s", way, got, c.want)
 			}
 			if calls := store.taken(); !maps.Equal(calls, c.calls) {
@@ -94,9 +94,9 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 		must(t, err)
 	}
 	for i := range 100 {
-		top, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: talk, User: commenter(i), Text: fmt.Sprint(i)}})
+		top, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i), Text: fmt.Sprint(i)}})
 		must(t, err)
-		_, err = s.store.AddComments(t.Context(), []storage.NewComment{{Subject: talk, User: commenter(i + 1), Text: "re", ParentID: top[0].Comment.Number}})
+		_, err = s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i + 1), Text: "re", ParentID: top[0].Comment.Number}})
 		must(t, err)
 	}
 
@@ -209,7 +209,7 @@ func TestAFullPageCostsTwoCallsMore(t *testing.T) {
 	s := start(t)
 	var declared []any
 	for i := range 100 {
-		declared = append(declared, of(fmt.Sprint(i), fmt.Sprint("author", i)))
+		declared = append(declared, declarationOf(fmt.Sprint(i), fmt.Sprint("author", i)))
 	}
 	s.declare(t, declared...)
 	calls := func(n int, more string) (sum int) {
@@ -228,7 +228,7 @@ func TestAFullPageCostsTwoCallsMore(t *testing.T) {
 	}
 }
 
-var talk = storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "talk"}
+var commentedSubject = storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "talk"}
 
 func commenter(i int) storage.User {
 	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", i%7)}

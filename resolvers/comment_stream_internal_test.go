@@ -15,9 +15,9 @@ import (
 	"ovation/storage"
 )
 
-// talk is a store with a number of comments on one subject. It counts reads of subjects.
-type talk struct {
-	table
+// commentStore is a store with a number of comments on one subject. It counts reads of subjects.
+type commentStore struct {
+	stubStore
 
 	comments int64
 	text     string
@@ -25,16 +25,16 @@ type talk struct {
 	read     int // subjects
 }
 
-func (t *talk) CommentChanges(_ context.Context, query storage.CommentChangesQuery) (out []storage.Comment, err error) {
+func (t *commentStore) CommentChanges(_ context.Context, query storage.CommentChangesQuery) (out []storage.Comment, err error) {
 	for v := query.Version + 1; v <= t.comments && len(out) < query.First; v++ {
 		out = append(out, storage.Comment{Subject: query.Subject, Number: v, Version: v, Text: t.text})
 	}
 	return out, nil
 }
 
-func (t *talk) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+func (t *commentStore) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
 	t.reads, t.read = t.reads+1, t.read+len(subjects)
-	return t.table.Interactives(ctx, viewer, subjects, kinds)
+	return t.stubStore.Interactives(ctx, viewer, subjects, kinds)
 }
 
 // A subscription buffers few comments at a time. It loads what is selected of each comment
@@ -58,7 +58,7 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 		"long texts": {strings.Repeat("\U00010000", storage.MaxCommentRunes), false, comments / (maxWaiting / 8000), maxWaiting / 8000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &talk{comments: comments, text: test.text}
+			store := &commentStore{comments: comments, text: test.text}
 			r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), logSuccess: func() {}}
 			c := r.commentChanges(storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, 0)
 			c.more, c.out = true, make(chan *graph.CommentEvent, 1)

@@ -166,8 +166,8 @@ func TestAuthorsOfCommentsShowNoMoreToTheAnonymous(t *testing.T) {
 
 const watchComments = `subscription($a: String) { commentsChanged(biz: "video", bizId: "1", after: $a) { kind cursor comment { text author { userId } parent { text } } } }`
 
-// news waits for the next event of watchComments.
-func (s *stream) news(t *testing.T) map[string]any {
+// nextCommentEvent waits for the next event of watchComments.
+func (s *stream) nextCommentEvent(t *testing.T) map[string]any {
 	t.Helper()
 	return s.event(t, "commentsChanged").(map[string]any)
 }
@@ -182,9 +182,9 @@ func (s *service) changesCursor(t *testing.T, bizID string) any {
 	return dig(t, data.Data, "interactive", "comments", "changesCursor")
 }
 
-// watching requests the next event, so that the stream begins, and returns a function that
+// nextAsync requests the next event, so that the stream begins, and returns a function that
 // waits for the event.
-func (s *stream) watching() func() *graphql.Response {
+func (s *stream) nextAsync() func() *graphql.Response {
 	got := make(chan *graphql.Response, 1)
 	go func() { got <- s.next() }()
 	return func() *graphql.Response { return <-got }
@@ -204,13 +204,13 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 			`{"kind":"ADDED","comment":{"text":"reply","author":{"userId":"bob"},"parent":{"text":"TOP"}}}`,
 			`{"kind":"EDITED","comment":{"text":"TOP","author":{"userId":"alice"},"parent":null}}`,
 		} {
-			got := one.news(t)
+			got := one.nextCommentEvent(t)
 			last = got["cursor"]
 			delete(got, "cursor")
 			same(t, got, want)
 		}
 	}
-	later := alice.watching()
+	later := alice.nextAsync()
 	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", top)
 	if got := later(); !strings.Contains(string(got.Data), `"kind":"DELETED","cursor"`) || !strings.Contains(string(got.Data), `"author":null`) {
 		t.Errorf("the event of the deletion: got %s, want DELETED with a cursor and no author", got.Data)
@@ -218,12 +218,12 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	// A stream that was interrupted continues at its cursor.
 	alice.end()
 	again := s.subscribe(t, "alice", watchComments, map[string]any{"a": last})
-	same(t, again.news(t)["kind"], `"DELETED"`)
+	same(t, again.nextCommentEvent(t)["kind"], `"DELETED"`)
 	// A stream without a cursor begins now, without earlier changes.
 	fresh := s.subscribe(t, "alice", watchComments, nil)
 	s.says(t, "bob", "new", nil)
-	same(t, dig(t, fresh.news(t), "comment", "text"), `"new"`)
-	same(t, dig(t, again.news(t), "comment", "text"), `"new"`)
+	same(t, dig(t, fresh.nextCommentEvent(t), "comment", "text"), `"new"`)
+	same(t, dig(t, again.nextCommentEvent(t), "comment", "text"), `"new"`)
 	fresh.end()
 	if got := fresh.next(); got != nil {
 		t.Errorf("after the end of the stream: got %+v, want nothing", got)
@@ -249,7 +249,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 	must(t, err)
 	stream := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
 	for i := range many {
-		if got := dig(t, stream.news(t), "comment", "text"); got != fmt.Sprint(i) {
+		if got := dig(t, stream.nextCommentEvent(t), "comment", "text"); got != fmt.Sprint(i) {
 			t.Fatalf("event %d: got comment %v, want %d", i, got, i)
 		}
 	}
@@ -267,15 +267,15 @@ func TestCommentsChangedCostsOneBatch(t *testing.T) {
 	}
 }
 
-// holding is a store that delays the result of the next read of changes.
-type holding struct {
+// delayedChanges is a store that delays the result of the next read of changes.
+type delayedChanges struct {
 	storage.Store
 
 	hold          atomic.Bool
 	held, release chan struct{}
 }
 
-func (h *holding) CommentChanges(ctx context.Context, query storage.CommentChangesQuery) ([]storage.Comment, error) {
+func (h *delayedChanges) CommentChanges(ctx context.Context, query storage.CommentChangesQuery) ([]storage.Comment, error) {
 	found, err := h.Store.CommentChanges(ctx, query)
 	if h.hold.CompareAndSwap(true, false) {
 		close(h.held)
@@ -286,8 +286,8 @@ func (h *holding) CommentChanges(ctx context.Context, query storage.CommentChang
 
 // Streams at the same position share a read only if it began late enough for both.
 func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
-	h := &holding{held: make(chan struct{}), release: make(chan struct{})}
-	s := start(t, over(func(next storage.Store) storage.Store {
+	h := &delayedChanges{held: make(chan struct{}), release: make(chan struct{})}
+	s := start(t, withStore(func(next storage.Store) storage.Store {
 		h.Store = next
 		return h
 	}))
@@ -297,7 +297,7 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	s.says(t, "alice", "first", nil)
 	h.hold.Store(true)
 	early := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
-	first := early.watching()
+	first := early.nextAsync()
 	<-h.held
 	s.says(t, "alice", "second", nil)
 
@@ -325,17 +325,17 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	if got := first(); !strings.Contains(string(got.Data), "first") {
 		t.Errorf("the first event: got %s, want the comment first", got.Data)
 	}
-	same(t, dig(t, early.news(t), "comment", "text"), `"second"`)
+	same(t, dig(t, early.nextCommentEvent(t), "comment", "text"), `"second"`)
 }
 
-// forgetful is a store that fails some reads of comments by key.
-type forgetful struct {
+// failingComments is a store that fails some reads of comments by key.
+type failingComments struct {
 	storage.Store
 
 	fail atomic.Int32 // number of reads that will fail
 }
 
-func (f *forgetful) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
+func (f *failingComments) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
 	if f.fail.Add(-1) >= 0 {
 		return nil, storage.ErrUnavailable
 	}
@@ -345,14 +345,14 @@ func (f *forgetful) CommentsOf(ctx context.Context, keys []storage.CommentKey) (
 // An event is not sent before what is selected of it can be loaded: an event with an error
 // would have no cursor, and the cursor of the next event would skip it.
 func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
-	f := &forgetful{}
-	s := start(t, over(func(next storage.Store) storage.Store {
+	f := &failingComments{}
+	s := start(t, withStore(func(next storage.Store) storage.Store {
 		f.Store = next
 		return f
 	}))
 	top := s.says(t, "alice", "top", nil)
 	stream := s.subscribe(t, "alice", watchComments, map[string]any{"a": s.changesCursor(t, "1")})
-	next := stream.watching()
+	next := stream.nextAsync()
 	f.fail.Store(2)
 	s.says(t, "bob", "reply", top)
 	if got := next(); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"parent":{"text":"top"}`) {

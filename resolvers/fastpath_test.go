@@ -37,9 +37,9 @@ var operations = flag.Int("operations", 2000, "how many operations are compared"
 // on the same data with and without it.
 func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
-	store := &odd{Store: oddStore(t)}
-	var didPlainly, didOrdinarily unchanging
-	plainly, ordinary := compared(t, store, &didPlainly, &didOrdinarily)
+	store := &faultyReads{Store: seededDatabase(t)}
+	var didPlainly, didOrdinarily countingRecorder
+	plainly, ordinary := newHandlerPair(t, store, &didPlainly, &didOrdinarily)
 	plain := 0
 	for range *operations {
 		store.trouble.Store(random.Int64N(8))
@@ -49,10 +49,10 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 		user := [...]string{"", "alice", "alice", "bob"}[random.IntN(4)]
 		trouble := store.trouble.Load()
 		didOrdinarily.start(trouble)
-		want := answered(t, ordinary, user, body)
+		want := respond(t, ordinary, user, body)
 		for range 2 { // the second time, the document is cached
 			didPlainly.start(trouble)
-			if got := answered(t, plainly, user, body); !alike(t, got, want) {
+			if got := respond(t, plainly, user, body); !sameResponse(t, got, want) {
 				t.Fatalf("as %q, trouble %d:\n%s\nplainly:  %s\nexecutor: %s", user, trouble, body, got, want)
 			}
 			if did, wanted := didPlainly.times, didOrdinarily.times; did != wanted {
@@ -71,7 +71,7 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 // The plan of a cached document follows the values of its conditions, in whatever order
 // and by whichever viewers it is requested.
 func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
-	plainly, ordinary := compared(t, oddStore(t), &unchanging{}, &unchanging{})
+	plainly, ordinary := newHandlerPair(t, seededDatabase(t), &countingRecorder{}, &countingRecorder{})
 	const page = `query($a: Boolean!, $b: Boolean = true) { interactive(biz: "video", bizId: "1") {
 		likeCount @skip(if: $a) ...@include(if: $b) { readCount likers(first: 1) @skip(if: $a) { edges { node { user { userId } } } } } liked @include(if: $a) { at } likeCount @include(if: $b) }
 		viewer @skip(if: $b) { userId } }`
@@ -88,7 +88,7 @@ func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				got, want := answered(t, plainly, "alice", body), answered(t, ordinary, "alice", body)
+				got, want := respond(t, plainly, "alice", body), respond(t, ordinary, "alice", body)
 				if !bytes.Equal(got, want) || bytes.Contains(want, []byte(`"errors"`)) {
 					t.Errorf("%v:\nplainly:  %s\nexecutor: %s", variables, got, want)
 				}
@@ -98,10 +98,10 @@ func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 	all.Wait()
 }
 
-// undeleted finds no video to delete.
-type undeleted struct{}
+// noVideos finds no video to delete.
+type noVideos struct{}
 
-func (undeleted) Delete(context.Context, storage.VideoDeletion) (*storage.Video, error) {
+func (noVideos) Delete(context.Context, storage.VideoDeletion) (*storage.Video, error) {
 	return nil, storage.ErrNotFound
 }
 
@@ -142,22 +142,22 @@ func TestOneActionNeedsNoExecutor(t *testing.T) {
 
 // An action that exceeds the timeout is reported as the executor reports it.
 func TestAnActionThatTakesTooLong(t *testing.T) {
-	plainly, ordinary := compared(t, oddStore(t), waiting{}, waiting{})
+	plainly, ordinary := newHandlerPair(t, seededDatabase(t), blockingRecorder{}, blockingRecorder{})
 	body := []byte(`{"query":"mutation { a: like(input: {biz: \"video\", bizId: \"1\"}) { changed } }"}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	want := answeredWithin(t, ctx, ordinary, "alice", body)
+	want := respondWithin(t, ctx, ordinary, "alice", body)
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if got := answeredWithin(t, ctx, plainly, "alice", body); !bytes.Equal(got, want) || !bytes.Contains(got, []byte(`"path":["a"]`)) {
+	if got := respondWithin(t, ctx, plainly, "alice", body); !bytes.Equal(got, want) || !bytes.Contains(got, []byte(`"path":["a"]`)) {
 		t.Errorf("plainly:  %s\nexecutor: %s", got, want)
 	}
 }
 
-// waiting is a recorder that waits until its context ends.
-type waiting struct{ resolvers.Recorder }
+// blockingRecorder is a recorder that waits until its context ends.
+type blockingRecorder struct{ resolvers.Recorder }
 
-func (waiting) Record(ctx context.Context, _ storage.Action, _ *storage.Interactive) (worker.Recorded, error) {
+func (blockingRecorder) Record(ctx context.Context, _ storage.Action, _ *storage.Interactive) (worker.Recorded, error) {
 	<-ctx.Done()
 	return worker.Recorded{}, ctx.Err()
 }
@@ -173,7 +173,7 @@ func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	for range *operations / 10 {
 		one, user := generateWatch(random), [...]string{"", "alice", "bob"}[random.IntN(3)]
 		got, want := firstEvent(t, s, user, one), firstEvent(t, &ordinary, user, one)
-		if !alike(t, got, want) {
+		if !sameResponse(t, got, want) {
 			t.Fatalf("as %q: %+v\nplainly:  %s\nexecutor: %s", user, one, got, want)
 		}
 		if !bytes.Contains(want, []byte(`"errors"`)) {
@@ -192,7 +192,7 @@ func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
 	defer end()
 	ctx = graphql.StartOperationTrace(ctx)
 	var response *graphql.Response
-	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: one.text, Variables: numbers(t, one.variables)})
+	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: one.text, Variables: decodedVariables(t, one.variables)})
 	if errs != nil {
 		response = &graphql.Response{Errors: errs}
 	} else {
@@ -204,8 +204,8 @@ func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
 	return text
 }
 
-// numbers returns variables as a transport decodes them.
-func numbers(t *testing.T, variables map[string]any) (out map[string]any) {
+// decodedVariables returns variables as a transport decodes them.
+func decodedVariables(t *testing.T, variables map[string]any) (out map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(variables)
 	must(t, err)
@@ -215,14 +215,14 @@ func numbers(t *testing.T, variables map[string]any) (out map[string]any) {
 	return out
 }
 
-// compared returns the two handlers whose responses are compared.
-func compared(t *testing.T, store storage.Store, didPlainly, didOrdinarily resolvers.Recorder) (plainly, ordinary http.Handler) {
+// newHandlerPair returns the two handlers whose responses are compared.
+func newHandlerPair(t *testing.T, store storage.Store, didPlainly, didOrdinarily resolvers.Recorder) (plainly, ordinary http.Handler) {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
 	t.Cleanup(func() { must(t, auth.Close()) })
-	cfg := resolvers.Config{Store: store, Recorder: didPlainly, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true, Videos: undeleted{}}
-	cfg.CachedAuthors = guessed
+	cfg := resolvers.Config{Store: store, Recorder: didPlainly, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true, Videos: noVideos{}}
+	cfg.CachedAuthors = guessedAuthors
 	plainly, err = resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
 	cfg.Now, cfg.Recorder, cfg.CachedAuthors = time.Now, didOrdinarily, nil
@@ -231,8 +231,8 @@ func compared(t *testing.T, store storage.Store, didPlainly, didOrdinarily resol
 	return plainly, ordinary
 }
 
-// guessed returns authors of subjects, some of them wrong.
-func guessed(subjects []storage.Subject) []string {
+// guessedAuthors returns authors of subjects, some of them wrong.
+func guessedAuthors(subjects []storage.Subject) []string {
 	ids := make([]string, len(subjects))
 	for i, of := range subjects {
 		ids[i] = [...]string{"", "alice", "bob", "carol"}[(i+int(of.BizID[len(of.BizID)-1]))%4]
@@ -240,12 +240,12 @@ func guessed(subjects []storage.Subject) []string {
 	return ids
 }
 
-func answered(t *testing.T, handler http.Handler, user string, body []byte) []byte {
+func respond(t *testing.T, handler http.Handler, user string, body []byte) []byte {
 	t.Helper()
-	return answeredWithin(t, t.Context(), handler, user, body)
+	return respondWithin(t, t.Context(), handler, user, body)
 }
 
-func answeredWithin(t *testing.T, ctx context.Context, handler http.Handler, user string, body []byte) []byte { //nolint:revive // t stands first
+func respondWithin(t *testing.T, ctx context.Context, handler http.Handler, user string, body []byte) []byte { //nolint:revive // t stands first
 	t.Helper()
 	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/graphql", bytes.NewReader(body))
 	request.RemoteAddr = "127.0.0.1:1"
@@ -262,9 +262,9 @@ func answeredWithin(t *testing.T, ctx context.Context, handler http.Handler, use
 
 var errorID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
-// alike reports whether two responses are the same, byte for byte, except for the order of
+// sameResponse reports whether two responses are the same, byte for byte, except for the order of
 // simultaneous errors and for their ids.
-func alike(t *testing.T, a, b []byte) bool {
+func sameResponse(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	if bytes.Equal(a, b) {
 		return true
@@ -280,16 +280,16 @@ func alike(t *testing.T, a, b []byte) bool {
 	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// unchanging is a recorder that only counts actions. It relies on the actions of an
+// countingRecorder is a recorder that only counts actions. It relies on the actions of an
 // operation running one after another.
-type unchanging struct {
+type countingRecorder struct {
 	trouble int64
 	times   int
 }
 
-func (u *unchanging) start(trouble int64) { u.trouble, u.times = trouble, 0 }
+func (u *countingRecorder) start(trouble int64) { u.trouble, u.times = trouble, 0 }
 
-func (u *unchanging) Record(_ context.Context, a storage.Action, _ *storage.Interactive) (worker.Recorded, error) {
+func (u *countingRecorder) Record(_ context.Context, a storage.Action, _ *storage.Interactive) (worker.Recorded, error) {
 	u.times++
 	switch {
 	case a.If == storage.Like:
@@ -304,15 +304,15 @@ func (u *unchanging) Record(_ context.Context, a storage.Action, _ *storage.Inte
 	return worker.Recorded{Known: true, Durability: storage.Queued}, nil
 }
 
-// oddIDs are bizIds, some of which need an escape.
-var oddIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
+// escapedIDs are bizIds, some of which need an escape.
+var escapedIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
 
-// oddStore returns a database with actions of alice and bob.
-func oddStore(t *testing.T) *sqlite.Store {
+// seededDatabase returns a database with actions of alice and bob.
+func seededDatabase(t *testing.T) *sqlite.Store {
 	t.Helper()
 	db := sqlitetest.Open(t)
 	var actions []storage.Action
-	for i, id := range oddIDs[:6] {
+	for i, id := range escapedIDs[:6] {
 		for j, user := range []string{"alice", "bob"} {
 			a := storage.Action{
 				User:    storage.User{Tenant: storage.DefaultTenant, UserID: user},
@@ -330,7 +330,7 @@ func oddStore(t *testing.T) *sqlite.Store {
 	}
 	_, err := db.Persist(t.Context(), []storage.Message{{ID: "1", Actions: actions}}, nil)
 	must(t, err)
-	for i, id := range []string{"1", "1", oddIDs[3]} {
+	for i, id := range []string{"1", "1", escapedIDs[3]} {
 		var parent int64
 		for _, text := range []string{"a \"comment\" <b>\n\\", "a reply"} {
 			added, err := db.AddComments(t.Context(), []storage.NewComment{{
@@ -361,8 +361,8 @@ func oddStore(t *testing.T) *sqlite.Store {
 	return db
 }
 
-// odd is a store that misbehaves.
-type odd struct {
+// faultyReads is a store whose reads fail or return unusual states.
+type faultyReads struct {
 	storage.Store
 
 	trouble atomic.Int64 // 0 to 7; most values cause none
@@ -371,7 +371,7 @@ type odd struct {
 // noTime is the version whose time is the zero time.
 var noTime = storage.Micros(time.Time{})
 
-func (o *odd) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+func (o *faultyReads) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
 	out, err := o.Store.Interactives(ctx, viewer, subjects, kinds)
 	switch o.trouble.Load() {
 	case 1:
@@ -393,7 +393,7 @@ func (o *odd) Interactives(ctx context.Context, viewer storage.User, subjects []
 	return out, err
 }
 
-func (o *odd) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
+func (o *faultyReads) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
 	out, err := o.Store.FoldersOf(ctx, keys)
 	switch o.trouble.Load() {
 	case 2:

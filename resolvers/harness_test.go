@@ -73,14 +73,14 @@ func withAccounts(s *settings) { s.accounts = true }
 // withVideos enables videos.
 func withVideos(s *settings) { s.videos = true }
 
-// limited sets rate limits.
-func limited(rates rate.Config) option { return func(s *settings) { s.rates = rates } }
+// withRates sets rate limits.
+func withRates(rates rate.Config) option { return func(s *settings) { s.rates = rates } }
 
-// closed hides the schema.
-func closed(s *settings) { s.introspection = false }
+// withoutIntrospection hides the schema.
+func withoutIntrospection(s *settings) { s.introspection = false }
 
-// over wraps the real store in a store of the test.
-func over(wrap func(storage.Store) storage.Store) option {
+// withStore wraps the real store in a store of the test.
+func withStore(wrap func(storage.Store) storage.Store) option {
 	return func(s *settings) { s.wrap = wrap }
 }
 
@@ -128,9 +128,9 @@ func start(t *testing.T, options ...option) *service {
 	messages := worker.NewMessages(told, worker.MessagesOptions{Changed: mail.Changed, Logger: logger})
 	authors := worker.NewAuthors(told, logger)
 	cfg := resolvers.Config{
-		Comments: comments, CommentNews: news, Authors: authors, CachedAuthors: set.cachedAuthors, Now: time.Now,
+		Comments: comments, CommentHub: news, Authors: authors, CachedAuthors: set.cachedAuthors, Now: time.Now,
 		Accounts: own, KeySet: keySet,
-		Messages: messages, MessageNews: mail,
+		Messages: messages, MessageHub: mail,
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Live: hub,
 		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection,
 		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),

@@ -148,7 +148,7 @@ func TestFriendsShowTheLatestMessage(t *testing.T) {
 
 func TestMessagesPerMinuteAreLimited(t *testing.T) {
 	const most = 5
-	s := start(t, limited(rate.Config{MessagesPerUser: most}))
+	s := start(t, withRates(rate.Config{MessagesPerUser: most}))
 	for i := range most {
 		s.sends(t, "alice", "bob", fmt.Sprint(i))
 	}
@@ -194,7 +194,7 @@ func TestMessagesMissNothing(t *testing.T) {
 	for _, device := range []*stream{phone, desk} {
 		same(t, device.message(t)["text"], `"two"`) // the viewer's own
 	}
-	later := phone.watching()
+	later := phone.nextAsync()
 	s.sends(t, "carol", "bob", "three")
 	if event := later(); !strings.Contains(string(event.Data), `"text":"three"`) {
 		t.Errorf("got the event %s, want the message three", event.Data)

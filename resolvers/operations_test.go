@@ -193,7 +193,7 @@ func (g *generator) value(argument string) string {
 	case "biz":
 		return g.pick([]string{`"video"`, `"video"`, `"video"`, `"article"`, `"BAD"`})
 	case "bizId":
-		return fmt.Sprintf("%q", g.pick(oddIDs))
+		return fmt.Sprintf("%q", g.pick(escapedIDs))
 	case "subjects":
 		return g.pick([]string{"$s", "$s", "[]", `{biz:"video",bizId:"1"}`, `[{biz:"video",bizId:1},{bizId:"2",biz:"video"}]`, `[{biz:"video",bizId:""}]`})
 	case "input":
@@ -222,7 +222,7 @@ func (g *generator) value(argument string) string {
 func (g *generator) subjects() any {
 	var out []any
 	for range g.IntN(5) {
-		out = append(out, map[string]any{"biz": "video", "bizId": g.pick(oddIDs)})
+		out = append(out, map[string]any{"biz": "video", "bizId": g.pick(escapedIDs)})
 	}
 	switch {
 	case g.one(10):

@@ -70,7 +70,7 @@ func (writeOnly) FoldersOf(context.Context, []storage.FolderKey) ([]*storage.Fol
 // The fields of a mutation run one after another, but wait only once for reads that fail.
 // The response contains what they did.
 func TestOutageCostsAMutationOneCallAKind(t *testing.T) {
-	s := start(t, over(func(s storage.Store) storage.Store { return writeOnly{s} }))
+	s := start(t, withStore(func(s storage.Store) storage.Store { return writeOnly{s} }))
 	folder := storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, FolderID: storage.DefaultFolderID}
 	var likes, collects strings.Builder
 	for i := range 5 {

@@ -38,7 +38,9 @@ const (
 // from memory, where look-ups cost nothing, and from Redis, where everything is cached.
 func BenchmarkPage(b *testing.B) {
 	for name, query := range map[string]string{"counts": pageOfCounts, "folders": pageWithFolders, "variables": pageWithVariables} {
-		b.Run("memory/"+name, func(b *testing.B) { askForPages(b, resolvers.Config{Store: &warm{Store: actedOn(b)}}, query) })
+		b.Run("memory/"+name, func(b *testing.B) {
+			askForPages(b, resolvers.Config{Store: &cachedResults{Store: databaseWithActions(b)}}, query)
+		})
 	}
 	b.Run("redis/counts", func(b *testing.B) { askRedisForPages(b, pageOfCounts) })
 	b.Run("redis/authors", func(b *testing.B) { askRedisForPages(b, pageWithAuthors) })
@@ -51,7 +53,7 @@ func askRedisForPages(b *testing.B, query string) {
 		b.Skip("OVATION_REDIS_URL is not set")
 	}
 	store, err := redis.Open(b.Context(), redis.Options{
-		URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: actedOn(b),
+		URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: databaseWithActions(b),
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	must(b, err)
@@ -62,31 +64,31 @@ func askRedisForPages(b *testing.B, query string) {
 
 const pageSize = 20
 
-var pager = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+var pageViewer = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 
-// actedOn returns a database of subjects in which the viewer likes every fourth and has
+// databaseWithActions returns a database of subjects in which the viewer likes every fourth and has
 // every tenth in a folder. Each has an author, and the viewer follows every fifth.
-func actedOn(tb testing.TB) *sqlitetest.Database {
+func databaseWithActions(tb testing.TB) *sqlitetest.Database {
 	tb.Helper()
 	db := sqlitetest.OpenDatabase(tb)
 	message := storage.Message{ID: "1"}
 	for i := range pageSize {
-		subject := storage.Subject{Tenant: pager.Tenant, Biz: "video", BizID: "subject-" + strconv.Itoa(i)}
+		subject := storage.Subject{Tenant: pageViewer.Tenant, Biz: "video", BizID: "subject-" + strconv.Itoa(i)}
 		message.Actions = append(message.Actions, storage.Action{
-			User: storage.User{Tenant: pager.Tenant, UserID: "bob"}, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: int64(i) + 1,
+			User: storage.User{Tenant: pageViewer.Tenant, UserID: "bob"}, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: int64(i) + 1,
 		})
-		author := storage.User{Tenant: pager.Tenant, UserID: "person-" + strconv.Itoa(i)}
+		author := storage.User{Tenant: pageViewer.Tenant, UserID: "person-" + strconv.Itoa(i)}
 		message.Actions = append(message.Actions, storage.Action{
-			User: storage.User{Tenant: pager.Tenant}, Subject: subject, Kind: storage.KindAuthor, Author: author.UserID, Version: 1e15,
+			User: storage.User{Tenant: pageViewer.Tenant}, Subject: subject, Kind: storage.KindAuthor, Author: author.UserID, Version: 1e15,
 		})
 		if i%5 == 0 {
-			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: author.Subject(), Kind: storage.KindFollow, Following: true, Version: 1e15})
+			message.Actions = append(message.Actions, storage.Action{User: pageViewer, Subject: author.Subject(), Kind: storage.KindFollow, Following: true, Version: 1e15})
 		}
 		if i%4 == 0 {
-			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1e15})
+			message.Actions = append(message.Actions, storage.Action{User: pageViewer, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1e15})
 		}
 		if i%10 == 0 {
-			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: subject, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 1e15})
+			message.Actions = append(message.Actions, storage.Action{User: pageViewer, Subject: subject, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 1e15})
 		}
 	}
 	if _, err := db.Persist(context.Background(), []storage.Message{message}, nil); err != nil {
@@ -95,22 +97,22 @@ func actedOn(tb testing.TB) *sqlitetest.Database {
 	return db
 }
 
-// warm is a store that returns its first results again.
-type warm struct {
+// cachedResults is a store that returns its first results again.
+type cachedResults struct {
 	storage.Store
 
 	found   []storage.Interactive
 	folders []*storage.Folder
 }
 
-func (w *warm) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) (_ []storage.Interactive, err error) {
+func (w *cachedResults) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) (_ []storage.Interactive, err error) {
 	if w.found == nil {
 		w.found, err = w.Store.Interactives(ctx, viewer, subjects, kinds)
 	}
 	return slices.Clone(w.found), err
 }
 
-func (w *warm) FoldersOf(ctx context.Context, keys []storage.FolderKey) (_ []*storage.Folder, err error) {
+func (w *cachedResults) FoldersOf(ctx context.Context, keys []storage.FolderKey) (_ []*storage.Folder, err error) {
 	if w.folders == nil {
 		w.folders, err = w.Store.FoldersOf(ctx, keys)
 	}
@@ -134,7 +136,7 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	auth, err := viewer.New(b.Context(), viewer.Config{Secret: secret})
 	must(b, err)
 	b.Cleanup(func() { _ = auth.Close() })
-	token, err := viewer.Sign(secret, pager, time.Hour)
+	token, err := viewer.Sign(secret, pageViewer, time.Hour)
 	must(b, err)
 	cfg.Auth, cfg.Logger = auth, slog.New(slog.DiscardHandler)
 	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // all requests are of one user

@@ -104,7 +104,7 @@ func TestSubscriptionsByHash(t *testing.T) {
 	text, err := json.Marshal(watchLikes)
 	must(t, err)
 	by("2", `"query":`+string(text)+",")
-	c.receives(fmt.Sprintf(heardLikes, "2", 0))
+	c.receives(fmt.Sprintf(likesEvent, "2", 0))
 	by("3", "")
-	c.receives(fmt.Sprintf(heardLikes, "3", 0))
+	c.receives(fmt.Sprintf(likesEvent, "3", 0))
 }

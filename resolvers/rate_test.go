@@ -26,9 +26,9 @@ func isRateLimited(t *testing.T, got answer) {
 	}
 }
 
-// floods calls do until it is refused, and checks that it did not succeed more often than a
+// wantRateLimit calls do until it is refused, and checks that it did not succeed more often than a
 // bucket that gains perSecond units per second allows.
-func floods(t *testing.T, perSecond, price int, do func() (refused bool)) {
+func wantRateLimit(t *testing.T, perSecond, price int, do func() (refused bool)) {
 	t.Helper()
 	begin := time.Now()
 	for n := 1; !do(); n++ {
@@ -54,20 +54,20 @@ func (s *service) count(t *testing.T, name, label string) float64 {
 }
 
 const (
-	countOne      = `{ interactive(biz: "video", bizId: "1") { readCount likeCount } }`
-	priceOfCounts = rate.PerRequest + 3
-	readIt        = `mutation { read(input: {biz: "video", bizId: "1"}) { changed } }`
-	priceOfRead   = rate.PerRequest + rate.PerAction + 2
+	countsQuery  = `{ interactive(biz: "video", bizId: "1") { readCount likeCount } }`
+	countsCost   = rate.PerRequest + 3
+	readMutation = `mutation { read(input: {biz: "video", bizId: "1"}) { changed } }`
+	readCost     = rate.PerRequest + rate.PerAction + 2
 )
 
 // TestOperationsAreLimitedByCost lets one client of each kind flood the service, and checks
 // that others are not affected.
 func TestOperationsAreLimitedByCost(t *testing.T) {
 	const perSecond = 40
-	s := start(t, limited(rate.Config{PerUser: perSecond, PerAddress: perSecond}))
+	s := start(t, withRates(rate.Config{PerUser: perSecond, PerAddress: perSecond}))
 	flood := func(user, query string, price int) {
 		t.Helper()
-		floods(t, perSecond, price, func() bool {
+		wantRateLimit(t, perSecond, price, func() bool {
 			got := s.ask(t, user, query)
 			if len(got.Errors) > 0 {
 				isRateLimited(t, got)
@@ -75,14 +75,14 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 			return len(got.Errors) > 0
 		})
 	}
-	flood("alice", countOne, priceOfCounts)
-	flood("reader", readIt, priceOfRead)
-	s.ok(t, "bob", countOne)
-	if got := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, countOne); len(got.Errors) > 0 {
+	flood("alice", countsQuery, countsCost)
+	flood("reader", readMutation, readCost)
+	s.ok(t, "bob", countsQuery)
+	if got := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, countsQuery); len(got.Errors) > 0 {
 		t.Errorf("a user of another tenant: got %+v, want no errors", got)
 	}
-	flood("", readIt, priceOfRead)
-	s.ok(t, "bob", readIt)
+	flood("", readMutation, readCost)
+	s.ok(t, "bob", readMutation)
 	if users, addresses := s.count(t, "ovation_rate_limited_total", "user"), s.count(t, "ovation_rate_limited_total", "address"); users != 2 || addresses != 1 {
 		t.Errorf("got %v refusals of users and %v of addresses counted, want 2 and 1", users, addresses)
 	}
@@ -96,12 +96,12 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 	for name, query := range map[string]string{
 		"no such field":   "{ nothing } " + padding,
 		"no document":     "{ " + padding,
-		"new, and valid":  countOne + padding,
+		"new, and valid":  countsQuery + padding,
 		"new, and costly": "{ interactive(biz: \"video\", bizId: \"1\") { likers(first: 100) { edges { node { user { likes(first: 100) { edges { node { at } } } } } } } }" + padding,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, n := start(t, limited(rate.Config{PerAddress: perSecond})), 0
-			floods(t, perSecond, 1000, func() bool {
+			s, n := start(t, withRates(rate.Config{PerAddress: perSecond})), 0
+			wantRateLimit(t, perSecond, 1000, func() bool {
 				n++
 				got := s.ask(t, "", query+strconv.Itoa(n))
 				return got.status == http.StatusTooManyRequests
@@ -109,8 +109,8 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 		})
 	}
 	t.Run("an invalid body", func(t *testing.T) {
-		s := start(t, limited(rate.Config{PerAddress: perSecond}))
-		floods(t, perSecond, 1000, func() bool {
+		s := start(t, withRates(rate.Config{PerAddress: perSecond}))
+		wantRateLimit(t, perSecond, 1000, func() bool {
 			res, err := http.Post(s.url+"/graphql", "application/json", strings.NewReader(`{"query":1}`+strings.Repeat(" ", 1000)))
 			must(t, err)
 			must(t, res.Body.Close())
@@ -118,7 +118,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 		})
 	})
 	t.Run("an invalid token", func(t *testing.T) {
-		s, begin := start(t, limited(rate.Config{PerAddress: 10})), time.Now()
+		s, begin := start(t, withRates(rate.Config{PerAddress: 10})), time.Now()
 		for n := 1; ; n++ {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
 			must(t, err)
@@ -151,7 +151,7 @@ func aliased(n int) string {
 func TestOneSocketIsNoFlood(t *testing.T) {
 	const perSecond = 100
 	price := rate.PerRequest + 10*(rate.PerAction+2)
-	s := start(t, limited(rate.Config{PerSocket: perSecond}))
+	s := start(t, withRates(rate.Config{PerSocket: perSecond}))
 	c := s.connect(t, "")
 	for i := range 100 {
 		c.asks(strconv.Itoa(i), aliased(100), nil)
@@ -172,7 +172,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 	}
 	c = s.connect(t, "alice")
 	id := 0
-	floods(t, perSecond, price, func() bool {
+	wantRateLimit(t, perSecond, price, func() bool {
 		id++
 		c.asks(strconv.Itoa(id), aliased(10), nil)
 		got := c.next()
@@ -195,8 +195,8 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 // TestUnpaidStreamDoesNotStart requests event streams.
 func TestUnpaidStreamDoesNotStart(t *testing.T) {
 	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
-	s := start(t, limited(rate.Config{PerUser: perSecond}))
-	floods(t, perSecond, rate.PerRequest+2, func() bool {
+	s := start(t, withRates(rate.Config{PerUser: perSecond}))
+	wantRateLimit(t, perSecond, rate.PerRequest+2, func() bool {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(query))
 		must(t, err)
 		req.Header.Set("Content-Type", "application/json")
@@ -237,11 +237,11 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	const room, readers = 10, 50
 	gate := make(chan struct{})
 	s := start(t,
-		over(func(store storage.Store) storage.Store { return &stalled{store, gate} }),
+		withStore(func(store storage.Store) storage.Store { return &stalled{store, gate} }),
 		func(set *settings) { set.recorder = worker.RecorderOptions{MaxBacklog: 5 * room} })
 	answers := make(chan answer, readers)
 	for range readers {
-		go func() { answers <- s.ask(t, "", readIt) }()
+		go func() { answers <- s.ask(t, "", readMutation) }()
 	}
 	for range readers - room {
 		got := <-answers // of an operation that was begun, as every error of a field is
@@ -260,7 +260,7 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	if got := <-liked; len(got.Errors) > 0 {
 		t.Errorf("a like: got %+v, want no errors", got)
 	}
-	if n := dig(t, s.ok(t, "", countOne), "interactive", "readCount"); n != float64(room) {
+	if n := dig(t, s.ok(t, "", countsQuery), "interactive", "readCount"); n != float64(room) {
 		t.Errorf("%v reads are counted, want %d", n, room)
 	}
 }

@@ -63,12 +63,12 @@ type Config struct {
 	KeySet http.Handler
 	// Live delivers changes of counts. Nil: counts cannot be watched.
 	Live Watcher
-	// CommentNews signals changed comments of subjects; the version of an event is that
+	// CommentHub signals changed comments of subjects; the version of an event is that
 	// of storage.CommentCount. Nil: comments cannot be watched.
-	CommentNews Watcher
-	// MessageNews signals new messages of users, as subjects; the version of an event
+	CommentHub Watcher
+	// MessageHub signals new messages of users, as subjects; the version of an event
 	// is that of storage.DirectMessageReader.LatestMessages. Nil: messages cannot be watched.
-	MessageNews Watcher
+	MessageHub Watcher
 	// Streams limits subscriptions and their connections. The caller closes it. Nil:
 	// WebSockets and event streams are disabled.
 	Streams *transport.Streams
@@ -180,7 +180,7 @@ func service(root *Root, cfg Config) http.Handler {
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
-		live: cfg.Live, commentHub: cfg.CommentNews, messageHub: cfg.MessageNews, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
+		live: cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		quota:      quota{maxSubjects: maxWatchedSubjects, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
 		plain:      graph.PlainSchema,
 		fieldTable: fieldTable,

@@ -28,7 +28,7 @@ func (b *broken) Interactives(context.Context, storage.User, []storage.Subject, 
 func (b *broken) Ping(context.Context) error { return b.fail() }
 
 func failing(fail func() error) option {
-	return over(func(s storage.Store) storage.Store { return &broken{s, fail} })
+	return withStore(func(s storage.Store) storage.Store { return &broken{s, fail} })
 }
 
 const page = `query Page { interactive(biz: "video", bizId: "1") { likeCount freshness } }`
@@ -98,7 +98,7 @@ func TestProbesAndMetrics(t *testing.T) {
 }
 
 func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
-	s := start(t, closed)
+	s := start(t, withoutIntrospection)
 	got := s.ask(t, "", `{ __schema { types { name } } }`)
 	if len(got.Errors) == 0 || got.Data["__schema"] != nil {
 		t.Errorf("got %+v, want errors and no schema", got)

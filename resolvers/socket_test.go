@@ -67,7 +67,7 @@ func (c *socket) receives(want string) {
 const (
 	watchLikes = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likeCount } }`
 	likeOne    = `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`
-	heardLikes = `{"type":"next","id":%q,"payload":{"data":{"interactiveChanged":{"likeCount":%d}}}}`
+	likesEvent = `{"type":"next","id":%q,"payload":{"data":{"interactiveChanged":{"likeCount":%d}}}}`
 )
 
 // TestSubscriptionsOfASocket starts, ends and restarts subscriptions, which have no
@@ -79,21 +79,21 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 		alice.asks("1", watchLikes, nil)
 		nobody.asks("1", watchLikes, nil)
 		for _, c := range []*socket{alice, nobody} {
-			c.receives(fmt.Sprintf(heardLikes, "1", round))
+			c.receives(fmt.Sprintf(likesEvent, "1", round))
 		}
 		s.ok(t, fmt.Sprint("user-", round), likeOne)
 		for _, c := range []*socket{alice, nobody} {
-			c.receives(fmt.Sprintf(heardLikes, "1", round+1))
+			c.receives(fmt.Sprintf(likesEvent, "1", round+1))
 			c.say(`{"type":"complete","id":"1"}`)
 		}
 	}
 	// A socket that disconnects leaves nothing behind: goleak checks that.
 	alice.asks("1", watchLikes, nil)
-	alice.receives(fmt.Sprintf(heardLikes, "1", 20))
+	alice.receives(fmt.Sprintf(likesEvent, "1", 20))
 	must(t, alice.CloseNow())
 	// A hub that is closed completes its subscriptions.
 	nobody.asks("2", watchLikes, nil)
-	nobody.receives(fmt.Sprintf(heardLikes, "2", 20))
+	nobody.receives(fmt.Sprintf(likesEvent, "2", 20))
 	s.hub.Close()
 	nobody.receives(`{"type":"complete","id":"2"}`)
 }
@@ -124,7 +124,7 @@ func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "")
 	c.asks("good", watchLikes, nil)
-	c.receives(fmt.Sprintf(heardLikes, "good", 0))
+	c.receives(fmt.Sprintf(likesEvent, "good", 0))
 	const query = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likeCount } }`
 	many := make([]any, 101)
 	for i := range many {
@@ -157,9 +157,9 @@ func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
 		})
 	}
 	c.asks("unknown", query, map[string]any{"s": []any{map[string]any{"biz": "nothing", "bizId": "of the kind"}}})
-	c.receives(fmt.Sprintf(heardLikes, "unknown", 0)) // a subject needs no registration
+	c.receives(fmt.Sprintf(likesEvent, "unknown", 0)) // a subject needs no registration
 	s.ok(t, "alice", likeOne)
-	c.receives(fmt.Sprintf(heardLikes, "good", 1))
+	c.receives(fmt.Sprintf(likesEvent, "good", 1))
 }
 
 // TestSubscriptionsAtRestHaveNoGoroutine counts them.
@@ -167,12 +167,12 @@ func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "alice")
 	c.asks("first", watchLikes, nil)
-	c.receives(fmt.Sprintf(heardLikes, "first", 0))
+	c.receives(fmt.Sprintf(likesEvent, "first", 0))
 	before := runtime.NumGoroutine()
 	for i := range 50 {
 		id := fmt.Sprint(i)
 		c.asks(id, watchLikes, nil)
-		c.receives(fmt.Sprintf(heardLikes, id, 0))
+		c.receives(fmt.Sprintf(likesEvent, id, 0))
 	}
 	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {

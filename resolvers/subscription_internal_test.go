@@ -25,7 +25,7 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 	}
 	like, again := &storage.Liked{Reaction: storage.Like, Version: 1}, &storage.Liked{Reaction: storage.Like, Version: 1}
 	for name, test := range map[string]struct {
-		told, got storage.Interactive
+		sent, got storage.Interactive
 		want      *storage.Interactive
 	}{
 		"newer":                           {is(1, storage.Live, nil), is(2, storage.Live, nil), new(is(2, storage.Live, nil))},
@@ -42,7 +42,7 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 		"became available without counts": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &subscription{sent: []sentState{{Interactive: test.told, sent: true}}}
+			s := &subscription{sent: []sentState{{Interactive: test.sent, sent: true}}}
 			got := test.got
 			switch news := s.isNew(&got); {
 			case news != (test.want != nil):
@@ -85,27 +85,27 @@ func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	}
 }
 
-// doubting is a store whose answers are stale: actions of the viewer may not be counted.
-type doubting struct {
+// staleStore is a store whose answers are stale: actions of the viewer may not be counted.
+type staleStore struct {
 	storage.Store
 
-	doubts atomic.Bool
+	stale atomic.Bool
 }
 
-func (d *doubting) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+func (d *staleStore) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
 	out, err := d.Store.Interactives(ctx, viewer, subjects, kinds)
 	for i := range out {
-		if d.doubts.Load() && !viewer.Anonymous() {
+		if d.stale.Load() && !viewer.Anonymous() {
 			out[i].Freshness = storage.Stale
 		}
 	}
 	return out, err
 }
 
-// table is a store of any subject, without goroutines of its own.
-type table struct{ storage.Store }
+// stubStore is a store of any subject, without goroutines of its own.
+type stubStore struct{ storage.Store }
 
-func (table) Interactives(_ context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds) ([]storage.Interactive, error) {
+func (stubStore) Interactives(_ context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds) ([]storage.Interactive, error) {
 	out := make([]storage.Interactive, len(subjects))
 	for i := range out {
 		out[i] = storage.Interactive{Subject: subjects[i], Freshness: storage.Live}
@@ -115,8 +115,8 @@ func (table) Interactives(_ context.Context, _ storage.User, subjects []storage.
 
 func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &doubting{Store: table{}}
-		store.doubts.Store(true)
+		store := &staleStore{Store: stubStore{}}
+		store.stale.Store(true)
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
 		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
@@ -124,7 +124,7 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 			t.Errorf("the first event: got %+v, want it STALE", got)
 		}
 		began := time.Now()
-		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
+		time.AfterFunc(time.Minute, func() { store.stale.Store(false) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
 			t.Errorf("after %v: got the event %+v, want it LIVE within %v", time.Since(began), got, time.Minute+freshnessInterval)
@@ -132,17 +132,17 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	})
 }
 
-// undone is a store that shows the viewer a like that is not counted yet, until the like is
+// revertedLike is a store that shows the viewer a like that is not counted yet, until the like is
 // undone.
-type undone struct {
-	table
+type revertedLike struct {
+	stubStore
 
-	gone atomic.Bool
+	reverted atomic.Bool
 }
 
-func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
-	out, err := u.table.Interactives(ctx, viewer, subjects, kinds)
-	if !viewer.Anonymous() && !u.gone.Load() {
+func (u *revertedLike) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	out, err := u.stubStore.Interactives(ctx, viewer, subjects, kinds)
+	if !viewer.Anonymous() && !u.reverted.Load() {
 		for i := range out {
 			out[i].Liked = &storage.Liked{User: viewer, Subject: subjects[i], Reaction: storage.Like, Version: 1}
 			out[i].LikeCount++
@@ -155,7 +155,7 @@ func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects
 // notification. A viewer who was sent the like nevertheless receives the subject without it.
 func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &undone{}
+		store := &revertedLike{}
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
 		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
@@ -163,7 +163,7 @@ func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 			t.Errorf("the first event: got %+v, want the viewer's own like", got)
 		}
 		began := time.Now()
-		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
+		time.AfterFunc(time.Minute, func() { store.reverted.Store(true) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
 			t.Errorf("after %v: got the event %+v, want no like within %v", time.Since(began), got, time.Minute+pendingInterval)
@@ -173,13 +173,13 @@ func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 
 // lossy is a store that shows viewers counts that nobody else has been sent yet.
 type lossy struct {
-	table
+	stubStore
 
 	version atomic.Int64
 }
 
 func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
-	out, err := l.table.Interactives(ctx, viewer, subjects, kinds)
+	out, err := l.stubStore.Interactives(ctx, viewer, subjects, kinds)
 	for i := range out {
 		out[i].Version = 3
 		if !viewer.Anonymous() {

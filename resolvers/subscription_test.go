@@ -198,7 +198,7 @@ func (r *refusing) Interactives(ctx context.Context, viewer storage.User, subjec
 
 func TestSubscriptionReportsUnreadSubjectsAfterAnOutage(t *testing.T) {
 	r := &refusing{refused: make(chan struct{}, 1)}
-	s := start(t, over(func(next storage.Store) storage.Store {
+	s := start(t, withStore(func(next storage.Store) storage.Store {
 		r.Store = next
 		return r
 	}))

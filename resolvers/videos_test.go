@@ -60,8 +60,8 @@ func TestUploadedVideoIsInTheFeed(t *testing.T) {
 	same(t, dig(t, latest, "interactive"), `{"biz":"video","bizId":"`+second+`","likeCount":0,"author":{"userId":"bob"}}`)
 	same(t, dig(t, latest, "author"), `{"userId":"bob"}`)
 	same(t, dig(t, data, "feed", "edges", 1, "node", "videoId"), `"`+first+`"`)
-	same(t, dig(t, s.ok(t, "", `query($v: ID!) { video(videoId: $v) { `+videoFields+` } }`, "v", second), "video"), marshalled(t, latest))
-	same(t, dig(t, s.ok(t, "", `query($v: ID!) { node(id: $v) { ... on Video { `+videoFields+` } } }`, "v", dig(t, latest, "id")), "node"), marshalled(t, latest))
+	same(t, dig(t, s.ok(t, "", `query($v: ID!) { video(videoId: $v) { `+videoFields+` } }`, "v", second), "video"), toJSON(t, latest))
+	same(t, dig(t, s.ok(t, "", `query($v: ID!) { node(id: $v) { ... on Video { `+videoFields+` } } }`, "v", dig(t, latest, "id")), "node"), toJSON(t, latest))
 	for _, path := range []string{"playUrl", "coverUrl"} {
 		response, err := http.Get(s.url + dig(t, latest, path).(string))
 		must(t, err)
@@ -80,7 +80,7 @@ func TestUploadedVideoIsInTheFeed(t *testing.T) {
 	same(t, other.Data, `{"video":null,"node":null,"feed":{"edges":[]}}`)
 }
 
-func marshalled(t *testing.T, value any) string {
+func toJSON(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
 	must(t, err)

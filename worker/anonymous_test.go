@@ -16,17 +16,17 @@ import (
 	"ovation/worker/local"
 )
 
-// slowForSome is a publisher that delays messages of anonymous users until its gate
+// slowForAnonymous is a publisher that delays messages of anonymous users until its gate
 // opens.
-type slowForSome struct {
+type slowForAnonymous struct {
 	worker.Publisher
 
 	gate chan struct{}
 }
 
-func (p *slowForSome) Partitions() int { return 8 }
+func (p *slowForAnonymous) Partitions() int { return 8 }
 
-func (p *slowForSome) Publish(ctx context.Context, _ int, m storage.Message) (storage.Durability, error) {
+func (p *slowForAnonymous) Publish(ctx context.Context, _ int, m storage.Message) (storage.Durability, error) {
 	if m.Actions[0].User.Anonymous() {
 		select {
 		case <-p.gate:
@@ -43,7 +43,7 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	const backlog, room, readers = 50, 10, 500
 	store, queue := openStore(t), newQueue(t)
 	startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
-	publisher := &slowForSome{queue, make(chan struct{})}
+	publisher := &slowForAnonymous{queue, make(chan struct{})}
 	registry := prometheus.NewRegistry()
 	r := newRecorder(t, publisher, local.Mirror{Reader: store}, worker.RecorderOptions{
 		MaxBacklog: backlog, Metrics: worker.NewMetrics(registry, worker.Records),

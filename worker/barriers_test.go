@@ -15,8 +15,8 @@ import (
 	"ovation/worker/local"
 )
 
-// raise raises a barrier in the store, which no partition has passed yet.
-func raise(t *testing.T, store *sqlitetest.Database) (barrier storage.Message) {
+// raiseBarrier raises a barrier in the store, which no partition has passed yet.
+func raiseBarrier(t *testing.T, store *sqlitetest.Database) (barrier storage.Message) {
 	t.Helper()
 	epoch, err := store.RaiseBarrier(t.Context())
 	must(t, err)
@@ -44,7 +44,7 @@ func publish(q *local.Queue, m storage.Message) <-chan error {
 func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
-		barrier := raise(t, store)
+		barrier := raiseBarrier(t, store)
 		errs := publishAll(t, queue, 3)
 		passed := publish(queue, barrier)
 		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
@@ -65,7 +65,7 @@ func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
-		barrier := raise(t, store)
+		barrier := raiseBarrier(t, store)
 		first := publish(queue, message(0))
 		second := publish(queue, barrier)
 		ctx, stop := context.WithCancel(t.Context())
@@ -103,7 +103,7 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
-		barrier := raise(t, store)
+		barrier := raiseBarrier(t, store)
 		first := publish(queue, barrier)
 		ctx, leave := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
@@ -127,7 +127,7 @@ func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
-		barrier := raise(t, store)
+		barrier := raiseBarrier(t, store)
 		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error { return errBroken }},
 			local.Mirror{Reader: store}, worker.Options{})
 		must(t, <-publish(queue, barrier))

@@ -43,7 +43,7 @@ func TestActionsInFlightShareAMessage(t *testing.T) {
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBatch: 100})
 
 		const actions = 500
-		answers := make([]<-chan answered, actions)
+		answers := make([]<-chan recordResult, actions)
 		for i := range answers {
 			answers[i] = background(r, t.Context(), react(user(i), movie, storage.Like))
 			if i == 0 {
@@ -75,7 +75,7 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 		startWorker(t, queue, store, mirror, worker.Options{})
 		held := &tap{Publisher: queue, partitions: partitions, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxInFlight: 2})
-		answers := make([]<-chan answered, 100)
+		answers := make([]<-chan recordResult, 100)
 		for i := range answers {
 			answers[i] = background(r, t.Context(), react(alice, video(strconv.Itoa(i)), storage.Like))
 		}
@@ -179,7 +179,7 @@ func videoOf(partition, partitions int) storage.Subject {
 // recordMany records that many likes at the same time, each of another user and video.
 func recordMany(t *testing.T, r *worker.Recorder, actions int) {
 	t.Helper()
-	answers := make([]<-chan answered, actions)
+	answers := make([]<-chan recordResult, actions)
 	for i := range answers {
 		answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
 	}
@@ -243,7 +243,7 @@ func TestCloseSendsTheBacklog(t *testing.T) {
 		startWorker(t, queue, store, mirror, worker.Options{})
 		held := &tap{Publisher: queue, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBatch: 10, MaxBacklog: 50})
-		answers := make([]<-chan answered, 50)
+		answers := make([]<-chan recordResult, 50)
 		for i := range answers {
 			answers[i] = background(r, t.Context(), react(user(i), movie, storage.Like))
 		}

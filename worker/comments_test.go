@@ -141,8 +141,8 @@ func TestCommentThatCannotBeStoredFailsAlone(t *testing.T) {
 	})
 }
 
-// on returns the comment on another subject.
-func on(id string, c storage.NewComment) storage.NewComment {
+// onSubject returns the comment on another subject.
+func onSubject(id string, c storage.NewComment) storage.NewComment {
 	c.Subject.BizID = id
 	return c
 }
@@ -169,7 +169,7 @@ func TestCommentsOnALockedSubjectFailAlone(t *testing.T) {
 			for i := range 40 {
 				writers.Go(func() {
 					id := fmt.Sprint(i % 4)
-					_, err := c.Add(t.Context(), on(id, newComment("x")))
+					_, err := c.Add(t.Context(), onSubject(id, newComment("x")))
 					if (id == "2") != errors.Is(err, storage.ErrLocked) || id != "2" && err != nil {
 						t.Errorf("adding a comment on subject %s: got %v, want %v on subject 2 alone", id, err, storage.ErrLocked)
 					}
@@ -192,7 +192,7 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 		c := quietComments(store, nil)
 		var writers sync.WaitGroup
 		add := func(id string) {
-			if _, err := c.Add(t.Context(), on(id, newComment("x"))); !errors.Is(err, storage.ErrLocked) {
+			if _, err := c.Add(t.Context(), onSubject(id, newComment("x"))); !errors.Is(err, storage.ErrLocked) {
 				t.Errorf("adding a comment on the locked subject %s: got %v, want %v", id, err, storage.ErrLocked)
 			}
 		}
@@ -205,7 +205,7 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 		// of them one by one as there is time for.
 		time.Sleep(3 * time.Second / 2)
 		began := time.Now()
-		if _, err := c.Add(t.Context(), on("0", newComment("x"))); err != nil {
+		if _, err := c.Add(t.Context(), onSubject("0", newComment("x"))); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 4*time.Second {
@@ -225,10 +225,10 @@ func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
 		var writers sync.WaitGroup
 		began := time.Now()
 		for i := range 40 {
-			writers.Go(func() { _, _ = c.Add(t.Context(), on(fmt.Sprint(1+i), newComment("x"))) })
+			writers.Go(func() { _, _ = c.Add(t.Context(), onSubject(fmt.Sprint(1+i), newComment("x"))) })
 		}
 		synctest.Wait()
-		_, err := c.Add(t.Context(), on("0", newComment("x")))
+		_, err := c.Add(t.Context(), onSubject("0", newComment("x")))
 		if err != nil && !errors.Is(err, storage.ErrLocked) {
 			t.Error(err)
 		}
@@ -237,7 +237,7 @@ func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
 			t.Errorf("a comment among many on locked subjects took %v, %v, want at most 8 s", took, err)
 		}
 		writers.Wait()
-		if _, err := c.Add(t.Context(), on("0", newComment("x"))); err != nil {
+		if _, err := c.Add(t.Context(), onSubject("0", newComment("x"))); err != nil {
 			t.Errorf("the comment repeated: got %v, want it added", err)
 		}
 		_ = c.Close(t.Context())

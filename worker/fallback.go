@@ -38,12 +38,12 @@ const (
 	trialPause   = time.Second            // between trials while the breaker is open
 )
 
-// breaker returns the breaker of a dependency. hasty is the timeout of calls after a
+// breaker returns the breaker of a dependency. failing is the timeout of calls after a
 // failure; if it is 0, timeout applies to all calls and an opening breaker does not
 // cancel them.
-func (o FallbackOptions) breaker(part string, timeout, hasty time.Duration) *breaker.Breaker {
+func (o FallbackOptions) breaker(part string, timeout, failing time.Duration) *breaker.Breaker {
 	return breaker.New(breaker.Options{
-		Timeout: timeout, Hasty: hasty, Pause: trialPause, Trial: trialTimeout,
+		Timeout: timeout, FailingTimeout: failing, Pause: trialPause, Trial: trialTimeout,
 		Changed: func(err error, outage time.Duration) {
 			if err != nil {
 				o.Logger.Warn("calls fail and are rejected until a trial succeeds", "part", part, "error", err)

@@ -303,24 +303,24 @@ func TestPublishThatTakesTooLongIsUnavailable(t *testing.T) {
 	})
 }
 
-// answered is what Record returned.
-type answered struct {
+// recordResult is what Record returned.
+type recordResult struct {
 	worker.Recorded
 
 	err error
 }
 
 // background records the action in a goroutine of its own.
-func background(r *worker.Recorder, ctx context.Context, a storage.Action) <-chan answered { //nolint:revive // who, when, what
-	answer := make(chan answered, 1)
+func background(r *worker.Recorder, ctx context.Context, a storage.Action) <-chan recordResult { //nolint:revive // who, when, what
+	answer := make(chan recordResult, 1)
 	go func() {
 		recorded, err := r.Record(ctx, a, nil)
-		answer <- answered{recorded, err}
+		answer <- recordResult{recorded, err}
 	}()
 	return answer
 }
 
-func wantRecorded(t *testing.T, answers ...<-chan answered) {
+func wantRecorded(t *testing.T, answers ...<-chan recordResult) {
 	t.Helper()
 	for i, answer := range answers {
 		if got := <-answer; got.err != nil {

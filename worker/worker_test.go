@@ -43,13 +43,13 @@ func wantAcked(t *testing.T, errs []<-chan error) {
 	}
 }
 
-// sizes notes how many messages each Persist was given.
-type sizes struct {
+// batchSizes notes how many messages each Persist was given.
+type batchSizes struct {
 	mu    sync.Mutex
 	calls []int
 }
 
-func (s *sizes) note(_ context.Context, messages []storage.Message) error {
+func (s *batchSizes) record(_ context.Context, messages []storage.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, len(messages))
@@ -95,8 +95,8 @@ func TestBatchTakesAvailableMessages(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, queue := openStore(t), newQueue(t)
 				errs := publishAll(t, queue, 10)
-				var got sizes
-				startWorker(t, queue, &hooks{Persister: store, before: got.note}, local.Mirror{Reader: store}, c.opts)
+				var got batchSizes
+				startWorker(t, queue, &hooks{Persister: store, before: got.record}, local.Mirror{Reader: store}, c.opts)
 				wantAcked(t, errs)
 				if !slices.Equal(got.calls, c.want) {
 					t.Errorf("the batches had %v messages, want %v", got.calls, c.want)
@@ -112,8 +112,8 @@ func TestBatchesKeepThePace(t *testing.T) {
 	const pace = 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
-		var got sizes
-		startWorker(t, queue, &hooks{Persister: store, before: got.note}, local.Mirror{Reader: store}, worker.Options{Pace: pace})
+		var got batchSizes
+		startWorker(t, queue, &hooks{Persister: store, before: got.record}, local.Mirror{Reader: store}, worker.Options{Pace: pace})
 		for _, c := range []struct {
 			rest     time.Duration // before the messages come
 			messages int
@@ -141,11 +141,11 @@ func TestFullBatchesIgnoreThePace(t *testing.T) {
 	const plenty = 100
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
-		var got sizes
+		var got batchSizes
 		gate := make(chan struct{})
 		startWorker(t, queue, &hooks{Persister: store, before: func(ctx context.Context, all []storage.Message) error {
 			<-gate
-			return got.note(ctx, all)
+			return got.record(ctx, all)
 		}}, local.Mirror{Reader: store}, worker.Options{Pace: time.Hour})
 		start := time.Now()
 		errs := append(publishAll(t, queue, 1), publishAll(t, queue, plenty)...)

@@ -204,7 +204,7 @@ func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 		synctest.Wait()
 
 		var steps []string
-		startWorker(t, splitAfter{queue}, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+		startWorker(t, steadyConsumer{queue}, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
 			steps = append(steps, "persist "+strconv.Itoa(len(messages)))
 			return nil
 		}}, &spy{
@@ -221,10 +221,10 @@ func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 	})
 }
 
-// splitAfter is a consumer that is given a message every 50 ms.
-type splitAfter struct{ worker.Consumer }
+// steadyConsumer is a consumer that is given a message every 50 ms.
+type steadyConsumer struct{ worker.Consumer }
 
-func (s splitAfter) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+func (s steadyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := s.Consumer.Consume(ctx)
 	if err != nil {
 		return nil, err
@@ -336,9 +336,9 @@ func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 8)
-		var got sizes
+		var got batchSizes
 		hung := false
-		startWorker(t, queue, &hooks{Persister: store, before: got.note, after: func() error {
+		startWorker(t, queue, &hooks{Persister: store, before: got.record, after: func() error {
 			if hung {
 				return nil
 			}
@@ -391,8 +391,8 @@ func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		errs := publishAll(t, queue, 8)
-		var got sizes
-		startWorker(t, queue, &hooks{Persister: store, before: got.note},
+		var got batchSizes
+		startWorker(t, queue, &hooks{Persister: store, before: got.record},
 			slowMarks{local.Mirror{Reader: store}, mirror.MarkTime / 4}, worker.Options{})
 		wantAcked(t, errs)
 		if want := []int{8, 4, 4}; !slices.Equal(got.calls, want) {

@@ -40,9 +40,9 @@ func (r *Result) Quantile(percent float64) time.Duration {
 }
 
 const (
-	maxFaults  = 3                // faults that are reported word for word
-	maxLatency = time.Minute      // longer latencies are recorded as this one
-	patience   = 15 * time.Second // for the last replies, after the end
+	maxFaults    = 3                // faults that are reported word for word
+	maxLatency   = time.Minute      // longer latencies are recorded as this one
+	drainTimeout = 15 * time.Second // for the last replies, after the end
 )
 
 // Closed has each client send its next request when the last one is answered, for the
@@ -140,7 +140,7 @@ func (r *run) all(
 	r.began = time.Now()
 	r.end = r.began.Add(r.during)
 	for _, conn := range conns {
-		conn.within(r.end.Add(patience))
+		conn.within(r.end.Add(drainTimeout))
 	}
 	defer context.AfterFunc(ctx, func() {
 		for _, conn := range conns {

@@ -12,8 +12,8 @@ import (
 	"ovation/bench/load"
 )
 
-// speak starts a server that speaks WebSocket with one watcher.
-func speak(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
+// serveWebSocket starts a server that speaks WebSocket with one watcher.
+func serveWebSocket(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
@@ -27,14 +27,14 @@ func speak(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) s
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func receives(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
+func wantMessage(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
 	t.Helper()
 	if _, text, err := conn.Read(ctx); err != nil || string(text) != want {
 		t.Errorf("the server received %s, %v; want %s", text, err, want)
 	}
 }
 
-func says(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) {
+func send(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) {
 	t.Helper()
 	if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
 		t.Error(err)
@@ -44,18 +44,18 @@ func says(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) 
 func TestWatchReceivesResponses(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	ask := `{"query":"` + strings.Repeat("#", 200) + `"}`
-	address := speak(t, func(ctx context.Context, conn *websocket.Conn) {
-		receives(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
-		says(ctx, t, conn, `{"type":"connection_ack"}`)
-		receives(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
+	address := serveWebSocket(t, func(ctx context.Context, conn *websocket.Conn) {
+		wantMessage(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
+		send(ctx, t, conn, `{"type":"connection_ack"}`)
+		wantMessage(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
 		for _, text := range []string{"1", long, strings.Repeat("y", 200)} {
-			says(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
+			send(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
 			reading := conn.CloseRead(ctx) // reads the pong
 			if err := conn.Ping(reading); err != nil {
 				t.Errorf("the ping was not answered: %v", err)
 			}
 		}
-		says(ctx, t, conn, `{"type":"complete","id":"1"}`)
+		send(ctx, t, conn, `{"type":"complete","id":"1"}`)
 		_ = conn.CloseNow()
 	})
 	watch, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(ask))
@@ -78,8 +78,8 @@ func TestAWatchThatIsRefused(t *testing.T) {
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("got %v, want the status 503", err)
 	}
-	address = speak(t, func(ctx context.Context, conn *websocket.Conn) {
-		receives(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
+	address = serveWebSocket(t, func(ctx context.Context, conn *websocket.Conn) {
+		wantMessage(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		_ = conn.Close(1013, "too many")
 	})
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {

@@ -46,7 +46,7 @@ func TestAccountFlagsAreChecked(t *testing.T) {
 	for name, bad := range map[string]string{
 		"OVATION_ACCOUNT_TOKEN_TTL": "1s", "OVATION_ACCOUNT_KEY": "0", "OVATION_ATTEMPTS_PER_ADDRESS": "-1", "OVATION_ACCOUNTS": "perhaps",
 	} {
-		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).wants(t, exitUsage, name)
+		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).want(t, exitUsage, name)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAccountsAreOnEveryNode(t *testing.T) {
 
 func TestLogOutReachesEveryNode(t *testing.T) {
 	t.Parallel()
-	logOutReaches(t, 2, patience)
+	logOutReaches(t, 2, waitTimeout)
 }
 
 // logOutReaches measures how long it takes from the request that logs a user out on
@@ -107,11 +107,11 @@ func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	b.as = bearer
 	took := make([]time.Duration, rounds)
-	pulse := feel(t, b)
+	pulse := probeNode(t, b)
 	for i := range took {
 		user, err := a.session("register", fmt.Sprint("User ", i))
 		must(t, err)
-		conn, err := b.watch(t.Context(), user.Token, map[string]any{"query": watchMail})
+		conn, err := b.watch(t.Context(), user.Token, map[string]any{"query": messagesSubscription})
 		must(t, err)
 		ended := make(chan error, 1)
 		go func() {
@@ -128,7 +128,7 @@ func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 		took[i] = time.Since(begun)
 		_ = conn.CloseNow() // the server has closed it
 	}
-	pause, slowest := pulse.over(), slices.Max(took)
+	pause, slowest := pulse.finish(), slices.Max(took)
 	t.Logf("after %d log outs the other node knew within %v; the machine's own p99 is %v", rounds, slowest, pause)
 	within(t, "the slowest log out", slowest, pause, bound)
 }

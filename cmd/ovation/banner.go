@@ -66,7 +66,7 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	writeToken(&b, token, c.dataFlag, c.JWTSecret != "")
 	as := "-H 'X-Ovation-User: " + demoViewer + "'"
 	switch c.devHeaders() {
-	case viewer.BelieveDevHeaders:
+	case viewer.TrustDevHeaders:
 		fmt.Fprintf(&b, "\n  WARNING: every client that can connect to %s can be any user, by X-Ovation-User (--insecure-dev-headers).\n", addr)
 	case viewer.LocalDevHeaders:
 		b.WriteString("\n  WARNING: every program on this machine can be any user, by X-Ovation-User (--dev-headers, --demo).\n" +

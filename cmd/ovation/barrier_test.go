@@ -13,16 +13,16 @@ import (
 // if none was ever raised.
 const watermarks = `SELECT CASE WHEN m.barrier = 0 THEN -1 ELSE (SELECT count(*) FROM watermark w WHERE w.barrier >= m.barrier) END FROM mirror m`
 
-// shownToAlice is a video as the API shows it to alice.
-func (s *server) shownToAlice(t *testing.T) reply {
+// queryAsAlice is a video as the API shows it to alice.
+func (s *server) queryAsAlice(t *testing.T) reply {
 	t.Helper()
 	var got struct{ Interactive reply }
 	must(t, s.graphQL("alice", `{ interactive(biz: "video", bizId: "1") { `+shown+` } }`, &got))
 	return got.Interactive
 }
 
-// aliceActs makes alice like a video, or take the like back.
-func (s *server) aliceActs(t *testing.T, mutation string) (durability string, shows reply) {
+// mutateAsAlice makes alice like a video, or take the like back.
+func (s *server) mutateAsAlice(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {
 		Did struct {
@@ -41,26 +41,26 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
 	s.start(t, "work")
-	if _, got := node.aliceActs(t, "like"); got.Liked == nil {
+	if _, got := node.mutateAsAlice(t, "like"); got.Liked == nil {
 		t.Errorf("after the first like Alice is shown %+v, want it liked", got)
 	}
-	eventually(t, "replies are LIVE initially", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
+	eventually(t, "replies are LIVE initially", func() bool { return node.queryAsAlice(t).Freshness == "LIVE" })
 	for round, lose := range []func(){
 		func() { redis.flush(t) },
 		func() { redis.kill(); redis.start(t) },
 	} {
-		before := s.number(t, `SELECT barrier FROM mirror`)
+		before := s.queryInt(t, `SELECT barrier FROM mirror`)
 		lose()
-		eventually(t, "the next epoch begins", func() bool { return s.number(t, `SELECT barrier FROM mirror`) > before })
+		eventually(t, "the next epoch begins", func() bool { return s.queryInt(t, `SELECT barrier FROM mirror`) > before })
 		eventually(t, "answers are LIVE", func() bool {
-			got := node.shownToAlice(t)
+			got := node.queryAsAlice(t)
 			if got.Freshness != "LIVE" {
 				return false
 			}
 			if got.Liked == nil || got.LikeCount != 1 {
 				t.Errorf("after loss %d Alice is shown %+v, want her like, counted once", round, got)
 			}
-			return s.number(t, watermarks) == 4
+			return s.queryInt(t, watermarks) == 4
 		})
 	}
 }
@@ -71,33 +71,33 @@ func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	node := s.start(t, "serve")
-	if durability, got := node.aliceActs(t, "like"); durability != "QUEUED" || got.Liked == nil {
+	if durability, got := node.mutateAsAlice(t, "like"); durability != "QUEUED" || got.Liked == nil {
 		t.Errorf("like = %s, %+v, want QUEUED, liked", durability, got)
 	}
 	redis.flush(t)
-	eventually(t, "the next epoch begins", func() bool { return s.number(t, watermarks) == 0 })
-	eventually(t, "the node no longer shows the like", func() bool { return node.shownToAlice(t).Liked == nil })
-	if got := node.shownToAlice(t); got.Freshness != "STALE" {
+	eventually(t, "the next epoch begins", func() bool { return s.queryInt(t, watermarks) == 0 })
+	eventually(t, "the node no longer shows the like", func() bool { return node.queryAsAlice(t).Liked == nil })
+	if got := node.queryAsAlice(t); got.Freshness != "STALE" {
 		t.Errorf("after the like is lost Alice is shown %+v, want STALE", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got == 0 {
 		t.Error("ovation_mirror_in_doubt_since_timestamp_seconds = 0 although Redis lost a like, want a time")
 	}
-	if durability, _ := node.aliceActs(t, "unlike"); durability != "QUEUED" {
+	if durability, _ := node.mutateAsAlice(t, "unlike"); durability != "QUEUED" {
 		t.Errorf("unlike = %s, want QUEUED", durability)
 	}
 	s.start(t, "work")
-	eventually(t, "answers are LIVE", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
-	if passed := s.number(t, watermarks); passed != 4 {
+	eventually(t, "answers are LIVE", func() bool { return node.queryAsAlice(t).Freshness == "LIVE" })
+	if passed := s.queryInt(t, watermarks); passed != 4 {
 		t.Errorf("%d partitions have passed the barrier, want 4", passed)
 	}
-	if got := node.shownToAlice(t); got.Liked != nil || got.LikeCount != 0 {
+	if got := node.queryAsAlice(t); got.Liked != nil || got.LikeCount != 0 {
 		t.Errorf("in the end Alice is shown %+v, want no like, a count of 0", got)
 	}
 	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got != 0 {
 		t.Errorf("ovation_mirror_in_doubt_since_timestamp_seconds = %v once answers are LIVE, want 0", got)
 	}
-	s.run(t, "verify").wants(t, 0, "0 differences in Redis; ")
+	s.run(t, "verify").want(t, 0, "0 differences in Redis; ")
 }
 
 // flush empties Redis.

@@ -19,9 +19,9 @@ func TestLongPagesInABrowser(t *testing.T) {
 	data := t.TempDir()
 	s := serveBinary(t, data, "--demo")
 	token := call(t, environment(), "token", "--user=alice", "--data="+data)
-	token.wants(t, 0)
+	token.want(t, 0)
 	alice := strings.TrimSpace(token.stdout)
-	stop := func() { s.stop().wants(t, 0) }
+	stop := func() { s.stop().want(t, 0) }
 	start := func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) }
 	t.Run("GraphiQL", func(t *testing.T) {
 		browserTest{script: "graphiql.mjs", url: s.url, tokens: alice}.check(t)
@@ -49,11 +49,11 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 	}
 	browserTest{
 		script: "demo.mjs", url: s.url, tokens: strings.Join(tokens, " "),
-		stop:  func() { s.stop().wants(t, 0) },
+		stop:  func() { s.stop().want(t, 0) },
 		start: func() { s = n.startStack(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
 	}.check(t)
-	s.stop().wants(t, 0)
-	n.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.stop().want(t, 0)
+	n.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // The story of two people with accounts, from registering to a chat about a clip that one
@@ -61,11 +61,11 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 func TestLongStoryInABrowser(t *testing.T) {
 	needsBrowser(t)
 	for _, environ := range [][]string{{}, {"PATH=" + os.Getenv("PATH")}} {
-		covers := coversIn(environ)
+		covers := expectedCovers(environ)
 		t.Run(covers, func(t *testing.T) {
 			s := serveBinaryIn(t, environ, t.TempDir(), "--demo")
-			story(t, s.url, covers)
-			s.stop().wants(t, 0)
+			runBrowserStory(t, s.url, covers)
+			s.stop().want(t, 0)
 		})
 	}
 }
@@ -77,20 +77,20 @@ func TestLongStoryInABrowserOverServices(t *testing.T) {
 	n := emptySite(t)
 	n.variables["PATH"] = os.Getenv("PATH")
 	s := n.startStack(t, t.TempDir())
-	story(t, s.url, coversIn([]string{"PATH=" + os.Getenv("PATH")}))
-	s.stop().wants(t, 0)
-	n.run(t, "verify").wants(t, 0, "0 differences; ")
+	runBrowserStory(t, s.url, expectedCovers([]string{"PATH=" + os.Getenv("PATH")}))
+	s.stop().want(t, 0)
+	n.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// coversIn returns how a server in that environment makes covers.
-func coversIn(environ []string) string {
+// expectedCovers returns how a server in that environment makes covers.
+func expectedCovers(environ []string) string {
 	if _, err := exec.LookPath("ffmpeg"); err != nil || len(environ) == 0 {
 		return "generated"
 	}
 	return "made"
 }
 
-func story(t *testing.T, url, covers string) {
+func runBrowserStory(t *testing.T, url, covers string) {
 	t.Helper()
 	clip := filepath.Join(t.TempDir(), "clip.mp4")
 	must(t, os.WriteFile(clip, still(0.6), 0o600))
@@ -100,7 +100,7 @@ func story(t *testing.T, url, covers string) {
 // needsBrowser is needs for a test with a browser.
 func needsBrowser(t *testing.T) {
 	t.Helper()
-	needs(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
+	needsNode(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
 }
 
 // browserTest is a check of web/check and the server it looks at.

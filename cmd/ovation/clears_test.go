@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// reacting is what a mutation answers.
-type reacting struct {
+// reactionReply is what a mutation answers.
+type reactionReply struct {
 	Did struct {
 		Changed     *bool
 		Interactive struct{ Liked *struct{ Reaction string } }
@@ -18,7 +18,7 @@ type reacting struct {
 // returns whether it changed anything and which reaction the reply shows.
 func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction string) {
 	t.Helper()
-	var got reacting
+	var got reactionReply
 	eventually(t, mutation+" is possible", func() bool {
 		return s.graphQL("alice", `mutation { did: `+mutation+`(input: {biz: "video", bizId: "movie"}) { changed interactive { liked { reaction } } } }`, &got) == nil
 	})
@@ -49,17 +49,17 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 		}, false},
 		"what Redis held": {func(t *testing.T, s *site, redis *ownRedis, _ map[string]*proxy, _ *server) {
 			t.Helper()
-			epoch := s.number(t, "SELECT epoch FROM mirror")
+			epoch := s.queryInt(t, "SELECT epoch FROM mirror")
 			redis.kill()
 			redis.start(t)
-			eventually(t, "the next epoch begins", func() bool { return s.number(t, "SELECT epoch FROM mirror") > epoch })
+			eventually(t, "the next epoch begins", func() bool { return s.queryInt(t, "SELECT epoch FROM mirror") > epoch })
 		}, false},
 		"reading the epoch": {func(t *testing.T, _ *site, _ *ownRedis, to map[string]*proxy, node *server) {
 			t.Helper()
 			to["OVATION_POSTGRES_URL"].set(true)
 			eventually(t, "the node no longer trusts its epoch", func() bool {
-				var seen seeing
-				must(t, node.graphQL("alice", seeMovie, &seen))
+				var seen movieReply
+				must(t, node.graphQL("alice", movieQuery, &seen))
 				return seen.Interactive.Freshness != "LIVE"
 			})
 		}, true},
@@ -78,7 +78,7 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 			}
 			node := through.start(t, "serve")
 			must(t, node.graphQL("alice", `mutation { dislike(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
-			disliked := func() bool { return s.number(t, "SELECT count(*) FROM user_reaction WHERE state = 2") == 1 }
+			disliked := func() bool { return s.queryInt(t, "SELECT count(*) FROM user_reaction WHERE state = 2") == 1 }
 			eventually(t, "the dislike is persisted", disliked)
 
 			c.fails(t, s, redis, to, node)
@@ -107,7 +107,7 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 			}
 			eventually(t, "a like is possible", func() bool { return node.graphQL("bob", likeMovie, nil) == nil }) // comes after all that
 			eventually(t, "everything is persisted", func() bool { return s.likes(t) == 1 && disliked() })
-			s.run(t, "verify").wants(t, 0, "0 differences; ")
+			s.run(t, "verify").want(t, 0, "0 differences; ")
 		})
 	}
 }

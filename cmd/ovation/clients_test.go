@@ -59,7 +59,7 @@ func TestClientsOfNpm(t *testing.T) {
 	watchers.await(1, "")
 	s.like(t, "alice", "1")
 	watchers.await(2, "LIKE")
-	s.stop().wants(t, 0)
+	s.stop().want(t, 0)
 	s = serveBinary(t, data, "--addr="+at)
 	s.like(t, "carol", "1") // most likely before they are back
 	watchers.await(3, "LIKE")
@@ -104,20 +104,20 @@ func (c *npmClients) read(lines *bufio.Scanner) {
 func (c *npmClients) await(likes int, liked string) {
 	c.t.Helper()
 	deadline := time.After(2 * time.Minute)
-	for !c.know(likes, liked) {
+	for !c.haveReceived(likes, liked) {
 		select {
 		case h, more := <-c.clientEvents:
 			if !more {
 				c.t.Fatalf("the script ended before all clients received %d likes: %v", likes, c.last)
 			}
-			c.note(h)
+			c.record(h)
 		case <-deadline:
 			c.t.Fatalf("not all clients received %d likes: %v", likes, c.last)
 		}
 	}
 }
 
-func (c *npmClients) know(likes int, liked string) bool {
+func (c *npmClients) haveReceived(likes int, liked string) bool {
 	for _, name := range []string{"ws-user", "ws-nobody", "sse-user", "sse-nobody"} {
 		h, known := c.last[name]
 		if !strings.HasSuffix(name, "user") {
@@ -130,7 +130,7 @@ func (c *npmClients) know(likes int, liked string) bool {
 	return true
 }
 
-func (c *npmClients) note(h clientEvent) {
+func (c *npmClients) record(h clientEvent) {
 	c.t.Helper()
 	if len(h.Errors) > 0 {
 		c.t.Errorf("%s received the errors %v, want none", h.Client, h.Errors)

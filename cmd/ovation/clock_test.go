@@ -15,7 +15,7 @@ import (
 func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	stdout, stderr := newWatch(), newWatch()
+	stdout, stderr := newBannerWriter(), newBannerWriter()
 	p := &program{ctx, s.getenv(), strings.NewReader(""), stdout, stderr, func() time.Time { return time.Now().Add(ahead) }}
 	over := make(chan struct{})
 	go func() {
@@ -48,8 +48,8 @@ func siteOnOwnRedis(t *testing.T) (*site, *ownRedis) {
 
 func (r *ownRedis) url() string { return "redis://" + r.at }
 
-// number asks the database for one.
-func (s *site) number(t *testing.T, query string) (n int64) {
+// queryInt asks the database for one.
+func (s *site) queryInt(t *testing.T, query string) (n int64) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
 	must(t, err)
@@ -58,8 +58,8 @@ func (s *site) number(t *testing.T, query string) (n int64) {
 	return n
 }
 
-// unready checks that /readyz reports why a process is not ready.
-func (s *server) unready(t *testing.T, says ...string) {
+// wantUnready checks that /readyz reports why a process is not ready.
+func (s *server) wantUnready(t *testing.T, says ...string) {
 	t.Helper()
 	status, _, body := get(t, s.url+"/readyz")
 	for _, part := range says {
@@ -83,7 +83,7 @@ func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 	}
 	redis.start(t)
 	s.start(t, "work")
-	eventually(t, "the like and the unlike are persisted", func() bool { return s.number(t, "SELECT count(*) FROM inbox") == 2 })
+	eventually(t, "the like and the unlike are persisted", func() bool { return s.queryInt(t, "SELECT count(*) FROM inbox") == 2 })
 	if n := s.likes(t); n != 0 {
 		t.Errorf("%d likes are stored after a like and its unlike, want 0", n)
 	}
@@ -95,9 +95,9 @@ func TestNodeWithALargeClockSkewIsNotReady(t *testing.T) {
 	s := newSite(t)
 	for _, command := range []string{"serve", "work"} {
 		off := s.startAt(t, time.Minute, command)
-		off.unready(t, "clock is ", "ahead of the database's", "--max-clock-skew")
+		off.wantUnready(t, "clock is ", "ahead of the database's", "--max-clock-skew")
 		behind := s.startAt(t, -time.Minute, command, "--max-clock-skew=30s")
-		behind.unready(t, "clock is ", "behind the database's")
+		behind.wantUnready(t, "clock is ", "behind the database's")
 		allowed := s.startAt(t, time.Minute, command, "--max-clock-skew=2m")
 		eventually(t, "a node with --max-clock-skew=2m is ready", func() bool { return allowed.ready() == 200 })
 	}

@@ -12,8 +12,8 @@ type comment struct {
 	Interactive         struct{ LikeCount int }
 }
 
-// talk is the answer to seeTalk.
-type talk struct {
+// commentsReply is the answer to seeTalk.
+type commentsReply struct {
 	Interactive struct {
 		CommentCount int
 		Comments     struct {
@@ -24,20 +24,20 @@ type talk struct {
 }
 
 const (
-	seeTalk = `{ interactive(biz: "video", bizId: "movie") { commentCount comments(first: 100, order: %s) {
+	commentsQuery = `{ interactive(biz: "video", bizId: "movie") { commentCount comments(first: 100, order: %s) {
 		changesCursor edges { node { id commentId text interactive { likeCount } } } } } }`
-	watchTalk = `subscription($a: String) { commentsChanged(biz: "video", bizId: "movie", after: $a) { kind cursor comment { id text } } }`
+	commentsSubscription = `subscription($a: String) { commentsChanged(biz: "video", bizId: "movie", after: $a) { kind cursor comment { id text } } }`
 )
 
-// talked returns the movie's comments as a node shows them.
-func (s *server) talked(t *testing.T, order string) (out talk) {
+// comments returns the movie's comments as a node shows them.
+func (s *server) comments(t *testing.T, order string) (out commentsReply) {
 	t.Helper()
-	must(t, s.graphQL("", fmt.Sprintf(seeTalk, order), &out))
+	must(t, s.graphQL("", fmt.Sprintf(commentsQuery, order), &out))
 	return out
 }
 
-// says comments on the movie. The text is also the request id.
-func (s *server) says(user, text string) (comment, error) {
+// addComment comments on the movie. The text is also the request id.
+func (s *server) addComment(user, text string) (comment, error) {
 	var out struct {
 		AddComment struct {
 			Comment     comment
@@ -54,10 +54,10 @@ func (s *server) says(user, text string) (comment, error) {
 func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 8, 10
-	cursor := nodes[0].talked(t, "NEWEST").Interactive.Comments.ChangesCursor
+	cursor := nodes[0].comments(t, "NEWEST").Interactive.Comments.ChangesCursor
 	var streams, writers sync.WaitGroup
 	for _, node := range nodes {
-		conn, err := node.watch(t.Context(), "", map[string]any{"query": watchTalk, "variables": map[string]any{"a": cursor}})
+		conn, err := node.watch(t.Context(), "", map[string]any{"query": commentsSubscription, "variables": map[string]any{"a": cursor}})
 		must(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		streams.Go(func() {
@@ -91,13 +91,13 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 			user, here, there := fmt.Sprintf("user-%d", u), nodes[u%2], nodes[(u+1)%2]
 			for i := range each {
 				text := fmt.Sprintf("%d-%d", u, i)
-				said, err := here.says(user, text)
+				said, err := here.addComment(user, text)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				var seen talk
-				if err := there.graphQL(user, fmt.Sprintf(seeTalk, "NEWEST"), &seen); err != nil {
+				var seen commentsReply
+				if err := there.graphQL(user, fmt.Sprintf(commentsQuery, "NEWEST"), &seen); err != nil {
 					t.Error(err)
 					return
 				}
@@ -105,7 +105,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 				for _, edge := range seen.Interactive.Comments.Edges {
 					found = found || edge.Node.ID == said.ID && edge.Node.Text == text
 				}
-				again, err := there.says(user, text)
+				again, err := there.addComment(user, text)
 				if err != nil || again != said || !found || seen.Interactive.CommentCount < i+1 {
 					t.Errorf("%s added %+v and, repeated on the other node, %+v, %v, want the same; there it was listed: %t, of %d, want true, of at least %d", user, said, again, err, found, seen.Interactive.CommentCount, i+1)
 				}
@@ -115,17 +115,17 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	writers.Wait()
 	streams.Wait()
 	for _, node := range nodes {
-		if n := node.talked(t, "OLDEST").Interactive.CommentCount; n != users*each {
+		if n := node.comments(t, "OLDEST").Interactive.CommentCount; n != users*each {
 			t.Errorf("%s counts %d comments, want %d", node.url, n, users*each)
 		}
 	}
 	// Likes take the queue; the order follows.
-	liked := nodes[0].talked(t, "OLDEST").Interactive.Comments.Edges[3].Node
+	liked := nodes[0].comments(t, "OLDEST").Interactive.Comments.Edges[3].Node
 	for u := range users {
 		must(t, nodes[u%2].graphQL(fmt.Sprintf("user-%d", u), fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { changed } }`, liked.CommentID), nil))
 	}
 	eventually(t, "the liked comment is the first", func() bool {
-		first := nodes[1].talked(t, "TOP").Interactive.Comments.Edges[0].Node
+		first := nodes[1].comments(t, "TOP").Interactive.Comments.Edges[0].Node
 		return first.ID == liked.ID && first.Interactive.LikeCount == users
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// follows makes a user follow the star, and returns the durability of the follow.
-func (s *server) follows(user string) (durability string, err error) {
+// follow makes a user follow the star, and returns the durability of the follow.
+func (s *server) follow(user string) (durability string, err error) {
 	var got struct{ Follow struct{ Durability string } }
 	err = s.graphQL(user, `mutation { follow(input: {biz: "user", bizId: "star"}) { durability } }`, &got)
 	return got.Follow.Durability, err
@@ -17,16 +17,16 @@ func (s *server) follows(user string) (durability string, err error) {
 // followers is how many the database counts.
 func (s *site) followers(t *testing.T) int {
 	t.Helper()
-	return int(s.number(t, "SELECT coalesce(sum(follower_count), 0) FROM interactive WHERE biz = 'user' AND biz_id = 'star'"))
+	return int(s.queryInt(t, "SELECT coalesce(sum(follower_count), 0) FROM interactive WHERE biz = 'user' AND biz_id = 'star'"))
 }
 
-// edits changes the text of a comment.
-func (s *server) edits(user, id, text string) error {
+// editComment changes the text of a comment.
+func (s *server) editComment(user, id, text string) error {
 	return s.graphQL(user, fmt.Sprintf(`mutation { editComment(input: {id: %q, text: %q}) { comment { id } } }`, id, text), nil)
 }
 
-// deletes removes a comment.
-func (s *server) deletes(user, id string) error {
+// deleteComment removes a comment.
+func (s *server) deleteComment(user, id string) error {
 	return s.graphQL(user, fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, id), nil)
 }
 
@@ -36,7 +36,7 @@ func isUnavailable(err error) bool {
 
 func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	databaseUnavailable(t, patience)
+	databaseUnavailable(t, waitTimeout)
 }
 
 // databaseUnavailable checks that, while the database is unavailable, comments are refused within
@@ -63,15 +63,15 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	t.Helper()
 	s := newSite(t)
 	s.start(t, "work")
-	through, between := s.cut(t, "OVATION_POSTGRES_URL")
+	through, between := s.throughProxy(t, "OVATION_POSTGRES_URL")
 	node := through.start(t, "serve")
-	kept, err := node.says("alice", "kept")
+	kept, err := node.addComment("alice", "kept")
 	must(t, err)
-	unwanted, err := node.says("alice", "unwanted")
+	unwanted, err := node.addComment("alice", "unwanted")
 	must(t, err)
 
 	back := fails(t, between)
-	pulse := feel(t, node)
+	pulse := probeNode(t, node)
 	var slowest, slowestLate time.Duration
 	tick := time.NewTicker(transactionTime / 10)
 	defer tick.Stop()
@@ -81,9 +81,9 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 		late := time.Since(began) > opening
 		text := fmt.Sprint("comment ", round)
 		for what, try := range map[string]func() error{
-			"add":    func() error { _, err := node.says("alice", text); return err },
-			"edit":   func() error { return node.edits("alice", kept.ID, text) },
-			"delete": func() error { return node.deletes("alice", unwanted.ID) },
+			"add":    func() error { _, err := node.addComment("alice", text); return err },
+			"edit":   func() error { return node.editComment("alice", kept.ID, text) },
+			"delete": func() error { return node.deleteComment("alice", unwanted.ID) },
 		} {
 			asked := time.Now()
 			if err := try(); !isUnavailable(err) {
@@ -95,32 +95,32 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 				slowest = max(slowest, took)
 			}
 		}
-		durability, err := node.follows(fmt.Sprint("user-", round))
+		durability, err := node.follow(fmt.Sprint("user-", round))
 		if late && (err != nil || durability != "QUEUED") || err != nil && !isUnavailable(err) {
 			t.Errorf("without the database: follow = %q, %v, want QUEUED or, early on, UNAVAILABLE (late: %t)", durability, err, late)
 		}
 	}
-	over := pulse.over()
+	over := pulse.finish()
 	t.Logf("%d rounds; a comment was refused within %v, and within %v later", round, slowest, slowestLate)
 	if slowest-over > transactionTime+bound || slowestLate-over > bound {
 		t.Errorf("comments were refused within %v, later within %v, want at most %v and %v; requests that ask for nothing took %v", slowest, slowestLate, transactionTime+bound+over, bound+over, over)
 	}
 
 	back()
-	eventually(t, "comments are accepted again", func() bool { _, err := node.says("alice", "again"); return err == nil })
+	eventually(t, "comments are accepted again", func() bool { _, err := node.addComment("alice", "again"); return err == nil })
 	for i := range round { // what was not acknowledged may have been done
-		_, err := node.says("alice", fmt.Sprint("comment ", i))
+		_, err := node.addComment("alice", fmt.Sprint("comment ", i))
 		must(t, err)
-		eventually(t, "a follow is possible", func() bool { _, err := node.follows(fmt.Sprint("user-", i)); return err == nil })
+		eventually(t, "a follow is possible", func() bool { _, err := node.follow(fmt.Sprint("user-", i)); return err == nil })
 	}
-	if err := node.deletes("alice", unwanted.ID); err != nil && !isNotFound(err) {
+	if err := node.deleteComment("alice", unwanted.ID); err != nil && !isNotFound(err) {
 		t.Error(err)
 	}
-	if n := node.talked(t, "NEWEST").Interactive.CommentCount; n != round+2 {
+	if n := node.comments(t, "NEWEST").Interactive.CommentCount; n != round+2 {
 		t.Errorf("commentCount = %d, want %d", n, round+2)
 	}
 	eventually(t, "every follow is counted", func() bool { return s.followers(t) == round })
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
@@ -132,20 +132,20 @@ func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 	const rounds = 12
 	for i := range rounds {
 		here, there, user, text := nodes[i%2], nodes[(i+1)%2], fmt.Sprint("user-", i), fmt.Sprint("comment ", i)
-		said, err := here.says(user, text)
+		said, err := here.addComment(user, text)
 		must(t, err)
-		unwanted, err := here.says(user, text+", unwanted")
+		unwanted, err := here.addComment(user, text+", unwanted")
 		must(t, err)
-		must(t, there.edits(user, said.ID, text+", edited"))
-		must(t, there.deletes(user, unwanted.ID))
-		seen := here.talked(t, "NEWEST").Interactive
+		must(t, there.editComment(user, said.ID, text+", edited"))
+		must(t, there.deleteComment(user, unwanted.ID))
+		seen := here.comments(t, "NEWEST").Interactive
 		if seen.CommentCount != i+1 || len(seen.Comments.Edges) == 0 || seen.Comments.Edges[0].Node.Text != text+", edited" {
 			t.Errorf("without Redis, in round %d: got %+v, want %d comments, the latest one edited", i, seen, i+1)
 		}
 		eventually(t, "the comment is liked", func() bool {
 			return there.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { durability } }`, said.CommentID), nil) == nil
 		})
-		eventually(t, "the star is followed", func() bool { _, err := here.follows(user); return err == nil })
+		eventually(t, "the star is followed", func() bool { _, err := here.follow(user); return err == nil })
 	}
 	eventually(t, "every like and every follow is counted", func() bool { return s.followers(t) == rounds && s.likes(t) == rounds })
 	redis.start(t)
@@ -153,11 +153,11 @@ func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 		for _, node := range nodes {
 			var got struct{ Interactive struct{ FollowerCount int } }
 			must(t, node.graphQL("", `{ interactive(biz: "user", bizId: "star") { followerCount } }`, &got))
-			if got.Interactive.FollowerCount != rounds || node.talked(t, "TOP").Interactive.CommentCount != rounds {
+			if got.Interactive.FollowerCount != rounds || node.comments(t, "TOP").Interactive.CommentCount != rounds {
 				return false
 			}
 		}
 		return true
 	})
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }

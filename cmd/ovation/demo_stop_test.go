@@ -20,7 +20,7 @@ func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	stdout, stderr := newWatch(), newWatch()
+	stdout, stderr := newBannerWriter(), newBannerWriter()
 	code := make(chan int, 1)
 	go func() {
 		code <- run(ctx, []string{"dev", "--demo", "--addr=127.0.0.1:0", "--data=" + data}, environment(), strings.NewReader(""), stdout, stderr)

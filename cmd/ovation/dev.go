@@ -87,7 +87,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	cfg := resolvers.Config{
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Comments: behind.comments, Messages: behind.messages,
 		Authors: behind.authors,
-		Live:    behind.live, CommentNews: behind.commentHub, MessageNews: behind.messageHub, Logger: log,
+		Live:    behind.live, CommentHub: behind.commentHub, MessageHub: behind.messageHub, Logger: log,
 		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 	}
 	videos, err := c.startVideos(p.ctx, behind.store, log, registry)
@@ -130,7 +130,7 @@ func unlessStopped(ctx context.Context, err error) error {
 func (c *devCommand) devHeaders() viewer.DevHeaders {
 	switch {
 	case c.InsecureDevHeaders:
-		return viewer.BelieveDevHeaders
+		return viewer.TrustDevHeaders
 	case (c.DevHeaders || c.Demo) && c.Addr.loopback():
 		return viewer.LocalDevHeaders
 	}

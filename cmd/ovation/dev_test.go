@@ -68,9 +68,9 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 	}
 	taken := strings.TrimPrefix(s.url, "http://")
 	call(t, environment("OVATION_METRICS_ADDR", taken), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).
-		wants(t, 1, "another program listens on "+taken, "--metrics-addr or OVATION_METRICS_ADDR")
-	call(t, environment("OVATION_METRICS_ADDR", "9090"), "dev").wants(t, exitUsage, `"9090" is not an address`)
-	s.stop().wants(t, 0)
+		want(t, 1, "another program listens on "+taken, "--metrics-addr or OVATION_METRICS_ADDR")
+	call(t, environment("OVATION_METRICS_ADDR", "9090"), "dev").want(t, exitUsage, `"9090" is not an address`)
+	s.stop().want(t, 0)
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(found[1], "http://")); err == nil {
 		t.Error("the address for metrics accepts a connection after the end, want it closed")
 		must(t, conn.Close())
@@ -99,10 +99,10 @@ func (s *server) viewer(t *testing.T, token string) string {
 func TestTokenFitsTheRunningServer(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	call(t, environment(), "token", "--user=bob", "--data="+data).wants(t, 1, "there is no secret", "OVATION_JWT_SECRET")
+	call(t, environment(), "token", "--user=bob", "--data="+data).want(t, 1, "there is no secret", "OVATION_JWT_SECRET")
 	s := serve(t, data)
 	got := call(t, environment(), "token", "--user=bob", "--data="+data)
-	got.wants(t, 0)
+	got.want(t, 0)
 	if user := s.viewer(t, strings.TrimSuffix(got.stdout, "\n")); user != "bob" {
 		t.Errorf("ovation token --user=bob made a token of %q, want bob", user)
 	}
@@ -111,7 +111,7 @@ func TestTokenFitsTheRunningServer(t *testing.T) {
 	s = serve(t, emptyData(t), "--jwt-secret="+own, "--issuer=me", "--audience=you")
 	variables := environment("OVATION_JWT_SECRET", own, "OVATION_TOKEN_USER", "carol", "OVATION_ISSUER", "me", "OVATION_AUDIENCE", "you")
 	got = call(t, variables, "token")
-	got.wants(t, 0)
+	got.want(t, 0)
 	if user := s.viewer(t, strings.TrimSpace(got.stdout)); user != "carol" {
 		t.Errorf("ovation token with OVATION_TOKEN_USER=carol made a token of %q, want carol", user)
 	}
@@ -126,7 +126,7 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 		t.Errorf("the mode of %s is %v, want -rw-------", secretFile, info.Mode())
 	}
 	must(t, os.WriteFile(filepath.Join(data, secretFile), []byte("short\n"), 0o600))
-	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, "5 bytes long", "remove the file")
+	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).want(t, 1, "5 bytes long", "remove the file")
 }
 
 // A file or link that another user has created there would reveal the secret.
@@ -142,14 +142,14 @@ func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 		data, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
 		part := filepath.Join(data, secretFile+".new")
 		must(t, plant(part, elsewhere))
-		call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, part+" exists already", "remove it")
+		call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).want(t, 1, part+" exists already", "remove it")
 		for _, path := range []string{part, elsewhere} {
 			if text, err := os.ReadFile(path); err == nil && string(text) != "planted" {
 				t.Errorf("%s: %s contains %q, want %q as before", name, path, text, "planted")
 			}
 		}
 		must(t, os.Remove(part))
-		serve(t, data).stop().wants(t, 0)
+		serve(t, data).stop().want(t, 0)
 	}
 }
 
@@ -191,17 +191,17 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 
 func TestMissingKeySetIsReported(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope", "--audience=any").
-		wants(t, 1, `--jwks or OVATION_JWKS: there is no file "/nope"`)
+		want(t, 1, `--jwks or OVATION_JWKS: there is no file "/nope"`)
 }
 
 func TestKeySetNeedsAnAudience(t *testing.T) {
 	call(t, environment("OVATION_JWKS", "/nope"), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).
-		wants(t, exitUsage, "--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE", "the word any")
+		want(t, exitUsage, "--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE", "the word any")
 	pairs := []string{"OVATION_JWKS", "/nope"}
 	for _, url := range distributed {
 		pairs = append(pairs, url, "scheme://host")
 	}
-	call(t, environment(pairs...), "serve").wants(t, exitUsage, "needs --audience or OVATION_AUDIENCE")
+	call(t, environment(pairs...), "serve").want(t, exitUsage, "needs --audience or OVATION_AUDIENCE")
 	s := serveBare(t, emptyData(t), "--audience=any") // and what the banner shows fits
 	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
 	if user := s.viewer(t, token[1]); user != demoViewer {
@@ -215,14 +215,14 @@ func TestPortInUse(t *testing.T) {
 	defer listener.Close()
 	addr := listener.Addr().String()
 	call(t, environment("OVATION_ADDR", addr), "dev", "--data="+t.TempDir()).
-		wants(t, 1, "another program listens on "+addr, "--addr")
+		want(t, 1, "another program listens on "+addr, "--addr")
 }
 
 func TestDataFolderHasOneServer(t *testing.T) {
 	data := t.TempDir()
 	s := serve(t, data)
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).
-		wants(t, 1, "another process already serves the data folder "+data)
+		want(t, 1, "another process already serves the data folder "+data)
 	s.stop()
 	serve(t, data)
 }
@@ -246,7 +246,7 @@ func TestReadOnlyDataFolder(t *testing.T) {
 			command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		}
 		out, _ := command.CombinedOutput() // the code tells
-		ended{strings.Join(args, " "), command.ProcessState.ExitCode(), string(out), ""}.wants(t, 1, data, "permission denied", "choose another folder by --data or OVATION_DATA")
+		programResult{strings.Join(args, " "), command.ProcessState.ExitCode(), string(out), ""}.want(t, 1, data, "permission denied", "choose another folder by --data or OVATION_DATA")
 	}
 }
 
@@ -254,7 +254,7 @@ func TestDataFolderThatIsAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+file).
-		wants(t, 1, "the data folder "+file+" cannot be made", "choose another folder")
+		want(t, 1, "the data folder "+file+" cannot be made", "choose another folder")
 }
 
 func TestInvalidDatabaseFileIsRejected(t *testing.T) {
@@ -262,7 +262,7 @@ func TestInvalidDatabaseFileIsRejected(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(data, databaseFile), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
 	for _, command := range []string{"dev", "verify"} {
 		call(t, environment("OVATION_ADDR", "127.0.0.1:0"), command, "--data="+data).
-			wants(t, 1, databaseFile, "not a database", "move it away")
+			want(t, 1, databaseFile, "not a database", "move it away")
 	}
 }
 
@@ -276,7 +276,7 @@ func TestDatabaseOfANewerRelease(t *testing.T) {
 	must(t, db.Close())
 	for _, command := range []string{"dev", "verify"} {
 		call(t, environment("OVATION_ADDR", "127.0.0.1:0"), command, "--data="+data).
-			wants(t, 1, "made by a newer release", "9999")
+			want(t, 1, "made by a newer release", "9999")
 	}
 }
 
@@ -292,7 +292,7 @@ func TestDevHeadersNeedAFlagAndALoopbackAddress(t *testing.T) {
 		{devCommand{Demo: true}, loopback, viewer.LocalDevHeaders},
 		{devCommand{DevHeaders: true}, loopback, viewer.LocalDevHeaders},
 		{devCommand{Demo: true}, open, viewer.RefuseDevHeaders},
-		{devCommand{Demo: true, InsecureDevHeaders: true}, open, viewer.BelieveDevHeaders},
+		{devCommand{Demo: true, InsecureDevHeaders: true}, open, viewer.TrustDevHeaders},
 	} {
 		for _, addr := range c.on {
 			if c.command.Addr = addr; c.command.devHeaders() != c.want {
@@ -302,7 +302,7 @@ func TestDevHeadersNeedAFlagAndALoopbackAddress(t *testing.T) {
 	}
 	for _, addr := range open {
 		call(t, environment("OVATION_DEV_HEADERS", "true"), "dev", "--data="+t.TempDir(), "--addr="+string(addr)).
-			wants(t, exitUsage, "--dev-headers or OVATION_DEV_HEADERS", string(addr), "loopback")
+			want(t, exitUsage, "--dev-headers or OVATION_DEV_HEADERS", string(addr), "loopback")
 	}
 }
 

@@ -26,8 +26,8 @@ import (
 
 const testSecret = "a secret for tests, and long enough"
 
-// patience is how long a test waits for an event that must occur.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits for an event that must occur.
+const waitTimeout = 2 * time.Minute
 
 // site is the installation of one test, on servers that all tests share.
 type site struct {
@@ -39,12 +39,12 @@ type site struct {
 func newSite(tb testing.TB) *site {
 	tb.Helper()
 	s := emptySite(tb)
-	s.runBinary(tb, "migrate").wants(tb, 0, "are up to date") // the race detector makes it slow
+	s.runBinary(tb, "migrate").want(tb, 0, "are up to date") // the race detector makes it slow
 	return s
 }
 
 // runBinary runs a command in a process of its own to its end.
-func (s *site) runBinary(tb testing.TB, args ...string) ended {
+func (s *site) runBinary(tb testing.TB, args ...string) programResult {
 	tb.Helper()
 	return runWith(tb, s.environ(), args...)
 }
@@ -176,7 +176,7 @@ func (s *site) getenv(more ...string) func(string) string {
 }
 
 // run runs a command to its end.
-func (s *site) run(tb testing.TB, args ...string) ended {
+func (s *site) run(tb testing.TB, args ...string) programResult {
 	tb.Helper()
 	return call(tb, s.getenv(), args...)
 }
@@ -202,7 +202,7 @@ func (s *site) start(t *testing.T, command string) *server {
 	c.Env = s.environ()
 	stdout, err := c.StdoutPipe()
 	must(t, err)
-	stderr := newWatch()
+	stderr := newBannerWriter()
 	c.Stderr = stderr
 	must(t, c.Start())
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
@@ -219,10 +219,10 @@ func (s *site) start(t *testing.T, command string) *server {
 			<-over
 		},
 	}
-	n.stop = sync.OnceValue(func() ended {
+	n.stop = sync.OnceValue(func() programResult {
 		n.signal()
 		<-over
-		return ended{command, c.ProcessState.ExitCode(), line, stderr.String()}
+		return programResult{command, c.ProcessState.ExitCode(), line, stderr.String()}
 	})
 	t.Cleanup(func() { n.stop() })
 	if n.url == "" {
@@ -245,7 +245,7 @@ func (s *server) ready() int {
 // eventually waits until something holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -253,13 +253,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("still not true after %v: %s", patience, what)
+			t.Fatalf("still not true after %v: %s", waitTimeout, what)
 		}
 	}
 }
 
 // stored returns the states of each user in the database, by subject.
-func (s *site) stored(t *testing.T) map[string]map[string]clicked {
+func (s *site) stored(t *testing.T) map[string]map[string]clickState {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
 	must(t, err)
@@ -271,13 +271,13 @@ func (s *site) stored(t *testing.T) map[string]map[string]clicked {
 		FULL JOIN user_follow f USING (tenant, user_id, biz, biz_id)`)
 	must(t, err)
 	defer rows.Close()
-	out := map[string]map[string]clicked{}
+	out := map[string]map[string]clickState{}
 	for rows.Next() {
 		var user, subject string
-		var did clicked
+		var did clickState
 		must(t, rows.Scan(&user, &subject, &did.liked, &did.collected, &did.followed))
 		if out[user] == nil {
-			out[user] = map[string]clicked{}
+			out[user] = map[string]clickState{}
 		}
 		out[user][subject] = did
 	}
@@ -310,15 +310,15 @@ func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 		}
 		return true
 	})
-	s.run(t, "verify").wants(t, 0, "0 differences; ", "Redis")
+	s.run(t, "verify").want(t, 0, "0 differences; ", "Redis")
 	for _, node := range nodes {
 		for _, c := range users {
 			must(t, c.check(node))
 		}
-		checkSaid(t, node, users)
+		checkComments(t, node, users)
 		s.showsTheCounts(t, node)
 	}
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // showsTheCounts waits until a node shows the counts that the database has.

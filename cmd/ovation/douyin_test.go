@@ -253,7 +253,7 @@ func TestDouyinClient(t *testing.T) {
 	if edges := seen.Feed.Edges; len(edges) != 1 || edges[0].Node.Title != "Bear" || edges[0].Node.Interactive.LikeCount != 1 {
 		t.Errorf("GraphQL shows %+v, want one video, Bear, with one like", seen)
 	}
-	s.stop().wants(t, 0)
+	s.stop().want(t, 0)
 	verified(t, dir)
 
 	s = serve(t, dir, "--public-url=https://films.example")
@@ -266,7 +266,7 @@ func TestDouyinClient(t *testing.T) {
 		t.Errorf("--no-douyin: GET /douyin/feed/ = %d, want 404", status)
 	}
 	for name, bad := range map[string]string{"OVATION_DOUYIN": "perhaps", "OVATION_PUBLIC_URL": "films.example"} {
-		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).wants(t, exitUsage, name)
+		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).want(t, exitUsage, name)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := example{name: name, folder: filepath.Join("../../examples", name)}
 			needsBrowser(t)
-			needs(t, filepath.Join(e.folder, "node_modules/.installed"))
+			needsNode(t, filepath.Join(e.folder, "node_modules/.installed"))
 			e.run(t, "npm", "run", "build") // generates types, checks them and bundles
 
 			data := t.TempDir()
@@ -31,7 +31,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 			var tokens []string
 			for _, user := range []string{"ada", "ben", "cleo"} {
 				token := runBinary(t, "token", "--data="+data, "--user="+user)
-				token.wants(t, 0)
+				token.want(t, 0)
 				tokens = append(tokens, strings.TrimSpace(token.stdout))
 			}
 			browserTest{
@@ -41,7 +41,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 			browserTest{
 				script: "examples.mjs", url: e.serve(t, s.url, "run", "preview"), tokens: strings.Join(tokens, " "),
 				environ: []string{"OVATION_CHECK_NAME=" + name},
-				stop:    func() { s.stop().wants(t, 0) },
+				stop:    func() { s.stop().want(t, 0) },
 				start:   func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
 			}.check(t)
 		})
@@ -74,7 +74,7 @@ func (e example) serve(t *testing.T, url string, script ...string) string {
 	// npm starts others; they end with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	said := newWatch()
+	said := newBannerWriter()
 	command.Stdout, command.Stderr = said, said
 	must(t, command.Start())
 	t.Cleanup(func() {

@@ -77,25 +77,25 @@ func environment(pairs ...string) func(string) string {
 	}
 }
 
-// ended is what a program left behind.
-type ended struct {
+// programResult is the exit code and the output of a program.
+type programResult struct {
 	command        string // its arguments
 	code           int
 	stdout, stderr string
 }
 
 // call runs the program in this process until it ends.
-func call(tb testing.TB, getenv func(string) string, args ...string) ended {
+func call(tb testing.TB, getenv func(string) string, args ...string) programResult {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
-	return ended{strings.Join(args, " "), code, stdout.String(), stderr.String()}
+	return programResult{strings.Join(args, " "), code, stdout.String(), stderr.String()}
 }
 
-// wants checks how a program ended and that its output holds the parts.
-func (e ended) wants(tb testing.TB, code int, parts ...string) {
+// want checks how a program ended and that its output holds the parts.
+func (e programResult) want(tb testing.TB, code int, parts ...string) {
 	tb.Helper()
 	if e.code != code {
 		tb.Errorf("ovation %s: got exit code %d, want %d\n%s%s", e.command, e.code, code, e.stdout, e.stderr)
@@ -111,7 +111,7 @@ func (e ended) wants(tb testing.TB, code int, parts ...string) {
 type server struct {
 	url    string
 	banner string
-	stop   func() ended
+	stop   func() programResult
 	as     func(user string) map[string]string // headers; X-Ovation-User if nil
 	log    func() string                       // what it has logged; of a node only
 	// Only of a process of its own:
@@ -121,30 +121,30 @@ type server struct {
 	ended  chan struct{} // closed when it has
 }
 
-// watch is a writer that passes on what was written to it when the banner is complete.
-type watch struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	ready chan string
-	told  bool
+// bannerWriter is a writer that passes on what was written to it when the banner is complete.
+type bannerWriter struct {
+	mu        sync.Mutex
+	text      bytes.Buffer
+	ready     chan string
+	announced bool
 }
 
 var bannerEnd = regexp.MustCompile(`(?s)GraphQL +(http://\S+)/graphql.*curl.*curl.*curl[^\n]*\n`)
 
-func newWatch() *watch { return &watch{ready: make(chan string, 1)} }
+func newBannerWriter() *bannerWriter { return &bannerWriter{ready: make(chan string, 1)} }
 
-func (w *watch) Write(p []byte) (int, error) {
+func (w *bannerWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text.Write(p)
-	if !w.told && bannerEnd.Match(w.text.Bytes()) {
-		w.told = true
+	if !w.announced && bannerEnd.Match(w.text.Bytes()) {
+		w.announced = true
 		w.ready <- w.text.String()
 	}
 	return len(p), nil
 }
 
-func (w *watch) String() string {
+func (w *bannerWriter) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
@@ -167,13 +167,13 @@ func serve(tb testing.TB, data string, flags ...string) *server {
 func serveBare(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	stdout, stderr := newWatch(), newWatch()
+	stdout, stderr := newBannerWriter(), newBannerWriter()
 	code := make(chan int, 1)
 	args := append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data}, flags...)
 	go func() { code <- run(ctx, args, environment(), strings.NewReader(""), stdout, stderr) }()
-	stop := sync.OnceValue(func() ended {
+	stop := sync.OnceValue(func() programResult {
 		cancel()
-		return ended{strings.Join(args, " "), <-code, stdout.String(), stderr.String()}
+		return programResult{strings.Join(args, " "), <-code, stdout.String(), stderr.String()}
 	})
 	tb.Cleanup(func() { stop() })
 	s := &server{stop: stop}
@@ -190,7 +190,7 @@ func serveBinary(tb testing.TB, data string, flags ...string) *server {
 // serveBinaryIn is serveBinary with an environment.
 func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string) *server {
 	tb.Helper()
-	stdout, stderr := newWatch(), newWatch()
+	stdout, stderr := newBannerWriter(), newBannerWriter()
 	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--dev-headers", "--log-level=warn"}, flags...)...)
 	command.Env = environ
 	command.Stdout, command.Stderr = stdout, stderr
@@ -209,10 +209,10 @@ func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string
 			must(tb, command.Process.Kill())
 			<-over
 		},
-		stop: func() ended {
+		stop: func() programResult {
 			signal()
 			<-over
-			return ended{strings.Join(command.Args[1:], " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+			return programResult{strings.Join(command.Args[1:], " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 		},
 	}
 	tb.Cleanup(func() { s.stop() })
@@ -220,7 +220,7 @@ func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string
 	return s
 }
 
-func (s *server) await(tb testing.TB, stdout, stderr *watch) {
+func (s *server) await(tb testing.TB, stdout, stderr *bannerWriter) {
 	tb.Helper()
 	select {
 	case s.banner = <-stdout.ready:
@@ -314,5 +314,5 @@ func (s *server) like(tb testing.TB, user, id string) {
 // verified runs ovation verify, which must find nothing.
 func verified(t *testing.T, data string) {
 	t.Helper()
-	runBinary(t, "verify", "--data="+data).wants(t, 0, "0 differences; ")
+	runBinary(t, "verify", "--data="+data).want(t, 0, "0 differences; ")
 }

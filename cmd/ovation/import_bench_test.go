@@ -18,13 +18,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// copies is how often the real data is repeated, each time with other users, to make a
+// deskdropCopies is how often the real data is repeated, each time with other users, to make a
 // million rows.
-const copies = 14
+const deskdropCopies = 14
 
-// repeated writes the real data that often into a file. It returns the file and
+// repeatedDeskdrop writes the real data that often into a file. It returns the file and
 // how many rows are in it.
-func repeated(tb testing.TB) (file string, rows int) {
+func repeatedDeskdrop(tb testing.TB) (file string, rows int) {
 	tb.Helper()
 	needDeskdrop(tb)
 	packed, err := zip.OpenReader(deskdrop)
@@ -47,7 +47,7 @@ func repeated(tb testing.TB) (file string, rows int) {
 	if lines[0][user] != "personId" {
 		tb.Fatalf("the columns are %v, want personId in column %d", lines[0], user)
 	}
-	for copied := range copies {
+	for copied := range deskdropCopies {
 		for _, line := range lines[1:] {
 			id := line[user]
 			line[user] = strconv.Itoa(copied) + id
@@ -58,7 +58,7 @@ func repeated(tb testing.TB) (file string, rows int) {
 	w.Flush()
 	must(tb, w.Error())
 	must(tb, buffer.Flush())
-	return file, copies * (len(lines) - 1)
+	return file, deskdropCopies * (len(lines) - 1)
 }
 
 var imported = regexp.MustCompile(`rows +\d+ in ([0-9.]+) s`)
@@ -66,13 +66,13 @@ var imported = regexp.MustCompile(`rows +\d+ in ([0-9.]+) s`)
 // BenchmarkImport imports a million rows of real data with the built command,
 // and checks that every count is right.
 func BenchmarkImport(b *testing.B) {
-	file, rows := repeated(b)
+	file, rows := repeatedDeskdrop(b)
 	b.Run("sqlite", func(b *testing.B) {
 		best := 0.0
 		for b.Loop() {
 			data := b.TempDir()
 			best = max(best, importInto(b, file, rows, "OVATION_IMPORT_MAP=deskdrop", "OVATION_DATA="+data))
-			if got, want := sums(b, data, "biz = 'article'"), [5]int64{61086 * copies, 5670 * copies, 0, 2202 * copies, 1398 * copies}; got != want {
+			if got, want := sums(b, data, "biz = 'article'"), [5]int64{61086 * deskdropCopies, 5670 * deskdropCopies, 0, 2202 * deskdropCopies, 1398 * deskdropCopies}; got != want {
 				b.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
 			}
 		}
@@ -88,7 +88,7 @@ func BenchmarkImport(b *testing.B) {
 					environment = append(environment, "OVATION_REDIS_URL="+s.variables["OVATION_REDIS_URL"])
 				}
 				best = max(best, importInto(b, file, rows, environment...))
-				want := [3]int64{61086 * copies, 5670 * copies, 2202 * copies}
+				want := [3]int64{61086 * deskdropCopies, 5670 * deskdropCopies, 2202 * deskdropCopies}
 				if got := s.totals(b); got != want {
 					b.Errorf("there are %v reads, likes and collects, want %v", got, want)
 				}

@@ -28,17 +28,17 @@ func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 		must(t, command.Process.Kill())
 		_ = command.Wait() // it was killed
 	}
-	importIt := func() ended { return s.run(t, "import", "--map=deskdrop", deskdrop) }
-	importIt().wants(t, 0, "rows          72312 in")
+	importIt := func() programResult { return s.run(t, "import", "--map=deskdrop", deskdrop) }
+	importIt().want(t, 0, "rows          72312 in")
 	for range 2 {
 		if got, want := s.totals(t), [3]int64{61086, 5670, 2202}; got != want {
 			t.Errorf("there are %v reads, likes and collects, want %v", got, want)
 		}
-		s.run(t, "verify").wants(t, 0, "0 differences")
+		s.run(t, "verify").want(t, 0, "0 differences")
 		if got := s.comments(t); got != 1611 {
 			t.Errorf("there are %d comments, want 1611", got)
 		}
-		importIt().wants(t, 0, "already there 72312")
+		importIt().want(t, 0, "already there 72312")
 	}
 }
 
@@ -77,7 +77,7 @@ func TestLongKilledImportResumes(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
-	runBinary(t, append(args, file)...).wants(t, 0, fmt.Sprintf("already there %d", before))
+	runBinary(t, append(args, file)...).want(t, 0, fmt.Sprintf("already there %d", before))
 	if got := sums(t, data, "true")[0]; got != rows {
 		t.Errorf("there are %d reads, want %d", got, rows)
 	}

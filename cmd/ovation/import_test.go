@@ -22,20 +22,20 @@ import (
 const deskdrop = "../../../shared/data/deskdrop-users_interactions.csv.zip"
 
 // runBinary runs the program in a process of its own until it ends.
-func runBinary(t *testing.T, args ...string) ended {
+func runBinary(t *testing.T, args ...string) programResult {
 	t.Helper()
 	return runWith(t, []string{}, args...)
 }
 
 // runWith is runBinary with variables.
-func runWith(tb testing.TB, environ []string, args ...string) ended {
+func runWith(tb testing.TB, environ []string, args ...string) programResult {
 	tb.Helper()
 	command := exec.Command(binary, args...)
 	command.Env = environ
 	var stdout, stderr strings.Builder
 	command.Stdout, command.Stderr = &stdout, &stderr
 	_ = command.Run() // the code tells
-	return ended{strings.Join(args, " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return programResult{strings.Join(args, " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
 // sums adds the counts of all subjects that match.
@@ -50,9 +50,9 @@ func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	return sums
 }
 
-// remarked counts the comments, and adds the counts of all subjects and the totals of all
+// commentSums counts the comments, and adds the counts of all subjects and the totals of all
 // users.
-func remarked(tb testing.TB, data string) (sums [3]int64) {
+func commentSums(tb testing.TB, data string) (sums [3]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
 	must(tb, err)
@@ -81,7 +81,7 @@ func TestDeskdropIsImported(t *testing.T) {
 	needDeskdrop(t)
 	data := t.TempDir()
 	got := runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop)
-	got.wants(t, 0, "rows          72312 in", "61086 × read", "5745 × like", "2463 × collect", "1407 × follow",
+	got.want(t, 0, "rows          72312 in", "61086 × read", "5745 × like", "2463 × collect", "1407 × follow",
 		"1611 × comment", `without text  1611 × comment, which reads "(The text of this comment was not published.)"`)
 	t.Log(got.stdout)
 	want, wantOne := [5]int64{61086, 5670, 0, 2202, 1398}, [5]int64{355, 53, 0, 15, 6}
@@ -92,21 +92,21 @@ func TestDeskdropIsImported(t *testing.T) {
 		if got := sums(t, data, "biz_id = '-4029704725707465084'"); got != wantOne {
 			t.Errorf("article -4029704725707465084 has %v reads, likes, dislikes, collects and followers, want %v", got, wantOne)
 		}
-		if got := remarked(t, data); got != [3]int64{1611, 1611, 1611} {
+		if got := commentSums(t, data); got != [3]int64{1611, 1611, 1611} {
 			t.Errorf("there are %v comments, of subjects and of users, want 1611", got)
 		}
 		verified(t, data)
-		runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop).wants(t, 0, "already there 72312")
+		runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop).want(t, 0, "already there 72312")
 	}
 }
 
-// stopping cancels a context when it is read to its end.
-type stopping struct {
+// cancellingReader cancels a context when it is read to its end.
+type cancellingReader struct {
 	text io.Reader
 	stop context.CancelFunc
 }
 
-func (s *stopping) Read(p []byte) (int, error) {
+func (s *cancellingReader) Read(p []byte) (int, error) {
 	n, err := s.text.Read(p)
 	if err != nil {
 		s.stop()
@@ -116,20 +116,20 @@ func (s *stopping) Read(p []byte) (int, error) {
 
 func TestStoppedImportSaysHowToResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	stdin := &stopping{strings.NewReader(csvOf(1)), cancel}
+	stdin := &cancellingReader{strings.NewReader(csvOf(1)), cancel}
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
-	ended{"import -", code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "resumes from there")
+	programResult{"import -", code, stdout.String(), stderr.String()}.want(t, 1, "the import was stopped", "resumes from there")
 }
 
-// endless waits for more input at its end, and reports that it does.
-type endless struct {
+// blockingReader waits for more input at its end, and reports that it does.
+type blockingReader struct {
 	text  io.Reader
 	tell  func()
 	never chan struct{}
 }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *blockingReader) Read(p []byte) (int, error) {
 	n, err := e.text.Read(p)
 	if err != nil {
 		e.tell()
@@ -143,10 +143,10 @@ func TestImportThatWaitsForInputCanBeStopped(t *testing.T) {
 	defer close(never)
 	for _, sent := range []string{"", csvOf(1)} {
 		ctx, cancel := context.WithCancel(t.Context())
-		stdin := &endless{strings.NewReader(sent), cancel, never}
+		stdin := &blockingReader{strings.NewReader(sent), cancel, never}
 		var out bytes.Buffer
 		code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &out, &out)
-		ended{"import -", code, out.String(), ""}.wants(t, 1, "the import was stopped", "resumes from there")
+		programResult{"import -", code, out.String(), ""}.want(t, 1, "the import was stopped", "resumes from there")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestAdviceFitsTheFault(t *testing.T) {
 			}
 			var out bytes.Buffer
 			code := run(t.Context(), []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", file}, environment(), stdin, &out, &out)
-			ended{"import " + file, code, out.String(), ""}.wants(t, 1, c.want)
+			programResult{"import " + file, code, out.String(), ""}.want(t, 1, c.want)
 			if strings.Contains(out.String(), "the same command") {
 				t.Errorf("the output advises to repeat a command that cannot work:\n%s", &out)
 			}
@@ -236,7 +236,7 @@ func TestImportBesideARunningServer(t *testing.T) {
 	s := serve(t, data)
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(csvOf(1), "read", "like")), 0o600))
-	call(t, environment(), "import", "--data="+data, "--biz=video", "--time-unit=s", file).wants(t, 0, "1 × like")
+	call(t, environment(), "import", "--data="+data, "--biz=video", "--time-unit=s", file).want(t, 0, "1 × like")
 	if got := s.likes(t, "0"); got != 1 {
 		t.Errorf("the server shows %d likes, want 1", got)
 	}
@@ -248,7 +248,7 @@ func TestOneImportAtATime(t *testing.T) {
 	unlock, err := dataFlag{data}.lock(importLock, "imports into")
 	must(t, err)
 	defer unlock()
-	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process already imports into the data folder")
+	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").want(t, 1, "another process already imports into the data folder")
 }
 
 func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
@@ -256,14 +256,14 @@ func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
 	text := csvOf(3) + strings.Repeat("ann,1,read,soon\n", 25) + "bob,1,read,1500000000\n"
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
-	call(t, environment(), args...).wants(t, exitBadRows, "4 × read", "bad           25",
+	call(t, environment(), args...).want(t, exitBadRows, "4 × read", "bad           25",
 		`line 5: time "soon" is not a number`, "line 24: ", "and 5 more", "correct them in a separate file")
-	call(t, environment("OVATION_IMPORT_STRICT", "true"), args...).wants(t, exitBadRows, "stopped at the first bad row, line 5: ")
+	call(t, environment("OVATION_IMPORT_STRICT", "true"), args...).want(t, exitBadRows, "stopped at the first bad row, line 5: ")
 }
 
 func TestVerifyFindsAndRepairs(t *testing.T) {
 	data := t.TempDir()
-	call(t, environment(), "verify", "--data="+data).wants(t, 1, "there is no database in the data folder "+data)
+	call(t, environment(), "verify", "--data="+data).want(t, 1, "there is no database in the data folder "+data)
 	s := serve(t, data)
 	s.like(t, "alice", "1")
 	s.stop()
@@ -275,7 +275,7 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 	must(t, err)
 	must(t, db.Close())
 	wrong := []string{`tenant default, video "1": likeCount is stored as 7, counted 1`, `tenant default, totals of user "alice": likes is stored as 8, counted 1`}
-	call(t, environment(), "verify", "--data="+data).wants(t, 1, append(wrong, "2 differences; ", "--repair")...)
-	call(t, environment(), "verify", "--data="+data, "--repair").wants(t, 0, append(wrong, "2 differences, all repaired")...)
+	call(t, environment(), "verify", "--data="+data).want(t, 1, append(wrong, "2 differences; ", "--repair")...)
+	call(t, environment(), "verify", "--data="+data, "--repair").want(t, 0, append(wrong, "2 differences, all repaired")...)
 	verified(t, data)
 }

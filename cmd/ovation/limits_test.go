@@ -96,6 +96,6 @@ func TestInvalidLimitsAreRejected(t *testing.T) {
 		"--rate-per-socket=many":                `"many" is not a number from 0`,
 		"--max-mutation-fields=0":               `"0" is not a number from 1 to 1000`,
 	} {
-		call(t, environment(), "dev", "--data="+t.TempDir(), flag).wants(t, exitUsage, strings.SplitN(flag, "=", 2)[0], want)
+		call(t, environment(), "dev", "--data="+t.TempDir(), flag).want(t, exitUsage, strings.SplitN(flag, "=", 2)[0], want)
 	}
 }

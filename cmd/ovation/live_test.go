@@ -94,7 +94,7 @@ func (s *follower) next(ctx context.Context) error {
 
 // nextOn waits for the next response on a WebSocket and decodes its data.
 func nextOn(ctx context.Context, conn *websocket.Conn, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for {
 		var message struct {
@@ -137,7 +137,7 @@ func anonymousUsers(n int) []string { return make([]string, n) }
 // another node see the likes.
 func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) {
 	t.Parallel()
-	liveOnOtherNodes(t, 20, patience)
+	liveOnOtherNodes(t, 20, waitTimeout)
 }
 
 func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
@@ -150,7 +150,7 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 		one := watchers(t, b, user)[0]
 		first := one.last.LikeCount
 		took := make([]time.Duration, likes)
-		pulse := feel(t, b)
+		pulse := probeNode(t, b)
 		modestly := time.NewTicker(70 * time.Millisecond) // each change is told at once
 		for i := range took {
 			<-modestly.C
@@ -160,7 +160,7 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 			took[i] = one.took[len(one.took)-1].Sub(began)
 		}
 		modestly.Stop()
-		pause := pulse.over()
+		pause := pulse.finish()
 		slices.Sort(took)
 		p99 := took[likes*99/100]
 		t.Logf("%s sees %d likes after they were sent: p50 %v, p99 %v, max %v; the machine's own p99 is %v", who, likes, took[likes/2], p99, took[likes-1], pause)
@@ -231,7 +231,7 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 	if least < 2 {
 		t.Errorf("a subscriber received %d events, want at least 2", least)
 	}
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // Redis is killed and comes back empty under subscribers and likes.
@@ -314,7 +314,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 		t.Error(err)
 	}
 	t.Logf("%d likes, Redis was restarted %d times under %d subscribers", liked.Load(), times, len(all))
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // While a viewer's own like is queued and an event reports another user's action, only
@@ -324,14 +324,14 @@ func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	alice, bob := watchers(t, b, "alice")[0], watchers(t, b, "bob")[0]
-	var got liking
+	var got likeReply
 	must(t, a.graphQL("alice", likeMovie, &got))
 	if got.Like.Interactive.LikeCount != 1 || got.Like.Durability != "QUEUED" {
 		t.Fatalf("alice's like = %+v, want QUEUED, counted once", got.Like)
 	}
 	rows := filepath.Join(t.TempDir(), "reads.csv")
 	must(t, os.WriteFile(rows, []byte("user,biz,subject,event,time\ncarol,video,movie,read,2026-01-02T03:04:05Z\n"), 0o600))
-	s.run(t, "import", rows).wants(t, 0)
+	s.run(t, "import", rows).want(t, 0)
 	read := func(e event) bool { return e.ReadCount == 1 }
 	must(t, alice.until(t.Context(), read))
 	must(t, bob.until(t.Context(), read))

@@ -26,14 +26,14 @@ type subjectEvent struct {
 	Collected    *struct{ Folder struct{ Name string } }
 }
 
-// own is what an actor did to one subject.
-type own struct {
+// actorState is what an actor did to one subject.
+type actorState struct {
 	reaction  string
 	collected bool
 }
 
-// own is what the viewer of the event did.
-func (e subjectEvent) own() (did own) {
+// actorState is what the viewer of the event did.
+func (e subjectEvent) own() (did actorState) {
 	if did.collected = e.Collected != nil; e.Liked != nil {
 		did.reaction = e.Liked.Reaction
 	}
@@ -41,7 +41,7 @@ func (e subjectEvent) own() (did own) {
 }
 
 // counts reports whether the counts are those of one user's actions and no others.
-func (e subjectEvent) counts(did own) bool {
+func (e subjectEvent) counts(did actorState) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
 
@@ -50,7 +50,7 @@ type actor struct {
 	name string
 	from int // the first of their subjects
 	conn *websocket.Conn
-	did  [actorSubjects]own
+	did  [actorSubjects]actorState
 	last map[string]subjectEvent
 	live int // events of their own subjects that were LIVE
 }
@@ -79,9 +79,9 @@ func (a *actor) act(through *server, n int, random *rand.Rand) error {
 	return nil
 }
 
-// hear checks every event, until the events have reported everything that the actors did.
-func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
-	for !isClosed(ended) || !a.knows(actors) {
+// checkEvents checks every event, until the events have reported everything that the actors did.
+func (a *actor) checkEvents(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
+	for !isClosed(ended) || !a.upToDate(actors) {
 		var got struct{ InteractiveChanged subjectEvent }
 		if err := nextOn(ctx, a.conn, &got); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
@@ -95,7 +95,7 @@ func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}
 		switch before := a.last[e.BizID]; {
 		case e.Version < before.Version:
 			return fmt.Errorf("%w: %s received %+v after %+v, want no older version", errWrongAnswer, a.name, e, before)
-		case !mine && e.own() != own{}:
+		case !mine && e.own() != actorState{}:
 			return fmt.Errorf("%w: %s received %+v without having acted on it", errWrongAnswer, a.name, e)
 		case mine && e.Freshness == "LIVE":
 			if a.live++; !e.counts(e.own()) {
@@ -107,8 +107,8 @@ func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}
 	return nil
 }
 
-// knows reports whether the last events agree with what was done last.
-func (a *actor) knows(actors []*actor) bool {
+// upToDate reports whether the last events agree with what was done last.
+func (a *actor) upToDate(actors []*actor) bool {
 	for _, one := range actors {
 		for at, did := range one.did {
 			e := a.last[strconv.Itoa(one.from+at)]
@@ -149,7 +149,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	hearing, ctx := errgroup.WithContext(t.Context())
 	var acting errgroup.Group
 	for i, one := range actors {
-		hearing.Go(func() error { return one.hear(ctx, actors, ended) })
+		hearing.Go(func() error { return one.checkEvents(ctx, actors, ended) })
 		acting.Go(func() error { return one.act(a, 150, rand.New(rand.NewPCG(1, uint64(i)))) })
 	}
 	must(t, acting.Wait())
@@ -163,5 +163,5 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 			t.Errorf("%s received %d LIVE events of their own subjects, want more than the %d of the snapshot", one.name, one.live, actorSubjects)
 		}
 	}
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }

@@ -18,10 +18,10 @@ type pendingComment struct {
 // comment comments on a subject, comments once more with the same request, or deletes
 // the comment, twice at the same time, and waits for both answers.
 func (c *clicker) comment(subject int) error {
-	one := c.said[subject]
+	one := c.comments[subject]
 	if one == nil {
 		one = &pendingComment{text: fmt.Sprintf("%s-%d", c.name, c.random.Uint64())}
-		c.said[subject] = one
+		c.comments[subject] = one
 	} else {
 		one.removed = c.random.IntN(3) == 0
 	}
@@ -53,7 +53,7 @@ func (c *clicker) comment(subject int) error {
 	case missed == len(errs):
 		return fmt.Errorf("%w: %s: the comment %q was lost before it was deleted", errWrongAnswer, c.name, one.text)
 	case one.removed && !one.uncertain:
-		c.said[subject] = nil
+		c.comments[subject] = nil
 	}
 	return failed
 }
@@ -76,15 +76,15 @@ func (one *pendingComment) send(to *server, user string, subject int) (id string
 
 func isNotFound(err error) bool { return strings.Contains(err.Error(), `"NOT_FOUND"`) }
 
-// checkSaid repeats the requests of comments that no server has answered, to learn their
+// checkComments repeats the requests of comments that no server has answered, to learn their
 // outcome, and compares the comments of all users with the lists of a server: none is lost,
 // and none is there twice.
-func checkSaid(t *testing.T, s *server, users []*clicker) {
+func checkComments(t *testing.T, s *server, users []*clicker) {
 	t.Helper()
 	for subject := range loadSubjects {
 		want := map[string]bool{}
 		for _, c := range users {
-			one := c.said[subject]
+			one := c.comments[subject]
 			if one == nil {
 				continue
 			}
@@ -95,13 +95,13 @@ func checkSaid(t *testing.T, s *server, users []*clicker) {
 				one.uncertain = false
 			}
 			if one.removed {
-				c.said[subject] = nil
+				c.comments[subject] = nil
 				continue
 			}
 			want[c.name+": "+one.text] = true
 		}
 		n := len(want)
-		for _, got := range s.saidOf(t, subject) {
+		for _, got := range s.commentsOf(t, subject) {
 			if !want[got] {
 				t.Errorf("subject %d: %q is listed, want each comment once and none that was deleted", subject, got)
 			}
@@ -113,14 +113,14 @@ func checkSaid(t *testing.T, s *server, users []*clicker) {
 	}
 }
 
-// saidOf are all comments on a subject, with their authors.
-func (s *server) saidOf(t *testing.T, subject int) (out []string) {
+// commentsOf are all comments on a subject, with their authors.
+func (s *server) commentsOf(t *testing.T, subject int) (out []string) {
 	t.Helper()
 	for after, more := "", true; more; {
 		var got struct {
 			Interactive struct {
 				Comments struct {
-					Edges    []struct{ Node remark }
+					Edges    []struct{ Node listedComment }
 					PageInfo struct {
 						HasNextPage bool
 						EndCursor   string
@@ -129,7 +129,7 @@ func (s *server) saidOf(t *testing.T, subject int) (out []string) {
 			}
 		}
 		must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { comments(first: 100%s) {
-			edges { node { %s } } pageInfo { hasNextPage endCursor } } } }`, subject, after, shownRemark), &got))
+			edges { node { %s } } pageInfo { hasNextPage endCursor } } } }`, subject, after, commentFields), &got))
 		page := &got.Interactive.Comments
 		for _, edge := range page.Edges {
 			out = append(out, edge.Node.Author.UserID+": "+edge.Node.Text)

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// pressure is how many users click at once, and for how long at least.
-type pressure struct {
-	users  int
-	during time.Duration
-	doomed bool // users who have not failed by then go on for a while
+// clickLoad is how many users click at once, and for how long at least.
+type clickLoad struct {
+	users     int
+	during    time.Duration
+	killsNode bool // users who have not failed by then go on for a while
 }
 
 // moderate is the pressure of every day.
-var moderate = pressure{users: 100, during: time.Second}
+var moderate = clickLoad{users: 100, during: time.Second}
 
 const loadSubjects = 50
 
@@ -30,14 +30,14 @@ type clicker struct {
 	random  *rand.Rand
 	// known is what was acknowledged last; maybe is what was sent and not
 	// answered when the server died.
-	known   [loadSubjects]clicked
-	maybe   clicked
-	subject int // of maybe, -1 for none
-	said    [loadSubjects]*pendingComment
+	known    [loadSubjects]clickState
+	maybe    clickState
+	subject  int // of maybe, -1 for none
+	comments [loadSubjects]*pendingComment
 }
 
-// clicked is what a user did to a subject.
-type clicked struct{ liked, collected, followed bool }
+// clickState is what a user did to a subject.
+type clickState struct{ liked, collected, followed bool }
 
 // click sends one action twice concurrently and waits for both responses.
 func (c *clicker) click() error {
@@ -104,8 +104,8 @@ type state struct {
 	Followed  *struct{ At string }
 }
 
-func (s state) clicked() clicked {
-	return clicked{s.Liked != nil, s.Collected != nil, s.Followed != nil}
+func (s state) clicked() clickState {
+	return clickState{s.Liked != nil, s.Collected != nil, s.Followed != nil}
 }
 
 // check compares what the server shows with what was acknowledged.
@@ -128,17 +128,17 @@ func (c *clicker) check(server *server) error {
 	return nil
 }
 
-// press lets many users click for the time of the pressure. It calls amid when half of the
+// run lets many users click for the time of the pressure. It calls amid when half of the
 // time has passed and at least as many clicks are answered as there are users; the users
 // go on until amid has returned. It returns the errors of the users who failed.
-func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
+func (p clickLoad) run(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var count atomic.Int64
 	end, half, busy := time.Now().Add(p.during), make(chan struct{}), make(chan struct{})
 	begun := sync.OnceFunc(func() { close(busy) })
-	if p.doomed {
-		end = end.Add(patience)
+	if p.killsNode {
+		end = end.Add(waitTimeout)
 	}
 	for i := range p.users {
 		c := &clicker{servers: servers, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
@@ -184,10 +184,10 @@ func TestDoubleClicksLeaveTheLastAcknowledgedState(t *testing.T) {
 	moderate.doubleClicks(t, data, serve(t, data, "--log-level=error"))
 }
 
-func (p pressure) doubleClicks(t *testing.T, data string, s *server) {
+func (p clickLoad) doubleClicks(t *testing.T, data string, s *server) {
 	t.Helper()
 	began := time.Now()
-	users, clicks, errs := p.press(func() {}, s)
+	users, clicks, errs := p.run(func() {}, s)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
@@ -195,17 +195,17 @@ func (p pressure) doubleClicks(t *testing.T, data string, s *server) {
 	for _, c := range users {
 		must(t, c.check(s))
 	}
-	checkSaid(t, s, users)
+	checkComments(t, s, users)
 	verified(t, data)
 }
 
 func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) { moderate.kill(t) }
 
-func (p pressure) kill(t *testing.T) {
+func (p clickLoad) kill(t *testing.T) {
 	t.Helper()
 	data := t.TempDir()
 	s := serveBinary(t, data)
-	users, clicks, errs := p.press(s.kill, s)
+	users, clicks, errs := p.run(s.kill, s)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users lost a connection when the server was killed, want all", len(errs), len(users))
 	}
@@ -220,6 +220,6 @@ func (p pressure) kill(t *testing.T) {
 	for _, c := range users {
 		must(t, c.check(s))
 	}
-	checkSaid(t, s, users)
+	checkComments(t, s, users)
 	verified(t, data)
 }

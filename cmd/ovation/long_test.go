@@ -9,31 +9,31 @@ import (
 
 // The long tier: what the product promises, in full.
 
-// promised is the pressure that the product must bear.
-var promised = pressure{users: 1000, during: 30 * time.Second}
+// promisedLoad is the pressure that the product must bear.
+var promisedLoad = clickLoad{users: 1000, during: 30 * time.Second}
 
 func TestLongDoubleClicks(t *testing.T) {
 	data := t.TempDir()
-	promised.doubleClicks(t, data, serveBinary(t, data, "--log-level=error"))
+	promisedLoad.doubleClicks(t, data, serveBinary(t, data, "--log-level=error"))
 }
 
-func TestLongDoubleClicksOverTwoNodes(t *testing.T) { promised.twoNodes(t) }
+func TestLongDoubleClicksOverTwoNodes(t *testing.T) { promisedLoad.twoNodes(t) }
 
-func TestLongKillUnderLoad(t *testing.T) { promised.kill(t) }
+func TestLongKillUnderLoad(t *testing.T) { promisedLoad.kill(t) }
 
-func TestLongKilledWorker(t *testing.T) { promised.killedWorker(t) }
+func TestLongKilledWorker(t *testing.T) { promisedLoad.killedWorker(t) }
 
-func TestLongKilledNode(t *testing.T) { promised.killedNode(t) }
+func TestLongKilledNode(t *testing.T) { promisedLoad.killedNode(t) }
 
 // Few enough users that nodes and balancer, which share the processors with them,
 // still answer probes in time: otherwise a node cannot report that it stops.
 func TestLongRollingRestart(t *testing.T) {
-	pressure{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
+	clickLoad{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
 }
 
 func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 	t.Parallel()
-	goForwardsOnly(t, 250)
+	runPageTests(t, 250)
 }
 
 func TestLongOwnActions(t *testing.T) {

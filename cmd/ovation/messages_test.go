@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// sends has a user send a message. The text is the request id as well.
-func (s *server) sends(from, to, text string) (id string, err error) {
+// sendMessage has a user send a message. The text is the request id as well.
+func (s *server) sendMessage(from, to, text string) (id string, err error) {
 	var out struct {
 		SendMessage struct{ Message struct{ ID string } }
 	}
@@ -19,8 +19,8 @@ func (s *server) sends(from, to, text string) (id string, err error) {
 	return out.SendMessage.Message.ID, err
 }
 
-// mail is the answer to seeMail.
-type mail struct {
+// conversationsReply is the answer to seeMail.
+type conversationsReply struct {
 	Conversations struct {
 		MessagesCursor string
 		Edges          []struct {
@@ -34,8 +34,8 @@ type mail struct {
 }
 
 const (
-	seeMail   = `{ conversations(first: 100) { messagesCursor edges { node { unread with { userId } latest { id text } } } } }`
-	watchMail = `subscription($a: String) { messages(after: $a) { id text from { userId } to { userId } } }`
+	conversationsQuery   = `{ conversations(first: 100) { messagesCursor edges { node { unread with { userId } latest { id text } } } } }`
+	messagesSubscription = `subscription($a: String) { messages(after: $a) { id text from { userId } to { userId } } }`
 )
 
 // messagesOnEveryNode checks that a message is in the conversations of both users on
@@ -49,7 +49,7 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 	orders := make([][]string, 2*users)
 	for i := range orders { // every user watches on both nodes
 		user, node := name(i/2), nodes[i%2]
-		conn, err := node.watch(t.Context(), user, map[string]any{"query": watchMail, "variables": map[string]any{"a": mailboxCursor(t, node, user)}})
+		conn, err := node.watch(t.Context(), user, map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, node, user)}})
 		must(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		streams.Go(func() {
@@ -76,13 +76,13 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 			from, to, here, there := name(u), name(u+1), nodes[u%2], nodes[(u+1)%2]
 			for i := range each {
 				text := fmt.Sprintf("%d-%d", u, i)
-				id, err := here.sends(from, to, text)
+				id, err := here.sendMessage(from, to, text)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				var seen mail
-				if err := there.graphQL(to, seeMail, &seen); err != nil {
+				var seen conversationsReply
+				if err := there.graphQL(to, conversationsQuery, &seen); err != nil {
 					t.Error(err)
 					return
 				}
@@ -90,7 +90,7 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 				for _, edge := range seen.Conversations.Edges {
 					found = found || edge.Node.With.UserID == from && edge.Node.Latest.ID == id && edge.Node.Unread == i+1
 				}
-				again, err := there.sends(from, to, text)
+				again, err := there.sendMessage(from, to, text)
 				if err != nil || again != id || !found {
 					t.Errorf("%s sent %s and, repeated on the other node, %s, %v, want one ID; shown there: %t, %+v, want it as the latest of %d unread", from, id, again, err, found, seen, i+1)
 				}
@@ -104,8 +104,8 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 			t.Errorf("the two streams of %s have different orders:\n%s\n%s", name(u), a, b)
 		}
 		must(t, nodes[u%2].graphQL(name(u), fmt.Sprintf(`mutation { markRead(input: {with: %q}) { conversation { unread } } }`, name(u+users-1)), nil))
-		var seen mail
-		must(t, nodes[(u+1)%2].graphQL(name(u), seeMail, &seen))
+		var seen conversationsReply
+		must(t, nodes[(u+1)%2].graphQL(name(u), conversationsQuery, &seen))
 		for _, edge := range seen.Conversations.Edges {
 			if edge.Node.Unread != 0 {
 				t.Errorf("%s has read everything; the other node shows %+v, want none unread", name(u), edge.Node)
@@ -118,24 +118,24 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 // sends a message on one node to the event on another.
 func TestMessagesReachTheOtherNode(t *testing.T) {
 	t.Parallel()
-	messagesOnOtherNodes(t, 50, patience)
+	messagesOnOtherNodes(t, 50, waitTimeout)
 }
 
 func messagesOnOtherNodes(t *testing.T, messages int, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
-	conn, err := b.watch(t.Context(), "bob", map[string]any{"query": watchMail, "variables": map[string]any{"a": mailboxCursor(t, b, "bob")}})
+	conn, err := b.watch(t.Context(), "bob", map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, b, "bob")}})
 	must(t, err)
 	defer conn.CloseNow()
 	took := make([]time.Duration, messages)
-	pulse := feel(t, b)
+	pulse := probeNode(t, b)
 	modestly := time.NewTicker(20 * time.Millisecond)
 	defer modestly.Stop()
 	for i := range took {
 		<-modestly.C
 		begun := time.Now()
-		id, err := a.sends("alice", "bob", fmt.Sprint(i))
+		id, err := a.sendMessage("alice", "bob", fmt.Sprint(i))
 		must(t, err)
 		var got struct{ Messages struct{ ID string } }
 		must(t, nextOn(t.Context(), conn, &got))
@@ -143,7 +143,7 @@ func messagesOnOtherNodes(t *testing.T, messages int, bound time.Duration) {
 			t.Fatalf("received message %s, want %s", got.Messages.ID, id)
 		}
 	}
-	pause := pulse.over()
+	pause := pulse.finish()
 	slices.Sort(took)
 	p99 := took[messages*99/100]
 	t.Logf("%d messages were on the other node after: p50 %v, p99 %v, max %v; the machine's own p99 is %v", messages, took[messages/2], p99, took[messages-1], pause)
@@ -157,12 +157,12 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	const users, each, outages = 4, 30, 4
 	s := newSite(t)
-	through, between := s.cut(t, "OVATION_POSTGRES_URL")
+	through, between := s.throughProxy(t, "OVATION_POSTGRES_URL")
 	nodes := []*server{through.start(t, "serve"), through.start(t, "serve")}
 	name := func(u int) string { return fmt.Sprint("user-", u) }
 	var streams, writers sync.WaitGroup
 	for i, node := range nodes {
-		conn, err := node.watch(t.Context(), "receiver", map[string]any{"query": watchMail, "variables": map[string]any{"a": mailboxCursor(t, node, "receiver")}})
+		conn, err := node.watch(t.Context(), "receiver", map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, node, "receiver")}})
 		must(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		streams.Go(func() {
@@ -194,7 +194,7 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 			for i := range each {
 				text := fmt.Sprint(name(u), " ", i)
 				for t.Context().Err() == nil {
-					_, err := nodes[(u+i)%2].sends(name(u), "receiver", text)
+					_, err := nodes[(u+i)%2].sendMessage(name(u), "receiver", text)
 					if err == nil {
 						break
 					}
@@ -216,17 +216,17 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	}
 	writers.Wait()
 	streams.Wait()
-	if n := s.number(t, "SELECT count(*) FROM message"); n != users*each {
+	if n := s.queryInt(t, "SELECT count(*) FROM message"); n != users*each {
 		t.Errorf("%d messages are stored, want the %d that were sent", n, users*each)
 	}
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // mailboxCursor returns a cursor after which a stream receives every message that is sent
 // from now on.
 func mailboxCursor(t *testing.T, node *server, user string) string {
 	t.Helper()
-	var seen mail
-	must(t, node.graphQL(user, seeMail, &seen))
+	var seen conversationsReply
+	must(t, node.graphQL(user, conversationsQuery, &seen))
 	return seen.Conversations.MessagesCursor
 }

@@ -21,14 +21,14 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	like := func(through *server) (freshness string) {
 		t.Helper()
 		users++
-		var got liking
-		var seen seeing
+		var got likeReply
+		var seen movieReply
 		user := fmt.Sprintf("user-%d", users)
 		must(t, through.graphQL(user, likeMovie, &got))
 		if got.Like.Changed != nil && !*got.Like.Changed {
 			t.Errorf("like of %s: got changed: false, want true or null", user)
 		}
-		must(t, through.graphQL(user, seeMovie, &seen))
+		must(t, through.graphQL(user, movieQuery, &seen))
 		if seen.Interactive.Liked == nil {
 			t.Errorf("%s is shown %+v after the like, want it liked", user, seen)
 		}
@@ -40,7 +40,7 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	}
 	eventually(t, "a like is answered LIVE", func() bool { return like(nodes[0]) == "LIVE" })
 	counted()
-	begun := s.number(t, "SELECT epoch FROM mirror")
+	begun := s.queryInt(t, "SELECT epoch FROM mirror")
 	for i := range nodes {
 		replacement := moved.start(t, "serve") // it is ready before one of the old ones stops
 		if freshness := like(replacement); freshness != "STALE" {
@@ -50,11 +50,11 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		nodes[i].stop()
 		nodes[i] = replacement
 	}
-	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun {
+	if epoch := s.queryInt(t, "SELECT epoch FROM mirror"); epoch != begun {
 		t.Errorf("epoch = %d while the workers use the old Redis, want %d as before", epoch, begun)
 	}
 	waiting := moved.startAt(t, 0, "work")
-	waiting.unready(t, "this database is mirrored in another Redis", "prefix")
+	waiting.wantUnready(t, "this database is mirrored in another Redis", "prefix")
 	like(nodes[0])
 	counted()
 	for _, old := range workers {
@@ -64,11 +64,11 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	eventually(t, "the new worker takes over", func() bool { return waiting.ready() == http.StatusOK })
 	counted()
 	eventually(t, "the new Redis is used", func() bool {
-		var seen seeing
-		must(t, nodes[0].graphQL("", seeMovie, &seen))
+		var seen movieReply
+		must(t, nodes[0].graphQL("", movieQuery, &seen))
 		return seen.Interactive.Freshness == "LIVE" && seen.Interactive.LikeCount == users
 	})
-	moved.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+	moved.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
 // A command for which a variable was forgotten uses another mirror than the nodes.
@@ -76,22 +76,22 @@ func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")
-	begun := s.number(t, "SELECT epoch FROM mirror")
+	begun := s.queryInt(t, "SELECT epoch FROM mirror")
 	var all sync.WaitGroup // each waits a while for the site
 	for _, args := range [][]string{
 		{"import", "--biz=video", "--time-unit=s", rowsOf(t)}, {"verify"}, {"verify", "--repair"}, {"dead", "drop", "one"},
 	} {
 		all.Go(func() {
-			call(t, s.getenv("OVATION_PREFIX", ""), args...).wants(t, exitUsage, `prefix "`+s.prefix+`"`, `this one uses prefix "ovation"`, "check OVATION_PREFIX and OVATION_REDIS_URL")
+			call(t, s.getenv("OVATION_PREFIX", ""), args...).want(t, exitUsage, `prefix "`+s.prefix+`"`, `this one uses prefix "ovation"`, "check OVATION_PREFIX and OVATION_REDIS_URL")
 		})
 	}
 	all.Wait()
-	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun || s.likes(t) != 0 {
+	if epoch := s.queryInt(t, "SELECT epoch FROM mirror"); epoch != begun || s.likes(t) != 0 {
 		t.Errorf("after the refused commands: epoch %d, %d likes persisted, want epoch %d, 0 likes", epoch, s.likes(t), begun)
 	}
 	eventually(t, "the site answers LIVE", func() bool {
-		var seen seeing
-		must(t, node.graphQL("", seeMovie, &seen))
+		var seen movieReply
+		must(t, node.graphQL("", movieQuery, &seen))
 		return seen.Interactive.Freshness == "LIVE"
 	})
 }

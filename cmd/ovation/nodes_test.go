@@ -20,8 +20,8 @@ import (
 
 const likeMovie = `mutation { like(input: {biz: "video", bizId: "movie"}) { changed durability interactive { likeCount } } }`
 
-// liking is the reply to likeMovie.
-type liking struct {
+// likeReply is the reply to likeMovie.
+type likeReply struct {
 	Like struct {
 		Changed     *bool
 		Durability  string
@@ -32,10 +32,10 @@ type liking struct {
 // unchanged reports whether a mutation is known to have changed nothing.
 func unchanged(changed *bool) bool { return changed != nil && !*changed }
 
-const seeMovie = `{ interactive(biz: "video", bizId: "movie") { likeCount freshness liked { reaction } } }`
+const movieQuery = `{ interactive(biz: "video", bizId: "movie") { likeCount freshness liked { reaction } } }`
 
-// seeing is the reply to seeMovie.
-type seeing struct {
+// movieReply is the reply to seeMovie.
+type movieReply struct {
 	Interactive struct {
 		LikeCount int
 		Freshness string
@@ -51,10 +51,10 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 	answeredLive := false
 	for i := range 30 {
 		user := fmt.Sprintf("user-%d", i)
-		var got liking
+		var got likeReply
 		must(t, a.graphQL(user, likeMovie, &got))
-		var seen seeing
-		must(t, b.graphQL(user, seeMovie, &seen))
+		var seen movieReply
+		must(t, b.graphQL(user, movieQuery, &seen))
 		live := seen.Interactive.Freshness == "LIVE" // a node that is late to poll says STALE
 		if unchanged(got.Like.Changed) || live && seen.Interactive.Liked == nil {
 			t.Fatalf("like of %s: unchanged: %t, and the other node shows %+v, want false and, if LIVE, the like", user, unchanged(got.Like.Changed), seen)
@@ -65,8 +65,8 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 		t.Error("no answer of the other node was LIVE")
 	}
 	eventually(t, "everyone sees all likes", func() bool {
-		var seen seeing
-		must(t, b.graphQL("", seeMovie, &seen))
+		var seen movieReply
+		must(t, b.graphQL("", movieQuery, &seen))
 		return seen.Interactive.LikeCount == 30
 	})
 }
@@ -76,13 +76,13 @@ func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) {
 	moderate.twoNodes(t)
 }
 
-func (p pressure) twoNodes(t *testing.T) {
+func (p clickLoad) twoNodes(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	users, clicks, errs := p.press(func() {}, a, b)
+	users, clicks, errs := p.run(func() {}, a, b)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
@@ -95,13 +95,13 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	moderate.killedWorker(t)
 }
 
-func (p pressure) killedWorker(t *testing.T) {
+func (p clickLoad) killedWorker(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	first := s.start(t, "work")
 	s.start(t, "work")
-	users, clicks, errs := p.press(first.kill, a, b)
+	users, clicks, errs := p.run(first.kill, a, b)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
@@ -114,13 +114,13 @@ func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
 	moderate.killedNode(t)
 }
 
-func (p pressure) killedNode(t *testing.T) {
+func (p clickLoad) killedNode(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
-	p.doomed = true // on a busy machine, some come to the dead node late
-	users, clicks, errs := p.press(a.kill, a, b)
+	p.killsNode = true // on a busy machine, some come to the dead node late
+	users, clicks, errs := p.run(a.kill, a, b)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users lost a connection when the node was killed, want all", len(errs), len(users))
 	}
@@ -215,8 +215,8 @@ func (p *proxy) hang(t *testing.T) (goOn func()) {
 	return goOn
 }
 
-// cut returns the same site for processes that connect to a service through the proxy.
-func (s *site) cut(t *testing.T, variable string) (*site, *proxy) {
+// throughProxy returns the same site for processes that connect to a service through the proxy.
+func (s *site) throughProxy(t *testing.T, variable string) (*site, *proxy) {
 	t.Helper()
 	other, between := *s, (*proxy)(nil)
 	other.variables = maps.Clone(s.variables)
@@ -240,7 +240,7 @@ func (p *proxy) set(down bool) {
 
 func TestLikesArePersistedWithoutTheQueue(t *testing.T) {
 	t.Parallel()
-	queueUnavailable(t, patience)
+	queueUnavailable(t, waitTimeout)
 }
 
 // queueUnavailable bounds how long a like may take once the breaker is open.
@@ -248,18 +248,18 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
 	s.start(t, "work")
-	through, between := s.cut(t, "OVATION_RABBITMQ_URL")
+	through, between := s.throughProxy(t, "OVATION_RABBITMQ_URL")
 	a, b := through.start(t, "serve"), through.start(t, "serve")
 	users := 0
 	like := func() (durability string, took time.Duration) {
 		users++
 		user := fmt.Sprintf("user-%d", users)
-		var got liking
-		var seen seeing
+		var got likeReply
+		var seen movieReply
 		began := time.Now()
 		must(t, a.graphQL(user, likeMovie, &got))
 		took = time.Since(began)
-		must(t, b.graphQL(user, seeMovie, &seen))
+		must(t, b.graphQL(user, movieQuery, &seen))
 		if unchanged(got.Like.Changed) || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
 			t.Fatalf("like of %s = %s, unchanged: %t, and the other node shows %+v, want false, the like and, if PERSISTED, a count of %d", user, got.Like.Durability, unchanged(got.Like.Changed), seen, users)
 		}
@@ -271,7 +271,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 
 	between.set(true)
-	pulse := feel(t, a)
+	pulse := probeNode(t, a)
 	var slowest time.Duration
 	for i := range 20 {
 		durability, took := like()
@@ -283,7 +283,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		}
 	}
 	t.Logf("the slowest like without the queue took %v", slowest)
-	within(t, "the slowest like without the queue", slowest, pulse.over(), bound)
+	within(t, "the slowest like without the queue", slowest, pulse.finish(), bound)
 	if status := a.ready(); status != 200 {
 		t.Errorf("GET /readyz without the queue = %d, want 200", status)
 	}
@@ -293,7 +293,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		return durability == "QUEUED"
 	})
 	eventually(t, "all likes are counted", func() bool { return s.likes(t) == users })
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // likes is how many likes the database counts in all.
@@ -314,15 +314,15 @@ func TestStopGoesInStages(t *testing.T) {
 	node, w := s.start(t, "serve"), s.start(t, "work")
 	node.signal()
 	eventually(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
-	var got liking
+	var got likeReply
 	must(t, node.graphQL("alice", likeMovie, &got)) // it goes on nevertheless
 	if unchanged(got.Like.Changed) {
 		t.Error("like while the node stops: got changed: false, want true or null")
 	}
 	<-node.ended
-	node.stop().wants(t, 0)
+	node.stop().want(t, 0)
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
-	w.stop().wants(t, 0)
+	w.stop().want(t, 0)
 }
 
 // A query that was sent to one node as text can be requested from every node by its hash.
@@ -330,9 +330,9 @@ func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
-	sum := sha256.Sum256([]byte(seeMovie))
+	sum := sha256.Sum256([]byte(movieQuery))
 	hash := fmt.Sprintf(`"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sum)
-	text, err := json.Marshal(seeMovie)
+	text, err := json.Marshal(movieQuery)
 	must(t, err)
 	ask := func(n *server, tenant, body string) error {
 		token, err := viewer.Sign([]byte(testSecret), storage.User{Tenant: tenant, UserID: "alice"}, time.Hour)

@@ -2,4 +2,4 @@
 
 package main
 
-const heavier = 1
+const raceMemoryFactor = 1

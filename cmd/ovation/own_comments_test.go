@@ -7,48 +7,48 @@ import (
 )
 
 const (
-	maxRemarks = 5  // comments of the viewer on one subject, then it deletes
-	talkPage   = 20 // comments of a page
+	maxOwnComments = 5  // comments of the viewer on one subject, then it deletes
+	commentPage    = 20 // comments of a page
 )
 
-// remark is a comment as the API shows it.
-type remark struct {
+// listedComment is a comment as the API shows it.
+type listedComment struct {
 	ID, CommentID, Text string
 	Author              *struct{ UserID string }
 }
 
-const shownRemark = `id commentId text author { userId }`
+const commentFields = `id commentId text author { userId }`
 
 // number is the id by which lists are ordered.
-func (r *remark) number() int {
+func (r *listedComment) number() int {
 	number, _ := strconv.Atoi(r.CommentID) // 0 is in no order
 	return number
 }
 
 // comment adds, edits or deletes a comment.
 func (v *sequentialViewer) comment(node *server, subject int) error {
-	own := v.remarks[subject]
+	own := v.comments[subject]
 	mutation, which, text := "addComment", len(own), fmt.Sprint("step ", v.step)
-	if n := v.random.IntN(3); len(own) == maxRemarks || len(own) > 0 && n > 0 {
+	if n := v.random.IntN(3); len(own) == maxOwnComments || len(own) > 0 && n > 0 {
 		mutation, which = []string{"editComment", "deleteComment"}[v.random.IntN(2)], v.random.IntN(len(own))
 	}
 	var input string
 	switch mutation {
 	case "addComment":
-		input = fmt.Sprintf(`{biz: "video", bizId: "%d", text: %q, requestId: %q}) { comment { %s }`, subject, text, text, shownRemark)
+		input = fmt.Sprintf(`{biz: "video", bizId: "%d", text: %q, requestId: %q}) { comment { %s }`, subject, text, text, commentFields)
 	case "editComment":
-		input = fmt.Sprintf(`{id: %q, text: %q}) { comment { %s }`, own[which].ID, text, shownRemark)
+		input = fmt.Sprintf(`{id: %q, text: %q}) { comment { %s }`, own[which].ID, text, commentFields)
 	default:
 		input = fmt.Sprintf(`{id: %q}) { deletedId`, own[which].ID)
 	}
 	var got struct {
 		Did struct {
-			Comment     remark
+			Comment     listedComment
 			DeletedID   string
 			Interactive struct{ CommentCount int }
 		}
 	}
-	least, _ := v.others.heard(subject)
+	least, _ := v.others.commentCounts(subject)
 	err := node.graphQL("loner", fmt.Sprintf(`mutation { did: %s(input: %s interactive { commentCount } } }`, mutation, input), &got)
 	if err != nil {
 		return fmt.Errorf("%s: %w", mutation, err)
@@ -56,13 +56,13 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 	did := &got.Did
 	switch mutation {
 	case "addComment":
-		v.remarks[subject] = append(own, did.Comment)
+		v.comments[subject] = append(own, did.Comment)
 	case "editComment":
 		own[which].Text = text
 	default:
-		v.remarks[subject] = slices.Delete(own, which, which+1)
+		v.comments[subject] = slices.Delete(own, which, which+1)
 	}
-	if mutation != "deleteComment" && (did.Comment.Text != text || did.Comment.ID != v.remarks[subject][which].ID) {
+	if mutation != "deleteComment" && (did.Comment.Text != text || did.Comment.ID != v.comments[subject][which].ID) {
 		return fmt.Errorf("%w: step %d: %s of %q = %+v, want that text and the ID of the comment", errWrongAnswer, v.step, mutation, text, did.Comment)
 	}
 	return v.checkNumber(subject, least, did.Interactive.CommentCount)
@@ -70,33 +70,33 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 
 // checkNumber compares a number of comments with the viewer's and those of others.
 func (v *sequentialViewer) checkNumber(subject, least, got int) error {
-	_, most := v.others.heard(subject)
-	if own := len(v.remarks[subject]); got < own+least || got > own+most {
+	_, most := v.others.commentCounts(subject)
+	if own := len(v.comments[subject]); got < own+least || got > own+most {
 		return fmt.Errorf("%w: step %d: subject %d has %d comments, want %d to %d, of which the viewer wrote %d", errWrongAnswer, v.step, subject, got, own+least, own+most, own)
 	}
 	return nil
 }
 
-// talk reads comments, among which the viewer's own must be, each once, if they are
+// readComments reads comments, among which the viewer's own must be, each once, if they are
 // not beyond the end of the page.
-func (v *sequentialViewer) talk(node *server, subject int) error {
+func (v *sequentialViewer) readComments(node *server, subject int) error {
 	order := []string{"NEWEST", "OLDEST", "TOP"}[v.random.IntN(3)]
 	var got struct {
 		Interactive struct {
 			CommentCount int
 			Comments     struct {
-				Edges    []struct{ Node remark }
+				Edges    []struct{ Node listedComment }
 				PageInfo struct{ HasNextPage bool }
 			}
 		}
 	}
-	least, _ := v.others.heard(subject)
+	least, _ := v.others.commentCounts(subject)
 	err := node.graphQL("loner", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { commentCount comments(first: %d, order: %s) {
-		edges { node { %s } } pageInfo { hasNextPage } } } }`, subject, talkPage, order, shownRemark), &got)
+		edges { node { %s } } pageInfo { hasNextPage } } } }`, subject, commentPage, order, commentFields), &got)
 	if err != nil {
 		return fmt.Errorf("comments: %w", err)
 	}
-	page, last, left := &got.Interactive.Comments, 0, slices.Clone(v.remarks[subject])
+	page, last, left := &got.Interactive.Comments, 0, slices.Clone(v.comments[subject])
 	wrong := func(why string, about any) error {
 		return fmt.Errorf("%w: step %d: %s: %+v; subject %d, %s: %+v", errWrongAnswer, v.step, why, about, subject, order, page.Edges)
 	}
@@ -108,7 +108,7 @@ func (v *sequentialViewer) talk(node *server, subject int) error {
 		if last = n.number(); n.Author == nil || n.Author.UserID != "loner" {
 			continue
 		}
-		at := slices.IndexFunc(left, func(r remark) bool { return r.ID == n.ID && r.Text == n.Text })
+		at := slices.IndexFunc(left, func(r listedComment) bool { return r.ID == n.ID && r.Text == n.Text })
 		if at < 0 {
 			return wrong("shown twice, or not as the viewer left it", n)
 		}

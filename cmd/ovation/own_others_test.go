@@ -12,17 +12,17 @@ import (
 // that their counts only rise. The viewer's reads are counted with theirs: they
 // too show only once they are persisted.
 type others struct {
-	mu    sync.Mutex
-	began [allSubjects]counted
-	acked [allSubjects][4][]time.Time // of likes, collections, reads and follows
-	said  [allSubjects]struct{ began, acked int }
+	mu       sync.Mutex
+	began    [allSubjects]counted
+	acked    [allSubjects][4][]time.Time // of likes, collections, reads and follows
+	comments [allSubjects]struct{ began, acked int }
 }
 
 // act has a new user like, collect, read, follow or comment on one of the shared subjects.
 func (o *others) act(node *server, user string, random *rand.Rand) error {
 	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(5)
 	if kind == 4 {
-		return o.say(node, user, subject)
+		return o.comment(node, user, subject)
 	}
 	o.mu.Lock()
 	o.began[subject].LikeCount += count(kind == 0)
@@ -44,33 +44,33 @@ func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return counted{
-		LikeCount: seen(o.acked[subject][0], asked), CollectCount: seen(o.acked[subject][1], asked), ReadCount: seen(o.acked[subject][2], asked),
-		FollowerCount: seen(o.acked[subject][3], asked),
+		LikeCount: visibleSince(o.acked[subject][0], asked), CollectCount: visibleSince(o.acked[subject][1], asked), ReadCount: visibleSince(o.acked[subject][2], asked),
+		FollowerCount: visibleSince(o.acked[subject][3], asked),
 	}, o.began[subject]
 }
 
-// seen is how much of what was acknowledged at these times every reply to a
+// visibleSince is how much of what was acknowledged at these times every reply to a
 // request of this moment must show.
-func seen(acked []time.Time, asked time.Time) int {
+func visibleSince(acked []time.Time, asked time.Time) int {
 	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
 	return n
 }
 
-// say has a user comment on a subject.
-func (o *others) say(node *server, user string, subject int) error {
+// comment has a user comment on a subject.
+func (o *others) comment(node *server, user string, subject int) error {
 	o.mu.Lock()
-	o.said[subject].began++
+	o.comments[subject].began++
 	o.mu.Unlock()
 	err := node.graphQL(user, fmt.Sprintf(`mutation { addComment(input: {biz: "video", bizId: "%d", text: "seen"}) { comment { id } } }`, subject), nil)
 	o.mu.Lock()
-	o.said[subject].acked++
+	o.comments[subject].acked++
 	o.mu.Unlock()
 	return err
 }
 
-// heard is how many comments of others are acknowledged, and how many have begun.
-func (o *others) heard(subject int) (acked, began int) {
+// commentCounts is how many comments of others are acknowledged, and how many have begun.
+func (o *others) commentCounts(subject int) (acked, began int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.said[subject].acked, o.said[subject].began
+	return o.comments[subject].acked, o.comments[subject].began
 }

@@ -47,8 +47,8 @@ func (d ownState) own() counted {
 	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != ""), count(d.following)}
 }
 
-// done returns the viewer's state according to a reply.
-func (r reply) done() (d ownState) {
+// ownState returns the viewer's state according to a reply.
+func (r reply) ownState() (d ownState) {
 	if r.Liked != nil {
 		d.reaction = r.Liked.Reaction
 	}
@@ -62,24 +62,24 @@ func (r reply) done() (d ownState) {
 // sequentialViewer sends one request after another, each to the next node, and knows what
 // every reply must contain.
 type sequentialViewer struct {
-	nodes   []*server
-	random  *rand.Rand
-	others  *others
-	folders []string
-	step    int
-	known   [allSubjects]ownState
-	reads   [allSubjects][]time.Time        // when the viewer's were acknowledged
-	remarks [allSubjects][]remark           // the viewer's comments
-	newest  map[*server]*[allSubjects]int64 // versions
-	at      [allSubjects]map[int64]witness  // by version
-	notLive []time.Time                     // when such replies came
-	replies int
+	nodes        []*server
+	random       *rand.Rand
+	others       *others
+	folders      []string
+	step         int
+	known        [allSubjects]ownState
+	reads        [allSubjects][]time.Time          // when the viewer's were acknowledged
+	comments     [allSubjects][]listedComment      // the viewer's comments
+	firstReplies map[*server]*[allSubjects]int64   // versions
+	at           [allSubjects]map[int64]firstReply // by version
+	notLive      []time.Time                       // when such replies came
+	replies      int
 }
 
-// witness is the first reply with a version.
-type witness struct {
+// firstReply is the first reply with a version.
+type firstReply struct {
 	others counted
-	says   string
+	reply  string
 }
 
 // do takes a step.
@@ -90,18 +90,18 @@ func (v *sequentialViewer) do() error {
 	case 10:
 		return v.comment(node, subject)
 	case 11:
-		return v.talk(node, subject)
+		return v.readComments(node, subject)
 	case 0:
-		return v.see(node, 0, allSubjects)
+		return v.query(node, 0, allSubjects)
 	case 1, 2, 3:
-		return v.see(node, subject, subject+1)
+		return v.query(node, subject, subject+1)
 	default:
 		return v.mutate(node, subject)
 	}
 }
 
-// see queries some of the subjects.
-func (v *sequentialViewer) see(node *server, from, to int) error {
+// query queries some of the subjects.
+func (v *sequentialViewer) query(node *server, from, to int) error {
 	var query strings.Builder
 	query.WriteString(`{ interactives(subjects: [`)
 	for i := from; i < to; i++ {
@@ -209,14 +209,14 @@ func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got
 		if got.Read != nil {
 			times = got.Read.Times
 		}
-		if least := seen(v.reads[subject], asked); times < least || times > len(v.reads[subject]) {
+		if least := visibleSince(v.reads[subject], asked); times < least || times > len(v.reads[subject]) {
 			return wrong("the viewer's reads: at least, shown and at most", [3]int{least, times, len(v.reads[subject])})
 		}
 	}
-	if got.BizID != strconv.Itoa(subject) || got.done() != v.known[subject] {
+	if got.BizID != strconv.Itoa(subject) || got.ownState() != v.known[subject] {
 		return wrong("want what the viewer did to subject", subject)
 	}
-	newest := &v.newest[node][subject]
+	newest := &v.firstReplies[node][subject]
 	if got.Version < *newest {
 		return wrong("want at least the version that the same node has shown before", *newest)
 	}
@@ -229,7 +229,7 @@ func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got
 		return wrong("the counts of the others: at least, shown and at most", [3]counted{least, rest, most})
 	}
 	if before, seen := v.at[subject][got.Version]; !seen {
-		v.at[subject][got.Version] = witness{rest, fmt.Sprintf("%s: step %d on %s: the viewer did %+v; the reply is %+v",
+		v.at[subject][got.Version] = firstReply{rest, fmt.Sprintf("%s: step %d on %s: the viewer did %+v; the reply is %+v",
 			time.Now().Format(time.StampMilli), v.step, node.url, v.known[subject], *got)}
 	} else if before.others != rest {
 		return wrong("want the counts of the others that this version had before", before)
@@ -242,11 +242,11 @@ func (c counted) atLeast(least counted) bool {
 		c.FollowerCount >= least.FollowerCount
 }
 
-// rises checks that no version counts fewer actions of others than an earlier version.
-func (v *sequentialViewer) rises(t *testing.T) {
+// checkMonotonic checks that no version counts fewer actions of others than an earlier version.
+func (v *sequentialViewer) checkMonotonic(t *testing.T) {
 	t.Helper()
 	for subject, at := range v.at {
-		var before witness
+		var before firstReply
 		var versions []int64
 		for version := range at {
 			versions = append(versions, version)
@@ -264,12 +264,12 @@ func (v *sequentialViewer) rises(t *testing.T) {
 // newSequentialViewer has some folders already.
 func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentialViewer {
 	t.Helper()
-	v := &sequentialViewer{nodes: nodes, random: rand.New(rand.NewPCG(seed, 1)), others: &others{}, newest: map[*server]*[allSubjects]int64{}}
+	v := &sequentialViewer{nodes: nodes, random: rand.New(rand.NewPCG(seed, 1)), others: &others{}, firstReplies: map[*server]*[allSubjects]int64{}}
 	for _, node := range nodes {
-		v.newest[node] = &[allSubjects]int64{}
+		v.firstReplies[node] = &[allSubjects]int64{}
 	}
 	for i := range v.at {
-		v.at[i] = map[int64]witness{}
+		v.at[i] = map[int64]firstReply{}
 	}
 	for i := range 3 {
 		var got struct {
@@ -324,8 +324,8 @@ func ownActions(t *testing.T, n int) {
 		before := len(v.notLive)
 		if err = v.do(); len(v.notLive) == before {
 			checked, lastLive = checked+1, time.Now()
-		} else if err == nil && time.Since(lastLive) > patience {
-			err = fmt.Errorf("no reply is LIVE for %v", patience)
+		} else if err == nil && time.Since(lastLive) > waitTimeout {
+			err = fmt.Errorf("no reply is LIVE for %v", waitTimeout)
 		}
 	}
 	took := time.Since(began)
@@ -341,18 +341,18 @@ func ownActions(t *testing.T, n int) {
 	if len(unexplained) > 0 {
 		t.Errorf("%d of %d subjects shown are not LIVE although nothing stalled, the first at %s", len(unexplained), v.replies, unexplained[0].Format(time.StampMilli))
 	}
-	v.rises(t)
+	v.checkMonotonic(t)
 	if t.Failed() {
 		for _, process := range []*server{a, b, first, second} {
 			t.Logf("log of %s:\n%s", process.url, process.log())
 		}
 	}
-	eventually(t, "both nodes show what everybody did", func() bool { return v.all(t, a) && v.all(t, b) })
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	eventually(t, "both nodes show what everybody did", func() bool { return v.allVisible(t, a) && v.allVisible(t, b) })
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// all reports whether a node shows everything to everyone.
-func (v *sequentialViewer) all(t *testing.T, node *server) bool {
+// allVisible reports whether a node shows everything to everyone.
+func (v *sequentialViewer) allVisible(t *testing.T, node *server) bool {
 	t.Helper()
 	for subject := range allSubjects {
 		var got struct {
@@ -368,7 +368,7 @@ func (v *sequentialViewer) all(t *testing.T, node *server) bool {
 		want.CollectCount += v.others.began[subject].CollectCount
 		want.ReadCount += v.others.began[subject].ReadCount
 		want.FollowerCount += v.others.began[subject].FollowerCount
-		if got.Interactive.counted != want || got.Interactive.CommentCount != len(v.remarks[subject])+v.others.said[subject].began {
+		if got.Interactive.counted != want || got.Interactive.CommentCount != len(v.comments[subject])+v.others.comments[subject].began {
 			return false
 		}
 	}

@@ -13,13 +13,13 @@ import (
 // What @ovation/client promises, and what the demo page adds to it, without a browser.
 func TestPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 	t.Parallel()
-	goForwardsOnly(t, 5)
+	runPageTests(t, 5)
 }
 
-// goForwardsOnly runs the tests of the pages, with so many random walks in each.
-func goForwardsOnly(t *testing.T, walks int) {
+// runPageTests runs the tests of the pages, with so many random walks in each.
+func runPageTests(t *testing.T, walks int) {
 	t.Helper()
-	needs(t)
+	needsNode(t)
 	command := exec.CommandContext(t.Context(), "npm", "run", "--silent", "test")
 	command.Dir = "../../web"
 	command.Env = append(os.Environ(), "SEED="+strconv.FormatUint(seed.Of(t)%1_000_000, 10), "RUNS="+strconv.Itoa(walks))
@@ -30,9 +30,9 @@ func goForwardsOnly(t *testing.T, walks int) {
 	}
 }
 
-// needs skips a test where Node.js, what npm installs or some files are missing.
+// needsNode skips a test where Node.js, what npm installs or some files are missing.
 // In CI that is a failure.
-func needs(t *testing.T, files ...string) {
+func needsNode(t *testing.T, files ...string) {
 	t.Helper()
 	_, err := exec.LookPath("npm")
 	for _, file := range append(files, "../../web/node_modules/.installed") {

@@ -53,19 +53,19 @@ func (f *fleet) startNode(t *testing.T, i int) {
 // repartition changes the number of partitions as docs/operations.md says.
 func (f *fleet) repartition(t *testing.T, from, to int) {
 	t.Helper()
-	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions now", to))
-	f.site.run(t, "work", "--addr=127.0.0.1:0").wants(t, exitFailed, fmt.Sprintf("use %d, or change the number with ovation partitions %d", to, from))
+	f.site.run(t, "partitions", strconv.Itoa(to)).want(t, 0, fmt.Sprintf("There are %d partitions now", to))
+	f.site.run(t, "work", "--addr=127.0.0.1:0").want(t, exitFailed, fmt.Sprintf("use %d, or change the number with ovation partitions %d", to, from))
 	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(to)
 	for i := range f.workers {
-		f.workers[i].stop().wants(t, 0)
+		f.workers[i].stop().want(t, 0)
 		f.workers[i] = f.site.start(t, "work")
 	}
 	for i := range f.nodes {
-		f.nodes[i].stop().wants(t, 0)
+		f.nodes[i].stop().want(t, 0)
 		f.startNode(t, i)
 		eventually(t, "the balancer knows both nodes", func() bool { return f.balancer.Ready() == len(f.nodes) })
 	}
-	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions already", to))
+	f.site.run(t, "partitions", strconv.Itoa(to)).want(t, 0, fmt.Sprintf("There are %d partitions already", to))
 }
 
 // liker likes one video after the other through the balancer, and reads the same film after
@@ -101,8 +101,8 @@ func (f *liker) act(through *server) error {
 	return nil
 }
 
-// cheer has fans act until the function returns.
-func cheer(t *testing.T, through *server, during func()) []*liker {
+// likeDuring has fans act until the function returns.
+func likeDuring(t *testing.T, through *server, during func()) []*liker {
 	t.Helper()
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -130,7 +130,7 @@ func cheer(t *testing.T, through *server, during func()) []*liker {
 // once: likes, and reads, which add up.
 func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	f := newFleet(t, 8)
-	fans := cheer(t, f.through, func() {
+	fans := likeDuring(t, f.through, func() {
 		f.repartition(t, 8, 12)
 		f.repartition(t, 12, 4)
 	})
@@ -156,7 +156,7 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	f.site.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+	f.site.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
 // reads counts the reads that the database has of a subject.

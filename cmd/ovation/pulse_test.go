@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// pulse measures how long a node on this machine takes for an empty request. Only what a
+// latencyProbe measures how long a node on this machine takes for an empty request. Only what a
 // figure exceeds that by is due to the product.
-type pulse struct {
+type latencyProbe struct {
 	stop func()
 	took []time.Duration
 }
 
-// feel takes the pulse of a node, every 10 ms, until over is called.
-func feel(t *testing.T, node *server) *pulse {
+// probeNode takes the pulse of a node, every 10 ms, until over is called.
+func probeNode(t *testing.T, node *server) *latencyProbe {
 	t.Helper()
-	return often(t, 10*time.Millisecond, func() { node.ready() })
+	return probeEvery(t, 10*time.Millisecond, func() { node.ready() })
 }
 
-// feelDisk measures what the disk needs for a write as small as that of a commit,
+// probeDisk measures what the disk needs for a write as small as that of a commit,
 // every 20 ms, until over is called.
-func feelDisk(t *testing.T) *pulse {
+func probeDisk(t *testing.T) *latencyProbe {
 	t.Helper()
 	const page, pages = 8 << 10, 1000
 	f, err := os.Create(filepath.Join(t.TempDir(), "pulse"))
 	must(t, err)
 	t.Cleanup(func() { must(t, f.Close()) })
 	content, n := make([]byte, page), int64(0)
-	return often(t, 20*time.Millisecond, func() {
+	return probeEvery(t, 20*time.Millisecond, func() {
 		_, err := f.WriteAt(content, page*(n%pages))
 		if err == nil {
 			err = f.Sync()
@@ -43,10 +43,10 @@ func feelDisk(t *testing.T) *pulse {
 	})
 }
 
-// often repeats an operation and records how long each one takes.
-func often(t *testing.T, every time.Duration, do func()) *pulse {
+// probeEvery repeats an operation and records how long each one takes.
+func probeEvery(t *testing.T, every time.Duration, do func()) *latencyProbe {
 	t.Helper()
-	p := &pulse{}
+	p := &latencyProbe{}
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -68,8 +68,8 @@ func often(t *testing.T, every time.Duration, do func()) *pulse {
 	return p
 }
 
-// over ends it and returns how long 99 of 100 took at most.
-func (p *pulse) over() time.Duration {
+// finish ends it and returns how long 99 of 100 took at most.
+func (p *latencyProbe) finish() time.Duration {
 	p.stop()
 	slices.Sort(p.took)
 	return p.took[len(p.took)*99/100]

@@ -36,8 +36,8 @@ func TestREADMEShowsTheServersResponses(t *testing.T) {
 	data := t.TempDir()
 	started := serve(t, data, "--demo")
 	token := call(t, environment(), "token", "--user=alice", "--scope=subjects:write", "--data="+data)
-	token.wants(t, 0)
-	s := &asked{started, strings.TrimSpace(token.stdout)}
+	token.want(t, 0)
+	s := &userClient{started, strings.TrimSpace(token.stdout)}
 
 	compared := 0
 	for _, block := range operationsAndResponse.FindAllStringSubmatch(operations, -1) {
@@ -88,14 +88,14 @@ func operationsOf(t *testing.T, text string) (each []string) {
 	return each
 }
 
-// asked is a server that one user asks.
-type asked struct {
+// userClient is a server that one user asks.
+type userClient struct {
 	*server
 
 	token string
 }
 
-func (s *asked) request(t *testing.T, query, accept string) *http.Response {
+func (s *userClient) request(t *testing.T, query, accept string) *http.Response {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
 	must(t, err)
@@ -109,7 +109,7 @@ func (s *asked) request(t *testing.T, query, accept string) *http.Response {
 	return response
 }
 
-func (s *asked) ask(t *testing.T, query string) []byte {
+func (s *userClient) ask(t *testing.T, query string) []byte {
 	t.Helper()
 	response := s.request(t, query, "application/json")
 	defer response.Body.Close()
@@ -119,7 +119,7 @@ func (s *asked) ask(t *testing.T, query string) []byte {
 }
 
 // firstEvent subscribes and returns the data of the first event.
-func (s *asked) firstEvent(t *testing.T, query string) string {
+func (s *userClient) firstEvent(t *testing.T, query string) string {
 	t.Helper()
 	response := s.request(t, query, "text/event-stream")
 	defer response.Body.Close()
@@ -135,7 +135,7 @@ func (s *asked) firstEvent(t *testing.T, query string) string {
 
 func sameResponse(t *testing.T, operation string, got []byte, want string) {
 	t.Helper()
-	if !reflect.DeepEqual(lasting(t, got), lasting(t, []byte(want))) {
+	if !reflect.DeepEqual(stableResponse(t, got), stableResponse(t, []byte(want))) {
 		t.Errorf("the README shows for\n%s\n%s\nbut the response is\n%s", operation, want, got)
 	}
 }
@@ -143,20 +143,20 @@ func sameResponse(t *testing.T, operation string, got []byte, want string) {
 // idOfAClip is a subject of the demo that was uploaded.
 var idOfAClip = regexp.MustCompile(`^\d{10,}$`)
 
-// lasting is a response without what differs from start to start: times, and ids that
+// stableResponse is a response without what differs from start to start: times, and ids that
 // the server gives.
-func lasting(t *testing.T, response []byte) any {
+func stableResponse(t *testing.T, response []byte) any {
 	t.Helper()
 	var value any
 	must(t, json.Unmarshal(response, &value))
-	return withoutPassing(value)
+	return withoutVolatile(value)
 }
 
-func withoutPassing(value any) any {
+func withoutVolatile(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, field := range value {
-			value[name] = withoutPassing(field)
+			value[name] = withoutVolatile(field)
 			text, _ := field.(string)
 			if text != "" && (name == "id" || name == "endCursor") || name == "bizId" && idOfAClip.MatchString(text) {
 				value[name] = "…"
@@ -164,7 +164,7 @@ func withoutPassing(value any) any {
 		}
 	case []any:
 		for i := range value {
-			value[i] = withoutPassing(value[i])
+			value[i] = withoutVolatile(value[i])
 		}
 	case string:
 		if _, err := time.Parse(time.RFC3339Nano, value); err == nil {

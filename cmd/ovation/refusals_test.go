@@ -49,7 +49,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 			for _, name := range c.set {
 				pairs = append(pairs, name, "scheme://host")
 			}
-			call(t, environment(pairs...), strings.Fields(c.args)...).wants(t, exitUsage, c.want...)
+			call(t, environment(pairs...), strings.Fields(c.args)...).want(t, exitUsage, c.want...)
 		})
 	}
 }
@@ -64,11 +64,11 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 			}
 			return environment(pairs...)
 		}
-		call(t, set(values[0]), "serve").wants(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
-		call(t, set(values[1]), "serve").wants(t, exitUsage, "a way to verify tokens") // which comes next
+		call(t, set(values[0]), "serve").want(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
+		call(t, set(values[1]), "serve").want(t, exitUsage, "a way to verify tokens") // which comes next
 	}
 	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers", "--demo"} {
-		call(t, environment(), "serve", flag).wants(t, exitUsage, "unknown flag "+flag)
+		call(t, environment(), "serve", flag).want(t, exitUsage, "unknown flag "+flag)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 			}
 			for _, command := range commands {
 				got := call(t, getenv, strings.Fields(command)...)
-				got.wants(t, c.code, append(c.want, c.variable)...)
+				got.want(t, c.code, append(c.want, c.variable)...)
 				if strings.Count(got.stderr, "\n") > 1 {
 					t.Errorf("%s prints more than one line:\n%s", command, got.stderr)
 				}
@@ -147,34 +147,34 @@ func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
 	t.Parallel()
 	s := emptySite(t)
 	for _, command := range []string{"serve --addr=127.0.0.1:0", "work --addr=127.0.0.1:0", "verify", "import -"} {
-		s.run(t, strings.Fields(command)...).wants(t, exitFailed, "run: ovation migrate")
+		s.run(t, strings.Fields(command)...).want(t, exitFailed, "run: ovation migrate")
 	}
 	alone := environment("OVATION_POSTGRES_URL", s.variables["OVATION_POSTGRES_URL"]) // it needs nothing else
-	call(t, alone, "migrate").wants(t, 0, "are up to date")
-	call(t, alone, "migrate").wants(t, 0, "are up to date")
-	s.run(t, "verify").wants(t, 0, "Nothing was compared: there are no counts in the database", "Nothing was compared: there are no counts and states in Redis under the prefix")
+	call(t, alone, "migrate").want(t, 0, "are up to date")
+	call(t, alone, "migrate").want(t, 0, "are up to date")
+	s.run(t, "verify").want(t, 0, "Nothing was compared: there are no counts in the database", "Nothing was compared: there are no counts and states in Redis under the prefix")
 }
 
 func TestImportedRowsAreShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")
-	var seen seeing
-	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
+	var seen movieReply
+	must(t, node.graphQL("alice", movieQuery, &seen)) // it is in every cache now
 	rows := "user,subject,event,time\nalice,movie,like,1700000000\nbob,movie,like,1700000001\n"
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	must(t, os.WriteFile(file, []byte(rows), 0o600))
-	importRows := func() ended { return s.run(t, "import", "--biz=video", "--time-unit=s", file) }
-	importRows().wants(t, 0, "imported      2 × like")
+	importRows := func() programResult { return s.run(t, "import", "--biz=video", "--time-unit=s", file) }
+	importRows().want(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {
-		must(t, node.graphQL("alice", seeMovie, &seen))
+		must(t, node.graphQL("alice", movieQuery, &seen))
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil
 	})
-	importRows().wants(t, 0, "already there 2")
+	importRows().want(t, 0, "already there 2")
 	s.sql(t, "UPDATE interactive SET like_count = 7")
-	s.run(t, "verify").wants(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 differences; ", "1 differences in Redis; ")
-	s.run(t, "verify", "--repair").wants(t, 0, "1 differences, all repaired; ", "0 differences in Redis; ")
-	s.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 differences; ", "1 differences in Redis; ")
+	s.run(t, "verify", "--repair").want(t, 0, "1 differences, all repaired; ", "0 differences in Redis; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
 func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
@@ -184,22 +184,22 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	s.start(t, "work")
 	node.like(t, "alice", "movie")
 	eventually(t, "the like is stored and counted", func() bool { return s.likes(t) == 1 })
-	var seen seeing
-	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
+	var seen movieReply
+	must(t, node.graphQL("alice", movieQuery, &seen)) // it is in every cache now
 	eventually(t, "Redis has what the database has", func() bool { return s.run(t, "verify").code == 0 })
 
 	// Both the counts and the state are made wrong, as if Redis had missed them.
 	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1; UPDATE user_totals SET likes = 0")
-	within := fmt.Sprintf("%s:%d", s.prefix, s.number(t, "SELECT epoch FROM mirror"))
+	within := fmt.Sprintf("%s:%d", s.prefix, s.queryInt(t, "SELECT epoch FROM mirror"))
 	wrong := []string{`Redis, key "` + within + `:c:{default:video:movie}": holds `, `Redis, key "` + within + `:w:{default:u:alice}:video", field "`}
 	found := s.run(t, "verify")
-	found.wants(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
-	s.run(t, "verify", "--repair").wants(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
+	found.want(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
+	s.run(t, "verify", "--repair").want(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
 	eventually(t, "the dropped entries are filled again correctly", func() bool {
-		must(t, node.graphQL("alice", seeMovie, &seen))
+		must(t, node.graphQL("alice", movieQuery, &seen))
 		return strings.Contains(s.run(t, "verify").stdout, "0 differences in Redis; ")
 	})
-	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").wants(t, 0, "Redis was not compared: set OVATION_REDIS_URL")
+	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").want(t, 0, "Redis was not compared: set OVATION_REDIS_URL")
 }
 
 // messageOf is a message with one like.
@@ -229,45 +229,45 @@ func (s *site) deadLetter(t *testing.T, reason string, ids ...string) {
 func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.run(t, "dead", "list").wants(t, exitFailed, "the broker has no queue "+s.prefix+".dead")
+	s.run(t, "dead", "list").want(t, exitFailed, "the broker has no queue "+s.prefix+".dead")
 	s.deadLetter(t, "the disk burns") // nothing yet
-	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
+	s.run(t, "dead", "list").want(t, 0, "There are no dead letters")
 	s.deadLetter(t, "the disk burns", "one", "two", "three")
-	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
-	s.run(t, "dead", "list", "--limit=2").wants(t, 0, "one", "two", "There are more")
-	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant "default", user "alice", video "movie": like`)
+	s.run(t, "dead", "list").want(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
+	s.run(t, "dead", "list", "--limit=2").want(t, 0, "one", "two", "There are more")
+	s.run(t, "dead", "show", "two").want(t, 0, "the disk burns", `tenant "default", user "alice", video "movie": like`)
 	for _, args := range []string{"show four", "replay four", "drop four"} {
-		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).wants(t, exitFailed, "there is no dead letter four")
+		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).want(t, exitFailed, "there is no dead letter four")
 	}
 	alone := *s
 	alone.variables = maps.Clone(s.variables)
 	delete(alone.variables, "OVATION_REDIS_URL")
-	alone.run(t, "dead", "drop", "three").wants(t, 0, "1 message dropped", "with OVATION_POSTGRES_URL and OVATION_REDIS_URL set")
+	alone.run(t, "dead", "drop", "three").want(t, 0, "1 message dropped", "with OVATION_POSTGRES_URL and OVATION_REDIS_URL set")
 	s.deadLetter(t, "the disk burns", "three")
-	s.run(t, "dead", "drop", "two").wants(t, 0, "1 message dropped")
-	s.run(t, "dead", "show", "two").wants(t, exitFailed, "there is no dead letter two")
+	s.run(t, "dead", "drop", "two").want(t, 0, "1 message dropped")
+	s.run(t, "dead", "show", "two").want(t, exitFailed, "there is no dead letter two")
 
 	s.start(t, "work")
-	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").wants(t, exitFailed, "the queues do not have 8 partitions")
-	s.run(t, "dead", "replay", "one").wants(t, 0, "1 message replayed")
+	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").want(t, exitFailed, "the queues do not have 8 partitions")
+	s.run(t, "dead", "replay", "one").want(t, 0, "1 message replayed")
 	eventually(t, "the replayed like is counted", func() bool { return s.likes(t) == 1 })
-	s.run(t, "dead", "replay", "--all").wants(t, 0, "1 message replayed")
-	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
+	s.run(t, "dead", "replay", "--all").want(t, 0, "1 message replayed")
+	s.run(t, "dead", "list").want(t, 0, "There are no dead letters")
 
 	s.withQueues(t, func(channel *amqp091.Channel) error { // which the worker cannot decode
 		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
 	})
 	eventually(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
-	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
-	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and remain dead letters")
-	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
+	s.run(t, "dead", "show", "strange").want(t, 0, "unreadable", "nonsense")
+	s.run(t, "dead", "replay", "--all").want(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and remain dead letters")
+	s.run(t, "dead", "drop", "strange").want(t, 0, "1 message dropped")
 }
 
-// unsteady is a queue that delivers nothing: it is lost after the first and the fifth call
+// flakyConsumer is a queue that delivers nothing: it is lost after the first and the fifth call
 // of Consume, and unavailable during those in between.
-type unsteady struct{ tries int }
+type flakyConsumer struct{ tries int }
 
-func (u *unsteady) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+func (u *flakyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries := make(chan worker.Delivery)
 	switch u.tries++; u.tries {
 	case 1, 5:
@@ -284,8 +284,8 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
 	must(t, err)
 	defer store.Close()
-	said := newWatch()
-	consumer := &watchedConsumer{Consumer: &unsteady{}, log: slog.New(slog.NewTextHandler(said, nil))}
+	said := newBannerWriter()
+	consumer := &watchedConsumer{Consumer: &flakyConsumer{}, log: slog.New(slog.NewTextHandler(said, nil))}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -14,9 +14,9 @@ func TestWritesSurviveARestart(t *testing.T) {
 	t.Setenv("PATH", fakeFFmpeg(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	s := serve(t, dir)
-	comment, err := s.says("alice", "first")
+	comment, err := s.addComment("alice", "first")
 	must(t, err)
-	message, err := s.sends("alice", "bob", "hello")
+	message, err := s.sendMessage("alice", "bob", "hello")
 	must(t, err)
 	video, err := s.uploads("A film", clip(100_000))
 	must(t, err)
@@ -26,14 +26,14 @@ func TestWritesSurviveARestart(t *testing.T) {
 	revoked, err := s.session("register", "Bob")
 	must(t, err)
 	must(t, s.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(revoked.Token), nil))
-	s.stop().wants(t, 0)
+	s.stop().want(t, 0)
 
 	s = serve(t, dir, "--max-upload=1")
 	s.keepsComment(t, comment)
 	s.keepsMessage(t, message)
 	s.keepsVideo(t, video)
 	s.keepsAccount(t, account, revoked)
-	s.stop().wants(t, 0)
+	s.stop().want(t, 0)
 	verified(t, dir)
 
 	s = serve(t, dir, "--no-videos", "--no-accounts")
@@ -51,11 +51,11 @@ func TestWritesSurviveARestart(t *testing.T) {
 // keepsComment checks the movie's only comment, which was alice's first.
 func (s *server) keepsComment(t *testing.T, first comment) {
 	t.Helper()
-	again, err := s.says("alice", "first")
+	again, err := s.addComment("alice", "first")
 	must(t, err)
-	second, err := s.says("bob", "second")
+	second, err := s.addComment("bob", "second")
 	must(t, err)
-	seen := s.talked(t, "NEWEST").Interactive
+	seen := s.comments(t, "NEWEST").Interactive
 	if again != first || seen.CommentCount != 2 || seen.Comments.Edges[0].Node.ID != second.ID || seen.Comments.Edges[1].Node.Text != "first" {
 		t.Errorf("added %+v, repeated after the restart %+v, then %+v; shown are %+v, want each comment once", first, again, second, seen)
 	}
@@ -64,10 +64,10 @@ func (s *server) keepsComment(t *testing.T, first comment) {
 // keepsMessage checks the only message, alice's to bob.
 func (s *server) keepsMessage(t *testing.T, first string) {
 	t.Helper()
-	again, err := s.sends("alice", "bob", "hello")
+	again, err := s.sendMessage("alice", "bob", "hello")
 	must(t, err)
-	var seen mail
-	must(t, s.graphQL("bob", seeMail, &seen))
+	var seen conversationsReply
+	must(t, s.graphQL("bob", conversationsQuery, &seen))
 	if again != first || len(seen.Conversations.Edges) != 1 || seen.Conversations.Edges[0].Node.Latest.ID != first || seen.Conversations.Edges[0].Node.Unread != 1 {
 		t.Errorf("sent %s, repeated after the restart %s; bob is shown %+v, want the message once, unread", first, again, seen)
 	}

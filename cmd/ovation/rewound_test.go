@@ -101,12 +101,12 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 	s.variables["OVATION_POSTGRES_URL"] = fmt.Sprintf("postgres://ovation@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write&search_path=%s",
 		primary.port, replica.port, s.prefix)
 	s.sql(t, fmt.Sprintf("CREATE SCHEMA %q", s.prefix))
-	s.run(t, "migrate").wants(t, 0, "are up to date")
+	s.run(t, "migrate").want(t, 0, "are up to date")
 	node := s.start(t, "serve")
 	s.start(t, "work")
-	see := func() (seen seeing) {
+	see := func() (seen movieReply) {
 		t.Helper()
-		must(t, node.graphQL("alice", seeMovie, &seen))
+		must(t, node.graphQL("alice", movieQuery, &seen))
 		return seen
 	}
 	must(t, node.graphQL("bob", likeMovie, nil))
@@ -124,14 +124,14 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 		seen := see()
 		return s.likes(t) == 2 && seen.Interactive.LikeCount == 2 && seen.Interactive.Freshness == "LIVE"
 	})
-	begun := s.number(t, "SELECT epoch FROM mirror")
+	begun := s.queryInt(t, "SELECT epoch FROM mirror")
 
 	primary.kill()
 	replica.start(t)
 	if out, err := postgresTool(t, "pg_ctl", "promote", "-w", "-D", replica.data()).CombinedOutput(); err != nil {
 		t.Fatalf("promote: %v\n%s", err, out)
 	}
-	eventually(t, "the next epoch has begun", func() bool { return s.number(t, "SELECT epoch FROM mirror") != begun })
+	eventually(t, "the next epoch has begun", func() bool { return s.queryInt(t, "SELECT epoch FROM mirror") != begun })
 	eventually(t, "the remaining like is shown and LIVE", func() bool {
 		seen := see()
 		if seen.Interactive.Freshness != "LIVE" {
@@ -150,5 +150,5 @@ func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 		seen := see()
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil && seen.Interactive.Freshness == "LIVE"
 	})
-	s.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }

@@ -15,11 +15,11 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 	moderate.rollingRestart(t, stackDrain) // which is for this balancer
 }
 
-func (p pressure) rollingRestart(t *testing.T, drain time.Duration) {
+func (p clickLoad) rollingRestart(t *testing.T, drain time.Duration) {
 	t.Helper()
 	s := newSite(t)
 	s.variables["OVATION_DRAIN"] = drain.String()
-	log := newWatch()
+	log := newBannerWriter()
 	balancer := balance.New(slog.New(slog.NewTextHandler(log, nil)))
 	front := httptest.NewServer(balancer)
 	t.Cleanup(func() {
@@ -38,12 +38,12 @@ func (p pressure) rollingRestart(t *testing.T, drain time.Duration) {
 	}
 	eventually(t, "the balancer knows both nodes", func() bool { return balancer.Ready() == 2 })
 
-	users, clicks, errs := p.press(func() {
+	users, clicks, errs := p.run(func() {
 		for i := range nodes {
-			nodes[i].stop().wants(t, 0)
+			nodes[i].stop().want(t, 0)
 			nodes[i] = start()
 			eventually(t, "the balancer knows the new node", func() bool { return balancer.Ready() == 2 })
-			workers[i].stop().wants(t, 0)
+			workers[i].stop().want(t, 0)
 			workers[i] = s.start(t, "work")
 		}
 	}, through)

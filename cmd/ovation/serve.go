@@ -95,7 +95,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer func() { err = errors.Join(err, drain(p.ctx, authors.Close)) }()
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, CachedAuthors: behind.mirrored.CachedAuthors,
-		Live: hub, CommentNews: commentHub.hub, MessageNews: messageHub.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
+		Live: hub, CommentHub: commentHub.hub, MessageHub: messageHub.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 		Folders: worker.NewFolders(store, behind.mirrored.Now),
 		Now:     behind.mirrored.Now, Documents: behind.mirrored,
 		Ready: func(ctx context.Context) error {

@@ -22,10 +22,10 @@ import (
 func BenchmarkServe(b *testing.B) {
 	s := newSite(b)
 	address := s.serveHere(b)
-	likes := newAsker(address, func(user, n int) string {
+	likes := newQueryClient(address, func(user, n int) string {
 		return fmt.Sprintf(`{"query":"mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }","operationName":"Like","variables":{"input":{"biz":"video","bizId":"%d"}}}`, (7*user+n)%3000)
 	}, `{"data":{"like":{"changed":true,"durability":"`) // a queue that is too slow is bypassed
-	pages := newAsker(address, func(user, _ int) string {
+	pages := newQueryClient(address, func(user, _ int) string {
 		var subjects strings.Builder
 		for i := range 20 {
 			fmt.Fprintf(&subjects, `,{"biz":"video","bizId":"%d"}`, (20*user+i)%1000)
@@ -58,8 +58,8 @@ func (s *site) serveHere(b *testing.B) (address string) {
 	return strings.TrimPrefix(serves.FindString(line), "http://")
 }
 
-// asker asks the same of many users in turn.
-type asker struct {
+// queryClient asks the same of many users in turn.
+type queryClient struct {
 	address string
 	users   int
 	tokens  []string
@@ -68,8 +68,8 @@ type asker struct {
 	asked   int                      // before
 }
 
-func newAsker(address string, body func(user, n int) string, reply string) *asker {
-	a := &asker{address: address, users: 4000, body: body, reply: reply}
+func newQueryClient(address string, body func(user, n int) string, reply string) *queryClient {
+	a := &queryClient{address: address, users: 4000, body: body, reply: reply}
 	for i := range a.users {
 		a.tokens = append(a.tokens, strings.TrimPrefix(as("user-" + strconv.Itoa(i))["Authorization"], "Bearer "))
 	}
@@ -77,19 +77,19 @@ func newAsker(address string, body func(user, n int) string, reply string) *aske
 }
 
 // run asks so often, from so many connections at a time.
-func (a *asker) run(b *testing.B, connections, times int) {
+func (a *queryClient) run(b *testing.B, connections, times int) {
 	b.Helper()
 	var next atomic.Int64
 	all := make([]clients.Client, connections)
 	for i := range all {
-		all[i] = &askerClient{asker: a, next: &next, end: int64(times)}
+		all[i] = &queryLoadClient{queryClient: a, next: &next, end: int64(times)}
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	worked := workedSoFar(b)
+	worked := cpuTime(b)
 	result, err := clients.Closed(b.Context(), a.address, all, time.Hour)
 	b.StopTimer()
-	worked = workedSoFar(b) - worked
+	worked = cpuTime(b) - worked
 	a.asked += times
 	must(b, err)
 	if result.Errors > 0 || result.Requests != int64(times) {
@@ -101,25 +101,25 @@ func (a *asker) run(b *testing.B, connections, times int) {
 	b.ReportMetric(result.Quantile(99).Seconds()*1e3, "p99-ms")
 }
 
-// workedSoFar is the processor time that this process has taken, which others
+// cpuTime is the processor time that this process has taken, which others
 // on the machine change little.
-func workedSoFar(b *testing.B) time.Duration {
+func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// askerClient is one connection of an asker.
-type askerClient struct {
-	*asker
+// queryLoadClient is one connection of an asker.
+type queryLoadClient struct {
+	*queryClient
 
 	next *atomic.Int64
 	end  int64
 }
 
 // Next implements clients.Client.
-func (c *askerClient) Next(buf []byte) []byte {
+func (c *queryLoadClient) Next(buf []byte) []byte {
 	n := c.next.Add(1) - 1
 	if n >= c.end {
 		return nil
@@ -130,7 +130,7 @@ func (c *askerClient) Next(buf []byte) []byte {
 }
 
 // Done implements clients.Client.
-func (c *askerClient) Done(status int, body []byte) error {
+func (c *queryLoadClient) Done(status int, body []byte) error {
 	if status != http.StatusOK || !strings.HasPrefix(string(body), c.reply) {
 		return fmt.Errorf("got status %d, %.200s, want 200, %s…", status, body, c.reply)
 	}

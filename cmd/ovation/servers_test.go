@@ -118,7 +118,7 @@ func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
 		u.Scheme, u.Host = "amqps", encrypted(t, pair, u.Host)
 	})
 	for name, command := range map[string]string{"OVATION_REDIS_URL": "verify", "OVATION_RABBITMQ_URL": "dead list"} {
-		secure.run(t, strings.Fields(command)...).wants(t, exitFailed, name, "certificate signed by unknown authority")
+		secure.run(t, strings.Fields(command)...).want(t, exitFailed, name, "certificate signed by unknown authority")
 	}
 
 	secure.variables["SSL_CERT_FILE"] = certFile

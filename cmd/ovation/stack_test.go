@@ -18,7 +18,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	t.Helper()
 	c := exec.Command(binary, append([]string{"stack", "--addr=127.0.0.1:0", "--log-level=warn", "--data=" + data}, flags...)...)
 	c.Env = s.environ()
-	stdout, stderr := newWatch(), newWatch()
+	stdout, stderr := newBannerWriter(), newBannerWriter()
 	c.Stdout, c.Stderr = stdout, stderr
 	must(t, c.Start())
 	over := make(chan struct{})
@@ -27,10 +27,10 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 		close(over)
 	}()
 	n := &server{as: as, ended: over, signal: func() { _ = c.Process.Signal(os.Interrupt) }} // unless it has ended
-	n.stop = func() ended {
+	n.stop = func() programResult {
 		n.signal()
 		<-over
-		return ended{strings.Join(c.Args[1:], " "), c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+		return programResult{strings.Join(c.Args[1:], " "), c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	}
 	t.Cleanup(func() { n.stop() })
 	n.await(t, stdout, stderr)
@@ -52,8 +52,8 @@ func (s *server) parts(t *testing.T) map[string]int {
 	return parts
 }
 
-// gone checks that no process is left.
-func gone(t *testing.T, parts map[string]int) {
+// wantNoProcesses checks that no process is left.
+func wantNoProcesses(t *testing.T, parts map[string]int) {
 	t.Helper()
 	for name, process := range parts {
 		if err := syscall.Kill(process, 0); err == nil {
@@ -90,9 +90,9 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	if named := regexp.MustCompile(`(?m)^(serve|work)-\d http://127.0.0.1:\d+/metrics$`).FindAll(says, -1); status != http.StatusNotFound || len(named) != 4 {
 		t.Errorf("GET /metrics = %d, %s, want 404 and the addresses of four processes", status, says)
 	}
-	n.stop().wants(t, 0)
-	gone(t, parts)
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	n.stop().want(t, 0)
+	wantNoProcesses(t, parts)
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 func TestStackStopsWithThePartThatDied(t *testing.T) {
@@ -104,8 +104,8 @@ func TestStackStopsWithThePartThatDied(t *testing.T) {
 			parts := n.parts(t)
 			must(t, syscall.Kill(parts[dies], syscall.SIGKILL))
 			<-n.ended
-			n.stop().wants(t, exitFailed, "ovation: "+dies+" exited unexpectedly: signal: killed; its log ", dies+".log")
-			gone(t, parts)
+			n.stop().want(t, exitFailed, "ovation: "+dies+" exited unexpectedly: signal: killed; its log ", dies+".log")
+			wantNoProcesses(t, parts)
 		})
 	}
 }
@@ -115,19 +115,19 @@ func TestTokensOfAStackNeedNoSecret(t *testing.T) {
 	s := emptySite(t)
 	delete(s.variables, "OVATION_JWT_SECRET")
 	data := t.TempDir()
-	mint := func() ended { return s.run(t, "token", "--user=bob", "--data="+data) }
-	mint().wants(t, exitUsage, "set OVATION_JWT_SECRET to the secret of its nodes")
+	mint := func() programResult { return s.run(t, "token", "--user=bob", "--data="+data) }
+	mint().want(t, exitUsage, "set OVATION_JWT_SECRET to the secret of its nodes")
 	n := s.startStack(t, data)
 	if how := "ovation token --data '" + data + "' --user USER makes others"; !strings.Contains(n.banner, how) {
 		t.Errorf("the banner does not say %q:\n%s", how, n.banner)
 	}
 	token := mint()
-	token.wants(t, 0)
+	token.want(t, 0)
 	if user := n.viewer(t, strings.TrimSpace(token.stdout)); user != "bob" {
 		t.Errorf("the token is of %q, want bob", user)
 	}
-	n.stop().wants(t, 0)
-	mint().wants(t, exitUsage, "ovation stack does not run on it")
+	n.stop().want(t, 0)
+	mint().want(t, exitUsage, "ovation stack does not run on it")
 }
 
 func TestLogsOfAStackAreAddedTo(t *testing.T) {
@@ -157,9 +157,9 @@ func TestLogsOfAStackAreAddedTo(t *testing.T) {
 
 func TestStackRefusesToStartHalf(t *testing.T) {
 	t.Parallel()
-	call(t, environment("OVATION_REDIS_URL", "redis://x"), "stack").wants(t, exitUsage, "ovation stack needs", "OVATION_POSTGRES_URL, OVATION_RABBITMQ_URL")
+	call(t, environment("OVATION_REDIS_URL", "redis://x"), "stack").want(t, exitUsage, "ovation stack needs", "OVATION_POSTGRES_URL, OVATION_RABBITMQ_URL")
 	s := emptySite(t)
-	call(t, s.getenv("OVATION_REDIS_URL", "redis://127.0.0.1:1"), "stack", "--addr=127.0.0.1:0", "--data="+t.TempDir()).wants(t, exitFailed, "--redis-url or OVATION_REDIS_URL")
+	call(t, s.getenv("OVATION_REDIS_URL", "redis://127.0.0.1:1"), "stack", "--addr=127.0.0.1:0", "--data="+t.TempDir()).want(t, exitFailed, "--redis-url or OVATION_REDIS_URL")
 }
 
 func TestStackSaysWhichPartCouldNotStart(t *testing.T) {

@@ -46,7 +46,7 @@ func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 // answer returns the status of what the server says next.
 func (l *slowLike) answer(t *testing.T) int {
 	t.Helper()
-	must(t, l.connection.SetReadDeadline(time.Now().Add(patience)))
+	must(t, l.connection.SetReadDeadline(time.Now().Add(waitTimeout)))
 	answer, err := http.ReadResponse(l.answers, nil)
 	must(t, err)
 	must(t, answer.Body.Close())
@@ -66,14 +66,14 @@ func (l *slowLike) finish(t *testing.T) {
 // refuses waits until the server rejects new connections.
 func (s *server) refuses(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); {
 		connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			return
 		}
 		must(t, connection.Close())
 	}
-	t.Fatalf("the server still accepts connections after %v", patience)
+	t.Fatalf("the server still accepts connections after %v", waitTimeout)
 }
 
 // A stopped server finishes the requests in progress, and a restart keeps what they wrote.
@@ -87,7 +87,7 @@ func TestStopFinishesRunningRequests(t *testing.T) {
 	s.refuses(t)
 	like.finish(t)
 	<-s.ended
-	s.stop().wants(t, 0)
+	s.stop().want(t, 0)
 	s = serveBinary(t, data)
 	if got := s.likes(t, "1"); got != 2 {
 		t.Errorf("the video has %d likes after the restart, want 2", got)
@@ -128,17 +128,17 @@ func TestNodeFinishesRunningRequests(t *testing.T) {
 	like := beginLike(t, node, as("bob"))
 	node.signal()
 	node.refuses(t)
-	must(t, idle.connection.SetReadDeadline(time.Now().Add(patience))) // the like below shows that it was not cut off as late as the rest
+	must(t, idle.connection.SetReadDeadline(time.Now().Add(waitTimeout))) // the like below shows that it was not cut off as late as the rest
 	if _, err := idle.answers.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection ended with %v, want %v", err, io.EOF)
 	}
 	like.finish(t)
 	<-node.ended
-	node.stop().wants(t, 0)
+	node.stop().want(t, 0)
 	w := s.start(t, "work") // what was acknowledged is in the queue
 	eventually(t, "both likes are counted", func() bool { return s.likes(t) == 2 })
-	w.stop().wants(t, 0)
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	w.stop().want(t, 0)
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
 // TestSecondSignalStopsANode stops a node that would wait for a request, and

@@ -32,21 +32,21 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	must(t, err)
 
 	node := s.start(t, "serve")
-	var seen seeing
-	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
+	var seen movieReply
+	must(t, node.graphQL("alice", movieQuery, &seen)) // it is in every cache now
 	s.sql(t, "UPDATE interactive SET like_count = 7")
 	for _, args := range [][]string{importRows, {"verify", "--repair"}} {
-		call(t, withoutRedis, args...).wants(t, exitUsage, "set OVATION_REDIS_URL", "OVATION_PREFIX")
+		call(t, withoutRedis, args...).want(t, exitUsage, "set OVATION_REDIS_URL", "OVATION_PREFIX")
 	}
 	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("after")}, nil) // as of an import that has begun before
 	if !errors.Is(err, errMirrorOpen) {
 		t.Errorf("Persist past Redis = %v, want %v", err, errMirrorOpen)
 	}
-	call(t, withoutRedis, "verify").wants(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
-	s.run(t, "verify", "--repair").wants(t, 0, "1 differences, all repaired; ")
-	s.run(t, importRows...).wants(t, 0, "imported      2 × like")
+	call(t, withoutRedis, "verify").want(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
+	s.run(t, "verify", "--repair").want(t, 0, "1 differences, all repaired; ")
+	s.run(t, importRows...).want(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {
-		must(t, node.graphQL("alice", seeMovie, &seen))
+		must(t, node.graphQL("alice", movieQuery, &seen))
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Freshness == "LIVE"
 	})
 }

@@ -151,7 +151,7 @@ func TestLongStoryOverAStack(t *testing.T) {
 	parts := n.parts(t)
 	douyinStory(t, n.url, n.url)
 	coverIsMade(t, n.url)
-	n.stop().wants(t, 0)
-	gone(t, parts)
-	s.run(t, "verify").wants(t, 0, "0 differences; ")
+	n.stop().want(t, 0)
+	wantNoProcesses(t, parts)
+	s.run(t, "verify").want(t, 0, "0 differences; ")
 }

@@ -33,10 +33,10 @@ func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	call(t, environment(), "--help").wants(t, 0, "dev", "import", "verify", "token", "version")
-	call(t, environment(), "dev", "--help").wants(t, 0, "--addr", "127.0.0.1:8080", "$OVATION_ADDR", "$OVATION_JWT_SECRET")
-	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "CI&T Deskdrop", `"timeUnit": "s"`)
-	call(t, environment(), "verify", "--help").wants(t, 0, "--repair", "else can write to it", "Exit codes")
+	call(t, environment(), "--help").want(t, 0, "dev", "import", "verify", "token", "version")
+	call(t, environment(), "dev", "--help").want(t, 0, "--addr", "127.0.0.1:8080", "$OVATION_ADDR", "$OVATION_JWT_SECRET")
+	call(t, environment(), "import", "--help").want(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "CI&T Deskdrop", `"timeUnit": "s"`)
+	call(t, environment(), "verify", "--help").want(t, 0, "--repair", "else can write to it", "Exit codes")
 }
 
 func TestHelpIsACommandToo(t *testing.T) {
@@ -46,12 +46,12 @@ func TestHelpIsACommandToo(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v as of %s, with exit code 0", c[0], got, want, c[1])
 		}
 	}
-	call(t, environment(), "help", "nothing").wants(t, exitUsage, "nothing")
+	call(t, environment(), "help", "nothing").want(t, exitUsage, "nothing")
 }
 
 func TestVersion(t *testing.T) {
 	for _, how := range []string{"version", "--version"} {
-		call(t, environment(), how).wants(t, 0, "ovation ", "commit", "go1.")
+		call(t, environment(), how).want(t, 0, "ovation ", "commit", "go1.")
 	}
 }
 
@@ -135,7 +135,7 @@ func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 		}
 		t.Run(c.variables+" "+c.args, func(t *testing.T) {
 			got := call(t, environment(pairs...), strings.Fields(c.args)...)
-			got.wants(t, exitUsage, c.want...)
+			got.want(t, exitUsage, c.want...)
 			if strings.Contains(got.stdout+got.stderr, "hush") {
 				t.Error("the output contains the secret")
 			}

@@ -106,14 +106,14 @@ func TestVideoFlagsAreChecked(t *testing.T) {
 	for name, bad := range map[string]string{
 		"OVATION_BLOB_URL": "ftp://x", "OVATION_MAX_UPLOAD": "0", "OVATION_VIDEOS": "perhaps",
 	} {
-		call(t, environment(name, bad), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).wants(t, exitUsage, name)
+		call(t, environment(name, bad), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).want(t, exitUsage, name)
 	}
 	dir := t.TempDir()
 	serve(t, dir).stop()
 	other := t.TempDir()
-	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+other, "--blob-url=file://"+filepath.Join(dir, "media")).wants(t, exitFailed, "another database")
+	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+other, "--blob-url=file://"+filepath.Join(dir, "media")).want(t, exitFailed, "another database")
 	call(t, environment("OVATION_POSTGRES_URL", "postgres://x", "OVATION_REDIS_URL", "redis://x", "OVATION_RABBITMQ_URL", "amqp://x",
-		"OVATION_JWT_SECRET", strings.Repeat("x", 32), "OVATION_VIDEOS", "true"), "serve").wants(t, exitUsage, "OVATION_BLOB_URL")
+		"OVATION_JWT_SECRET", strings.Repeat("x", 32), "OVATION_VIDEOS", "true"), "serve").want(t, exitUsage, "OVATION_BLOB_URL")
 }
 
 // videosOnEveryNode checks that a video that is uploaded to one node is in the feed of

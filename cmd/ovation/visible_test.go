@@ -11,7 +11,7 @@ import (
 // as somebody else, how long after its acknowledgement each like is counted.
 func TestLikesAreSeenByOthers(t *testing.T) {
 	t.Parallel()
-	seenByOthers(t, 50, patience)
+	seenByOthers(t, 50, waitTimeout)
 }
 
 func seenByOthers(t *testing.T, likes int, bound time.Duration) {
@@ -23,19 +23,19 @@ func seenByOthers(t *testing.T, likes int, bound time.Duration) {
 	watch := func(likes int) time.Duration {
 		acknowledged := time.Now()
 		for {
-			var seen seeing
-			must(t, b.graphQL("", seeMovie, &seen))
+			var seen movieReply
+			must(t, b.graphQL("", movieQuery, &seen))
 			took := time.Since(acknowledged)
 			if seen.Interactive.LikeCount == likes {
 				return took
 			}
-			if took > patience {
+			if took > waitTimeout {
 				t.Fatalf("%v after %d likes were acknowledged others see %d, want all", took, likes, seen.Interactive.LikeCount)
 			}
 		}
 	}
 	took := make([]time.Duration, likes)
-	pulse, disk := feel(t, b), feelDisk(t) // a like is seen once it is committed
+	pulse, disk := probeNode(t, b), probeDisk(t) // a like is seen once it is committed
 	modestly := time.NewTicker(20 * time.Millisecond)
 	defer modestly.Stop()
 	for i := range took {
@@ -43,7 +43,7 @@ func seenByOthers(t *testing.T, likes int, bound time.Duration) {
 		must(t, a.graphQL(fmt.Sprintf("user-%d", i), likeMovie, nil))
 		took[i] = watch(i + 1)
 	}
-	pause := pulse.over() + disk.over()
+	pause := pulse.finish() + disk.finish()
 	slices.Sort(took)
 	p99 := took[likes*99/100]
 	t.Logf("%d likes were seen by others after: p50 %v, p99 %v, max %v; the machine's own p99 is %v", likes, took[likes/2], p99, took[likes-1], pause)

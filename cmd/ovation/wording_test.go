@@ -47,7 +47,7 @@ func TestMessagesOfWrongUse(t *testing.T) {
 		"dead replay --rabbitmq-url amqp://": "name one dead letter, or write --all; ovation dead list prints their ids",
 	} {
 		t.Run(args, func(t *testing.T) {
-			call(t, environment(), strings.Fields(args)...).wants(t, exitUsage, want)
+			call(t, environment(), strings.Fields(args)...).want(t, exitUsage, want)
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestMessagesOfKeySets(t *testing.T) {
 		"https://127.0.0.1:1/jwks?secret=x": "connection refused",
 	} {
 		t.Run(jwks, func(t *testing.T) {
-			call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks="+jwks, "--audience=any").wants(t, exitFailed, want)
+			call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks="+jwks, "--audience=any").want(t, exitFailed, want)
 		})
 	}
 }
@@ -143,8 +143,8 @@ func TestImportProposesFlags(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "rows")
 			must(t, os.WriteFile(file, []byte(c.text), 0o600))
 			args := append([]string{"import", "--data=" + emptyData(t)}, strings.Fields(c.flags)...)
-			call(t, environment(), append(args, file)...).wants(t, c.code, c.want)
+			call(t, environment(), append(args, file)...).want(t, c.code, c.want)
 		})
 	}
-	call(t, environment(), "import", "--data="+t.TempDir(), "--biz=video", "missing.csv").wants(t, exitFailed, `import: there is no file "missing.csv"`)
+	call(t, environment(), "import", "--data="+t.TempDir(), "--biz=video", "missing.csv").want(t, exitFailed, `import: there is no file "missing.csv"`)
 }

@@ -36,63 +36,63 @@ import collections
 import random
 import sys
 
-from processes import Node, Worker, share_at
+from processes import Node, Worker, contribution_at
 from stores import KNOWN_NONE, NEVER, READ, Database, Redis, merge, register_of
 
 RULES = {  # each can be disabled
     "counts_first": "counts are read before states",
-    "show_counts_first": "Apply reads counts before it writes the state",
+    "apply_counts_first": "Apply reads counts before it writes the state",
     "mark_first": "marks precede the commit",
     "leases": "a fill without a valid lease is dropped",
     "guard": "no fill while a transaction may commit",
-    "conditional": "a clear names the reaction that it removes",
+    "conditional_clears": "a clear names the reaction that it removes",
     "registers": "a clear that does not apply yet is kept for late actions",
-    "joined": "rows of the database are merged into entries",
-    "marked_stays": "a fill keeps marked entries that are not committed",
-    "stays": "a fill keeps recent entries that are not older",
+    "merge_rows": "rows of the database are merged into entries",
+    "fill_keeps_marked": "a fill keeps marked entries that are not committed",
+    "fill_keeps_recent": "a fill keeps recent entries that are not older",
     "fill_version": "a fill records the version of the counts it is valid from",
-    "marked": "a mark is trusted up to the queue worker's last version",
+    "trust_marks": "a mark is trusted up to the queue worker's last version",
     "snapshot": "where the history is unknown, one snapshot is read",
     "snapshot_fills": "counts of a snapshot are written to Redis",
-    "forget": "redelivered states are invalidated",
-    "forget_keeps": "Invalidate keeps state and version, as queued",
-    "forget_locked": "a worker invalidates under the row locks",
-    "gather_all": "all redelivered states are invalidated before a persist",
-    "fencing": "the database rejects a worker that was replaced",
-    "direct_forgets": "direct writers invalidate before they commit",
-    "show_persisted": "direct writers apply what they persisted",
-    "no_lift": "a guard is never lifted early",
-    "shorten": "a direct writer shortens the life of counts",
-    "fence": "also of counts that are filled before its own",
+    "invalidate": "redelivered states are invalidated",
+    "invalidate_keeps": "Invalidate keeps state and version, as queued",
+    "invalidate_locked": "a worker invalidates under the row locks",
+    "invalidate_all": "all redelivered states are invalidated before a persist",
+    "fence_worker": "the database rejects a worker that was replaced",
+    "direct_invalidates": "direct writers invalidate before they commit",
+    "apply_persisted": "direct writers apply what they persisted",
+    "guard_not_lifted": "a guard is never lifted early",
+    "shorten_ttl": "a direct writer shortens the life of counts",
+    "fence_fills": "also of counts that are filled before its own",
     "tx_timeout": "no transaction commits after the guard",
     "old_fills": "old counts are not filled",
     "old_publishes": "old counts are re-read before they are published",
-    "floors": "a node keeps the minimum versions it has seen",
-    "floor_raised": "also those read from the database",
-    "floor_database": "counts below the minimum version are read from the database",
-    "look_history": "Get reads the database if the history is unknown",
+    "min_versions": "a node keeps the minimum versions it has seen",
+    "min_versions_raised": "also those read from the database",
+    "min_versions_reread": "counts below the minimum version are read from the database",
+    "get_unknown_history": "Get reads the database if the history is unknown",
     "overlay": "a node overlays its pending writes",
     "overlay_first": "the overlay is copied before Redis is read",
-    "retry": "pending writes are applied again",
-    "exclusive": "epochs change while no transaction is in progress",
+    "retry_pending": "pending writes are applied again",
+    "exclusive_change": "epochs change while no transaction is in progress",
     "grace": "nothing is committed unmarked during the grace period",
     "next_grace": "nor right after the next epoch has begun",
-    "validity": "the lease on an epoch expires",
-    "sure_at_end": "the lease must be valid at the end of a reply",
-    "doubt": "replies are STALE until the latest barrier is passed",
-    "evicted": "an eviction raises a barrier",
-    "barrier_late": "a barrier waits until leases on the old epoch have expired",
-    "barrier_fresh": "a redelivered barrier does not count",
-    "barrier_stop": "nor one behind messages that were returned",
-    "show_sure": "Apply needs a valid lease, else the write stays pending",
-    "show_both": "Apply also writes to the previous epoch while leases on it are valid",
-    "show_closed": "and to a closed epoch while leases on it are valid",
+    "lease_expiry": "the lease on an epoch expires",
+    "lease_at_end": "the lease must be valid at the end of a reply",
+    "may_miss_writes": "replies are STALE until the latest barrier is passed",
+    "eviction_barrier": "an eviction raises a barrier",
+    "barrier_delay": "a barrier waits until leases on the old epoch have expired",
+    "barrier_redelivered": "a redelivered barrier does not count",
+    "barrier_requeued": "nor one behind messages that were returned",
+    "apply_needs_lease": "Apply needs a valid lease, else the write stays pending",
+    "apply_previous_epoch": "Apply also writes to the previous epoch while leases on it are valid",
+    "apply_closed_epoch": "and to a closed epoch while leases on it are valid",
     "barrier_clock": "the number of a barrier is a time",
     "history": "the database records the history on which the epoch began",
     "silence": "a foreign process begins an epoch only if the mirror is unused",
-    "show_rewound": "Apply also writes to an epoch of another history while leases are valid",
-    "ours": "nothing is committed in an epoch of another Redis",
-    "fresh_numbers": "the number of an epoch is never reused",
+    "apply_rewound_epoch": "Apply also writes to an epoch of another history while leases are valid",
+    "no_foreign_epoch": "nothing is committed in an epoch of another Redis",
+    "unique_numbers": "the number of an epoch is never reused",
     "sentinel": "every poll checks the sentinel",
     "inbox": "a redelivered message counts once",
     "no_setnx": "a process that starts does not write the sentinel",
@@ -100,11 +100,11 @@ RULES = {  # each can be disabled
 PROFILES = {
     "calm": {},
     "evictions": dict(evict=1),
-    "shown": dict(evict=1, evict_queued=1, crash=1, slow=1),
+    "queued_evictions": dict(evict=1, evict_queued=1, crash=1, slow=1),
     "crashes": dict(evict=1, crash=1),
     "direct": dict(evict=1, crash=1, direct=1, slow=1),
-    "away": dict(evict=1, outage=1, slow=1),
-    "closings": dict(outage=1, close=1),
+    "outages": dict(evict=1, outage=1, slow=1),
+    "closed_epochs": dict(outage=1, close=1),
     "losses": dict(evict=1, crash=1, loss=1, slow=1),
     "lags": dict(crash=1, loss=1, slow=1, lag=1, close=1),
     "moves": dict(crash=1, slow=1, move=1),
@@ -431,7 +431,7 @@ class World:
                         self.report("final: entry", u, s, x, v)
                     if w.loaded and x[0] < v:
                         self.report("final: stale entry", u, s, x, v)
-                    if x[3] is not None and share_at(x[3], self.db.counts[s]) not in (None, state):
+                    if x[3] is not None and contribution_at(x[3], self.db.counts[s]) not in (None, state):
                         self.report("final: history", u, s, x, state, self.db.counts[s])
 
 
@@ -460,13 +460,13 @@ def main():
         bad += sum(kinds.values())
         if profile in ("calm", "evictions"):
             bad += counted["stale"]
-        print(f"{profile:10}", dict(counted), dict(kinds) or "0 violations", example or "", flush=True)
+        print(f"{profile:16}", dict(counted), dict(kinds) or "0 violations", example or "", flush=True)
     for rule in RULES if "table" in sys.argv else ():
         found = collections.Counter()
         for profile in PROFILES:
             for steps, times in (6000, runs // 3), (600, runs):
                 found.update(batch(profile, range(times), off + [rule], steps)[0])
-        print(f"{rule:15} {sum(found.values()):5} {RULES[rule]:60} {dict(found) or 'NOT NEEDED, OR NOT SEEN'}", flush=True)
+        print(f"{rule:20} {sum(found.values()):5} {RULES[rule]:60} {dict(found) or 'NOT NEEDED, OR NOT SEEN'}", flush=True)
     sys.exit(bad > 0)
 
 

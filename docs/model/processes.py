@@ -2,13 +2,13 @@
 from stores import BARRIER, NEVER, READ, UNSET, Transaction, join, merge, register_of
 
 
-def share_at(history, c, marked=True):
-    """The share of a state that counts include according to its history; None if that is unknown."""
-    share = None
+def contribution_at(history, c, marked=True):
+    """The contribution of a state that counts include according to its history; None if that is unknown."""
+    contribution = None
     for v, st, kind in history or ():
         if v <= (c[2] if kind == "m" and marked else c[1]):
-            share = st
-    return share
+            contribution = st
+    return contribution
 
 
 class Process:
@@ -41,7 +41,7 @@ class Process:
     def has_sentinel(self, number):
         """Whether this Redis is the mirror of an epoch."""
         ok, exists = self.call(lambda: number in self.redis.sentinels)
-        return ok and exists or not self.w.enabled("ours")
+        return ok and exists or not self.w.enabled("no_foreign_epoch")
 
     def up(self, what):
         return self.w.now >= self.down_until[what]
@@ -65,14 +65,14 @@ class Process:
         return ok
 
     def lease_valid(self):
-        return self.open and (self.w.now - self.lease_began <= self.w.LEASE or not self.w.enabled("validity"))
+        return self.open and (self.w.now - self.lease_began <= self.w.LEASE or not self.w.enabled("lease_expiry"))
 
     def recently_closed(self):
         """Whether others may have a valid lease on the epoch that was closed."""
         return not self.open and self.w.now - self.closed_at <= self.w.LEASE
 
     def may_miss_writes(self):
-        return not self.drained and self.w.enabled("doubt")
+        return not self.drained and self.w.enabled("may_miss_writes")
 
     def poll_step(self):
         next(self.polling)
@@ -107,7 +107,7 @@ class Process:
                     yield from self.begin_next(number)
                     continue
             elif is_open:
-                if ok and self.redis.evictions > self.evictions and w.enabled("evicted"):
+                if ok and self.redis.evictions > self.evictions and w.enabled("eviction_barrier"):
                     evictions, self.drained, drained = self.redis.evictions, False, False
                     yield
                     if self.up("database"):
@@ -119,7 +119,7 @@ class Process:
                     yield from self.begin_next(number)
                     continue
             self.learn(number, is_open, begin if confirmed or not is_open and not rewound else self.lease_began, drained)
-            if not drained and (age > w.LEASE or not w.enabled("barrier_late")):
+            if not drained and (age > w.LEASE or not w.enabled("barrier_delay")):
                 yield from self.publish_barrier(barrier)
             failing = self.marks_failing_since is not None and self.failed_marks > 1
             failing = failing and w.now - self.marks_failing_since >= 2 * second
@@ -156,7 +156,7 @@ class Process:
 
     def begin_next(self, number):
         w = self.w
-        w.last_epoch = max(w.last_epoch + 1, number + 1) if w.enabled("fresh_numbers") else number + 1
+        w.last_epoch = max(w.last_epoch + 1, number + 1) if w.enabled("unique_numbers") else number + 1
         following = w.last_epoch
         ok, _ = self.call(self.redis.sentinels.add, following)
         yield
@@ -170,7 +170,7 @@ class Process:
             return
         db.waiting += 1
         try:
-            while db.active and w.enabled("exclusive"):
+            while db.active and w.enabled("exclusive_change"):
                 yield
         finally:
             db.waiting -= 1
@@ -195,8 +195,8 @@ class Process:
         db.active.add(tx)
         try:
             yield
-            young = w.now - db.changed_at < w.GRACE
-            if young and (db.replaced_open and w.enabled("next_grace") if db.open else w.enabled("grace")):
+            in_grace = w.now - db.changed_at < w.GRACE
+            if in_grace and (db.replaced_open and w.enabled("next_grace") if db.open else w.enabled("grace")):
                 db.end(tx)
                 return None
             if db.rewound():
@@ -316,13 +316,13 @@ class Worker(Process):
                 m.delivered = True
             batch = prefetched[:w.rnd.randint(1, size)]
             again = [m for m in prefetched if m.to_invalidate]
-            if again and not w.enabled("gather_all"):
+            if again and not w.enabled("invalidate_all"):
                 again = [m for m in batch if m.to_invalidate]
             for m in again:
                 m.to_invalidate = False
             retried = [m for m in retried if m in w.queue] + [m for m in again if m not in retried]
             yield
-            if not w.enabled("forget_locked") and retried and w.enabled("forget"):
+            if not w.enabled("invalidate_locked") and retried and w.enabled("invalidate"):
                 if not (yield from self.invalidate_redelivered(retried, w.db.epoch, None)):
                     continue
                 retried = []
@@ -345,7 +345,7 @@ class Worker(Process):
 
     def stop(self, generation, rest, retried):
         """A worker that stops returns the messages that it could not persist, and retries the rest of the batch."""
-        committed = yield from self.persist(generation, rest, retried, not self.w.enabled("barrier_stop"))
+        committed = yield from self.persist(generation, rest, retried, not self.w.enabled("barrier_requeued"))
         if committed and (yield from self.publish(committed, 0)):
             self.ack(generation, rest)
         self.start()
@@ -355,15 +355,15 @@ class Worker(Process):
         w = self.w
 
         def before(tx, changed):
-            if generation != self.generation and w.enabled("fencing"):
+            if generation != self.generation and w.enabled("fence_worker"):
                 return False
-            if w.enabled("forget_locked") and w.enabled("forget"):
+            if w.enabled("invalidate_locked") and w.enabled("invalidate"):
                 if not (yield from self.invalidate_redelivered(retried, tx.epoch, tx.subjects)):
                     return False
             return (yield from self.mark(tx, changed) if w.enabled("mark_first") else no_op())
 
         actions = [m.action for m in batch if not m.is_barrier()
-                   or passing and not (m.redelivered and w.enabled("barrier_fresh"))]
+                   or passing and not (m.redelivered and w.enabled("barrier_redelivered"))]
         tx = yield from self.transact({m.action[2] for m in batch if not m.is_barrier()}, lambda: (actions, None), before, False)
         if tx and tx.epoch and not w.enabled("mark_first"):
             yield from self.mark(tx, {s for s in tx.subjects})
@@ -430,7 +430,7 @@ class Node(Process):
             ok = self.can_apply() and e == self.epoch and self.call(self.redis.apply, e, [(0,) + key + (register, 0)])[0]
             if ok and self.applied_everywhere():
                 self.remove_pending(key, register)
-        elif self.pending and w.enabled("retry"):
+        elif self.pending and w.enabled("retry_pending"):
             key = w.rnd.choice(list(self.pending))
             register = self.pending[key]
             if self.up("database") and w.db.includes(*key, register):
@@ -447,11 +447,11 @@ class Node(Process):
         return self.w.now - self.rewind_noticed_at <= self.w.LEASE
 
     def can_apply(self):
-        return self.open and (not self.rewound() or self.w.enabled("show_rewound"))
+        return self.open and (not self.rewound() or self.w.enabled("apply_rewound_epoch"))
 
     def applied_everywhere(self):
         """Whether every node reads the epoch to which an action was just applied."""
-        return self.lease_valid() or not self.w.enabled("show_sure")
+        return self.lease_valid() or not self.w.enabled("apply_needs_lease")
 
     def remove_pending(self, key, register):
         if key in self.pending and merge(self.w, register, self.pending[key])[1]:
@@ -494,12 +494,12 @@ class Node(Process):
                 ok, c = self.counts_in_redis(e, s)
                 if not ok:
                     return None
-            floor, until = self.min_versions.get(s, (0, 0))
-            if w.now <= until and w.enabled("floors") and c and c[1] < floor:
+            min_version, until = self.min_versions.get(s, (0, 0))
+            if w.now <= until and w.enabled("min_versions") and c and c[1] < min_version:
                 ok, c = self.counts_in_redis(e, s)
                 if not ok:
                     return None
-                if c and c[1] < floor and w.enabled("floor_database"):
+                if c and c[1] < min_version and w.enabled("min_versions_reread"):
                     c = None
             out[s] = c
             if c is None:
@@ -513,7 +513,7 @@ class Node(Process):
                 out[s] = w.db.counts[s]
             yield
             for s in missing:
-                if w.enabled("floor_raised"):
+                if w.enabled("min_versions_raised"):
                     self.observe(s, out[s][1])
                 if w.now - begin <= w.MAX_FILL_AGE or not w.enabled("old_fills"):
                     self.call(self.redis.write_counts, e, s, out[s])
@@ -561,7 +561,7 @@ class Node(Process):
         e, valid_before, may_miss = self.epoch, self.lease_valid(), self.may_miss_writes()
         yield
         answer = (yield from self.interactives(e, u, asked)) if self.open else None
-        valid = self.lease_valid() if w.enabled("sure_at_end") else valid_before
+        valid = self.lease_valid() if w.enabled("lease_at_end") else valid_before
         if answer is None or not valid or may_miss or self.may_miss_writes() or self.epoch != e:
             w.stale_replies += 1
             return
@@ -587,10 +587,10 @@ class Node(Process):
             c = x and (yield from self.read_counts(e, asked, True))
         if not x or not c:
             return None
-        out, marked = {}, w.enabled("marked")
+        out, marked = {}, w.enabled("trust_marks")
         for s in asked:
-            share = share_at(x[s][3], c[s], marked)
-            if share is None:
+            contribution = contribution_at(x[s][3], c[s], marked)
+            if contribution is None:
                 yield
                 again = yield from self.read_counts(e, [s], False)
                 if not again:
@@ -601,25 +601,25 @@ class Node(Process):
                 if not again:
                     return None
                 x[s] = again[s]
-                share = share_at(x[s][3], c[s], marked)
-            if share is None and not w.enabled("snapshot"):
-                share = w.db.row(u, s)
-            elif share is None:
+                contribution = contribution_at(x[s][3], c[s], marked)
+            if contribution is None and not w.enabled("snapshot"):
+                contribution = w.db.row(u, s)
+            elif contribution is None:
                 yield
                 if not self.up("database"):
                     return None
-                begin, c[s], share = w.now, w.db.counts[s], w.db.row(u, s)
-                merged, covered = merge(w, share, x[s][2])
+                begin, c[s], contribution = w.now, w.db.counts[s], w.db.row(u, s)
+                merged, covered = merge(w, contribution, x[s][2])
                 x[s] = (merged.version, not covered and x[s][1], merged, None, 0)
                 yield
-                if w.enabled("floor_raised"):
+                if w.enabled("min_versions_raised"):
                     self.observe(s, c[s][1])
                 if w.enabled("snapshot_fills"):
                     fresh = w.now - begin <= w.MAX_FILL_AGE or not w.enabled("old_fills")
                     if not fresh or not self.call(self.redis.write_counts, e, s, c[s])[0]:
                         return None
                 yield
-            out[s] = (x[s], c[s], c[s][0] + x[s][2] - share)
+            out[s] = (x[s], c[s], c[s][0] + x[s][2] - contribution)
         return out
 
     def check_since(self, u, s, x, upto):
@@ -670,7 +670,7 @@ class Node(Process):
         yield
         x = yield from self.read_entries(e, u, [s]) if self.open else no_op()
         x = x[s] if isinstance(x, dict) else None
-        if x and x[3] is None and w.enabled("look_history"):
+        if x and x[3] is None and w.enabled("get_unknown_history"):
             yield
             row = w.db.row(u, s)
             if not self.up("database"):
@@ -710,19 +710,20 @@ class Node(Process):
         e = self.epoch
         returns_subject = self.can_apply() and not self.may_miss_writes() and (u, s) not in self.pending
         upto, before, c = (w.required(u, s, self), len(w.acks[u, s])), self.replied[s], None
-        if returns_subject and w.enabled("show_counts_first"):
+        if returns_subject and w.enabled("apply_counts_first"):
             c = self.counts_in_redis(e, s)[1]
             yield
             returns_subject, e = e == self.epoch, self.epoch
         rewound = self.rewound() and self.up("redis")
         ok = self.can_apply() and self.call(self.redis.apply, e, [m.action])[0]
         x = self.redis.applied_entry(e, u, s) if ok and returns_subject else None
-        if x and not w.enabled("show_counts_first"):
+        if x and not w.enabled("apply_counts_first"):
             yield
             c = self.counts_in_redis(e, s)[1]
-        if ok and w.now - self.learned_at <= w.LEASE and w.enabled("show_both"):  # other nodes may still read the previous epoch
+        # Other nodes may still read the previous epoch.
+        if ok and w.now - self.learned_at <= w.LEASE and w.enabled("apply_previous_epoch"):
             ok = self.call(self.redis.apply, self.previous_epoch, [m.action])[0]
-        if self.recently_closed() and w.enabled("show_closed"):
+        if self.recently_closed() and w.enabled("apply_closed_epoch"):
             self.call(self.redis.apply, e, [m.action])
         if not ok or not self.applied_everywhere():
             self.pending[u, s] = join(w, self.pending.get((u, s), UNSET), register_of(w, state, v))
@@ -739,8 +740,8 @@ class Node(Process):
 
     def check_applied(self, u, s, v, x, c, upto, before, rewound):
         """Checks the reply of a mutation: counts read before the action was applied, and the entry that the script returned."""
-        w, share = self.w, share_at(x[3], c, self.w.enabled("marked"))
-        if share is None:
+        w, contribution = self.w, contribution_at(x[3], c, self.w.enabled("trust_marks"))
+        if contribution is None:
             return
         w.mutation_replies += 1
         if x[0] < v:
@@ -748,24 +749,24 @@ class Node(Process):
         if rewound:
             self.check_since(u, s, x, upto)
         else:
-            self.check(u, s, x, c, c[0] + x[2] - share, upto, before)
+            self.check(u, s, x, c, c[0] + x[2] - contribution, upto, before)
 
     def persist_directly(self, subjects, actions):
         """Persists actions without the queue: invalidates under the locks, commits and publishes."""
         w, token = self.w, (self.name, self.w.now, self.w.rnd.random())
 
         def before(tx, changed):
-            return (yield from self.invalidate(tx, changed, token) if w.enabled("direct_forgets") else no_op())
+            return (yield from self.invalidate(tx, changed, token) if w.enabled("direct_invalidates") else no_op())
 
         tx = yield from self.transact(subjects, actions, before, True)
-        if tx and tx.epoch and not w.enabled("direct_forgets"):
+        if tx and tx.epoch and not w.enabled("direct_invalidates"):
             yield from self.invalidate(tx, tx.subjects, token)
         if tx and tx.epoch:
             ok = yield from self.publish(tx, 3)
-            if w.enabled("show_persisted"):
+            if w.enabled("apply_persisted"):
                 ok = self.call(self.redis.apply_persisted, tx.epoch, tx.actions)[0] and ok
                 yield
-            for u in {a[0] for a in tx.states} if ok and not w.enabled("no_lift") else ():
+            for u in {a[0] for a in tx.states} if ok and not w.enabled("guard_not_lifted") else ():
                 self.call(self.redis.lift_guard, tx.epoch, u, token)
                 yield
         return tx

@@ -29,7 +29,7 @@ KNOWN_NONE = (0, False, UNSET, ((0, 0, "f"),), 0)  # an absent entry of a full w
 
 def register_of(world, state, v):
     """The Register of a single action: state 0, 1 or 2 sets the reaction, -1 or -2 clears only reaction 1 or 2."""
-    if state >= 0 or not world.enabled("conditional"):
+    if state >= 0 or not world.enabled("conditional_clears"):
         return Register(max(state, 0), v)
     clears = (v, 0) if state == -1 else (0, v)
     return Register(0, 0, clears, known=False)
@@ -46,7 +46,7 @@ def join(world, a, b):
 
 def merge(world, row, x):
     """Merges an entry x into a row of the database. Also returns whether the row covers the entry."""
-    if not world.enabled("joined"):
+    if not world.enabled("merge_rows"):
         return (row, True) if row.version >= x.version else (x, False)
     merged = join(world, row, x)
     return merged, merged.same(row)
@@ -83,7 +83,7 @@ class Database:
         self.held_at = 0  # when a process last claimed the mirror of this epoch
         self.history, self.epoch_history = 0, 0  # the current one; the one on which the epoch began or was closed
         self.locked, self.active, self.waiting = set(), set(), 0
-        self.contributions = {s: {0: {}} for s in world.subjects}  # oracle: the shares that each version of the counts includes
+        self.contributions = {s: {0: {}} for s in world.subjects}  # oracle: what each version of the counts includes
 
     def row(self, u, s):
         return self.rows.get((u, s), UNSET)
@@ -190,7 +190,8 @@ class Database:
 class Window:
     def __init__(self):
         # subject -> (version, queued, Register, history, touched). queued: True if the queue has confirmed the state and it is
-        # not persisted yet, "m" if it is marked. history: ((version of the counts, share, "m" or "f"), ...), by mark or fill
+        # not persisted yet, "m" if it is marked. history: ((version of the counts, contribution, "m" or "f"), ...), by mark
+        # or fill
         self.entries = {}
         self.loaded = self.full = False
         self.lease, self.guard = None, (0, None)
@@ -223,7 +224,7 @@ class Redis:
         fence = have[2] if have else 0
         if old and (old[1] > c[1] or old[1] == c[1] and not published):
             return
-        if fence and c[1] < fence and self.world.enabled("fence"):
+        if fence and c[1] < fence and self.world.enabled("fence_fills"):
             self.counts[e, s] = [c, have[1], fence, self.world.now]
         else:
             self.counts[e, s] = [c, NEVER, 0, self.world.now]
@@ -235,9 +236,9 @@ class Redis:
         soon = self.world.now + self.world.GUARD
         have = self.counts.get((e, s))
         if have is None:
-            if self.world.enabled("fence"):
+            if self.world.enabled("fence_fills"):
                 self.counts[e, s] = [None, soon, version, self.world.now]
-        elif self.world.enabled("shorten"):
+        elif self.world.enabled("shorten_ttl"):
             have[1], have[2] = min(have[1], soon), max(have[2], version)
 
     def window(self, e, u, make=False):
@@ -280,10 +281,10 @@ class Redis:
             x, row = w.entries.get(s), rows.get(s)
             register, at = row or (UNSET, 0)
             history = ((at if self.world.enabled("fill_version") else 0, int(register), "f"),) if row else ((0, 0, "f"),)
-            queued = x and (x[1] if self.world.enabled("marked_stays") else x[1] is True)
-            stays = x and (queued or self.world.now - x[4] < self.world.RECENT and self.world.enabled("stays"))
-            merged, covered = merge(self.world, register, x[2]) if stays else (register, True)
-            if stays and not (covered and register.version > x[0]):
+            queued = x and (x[1] if self.world.enabled("fill_keeps_marked") else x[1] is True)
+            kept = x and (queued or self.world.now - x[4] < self.world.RECENT and self.world.enabled("fill_keeps_recent"))
+            merged, covered = merge(self.world, register, x[2]) if kept else (register, True)
+            if kept and not (covered and register.version > x[0]):
                 w.entries[s] = (merged.version, not covered and x[1], merged, x[3] or history, x[4])
             elif row:
                 w.entries[s] = (register.version, False, register, history, self.world.now)
@@ -330,7 +331,7 @@ class Redis:
         w = self.window(e, u, make=True)
         for s in subjects:
             x = w.entries.get(s)
-            if x and (x[1] or self.world.enabled("forget_keeps")):
+            if x and (x[1] or self.world.enabled("invalidate_keeps")):
                 w.entries[s] = (x[0], True, x[2], None, x[4])
             elif x:
                 del w.entries[s]

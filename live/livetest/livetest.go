@@ -262,14 +262,14 @@ func closedWatchersLeaveNothing(w *world) {
 		}
 	}
 	grown := int64(heap()) - int64(before)
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(patience)
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(waitTimeout)
 	defer tick.Stop()
 	for grown > 3<<20 { // reads in progress for them end by themselves
 		select {
 		case <-tick.C:
 			grown = int64(heap()) - int64(before)
 		case <-late:
-			w.Fatalf("got %d KiB on the heap of closed watchers after %v, want at most 3 MiB", grown>>10, patience)
+			w.Fatalf("got %d KiB on the heap of closed watchers after %v, want at most 3 MiB", grown>>10, waitTimeout)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"ovation/storage"
 )
 
-// patience bounds every wait, for a busy machine.
-const patience = 2 * time.Minute
+// waitTimeout bounds every wait, for a busy machine.
+const waitTimeout = 2 * time.Minute
 
 // world is a site under test, on which a case acts and which it watches.
 type world struct {
@@ -73,7 +73,7 @@ var errBackwards = errors.New("a version did not increase")
 
 // next waits for at most n events.
 func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	events := make([]*live.Event, n)
 	n, err := w.Next(ctx, events)

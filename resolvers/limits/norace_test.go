@@ -2,5 +2,5 @@
 
 package limits
 
-// slower is the factor for time limits: 1 without the race detector.
-const slower = 1
+// raceSlowdown is the factor for time limits: 1 without the race detector.
+const raceSlowdown = 1

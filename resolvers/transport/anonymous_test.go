@@ -12,8 +12,8 @@ import (
 	"ovation/resolvers/transport"
 )
 
-// from returns the header that a proxy adds for the i-th client.
-func from(i int) []string {
+// forwardedFor returns the header that a proxy adds for the i-th client.
+func forwardedFor(i int) []string {
 	return []string{"X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i/250, i%250)}
 }
 
@@ -35,30 +35,30 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 		MaxStreams: most, MaxSubscriptions: most, MaxSubscriptionsPerAddress: 50, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond,
 	}})
 	for i := range 3 { // 100 subscriptions of each
-		c := s.ready(t, from(i)...)
+		c := s.ready(t, forwardedFor(i)...)
 		for id := range 100 {
 			c.say(subscribe(fmt.Sprint(id), watching("wait", fmt.Sprint(id))))
 		}
 		if i == 0 {
-			s.is(t, "ovation_streams_refused_total address", 50)
+			s.wantMetric(t, "ovation_streams_refused_total address", 50)
 		}
 	}
-	s.is(t, "ovation_streams_refused_total anonymous", 300-50-share)
-	s.is(t, "ovation_subscriptions", share)
-	got := s.events(t, query(watching("wait", "1")), from(3)...)
+	s.wantMetric(t, "ovation_streams_refused_total anonymous", 300-50-share)
+	s.wantMetric(t, "ovation_subscriptions", share)
+	got := s.events(t, query(watching("wait", "1")), forwardedFor(3)...)
 	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") != "1" {
 		t.Errorf("an event stream: got status %d, %s, want 503 UNAVAILABLE, Retry-After 1: %v", got.status, got.body, got.header)
 	}
-	got = s.events(t, query(watching("wait", "1")), from(0)...)
+	got = s.events(t, query(watching("wait", "1")), forwardedFor(0)...)
 	if got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") != "1" {
 		t.Errorf("an event stream of an address with its share: got status %d, %s, want 429 RATE_LIMITED, Retry-After 1: %v", got.status, got.body, got.header)
 	}
 
 	for i := range share - 3 {
-		s.ready(t, from(i)...)
+		s.ready(t, forwardedFor(i)...)
 	}
 	for i := range 10 {
-		c := s.dial(t, from(i)...)
+		c := s.dial(t, forwardedFor(i)...)
 		c.say(`{"type":"connection_init"}`)
 		c.isClosed(websocket.StatusTryAgainLater, "this server holds as many connections of anonymous visitors as it can")
 	}
@@ -84,28 +84,28 @@ func TestOneAddressTakesNoShare(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerAddress: 3, MaxSubscriptionsPerAddress: 2}})
 	var open []*client
 	for range 3 {
-		open = append(open, s.ready(t, from(1)...))
+		open = append(open, s.ready(t, forwardedFor(1)...))
 	}
-	refused := s.dial(t, from(1)...)
+	refused := s.dial(t, forwardedFor(1)...)
 	refused.say(`{"type":"connection_init"}`)
 	refused.isClosed(websocket.StatusTryAgainLater, "anonymous visitors have 3 connections open from your address")
-	if got := s.events(t, query(watching("wait", "1")), from(1)...); got.status != 429 || got.code() != "RATE_LIMITED" {
+	if got := s.events(t, query(watching("wait", "1")), forwardedFor(1)...); got.status != 429 || got.code() != "RATE_LIMITED" {
 		t.Errorf("an event stream: got status %d, %s, want 429 RATE_LIMITED", got.status, got.body)
 	}
-	s.ready(t, from(2)...)
-	s.ready(t, append(from(1), "Authorization", "Bearer "+token(t, time.Hour))...) // signed-in users do not count
+	s.ready(t, forwardedFor(2)...)
+	s.ready(t, append(forwardedFor(1), "Authorization", "Bearer "+token(t, time.Hour))...) // signed-in users do not count
 
 	for i, c := range open {
 		c.say(subscribe("1", watching("wait", "1")))
 		if i == 2 {
 			c.receives(`{"type":"error","id":"1","payload":[{"message":"anonymous visitors have 2 subscriptions from your address, the most allowed; sign in, or complete one first","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
 		} else {
-			s.is(t, "ovation_subscriptions", float64(i+1))
+			s.wantMetric(t, "ovation_subscriptions", float64(i+1))
 		}
 	}
 	must(t, open[0].Close(websocket.StatusNormalClosure, ""))
-	s.is(t, "ovation_subscriptions", 1)
-	s.is(t, "ovation_streams websocket", 4)
-	s.ready(t, from(1)...).say(subscribe("1", watching("wait", "1")))
-	s.is(t, "ovation_subscriptions", 2)
+	s.wantMetric(t, "ovation_subscriptions", 1)
+	s.wantMetric(t, "ovation_streams websocket", 4)
+	s.ready(t, forwardedFor(1)...).say(subscribe("1", watching("wait", "1")))
+	s.wantMetric(t, "ovation_subscriptions", 2)
 }

@@ -42,7 +42,7 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 		ctx, cancel = context.WithDeadline(ctx, rec.Until)
 		defer cancel()
 	}
-	out := &eventStream{w: w, control: http.NewResponseController(w), patience: h.Streams.opts.WriteTimeout}
+	out := &eventStream{w: w, control: http.NewResponseController(w), writeTimeout: h.Streams.opts.WriteTimeout}
 	out.open()
 	switch {
 	case errs != nil:
@@ -92,10 +92,10 @@ func (h HTTP) follow(ctx context.Context, exec graphql.GraphExecutor, operation 
 
 // eventStream is a response that streams events. It is safe for concurrent use.
 type eventStream struct {
-	mu       sync.Mutex
-	w        http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
+	mu           sync.Mutex
+	w            http.ResponseWriter
+	control      *http.ResponseController
+	writeTimeout time.Duration
 }
 
 // open sends the headers.
@@ -134,7 +134,7 @@ func (s *eventStream) last(rec *record, response *graphql.Response) bool {
 func (s *eventStream) write(text []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.patience)) // a writer without deadlines is fine
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.writeTimeout)) // a writer without deadlines is fine
 	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.control.Flush()

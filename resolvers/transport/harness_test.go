@@ -49,9 +49,9 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 	case "wait":
 		<-ctx.Done()
 		return nil, ctx.Err()
-	case "told":
-		told, _ := eventChannels.LoadOrStore(bizID, make(chan *storage.Interactive))
-		return <-told.(chan *storage.Interactive), nil
+	case "events":
+		channel, _ := eventChannels.LoadOrStore(bizID, make(chan *storage.Interactive))
+		return <-channel.(chan *storage.Interactive), nil
 	case "fail":
 		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
 	}
@@ -63,7 +63,7 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 
 // InteractiveChanged sends events of the first subject, by its biz: none ("wait"), endlessly
 // many ("flood"), as many as the bizId says ("count"), or one for each value received from
-// the channel of the bizId in tellings ("told").
+// the channel of the bizId in eventChannels ("events").
 func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
 	if len(subjects) != 1 {
 		return nil, &gqlerror.Error{Message: "one subject, please", Extensions: map[string]any{"code": "BAD_USER_INPUT"}}
@@ -77,9 +77,9 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 		panic("a secret of the house")
 	case "fail":
 		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
-	case "told":
-		told, _ := eventChannels.LoadOrStore(one.BizID, make(chan *storage.Interactive))
-		return told.(chan *storage.Interactive), nil
+	case "events":
+		channel, _ := eventChannels.LoadOrStore(one.BizID, make(chan *storage.Interactive))
+		return channel.(chan *storage.Interactive), nil
 	}
 	n, err := strconv.Atoi(one.BizID)
 	if err != nil || one.Biz == "wait" {
@@ -103,7 +103,7 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 	return events, nil
 }
 
-// eventChannels are the channels of "told", by bizId.
+// eventChannels are the channels of "events", by bizId.
 var eventChannels sync.Map
 
 func (queries) Viewer(ctx context.Context) (*storage.User, error) {
@@ -123,7 +123,7 @@ func (mutations) Read(_ context.Context, in graph.ReadInput) (*graph.ReadPayload
 type server struct {
 	http.Handler
 
-	log      *lines
+	log      *logBuffer
 	registry *prometheus.Registry
 	graphql  http.Handler // the handler that Handler wraps
 	auth     *viewer.Authenticator
@@ -146,9 +146,9 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 
 func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	t.Helper()
-	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.BelieveDevHeaders})
+	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.TrustDevHeaders})
 	must(t, err)
-	s := &server{log: &lines{}, registry: prometheus.NewRegistry(), graphql: next, auth: auth}
+	s := &server{log: &logBuffer{}, registry: prometheus.NewRegistry(), graphql: next, auth: auth}
 	cfg.Auth, cfg.AccessLog = auth, true
 	cfg.Logger = s.log.logger()
 	cfg.Metrics = transport.NewMetrics(s.registry)
@@ -156,29 +156,29 @@ func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	return s
 }
 
-// lines is a log that a test reads.
-type lines struct {
+// logBuffer is a log that a test reads.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *lines) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }
+func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }
 
 // String returns the whole log.
-func (l *lines) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
 // last returns the last line.
-func (l *lines) last(t *testing.T) map[string]any {
+func (l *logBuffer) last(t *testing.T) map[string]any {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,9 +16,9 @@ func origins(allowed ...string) *transport.Origins {
 }
 
 // inDevelopment starts a server as ovation dev does, and returns it with its log.
-func inDevelopment(t *testing.T, allowed ...string) (*server, *lines) {
+func inDevelopment(t *testing.T, allowed ...string) (*server, *logBuffer) {
 	t.Helper()
-	log := &lines{}
+	log := &logBuffer{}
 	return newServer(t, transport.Config{Origins: transport.NewOrigins(transport.OriginOptions{
 		Allowed: allowed, Development: true, Logger: log.logger(),
 	})}), log
@@ -107,7 +107,7 @@ func TestRefusedOriginsAreLogged(t *testing.T) {
 	})
 	for name, allowed := range map[string][]string{"of nobody": nil, "of others": {"https://a.example"}} {
 		t.Run(name, func(t *testing.T) {
-			log := &lines{}
+			log := &logBuffer{}
 			s := newServer(t, transport.Config{Origins: transport.NewOrigins(transport.OriginOptions{Allowed: allowed, Logger: log.logger()})})
 			s.post(t, query("{__typename}"), "Origin", "https://b.example") // perhaps the server's own, behind a proxy
 			s.post(t, query("{__typename}"), "Origin", "https://b.example", "Sec-Fetch-Site", "same-origin")

@@ -16,7 +16,7 @@ const (
 	slimWriteBuffer = 512
 )
 
-// slimConn is the connection under a WebSocket. A write takes at most patience. What
+// slimConn is the connection under a WebSocket. A write takes at most writeTimeout. What
 // net/http keeps for a request, including two buffers of 4 KiB, is released.
 type slimConn struct {
 	net.Conn
@@ -25,7 +25,7 @@ type slimConn struct {
 	buffered        []byte        // received together with the upgrade request
 	betweenMessages bool          // no message is being read
 	controlOnly     bool          // the next read would wait for what follows a control frame
-	patience        time.Duration
+	writeTimeout    time.Duration
 }
 
 // errNoFrame ends a read in package websocket that would wait for the frame after a control
@@ -61,7 +61,7 @@ func (c *slimConn) Read(p []byte) (int, error) {
 }
 
 func (c *slimConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(c.writeTimeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)

@@ -56,7 +56,7 @@ type siteOptions struct {
 
 func newSite(tb testing.TB, options siteOptions) *site {
 	tb.Helper()
-	s := &site{server: &server{log: &lines{}, registry: prometheus.NewRegistry()}, metrics: prometheus.NewRegistry()}
+	s := &site{server: &server{log: &logBuffer{}, registry: prometheus.NewRegistry()}, metrics: prometheus.NewRegistry()}
 	options.Registry = s.metrics
 	if options.Spread == 0 {
 		options.Spread = 20 * time.Millisecond
@@ -222,8 +222,8 @@ func (c *client) isClosed(code websocket.StatusCode, reason string) {
 	}
 }
 
-// is waits until a metric of the streams has a value.
-func (s *site) is(tb testing.TB, series string, want float64) {
+// wantMetric waits until a metric of the streams has a value.
+func (s *site) wantMetric(tb testing.TB, series string, want float64) {
 	tb.Helper()
 	await.That(tb, fmt.Sprintf("%s is %v", series, want), func() bool { return s.value(tb, series) == want })
 }
@@ -259,7 +259,7 @@ type bystander struct {
 func (s *site) bystander(tb testing.TB, subject string) *bystander {
 	tb.Helper()
 	c := s.ready(tb)
-	c.say(subscribe("1", watching("told", subject)))
+	c.say(subscribe("1", watching("events", subject)))
 	return &bystander{client: c, subject: subject}
 }
 
@@ -304,14 +304,14 @@ func everything(tb testing.TB, conn net.Conn) string {
 	return string(text)
 }
 
-// sendEvent sends an event to the subscription that watches a subject of "told".
+// sendEvent sends an event to the subscription that watches a subject of "events".
 func sendEvent(tb testing.TB, bizID string, version int64) {
 	tb.Helper()
-	told, _ := eventChannels.LoadOrStore(bizID, make(chan *storage.Interactive))
-	event := &storage.Interactive{Subject: storage.Subject{Tenant: "default", Biz: "told", BizID: bizID}, Freshness: storage.Live}
+	channel, _ := eventChannels.LoadOrStore(bizID, make(chan *storage.Interactive))
+	event := &storage.Interactive{Subject: storage.Subject{Tenant: "default", Biz: "events", BizID: bizID}, Freshness: storage.Live}
 	event.Version = version
 	select {
-	case told.(chan *storage.Interactive) <- event:
+	case channel.(chan *storage.Interactive) <- event:
 	case <-time.After(deadline):
 		tb.Fatalf("no subscription watches %q of \"told\" within %v", bizID, deadline)
 	}

@@ -37,11 +37,11 @@ func TestStreamsAreBounded(t *testing.T) {
 		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxSubscriptions: 1}})
 		a, b := s.ready(t), s.ready(t)
 		a.say(subscribe("1", watching("wait", "1")))
-		s.is(t, "ovation_subscriptions", 1)
+		s.wantMetric(t, "ovation_subscriptions", 1)
 		b.say(subscribe("1", watching("wait", "1")))
 		b.receives(`{"type":"error","id":"1","payload":[{"message":"this server holds as many subscriptions as it can; try again","extensions":{"code":"UNAVAILABLE"}}]}`)
 		must(t, a.Close(websocket.StatusNormalClosure, ""))
-		s.is(t, "ovation_subscriptions", 0)
+		s.wantMetric(t, "ovation_subscriptions", 0)
 		b.say(subscribe("1", watching("count", "0")))
 		b.receives(`{"type":"complete","id":"1"}`)
 	})
@@ -60,7 +60,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			s.ready(t) // anonymous users are not bounded per user
 		}
 		must(t, first.Close(websocket.StatusNormalClosure, ""))
-		s.is(t, "ovation_streams websocket", 6)
+		s.wantMetric(t, "ovation_streams websocket", 6)
 		s.ready(t, alice...)
 	})
 	t.Run("in all", func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestStreamsAreBounded(t *testing.T) {
 		if got := s.events(t, query(watching("wait", "1"))); got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" {
 			t.Errorf("an event stream beyond the limit: got status %d, %s, want 503 UNAVAILABLE with Retry-After: %v", got.status, got.body, got.header)
 		}
-		s.is(t, "ovation_streams_refused_total full", 1)
-		s.is(t, "ovation_streams_refused_total anonymous", 1)
+		s.wantMetric(t, "ovation_streams_refused_total full", 1)
+		s.wantMetric(t, "ovation_streams_refused_total anonymous", 1)
 	})
 }
 
@@ -99,14 +99,14 @@ func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 		all := string(text[:runtime.Stack(text, true)])
 		return strings.Count(all, "transport.(*slimConn).await") == 10 && !strings.Contains(all, "(*socket).read(") && !strings.Contains(all, "Conn).Ping")
 	})
-	s.is(t, "ovation_streams websocket", 10)
+	s.wantMetric(t, "ovation_streams websocket", 10)
 }
 
 // TestSocketsThatNeverInitialise opens thousands of such sockets, and one that works.
 func TestSocketsThatNeverInitialise(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPending: 100, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond}})
 	works := s.ready(t)
-	works.say(subscribe("1", watching("told", "flooded")))
+	works.say(subscribe("1", watching("events", "flooded")))
 	var idle []net.Conn
 	for i := range 2000 {
 		idle = append(idle, s.raw(t))
@@ -116,7 +116,7 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 			s.ready(t) // others can still connect
 		}
 	}
-	s.is(t, "ovation_websocket_closes_total 4408", 1900)
+	s.wantMetric(t, "ovation_websocket_closes_total 4408", 1900)
 	if open := s.value(t, "ovation_streams websocket"); open != 106 {
 		t.Errorf("got %v open sockets, want 106", open)
 	}
@@ -133,7 +133,7 @@ func TestSlowInitialisationIsClosed(t *testing.T) {
 	c.say(`{"type":"ping"}`)
 	c.receives(`{"type":"pong"}`)
 	c.isClosed(4408, "Connection initialisation timeout")
-	s.is(t, "ovation_streams websocket", 0)
+	s.wantMetric(t, "ovation_streams websocket", 0)
 }
 
 // TestAReaderThatStopsReading checks that such a client does not affect others, and that
@@ -141,7 +141,7 @@ func TestSlowInitialisationIsClosed(t *testing.T) {
 func TestAReaderThatStopsReading(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Hour, CloseTimeout: 100 * time.Millisecond}})
 	reads := s.ready(t)
-	reads.say(subscribe("1", watching("told", "read")))
+	reads.say(subscribe("1", watching("events", "read")))
 	before := heap()
 	for range 5 {
 		s.ready(t).say(subscribe("1", flood))
@@ -159,16 +159,16 @@ func TestAReaderThatStopsReading(t *testing.T) {
 	if after := heap(); after > before+5<<20 {
 		t.Errorf("the heap has grown by %d KB, want at most %d", (after-before)>>10, 5<<10)
 	}
-	s.is(t, "ovation_streams websocket", 6)
+	s.wantMetric(t, "ovation_streams websocket", 6)
 }
 
 func TestAReaderThatStopsReadingIsCutOff(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: 200 * time.Millisecond}})
 	c := s.ready(t)
 	c.say(subscribe("1", flood))
-	s.is(t, "ovation_websocket_closes_total lost", 1)
-	s.is(t, "ovation_streams websocket", 0)
-	s.is(t, "ovation_subscriptions", 0)
+	s.wantMetric(t, "ovation_websocket_closes_total lost", 1)
+	s.wantMetric(t, "ovation_streams websocket", 0)
+	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
 // flood is a subscription to an endless stream of events of 50 KB.
@@ -200,7 +200,7 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	for _, c := range []*client{a, b} {
 		c.isClosed(4403, "Forbidden: the token has expired")
 	}
-	s.is(t, "ovation_subscriptions", 0)
+	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
 // expiring returns a token of alice that is accepted for only one or two seconds more: it
@@ -227,7 +227,7 @@ func TestUnansweredPingsCloseTheConnection(t *testing.T) {
 	// Unsolicited pongs, one of them with the right number, do not count as answers.
 	_, err := io.WriteString(dies, masked(1, `{"type":"connection_init"}`)+masked(10, "")+masked(10, "1")+masked(10, "x"))
 	must(t, err)
-	s.is(t, "ovation_websocket_closes_total lost", 1)
+	s.wantMetric(t, "ovation_websocket_closes_total lost", 1)
 	said := everything(t, dies)
 	if !strings.Contains(said, "connection_ack") || !strings.Contains(said, "\x89\x011") {
 		t.Errorf("the client received %q, want connection_ack and a ping", said)
@@ -242,13 +242,13 @@ func TestStoppingServerClosesAllStreams(t *testing.T) {
 	var all []*client
 	for range 20 {
 		c := s.ready(t)
-		c.say(subscribe("1", watching("wait", "1")), subscribe("2", `{interactive(biz:"told",bizId:"stop"){bizId}}`))
+		c.say(subscribe("1", watching("wait", "1")), subscribe("2", `{interactive(biz:"events",bizId:"stop"){bizId}}`))
 		all = append(all, c)
 	}
 	pending := s.dial(t)
 	stream := make(chan answer, 1)
 	go func() { stream <- s.events(t, query(watching("wait", "1"))) }()
-	s.is(t, "ovation_subscriptions", 21)
+	s.wantMetric(t, "ovation_subscriptions", 21)
 
 	closed := make(chan error, 1)
 	go func() { closed <- s.streams.Close(context.Background()) }()
@@ -256,7 +256,7 @@ func TestStoppingServerClosesAllStreams(t *testing.T) {
 	if got := <-stream; strings.Contains(got.body, "complete") {
 		t.Errorf("got the event stream %q, want no complete event", got.body)
 	}
-	s.is(t, "ovation_subscriptions", 0)
+	s.wantMetric(t, "ovation_subscriptions", 0)
 	if _, status, _ := s.tryDial(t); status != 503 {
 		t.Errorf("a new socket: got status %d, want 503", status)
 	}
@@ -268,8 +268,8 @@ func TestStoppingServerClosesAllStreams(t *testing.T) {
 		c.isClosed(websocket.StatusGoingAway, "the server is stopping")
 	}
 	must(t, <-closed)
-	s.is(t, "ovation_streams websocket", 0)
-	s.is(t, "ovation_streams events", 0)
+	s.wantMetric(t, "ovation_streams websocket", 0)
+	s.wantMetric(t, "ovation_streams events", 0)
 }
 
 func TestClosingDoesNotWaitForEver(t *testing.T) {

@@ -52,7 +52,7 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		refused.writeTo(w, r)
 		return
 	}
-	under := &slimConn{patience: t.Streams.opts.WriteTimeout}
+	under := &slimConn{writeTimeout: t.Streams.opts.WriteTimeout}
 	hijacker := &slimHijacker{ResponseWriter: w, conn: under}
 	conn, err := websocket.Accept(hijacker, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},

@@ -23,8 +23,8 @@ const (
 	// against web pages whose host name resolves to a loopback address (DNS rebinding).
 	// The server must listen on a loopback address only.
 	LocalDevHeaders
-	// BelieveDevHeaders accepts them from every client.
-	BelieveDevHeaders
+	// TrustDevHeaders accepts them from every client.
+	TrustDevHeaders
 )
 
 // The development headers.

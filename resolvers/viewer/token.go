@@ -217,18 +217,18 @@ func at(t *jwt.NumericDate, err error) string {
 // missing returns the name of the first required claim that the token lacks.
 func (v *verifier) missing(claims jwt.MapClaims) string {
 	switch {
-	case !there(claims["exp"]):
+	case !hasValue(claims["exp"]):
 		return `"exp"`
-	case v.issuer != "" && !there(claims["iss"]):
+	case v.issuer != "" && !hasValue(claims["iss"]):
 		return `"iss"`
-	case v.audience != "" && !there(claims["aud"]):
+	case v.audience != "" && !hasValue(claims["aud"]):
 		return `"aud"`
 	}
 	return "claim of those that are required here"
 }
 
-// there reports whether a claim has a value. An "exp" of 0 counts as none.
-func there(claim any) bool { return claim != nil && claim != "" && claim != float64(0) }
+// hasValue reports whether a claim has a value. An "exp" of 0 counts as none.
+func hasValue(claim any) bool { return claim != nil && claim != "" && claim != float64(0) }
 
 func userOf(claims jwt.MapClaims) (storage.User, error) {
 	user := storage.User{Tenant: storage.DefaultTenant}

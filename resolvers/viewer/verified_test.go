@@ -13,8 +13,8 @@ import (
 	"ovation/storage"
 )
 
-// held returns the number of cached verifications.
-func (v *verified) held() int { return v.known.Len() }
+// cachedCount returns the number of cached verifications.
+func (v *verified) cachedCount() int { return v.known.Len() }
 
 func TestAVerifiedTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestAVerifiedTokenExpires(t *testing.T) {
 			if !step.good && (err == nil || !strings.Contains(err.Error(), "expired at ")) {
 				t.Errorf("%v later: got %v, want an error with \"expired at \"", step.after, err)
 			}
-			if a.tokens.verified.held() != 1 {
-				t.Errorf("got %d cached tokens, want 1: the test proves nothing", a.tokens.verified.held())
+			if a.tokens.verified.cachedCount() != 1 {
+				t.Errorf("got %d cached tokens, want 1: the test proves nothing", a.tokens.verified.cachedCount())
 			}
 		}
 	})
@@ -64,7 +64,7 @@ func TestRejectedTokensAreNotCached(t *testing.T) {
 			}
 		}
 	}
-	if n := a.tokens.verified.held(); n != 0 {
+	if n := a.tokens.verified.cachedCount(); n != 0 {
 		t.Errorf("got %d rejected tokens cached, want none", n)
 	}
 	if _, err := a.Token(t.Context(), good); err != nil {
@@ -87,8 +87,8 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 		_, err := a.Token(t.Context(), token)
 		return err == nil
 	}
-	if one := good(first); !one || a.tokens.verified.held() != 1 {
-		t.Errorf("before the rotation: got the first token accepted: %t, %d cached, want it accepted and 1 cached", one, a.tokens.verified.held())
+	if one := good(first); !one || a.tokens.verified.cachedCount() != 1 {
+		t.Errorf("before the rotation: got the first token accepted: %t, %d cached, want it accepted and 1 cached", one, a.tokens.verified.cachedCount())
 	}
 	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
 	if !good(first) {
@@ -98,7 +98,7 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 	if one, two := good(first), good(second); one || !two {
 		t.Errorf("after the rotation: got the first token accepted: %t, the second: %t, want only the second", one, two)
 	}
-	if n := a.tokens.verified.held(); n != 1 {
+	if n := a.tokens.verified.cachedCount(); n != 1 {
 		t.Errorf("%d tokens are cached, want only the second", n)
 	}
 	set(jwks(jwk("1", &keys().rsa.PublicKey, nil)))
@@ -119,8 +119,8 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 		if _, known := v.find(key(0), nil); !known { // it is looked up all the time
 			t.Fatalf("after %d more tokens: got the first evicted, want it cached", i)
 		}
-		if v.held() > 10 {
-			t.Fatalf("got %d tokens held, want at most 10", v.held())
+		if v.cachedCount() > 10 {
+			t.Fatalf("got %d tokens held, want at most 10", v.cachedCount())
 		}
 		if is, known := v.find(key(i), nil); !known || is.User.UserID != strconv.Itoa(i) {
 			t.Fatalf("the latest token: got %v, known %t, want user %d", is, known, i)

@@ -268,12 +268,12 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 		"no headers, another host":               {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
 		"refused":                                {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "--dev-headers"},
 		"no headers, refused":                    {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
-		"accepted from any host":                 {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
-		"the token overrides the headers":        {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
-		"an invalid token overrides the headers": {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
-		"invalid user":                           {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
-		"invalid tenant":                         {BelieveDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
-		"two users":                              {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
+		"accepted from any host":                 {TrustDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"the token overrides the headers":        {TrustDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
+		"an invalid token overrides the headers": {TrustDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
+		"invalid user":                           {TrustDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
+		"invalid tenant":                         {TrustDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
+		"two users":                              {TrustDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 // TestAProxyTurnsDevHeadersOff sends the requests of a reverse proxy on the same machine that
 // rewrites Host.
 func TestAProxyTurnsDevHeadersOff(t *testing.T) {
-	for _, mode := range []DevHeaders{LocalDevHeaders, BelieveDevHeaders} {
+	for _, mode := range []DevHeaders{LocalDevHeaders, TrustDevHeaders} {
 		a := newAuthenticator(t, Config{Secret: secret, DevHeaders: mode})
 		ask := func(header ...string) (Identity, error) {
 			r := request(append(header, "X-Ovation-User", "bob")...)

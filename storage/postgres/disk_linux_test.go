@@ -38,7 +38,7 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	disk := server.smallDisk(t, 32<<20)
 	plain := server.url(t, "127.0.0.1")
 	postgrestest.Exec(t, plain, `CREATE TABLESPACE small LOCATION '`+disk+`'`)
-	at := with(t, plain, "default_tablespace", "small")
+	at := withParameters(t, plain, "default_tablespace", "small")
 	postgrestest.Migrate(t, at)
 	s := openAt(t, Options{URL: at})
 

@@ -16,9 +16,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// refuse makes every new message fail with an error code, as a server with that fault
+// failInserts makes every new message fail with an error code, as a server with that fault
 // would.
-func refuse(tb testing.TB, at, code string) {
+func failInserts(tb testing.TB, at, code string) {
 	tb.Helper()
 	onMessage(tb, at, `RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`';`)
 }
@@ -30,7 +30,7 @@ func onMessage(tb testing.TB, at, statements string) {
 		`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
 }
 
-func accept(tb testing.TB, at string) {
+func allowInserts(tb testing.TB, at string) {
 	tb.Helper()
 	postgrestest.Exec(tb, at, `DROP TRIGGER IF EXISTS refuse ON inbox`)
 }
@@ -45,7 +45,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 	code := func(code string) func(*testing.T, *Store, string) error {
 		return func(t *testing.T, s *Store, at string) error {
 			t.Helper()
-			refuse(t, at, code)
+			failInserts(t, at, code)
 			return persist(t.Context(), s, nil)
 		}
 	}
@@ -66,7 +66,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()
 			onMessage(t, at, `PERFORM pg_sleep(60); RETURN NEW;`)
-			return persist(t.Context(), openAt(t, Options{URL: with(t, at, "statement_timeout", "100ms")}), nil)
+			return persist(t.Context(), openAt(t, Options{URL: withParameters(t, at, "statement_timeout", "100ms")}), nil)
 		}, storage.ErrUnavailable, "statement_timeout"},
 		"the connection is lost": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()
@@ -104,7 +104,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			case !strings.Contains(err.Error(), c.says):
 				t.Errorf("got the error %v, want it to contain %q", err, c.says)
 			}
-			accept(t, at)
+			allowInserts(t, at)
 			seen, err := s.Seen(t.Context(), []string{"message"})
 			if err != nil || seen[0] {
 				t.Errorf("after the failure: Seen = %v, %v, want [false]", seen, err)
@@ -122,7 +122,7 @@ type persistFunc = func(context.Context, *Store, storage.Mark) error
 func failReadOnly(persist persistFunc) func(*testing.T, *Store, string) error {
 	return func(t *testing.T, _ *Store, at string) error {
 		t.Helper()
-		return persist(t.Context(), openAt(t, Options{URL: with(t, at, "default_transaction_read_only", "on")}), nil)
+		return persist(t.Context(), openAt(t, Options{URL: withParameters(t, at, "default_transaction_read_only", "on")}), nil)
 	}
 }
 
@@ -135,7 +135,7 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 		if _, err := c.Exec(t.Context(), `BEGIN; LOCK TABLE user_read`); err != nil {
 			t.Fatal(err)
 		}
-		return persist(t.Context(), openAt(t, Options{URL: with(t, at, "lock_timeout", "100ms")}), nil)
+		return persist(t.Context(), openAt(t, Options{URL: withParameters(t, at, "lock_timeout", "100ms")}), nil)
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 	"ovation/storage/storagetest"
 )
 
-func TestFigurePagesOfLongListsTakeAsLong(t *testing.T) { storagetest.TimeLongLists(t, empty(t)) }
+func TestFigurePagesOfLongListsTakeAsLong(t *testing.T) {
+	storagetest.TimeLongLists(t, emptyDatabase(t))
+}
 
-func TestFigureFarPagesOfTheFeedTakeAsLong(t *testing.T) { storagetest.TimeLongFeed(t, empty(t)) }
+func TestFigureFarPagesOfTheFeedTakeAsLong(t *testing.T) {
+	storagetest.TimeLongFeed(t, emptyDatabase(t))
+}

@@ -12,20 +12,20 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// asked records the statements of a pool.
-type asked struct{ statements []pgx.TraceQueryStartData }
+// queryRecorder records the statements of a pool.
+type queryRecorder struct{ statements []pgx.TraceQueryStartData }
 
-func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+func (a *queryRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	a.statements = append(a.statements, data)
 	return ctx
 }
 
-func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (*queryRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // trace replaces the pool of a store by one that records its statements.
-func trace(t *testing.T, s *Store) *asked {
+func trace(t *testing.T, s *Store) *queryRecorder {
 	t.Helper()
-	a, cfg := new(asked), s.pool.Config()
+	a, cfg := new(queryRecorder), s.pool.Config()
 	cfg.ConnConfig.Tracer = a
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	must(t, err)
@@ -35,7 +35,7 @@ func trace(t *testing.T, s *Store) *asked {
 }
 
 // blocks returns how many blocks the statements of a call touch.
-func (a *asked) blocks(t *testing.T, s *Store, call func()) (n int64) {
+func (a *queryRecorder) blocks(t *testing.T, s *Store, call func()) (n int64) {
 	t.Helper()
 	a.statements = nil
 	call()

@@ -97,9 +97,9 @@ func newProvider(db *sql.DB, schema string) (*goose.Provider, error) {
 	// Advisory locks belong to a database: each schema in it needs its own.
 	id := fnv.New32a()
 	_, _ = id.Write([]byte("ovation migrate " + schema)) // never fails
-	const second, patience = 1, 600
+	const period, attempts = 1, 600
 	locker, err := lock.NewPostgresSessionLocker(
-		lock.WithLockID(int64(id.Sum32())), lock.WithLockTimeout(second, patience))
+		lock.WithLockID(int64(id.Sum32())), lock.WithLockTimeout(period, attempts))
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// everything describes the columns, views, indexes, constraints and versions of a schema.
-const everything = `
+// schemaQuery describes the columns, views, indexes, constraints and versions of a schema.
+const schemaQuery = `
 SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
     SELECT concat_ws(' ', relkind, relname, reloptions, attnum, attname, format_type(atttypid, atttypmod), collname,
         attnotnull, attidentity, attstorage, pg_get_expr(adbin, adrelid)) AS line
@@ -27,8 +27,8 @@ SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
 func TestTablesOfTestsAreThoseOfMigrate(t *testing.T) {
 	migrated := postgrestest.EmptySchema(t)
 	must(t, Migrate(t.Context(), migrated))
-	want := ask[[]string](t, migrated, everything)
-	got := ask[[]string](t, postgrestest.Schema(t), everything)
+	want := ask[[]string](t, migrated, schemaQuery)
+	got := ask[[]string](t, postgrestest.Schema(t), schemaQuery)
 	slices.Sort(want)
 	slices.Sort(got)
 	if len(want) < 200 {

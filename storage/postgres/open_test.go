@@ -78,7 +78,7 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		"a wrong mode of TLS":         {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
 		"a missing certificate":       {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
 		"no listener":                 {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; check that a PostgreSQL server runs there", storage.ErrUnavailable},
-		"no TLS where it is required": {with(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
+		"no TLS where it is required": {withParameters(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
 		"a wrong password":            {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
 		"no such database":            {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},
 		"too many connections":        {fake("15.0", "UTF8", "53300"), "max_connections", storage.ErrUnavailable},
@@ -144,7 +144,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 }
 
 func TestSettingsOfConnections(t *testing.T) {
-	at := with(t, postgrestest.Schema(t), "statement_timeout", "7s", "synchronous_commit", "off")
+	at := withParameters(t, postgrestest.Schema(t), "statement_timeout", "7s", "synchronous_commit", "off")
 	s := openAt(t, Options{URL: at, MaxConns: 1})
 	for setting, want := range map[string]string{
 		"statement_timeout":                   "7s", // as the URL says
@@ -178,13 +178,13 @@ func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 		names, never string
 	}{
 		"it refuses to open": {func() error {
-			_, err := Open(t.Context(), Options{URL: with(t, both, "search_path", "nowhere")})
+			_, err := Open(t.Context(), Options{URL: withParameters(t, both, "search_path", "nowhere")})
 			return err
 		}, answers, silent},
-		"it refuses to migrate": {func() error { return Migrate(t.Context(), with(t, both, "search_path", "nowhere")) }, answers, silent},
+		"it refuses to migrate": {func() error { return Migrate(t.Context(), withParameters(t, both, "search_path", "nowhere")) }, answers, silent},
 		"it refuses to persist": {func() error {
 			s := openAt(t, Options{URL: both, Logger: slog.New(slog.DiscardHandler)})
-			refuse(t, at, "53100")
+			failInserts(t, at, "53100")
 			_, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 1)}, nil)
 			return err
 		}, answers, silent},

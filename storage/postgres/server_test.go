@@ -38,7 +38,7 @@ type ownServer struct {
 // and values.
 func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string {
 	tb.Helper()
-	return with(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
+	return withParameters(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
 }
 
 // startServer starts a server on a free port. Its certificate is for localhost and not
@@ -53,8 +53,8 @@ func startServer(tb testing.TB) *ownServer {
 	data := filepath.Join(folder, "data")
 	must(tb, os.WriteFile(filepath.Join(folder, "password"), []byte(s.password), 0o644))
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
-	s.give(tb, folder)
-	s.give(tb, filepath.Join(folder, "server.key"))
+	s.chown(tb, folder)
+	s.chown(tb, filepath.Join(folder, "server.key"))
 
 	run(tb, exec.Command(filepath.Join(programs, "initdb"), "-D", data, "-U", "ovation", "-A", "scram-sha-256",
 		"--pwfile="+filepath.Join(folder, "password"), "-E", "UTF8", "--locale=C", "--no-sync"))
@@ -131,8 +131,8 @@ func unprivileged(command *exec.Cmd) {
 	}
 }
 
-// give makes the server's user the owner of a file.
-func (s *ownServer) give(tb testing.TB, path string) {
+// chown makes the server's user the owner of a file.
+func (s *ownServer) chown(tb testing.TB, path string) {
 	tb.Helper()
 	if os.Getuid() == 0 {
 		must(tb, os.Chown(path, nobody, nobody))
@@ -213,14 +213,14 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		`CREATE SCHEMA half`, `GRANT USAGE ON SCHEMA half TO weak`,
 		`CREATE SCHEMA mute`, `GRANT USAGE ON SCHEMA mute TO weak`,
 		`CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
-	postgrestest.Migrate(t, with(t, plain, "search_path", "made"))
-	postgrestest.Migrate(t, with(t, plain, "search_path", "half"))
-	postgrestest.Migrate(t, with(t, plain, "search_path", "mute"))
+	postgrestest.Migrate(t, withParameters(t, plain, "search_path", "made"))
+	postgrestest.Migrate(t, withParameters(t, plain, "search_path", "half"))
+	postgrestest.Migrate(t, withParameters(t, plain, "search_path", "mute"))
 	postgrestest.Exec(t, plain, `GRANT SELECT ON ALL TABLES IN SCHEMA made TO weak`,
 		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA half, mute TO weak`, `REVOKE DELETE ON half.inbox FROM weak`,
 		`GRANT USAGE ON ALL SEQUENCES IN SCHEMA half TO weak`)
 	weak := func(schema string) string {
-		return with(t, strings.Replace(plain, "ovation:", "weak:", 1), "search_path", schema)
+		return withParameters(t, strings.Replace(plain, "ovation:", "weak:", 1), "search_path", schema)
 	}
 	const both, onOpen, onMigrate = 0, 1, 2
 	for name, c := range map[string]struct {
@@ -231,7 +231,7 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		"wrong password":                   {strings.Replace(plain, s.password, "s3cr-wrong", 1), both, "check the user and the password in the URL"},
 		"no such user":                     {strings.Replace(plain, "ovation:", "nobody:", 1), both, "check the user and the password in the URL"},
 		"no such database":                 {strings.TrimSuffix(plain, "postgres") + "nowhere", both, "create the database with: createdb"},
-		"no such schema":                   {with(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
+		"no such schema":                   {withParameters(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
 		"a schema without USAGE":           {weak("hidden"), both, `no schema of search_path (hidden) exists that the user "weak" may use`},
 		"a schema without CREATE":          {weak("seen"), onMigrate, `GRANT USAGE, CREATE ON SCHEMA "seen" TO "weak"`},
 		"read-only tables":                 {weak("made"), onOpen, `may not read and write the tables account, account_name, comment, comment_count, conversation, deleted_folder, folder, inbox, interactive, mailbox, message, mirror, request, secret, user_collection, user_comments, user_follow, user_reaction, user_read, user_totals, video, watermark, nor use the sequences account_number, comment_number, video_number; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA "made" TO "weak"`},

@@ -41,8 +41,8 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s := &ownServer{port: port.Free(tb), password: primary.password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
-	s.give(tb, folder)
-	s.give(tb, filepath.Join(folder, "server.key"))
+	s.chown(tb, folder)
+	s.chown(tb, filepath.Join(folder, "server.key"))
 	run(tb, exec.Command(filepath.Join(programsOf(tb), "pg_basebackup"), "-D", filepath.Join(folder, "data"),
 		"-d", primary.url(tb, "127.0.0.1"), "-R", "-X", "stream", "-c", "fast", "--no-sync"))
 	tb.Cleanup(s.stop)

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// with returns the URL with parameters set.
-func with(tb testing.TB, from string, parameters ...string) string {
+// withParameters returns the URL with parameters set.
+func withParameters(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)
 	must(tb, err)
@@ -59,12 +59,12 @@ func openAt(tb testing.TB, options Options) *Store {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, empty)
+	storagetest.Run(t, emptyDatabase)
 }
 
-func TestDatabase(t *testing.T) { storagetest.RunDatabase(t, empty) }
+func TestDatabase(t *testing.T) { storagetest.RunDatabase(t, emptyDatabase) }
 
-func empty(t *testing.T) storagetest.Database {
+func emptyDatabase(t *testing.T) storagetest.Database {
 	t.Helper()
 	at := postgrestest.Schema(t)
 	return storagetest.Database{

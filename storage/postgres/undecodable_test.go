@@ -32,8 +32,8 @@ type unreadablePlan struct{}
 
 func (unreadablePlan) Scan([]byte, any) error { return errUnreadable }
 
-// decodeBy makes the connections of an idle store decode bigints with a codec.
-func decodeBy(t *testing.T, s *Store, codec pgtype.Codec) {
+// setCodec makes the connections of an idle store decode bigints with a codec.
+func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 	t.Helper()
 	for _, c := range s.pool.AcquireAllIdle(t.Context()) {
 		c.Conn().TypeMap().RegisterType(&pgtype.Type{Name: "int8", OID: pgtype.Int8OID, Codec: codec})
@@ -119,11 +119,11 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 		"collection into a lost folder": func(ctx context.Context) error { return persist(ctx, "5", intoDeleted) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			decodeBy(t, s, unreadable{})
+			setCodec(t, s, unreadable{})
 			if err := call(t.Context()); !errors.Is(err, errUnreadable) {
 				t.Errorf("got the error %v, want %v", err, errUnreadable)
 			}
-			decodeBy(t, s, pgtype.Int8Codec{})
+			setCodec(t, s, pgtype.Int8Codec{})
 			if err := call(t.Context()); err != nil {
 				t.Errorf("the next call: %v", err)
 			}

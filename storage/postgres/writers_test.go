@@ -19,36 +19,36 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// complaints fails the test for every transaction that is retried.
-type complaints struct{ t *testing.T }
+// failOnRetry fails the test for every transaction that is retried.
+type failOnRetry struct{ t *testing.T }
 
-func (c complaints) Write(line []byte) (int, error) {
+func (c failOnRetry) Write(line []byte) (int, error) {
 	c.t.Errorf("got the log line %s, want no transaction retried", line)
 	return len(line), nil
 }
 
-// crowd writes to a few users, subjects and folders, so that its writers collide.
-type crowd struct {
+// writers writes to a few users, subjects and folders, so that its writers collide.
+type writers struct {
 	stores  []*Store
 	version atomic.Int64
 	folders sync.Map // storage.FolderKey, of all folders that were ever created
 }
 
-func newCrowd(t *testing.T, at string) *crowd {
+func newWriters(t *testing.T, at string) *writers {
 	t.Helper()
-	c := new(crowd)
+	c := new(writers)
 	for range 2 {
-		c.stores = append(c.stores, openAt(t, Options{URL: at, Logger: slog.New(slog.NewTextHandler(complaints{t}, nil))}))
+		c.stores = append(c.stores, openAt(t, Options{URL: at, Logger: slog.New(slog.NewTextHandler(failOnRetry{t}, nil))}))
 	}
 	return c
 }
 
-func (c *crowd) user(random *rand.Rand) storage.User {
+func (c *writers) user(random *rand.Rand) storage.User {
 	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", random.IntN(5))}
 }
 
 // folder is any folder of the user, possibly a deleted one.
-func (c *crowd) folder(random *rand.Rand, owner storage.User) storage.FolderKey {
+func (c *writers) folder(random *rand.Rand, owner storage.User) storage.FolderKey {
 	chosen := storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}
 	c.folders.Range(func(key, _ any) bool {
 		if key := key.(storage.FolderKey); key.Owner == owner {
@@ -59,7 +59,7 @@ func (c *crowd) folder(random *rand.Rand, owner storage.User) storage.FolderKey 
 	return chosen
 }
 
-func (c *crowd) action(random *rand.Rand) storage.Action {
+func (c *writers) action(random *rand.Rand) storage.Action {
 	v := c.version.Add(1)
 	a := storage.Action{
 		User:    c.user(random),
@@ -83,7 +83,7 @@ func (c *crowd) action(random *rand.Rand) storage.Action {
 
 // step does one random thing. An error that results from another writer's change is
 // ignored.
-func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string) (err error) {
+func (c *writers) step(ctx context.Context, s *Store, random *rand.Rand, id string) (err error) {
 	owner := c.user(random)
 	switch random.IntN(9) {
 	case 0:
@@ -131,7 +131,7 @@ func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string
 }
 
 // comment adds two comments and replies to the latest ones, and sometimes deletes one.
-func (c *crowd) comment(ctx context.Context, s *Store, random *rand.Rand, by storage.User, text string) error {
+func (c *writers) comment(ctx context.Context, s *Store, random *rand.Rand, by storage.User, text string) error {
 	of := c.action(random).Subject
 	lists, err := s.ListComments(ctx, []storage.CommentsQuery{{Subject: of, Order: storage.Newest, Page: storage.Page{First: 3}}})
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *crowd) comment(ctx context.Context, s *Store, random *rand.Rand, by sto
 }
 
 // write runs that many writers with that many steps each.
-func (c *crowd) write(t *testing.T, writers, steps int) {
+func (c *writers) write(t *testing.T, writers, steps int) {
 	t.Helper()
 	var group sync.WaitGroup
 	for n := range writers {
@@ -179,7 +179,7 @@ func TestWritersNeverDeadlock(t *testing.T) {
 func neverDeadlock(t *testing.T, times int) {
 	t.Helper()
 	at := postgrestest.Schema(t)
-	c := newCrowd(t, at)
+	c := newWriters(t, at)
 	c.write(t, 8, times)
 	storagetest.CheckCounts(t, c.stores[0])
 }
@@ -189,7 +189,7 @@ func neverDeadlock(t *testing.T, times int) {
 func TestRepairIsExactUnderWriters(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
-	c := newCrowd(t, at)
+	c := newWriters(t, at)
 	c.write(t, 4, 30)
 	postgrestest.Exec(t, at,
 		`UPDATE interactive SET like_count = like_count + 7, read_count = 0 WHERE biz_id < '3'`,

@@ -30,7 +30,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 			if got := see(t, node, alice, movie); got.Freshness != storage.Stale {
 				t.Errorf("before the barrier is passed: got %+v, want %s", got, storage.Stale)
 			}
-			if _, where := look(t, node, alice, movie); where != "" {
+			if _, where := getStates(t, node, alice, movie); where != "" {
 				t.Errorf("before the barrier is passed: Get returned the durability %q, want none", where)
 			}
 		}
@@ -49,7 +49,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	for _, node := range []*Store{s, other} {
 		must(t, node.epochs.Poll(t.Context()))
 		wantLikes(t, "after the barrier is passed", see(t, node, alice, movie), 1, true)
-		if states, _ := look(t, node, alice, movie); states.Liked == nil {
+		if states, _ := getStates(t, node, alice, movie); states.Liked == nil {
 			t.Errorf("after the barrier is passed: Get = %+v, want a like", states)
 		}
 		if number := node.Barrier(); number != 0 {

@@ -98,9 +98,9 @@ func TestLiveCountsOverACluster(t *testing.T) {
 	})
 }
 
-// watched takes events of one subject until one holds, and fails the test if a version
+// awaitEvent takes events of one subject until one holds, and fails the test if a version
 // decreases before that.
-func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Interactive) bool) {
+func awaitEvent(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Interactive) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -141,19 +141,19 @@ func TestWatchersContinueWithoutRedis(t *testing.T) {
 			seen := func(likes int64, freshness storage.Freshness) func(storage.Interactive) bool {
 				return func(got storage.Interactive) bool { return got.LikeCount == likes && got.Freshness == freshness }
 			}
-			watched(t, w, "no like, LIVE", seen(0, storage.Live))
+			awaitEvent(t, w, "no like, LIVE", seen(0, storage.Live))
 			persist(t, db, worker, react(alice, movie, storage.Like, 10))
-			watched(t, w, "1 like, LIVE", seen(1, storage.Live))
+			awaitEvent(t, w, "1 like, LIVE", seen(1, storage.Live))
 
 			lose.away(server)
-			watched(t, w, "1 like, STALE, while Redis is unavailable", seen(1, storage.Stale))
+			awaitEvent(t, w, "1 like, STALE, while Redis is unavailable", seen(1, storage.Stale))
 			persistInTheEnd(t, db, worker, react(bob, movie, storage.Like, 20))
-			watched(t, w, "2 likes, STALE, one persisted without Redis", seen(2, storage.Stale))
+			awaitEvent(t, w, "2 likes, STALE, one persisted without Redis", seen(2, storage.Stale))
 
 			lose.back(server)
-			watched(t, w, "2 likes, LIVE, after Redis has recovered", seen(2, storage.Live))
+			awaitEvent(t, w, "2 likes, LIVE, after Redis has recovered", seen(2, storage.Live))
 			persist(t, db, worker, react(alice, movie, storage.NoReaction, 30))
-			watched(t, w, "1 like, LIVE, the other one withdrawn since", seen(1, storage.Live))
+			awaitEvent(t, w, "1 like, LIVE, the other one withdrawn since", seen(1, storage.Live))
 		})
 	}
 }
@@ -180,7 +180,7 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 			w := hub.Watch([]storage.Subject{movie})
 			defer w.Close()
 			for i := range lose.times {
-				watched(t, w, fmt.Sprintf("%d reads", i), func(got storage.Interactive) bool { return got.ReadCount == i })
+				awaitEvent(t, w, fmt.Sprintf("%d reads", i), func(got storage.Interactive) bool { return got.ReadCount == i })
 				lose.how(server)
 				action := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 1, First: 100 + i, Version: 100 + i}
 				persistInTheEnd(t, db, worker, action)
@@ -197,7 +197,7 @@ type failedOver struct {
 	begun atomic.Bool // an epoch has begun since
 }
 
-func (d *failedOver) on(e mirror.Epoch, err error) (mirror.Epoch, error) {
+func (d *failedOver) afterFailover(e mirror.Epoch, err error) (mirror.Epoch, error) {
 	e.History = "primary"
 	if d.lost.Load() {
 		e.History, e.Rewound = "standby", !d.begun.Load()
@@ -206,17 +206,17 @@ func (d *failedOver) on(e mirror.Epoch, err error) (mirror.Epoch, error) {
 }
 
 func (d *failedOver) Epoch(ctx context.Context) (mirror.Epoch, error) {
-	return d.on(d.Database.Epoch(ctx))
+	return d.afterFailover(d.Database.Epoch(ctx))
 }
 
 func (d *failedOver) RaiseBarrier(ctx context.Context) (mirror.Epoch, error) {
-	return d.on(d.Database.RaiseBarrier(ctx))
+	return d.afterFailover(d.Database.RaiseBarrier(ctx))
 }
 
 func (d *failedOver) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoch) (mirror.Epoch, error) {
 	e, err := d.Database.NextEpoch(ctx, number, next)
 	d.begun.Store(d.lost.Load() && err == nil)
-	return d.on(e, err)
+	return d.afterFailover(e, err)
 }
 
 // After a failover that lost a like, subscribers from before and new ones receive the
@@ -233,7 +233,7 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	}
 	persist(t, db, node, react(alice, movie, storage.Like, 10))
 	persist(t, db, node, react(bob, movie, storage.Like, 20))
-	watched(t, early, "both likes", likes(2))
+	awaitEvent(t, early, "both likes", likes(2))
 
 	db.Edit(t, "DELETE FROM user_reaction WHERE user_id = 'bob'")
 	db.Edit(t, "UPDATE interactive SET like_count = 1, version = version - 1")
@@ -255,6 +255,6 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 		}
 	}
 	persist(t, db, node, react(bob, movie, storage.Like, 30))
-	watched(t, early, "both likes again", likes(2))
-	watched(t, late, "both likes again", likes(2))
+	awaitEvent(t, early, "both likes again", likes(2))
+	awaitEvent(t, late, "both likes again", likes(2))
 }

@@ -26,7 +26,7 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			s := open(t, ours)
 			persist(t, db, s, react(alice, movie, storage.Like, 10))
 			begun := s.epochs.Current().Number
-			log := new(logged)
+			log := new(logBuffer)
 			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
 			other := open(t, options)
 			if err := other.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours.Prefix) {
@@ -47,14 +47,14 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			}
 			persist(t, db, s, react(bob, movie, storage.Like, 10))
 			wantLikes(t, "with a foreign process", see(t, s, alice, movie), 2, true)
-			if said := log.about("belongs to other processes"); len(said) != 1 {
+			if said := log.linesWith("belongs to other processes"); len(said) != 1 {
 				t.Errorf("got the log lines %q, want one", said)
 			}
 
 			s.stopBackground() // its process ends; the database stays open
-			eventually(t, "the other process takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
+			eventually(t, "the other process takes over", func() bool { return other.Foreign() == nil && awaitLive(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
-			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
+			if got := awaitLive(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after the takeover: got %+v, want 1 like, 1 dislike", got)
 			}
 			must(t, s.epochs.Poll(t.Context())) // it resumes, late
@@ -108,7 +108,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	persist(t, db, last, react(alice, movie, storage.NoReaction, 20))
 	must(t, last.Close())
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours})
-	if got := live(t, next); got.LikeCount != 1 || got.Liked != nil {
+	if got := awaitLive(t, next); got.LikeCount != 1 || got.Liked != nil {
 		t.Errorf("final result: got %+v, want 1 like, not alice's", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	server.kill()
 	server.start()
 	next := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	if got := live(t, next); got.LikeCount != 1 || got.Liked == nil {
+	if got := awaitLive(t, next); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("final result: got %+v, want 1 like, alice's", got)
 	}
 }

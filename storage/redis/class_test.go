@@ -44,7 +44,7 @@ func lock(t *testing.T, at, table string) (unlock func()) {
 func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: time.Minute, DatabaseTimeout: time.Minute})
-	live(t, s)
+	awaitLive(t, s)
 	unlock := lock(t, at, "folder")
 	var lists sync.WaitGroup
 	for range 2 * cap(s.reads.Slots) {
@@ -75,7 +75,7 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 func TestListsHaveTheirOwnTimeout(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: short / 5, DatabaseTimeout: time.Minute})
-	live(t, s)
+	awaitLive(t, s)
 	lock(t, at, "folder")
 	for range 2 * breaker.MinFailures {
 		_, err := s.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: alice, Page: storage.Page{First: 1}}})
@@ -92,24 +92,24 @@ func TestListsHaveTheirOwnTimeout(t *testing.T) {
 	}
 }
 
-// asked counts the reads by key that reach a database.
-type asked struct {
+// countingDatabase counts the reads by key that reach a database.
+type countingDatabase struct {
 	mirror.Database
 
 	reads atomic.Int64
 }
 
-func (a *asked) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+func (a *countingDatabase) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
 	a.reads.Add(1)
 	return a.Database.Interactives(ctx, viewer, subjects, kinds)
 }
 
-func (a *asked) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+func (a *countingDatabase) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	a.reads.Add(1)
 	return a.Database.States(ctx, keys, kinds)
 }
 
-func (a *asked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
+func (a *countingDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	a.reads.Add(1)
 	return a.Database.Windows(ctx, keys, limit)
 }
@@ -118,9 +118,9 @@ func (a *asked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int)
 // of them, and then replies with what it has.
 func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 	behind, at := openPostgres(t)
-	db := &asked{Database: behind}
+	db := &countingDatabase{Database: behind}
 	s := open(t, Options{URL: startServer(t).url(), Database: db, DatabaseTimeout: short})
-	live(t, s)
+	awaitLive(t, s)
 	unlock := lock(t, at, "interactive, user_reaction, user_collection, user_read")
 	for _, cold := range []string{"a", "b"} {
 		db.reads.Store(0)
@@ -134,5 +134,5 @@ func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 		}
 	}
 	unlock()
-	live(t, s)
+	awaitLive(t, s)
 }

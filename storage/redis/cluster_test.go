@@ -156,7 +156,7 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	for _, one := range masters {
 		must(t, one.command("CONFIG", "SET", "cluster-require-full-coverage", "no").Error())
 	}
-	log := new(logged)
+	log := new(logBuffer)
 	s := open(t, Options{
 		URL: url, Database: openDatabase(t), RedisTimeout: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
@@ -168,7 +168,7 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	}
 	eventually(t, "Redis is unavailable", func() bool {
 		see(t, s, alice, movie)
-		return len(log.about("Redis is unavailable")) > 0
+		return len(log.linesWith("Redis is unavailable")) > 0
 	})
 	for i, one := range masters {
 		if i != other {
@@ -176,11 +176,11 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 		}
 	}
 	eventually(t, "the masters that respond are used", s.redis.Healthy)
-	if back, part := log.about("Redis is back\""), log.about("Redis is back in part"); len(back) > 0 || len(part) != 1 {
+	if back, part := log.linesWith("Redis is back\""), log.linesWith("Redis is back in part"); len(back) > 0 || len(part) != 1 {
 		t.Errorf("while one master hangs: got the log lines %q and %q, want only one of the second kind", back, part)
 	}
 	masters[other].resume()
-	eventually(t, "the cluster is logged as available again", func() bool { return len(log.about("Redis is back\"")) == 1 })
+	eventually(t, "the cluster is logged as available again", func() bool { return len(log.linesWith("Redis is back\"")) == 1 })
 }
 
 func TestCluster(t *testing.T) {

@@ -31,8 +31,8 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	return cut, other
 }
 
-// showing applies actions, and returns a channel that is closed when Apply has returned.
-func showing(t *testing.T, s *Store, actions ...storage.Action) chan struct{} {
+// applyAsync applies actions, and returns a channel that is closed when Apply has returned.
+func applyAsync(t *testing.T, s *Store, actions ...storage.Action) chan struct{} {
 	t.Helper()
 	replied := make(chan struct{})
 	go func() {
@@ -42,8 +42,8 @@ func showing(t *testing.T, s *Store, actions ...storage.Action) chan struct{} {
 	return replied
 }
 
-// wantsToWait fails the test if the channel is closed soon.
-func wantsToWait(t *testing.T, replied chan struct{}) {
+// wantBlocked fails the test if the channel is closed soon.
+func wantBlocked(t *testing.T, replied chan struct{}) {
 	t.Helper()
 	select {
 	case <-replied:
@@ -61,8 +61,8 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	actions := []storage.Action{
 		react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10), read(alice, movie, 2),
 	}
-	replied := showing(t, cut, actions...)
-	wantsToWait(t, replied)
+	replied := applyAsync(t, cut, actions...)
+	wantBlocked(t, replied)
 	persist(t, db, other, actions...)
 	<-replied
 	wantLikes(t, "after the reply, on another node", see(t, other, alice, movie), 1, true)
@@ -74,9 +74,9 @@ func TestCutOffNodeWaitsForALateWorker(t *testing.T) {
 	db := openDatabase(t)
 	cut, other := cutOff(t, db)
 	late, next := react(alice, movie, storage.Like, 10), react(bob, movie, storage.Like, 11)
-	<-showing(t, cut, late)
-	replied := showing(t, cut, next)
-	wantsToWait(t, replied)
+	<-applyAsync(t, cut, late)
+	replied := applyAsync(t, cut, next)
+	wantBlocked(t, replied)
 	persist(t, db, other, late, next)
 	<-replied
 	wantLikes(t, "after the reply, on another node", see(t, other, bob, movie), 2, true)
@@ -91,7 +91,7 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	wait := func() time.Duration {
 		version++
 		began := time.Now()
-		<-showing(t, s, react(alice, movie, storage.Like, version))
+		<-applyAsync(t, s, react(alice, movie, storage.Like, version))
 		return time.Since(began)
 	}
 	if took := wait(); took < 300*time.Millisecond {
@@ -119,7 +119,7 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 		t.Errorf("Apply in a closed epoch: got %v, want %v", err, errNoActiveEpoch)
 	}
 	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)
-	if states, _ := look(t, other, alice, movie); states.Reaction.Version() != 10 {
+	if states, _ := getStates(t, other, alice, movie); states.Reaction.Version() != 10 {
 		t.Errorf("on a node that has not polled: Get = %+v, want version 10", states)
 	}
 }

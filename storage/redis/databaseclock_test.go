@@ -11,8 +11,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// shifted is a clock that can be set.
-func shifted(by *atomic.Int64) func() time.Time {
+// shiftedClock is a clock that can be set.
+func shiftedClock(by *atomic.Int64) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 }
 
@@ -22,7 +22,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	by.Store(int64(-5 * time.Second))
 	log := new(strings.Builder)
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	db := &otherClock{Database: openDatabase(t), local: shifted(&by)}
+	db := &otherClock{Database: openDatabase(t), local: shiftedClock(&by)}
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Now: db.local, Logger: logger})
 	s.stopBackground() // the test polls
 	for range 3 {

@@ -16,8 +16,8 @@ import (
 // short is a timeout for tests that wait for it to expire.
 const short = 250 * time.Millisecond
 
-// live waits until the reply for the movie is storage.Live, and returns it.
-func live(tb testing.TB, s *Store) storage.Interactive {
+// awaitLive waits until the reply for the movie is storage.Live, and returns it.
+func awaitLive(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
 	eventually(tb, "the reply to alice is LIVE", func() bool {
@@ -69,7 +69,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 
 	server.start()
-	got = live(t, s)
+	got = awaitLive(t, s)
 	if got.DislikeCount != 1 || got.Liked == nil {
 		t.Errorf("after Redis has recovered: got %+v, want 1 dislike, alice's", got)
 	}
@@ -91,14 +91,14 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 			see(t, s, alice, movie)
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
-			if _, where := look(t, s, alice, movie); where != storage.Queued {
+			if _, where := getStates(t, s, alice, movie); where != storage.Queued {
 				t.Errorf("before the loss: Get returned the durability %q, want %q", where, storage.Queued)
 			}
 			before := s.epochs.Current().Number
 			lose(server)
 			// The like is queued, and Redis no longer holds it.
 			eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
-			if states, where := look(t, s, alice, movie); where != "" || states.Liked != nil {
+			if states, where := getStates(t, s, alice, movie); where != "" || states.Liked != nil {
 				t.Errorf("after the loss: Get = %+v, %q, want no like, no durability", states, where)
 			}
 			if got := see(t, s, alice, movie); got.Freshness != storage.Stale {
@@ -109,7 +109,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			})
 			// A new action is visible, but its state is still not known to be the latest.
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued, nil))
-			if states, where := look(t, s, alice, movie); where != "" || states.Liked == nil {
+			if states, where := getStates(t, s, alice, movie); where != "" || states.Liked == nil {
 				t.Errorf("after another like: Get = %+v, %q, want a like, no durability", states, where)
 			}
 		})
@@ -143,7 +143,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	}
 	// Mutations continue.
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
-	if states, where := look(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
+	if states, where := getStates(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("after an action: Get = %+v, %q, want a dislike, %q", states, where, storage.Queued)
 	}
 	if got := ask(alice); got[0].LikeCount != 0 || got[0].DislikeCount != 1 {
@@ -172,7 +172,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	}
 	server.start()
 	db.fail.Store(nil)
-	if got := live(t, s); got.LikeCount != 1 {
+	if got := awaitLive(t, s); got.LikeCount != 1 {
 		t.Errorf("final result: got %+v, want 1 like", got)
 	}
 }
@@ -215,7 +215,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 		}
 		c.end()
 		eventually(t, c.what+" is healthy again", func() bool { calls(1); return c.part.Healthy() })
-		live(t, s)
+		awaitLive(t, s)
 	}
 }
 

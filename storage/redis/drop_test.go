@@ -33,7 +33,7 @@ func TestRevertedActionIsRemoved(t *testing.T) {
 	}
 	must(t, s.Revert(t.Context(), []storage.Action{dislike}))
 	wantLikes(t, "after the revert", see(t, s, alice, movie), 1, true)
-	states, where := look(t, s, alice, movie)
+	states, where := getStates(t, s, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Persisted {
 		t.Errorf("after the revert: Get = %+v, %q, want version 10, %q", states, where, storage.Persisted)
 	}
@@ -107,7 +107,7 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			server, db, log := startServer(t), openDatabase(t), new(logged)
+			server, db, log := startServer(t), openDatabase(t), new(logBuffer)
 			s := open(t, Options{
 				URL: server.url(), Database: db, Logger: slog.New(slog.NewTextHandler(log, nil)),
 			})
@@ -124,12 +124,12 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 			}
 			before := s.epochs.Current().LeasedAt
 			eventually(t, "Redis is polled", func() bool { return s.epochs.Current().LeasedAt.After(before.Add(epochs.PollInterval)) })
-			_, where := look(t, s, alice, movie)
+			_, where := getStates(t, s, alice, movie)
 			got := see(t, s, alice, movie)
 			if (where == "") != doubtful || (got.Freshness == storage.Stale) != doubtful || got.LikeCount != 1 {
 				t.Errorf("got %+v, durability %q, want 1 like; %s and without durability: %t", got, where, storage.Stale, doubtful)
 			}
-			if lines := log.about("Redis evicts"); len(lines) != 1 && doubtful || len(lines) != 0 && !doubtful {
+			if lines := log.linesWith("Redis evicts"); len(lines) != 1 && doubtful || len(lines) != 0 && !doubtful {
 				t.Errorf("got the log lines %q, want one: %t", lines, doubtful)
 			}
 			must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
@@ -141,7 +141,7 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 				t.Errorf("got barrier %d after %d, want a later one: %t", now.Barrier, first.Barrier, doubtful)
 			}
 			for _, store := range []*Store{s, later} {
-				live(t, store)
+				awaitLive(t, store)
 				if now := store.epochs.Current(); !now.Drained {
 					t.Errorf("got a reply that is LIVE, want none before barrier %d is passed", now.Barrier)
 				}

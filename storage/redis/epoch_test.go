@@ -42,7 +42,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 	}
 	server.resume() // with all its data
 	for _, store := range []*Store{s, other} {
-		if got := live(t, store); got.DislikeCount != 1 || got.LikeCount != 0 {
+		if got := awaitLive(t, store); got.DislikeCount != 1 || got.LikeCount != 0 {
 			t.Errorf("after Redis has recovered: got %+v, want 0 likes, 1 dislike", got)
 		}
 	}
@@ -69,7 +69,7 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
 		t.Errorf("to alice, whose writes are pending: got %+v, want 1 like and 1 collection, both hers, %s", got, storage.Stale)
 	}
-	if states, where := look(t, s, alice, movie); where != "" || states.Reaction.Version() != 10 || states.CollectionVersion != 11 {
+	if states, where := getStates(t, s, alice, movie); where != "" || states.Reaction.Version() != 10 || states.CollectionVersion != 11 {
 		t.Errorf("with pending writes: Get = %+v, %q, want versions 10 and 11, no durability", states, where)
 	}
 	if got := see(t, s, bob, movie); got.LikeCount != 0 || got.Liked != nil {

@@ -10,8 +10,8 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// fieldOf returns the value of a subject's field in a user's window.
-func fieldOf(t *testing.T, s *Store, u storage.User, of storage.Subject) string {
+// windowField returns the value of a subject's field in a user's window.
+func windowField(t *testing.T, s *Store, u storage.User, of storage.Subject) string {
 	t.Helper()
 	key := s.windowKey(mirror.WindowKey{User: u, Biz: of.Biz})
 	value, err := s.client.Do(t.Context(), s.client.B().Hget().Key(key).Field(window.Field(of.BizID)).Build()).ToString()
@@ -48,7 +48,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	if got := see(t, s, alice, star); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("after the unfollow: got %+v, want still 1 like, alice's", got)
 	}
-	if states, _ := look(t, other, alice, star); states.FollowVersion != 20 || states.Followed != nil {
+	if states, _ := getStates(t, other, alice, star); states.FollowVersion != 20 || states.Followed != nil {
 		t.Errorf("Get = %+v, want not followed, as of version 20", states)
 	}
 }
@@ -60,7 +60,7 @@ func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 5})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	if value := fieldOf(t, s, alice, movie); strings.Count(value, ";") != 1 || !strings.HasSuffix(value, ";") {
+	if value := windowField(t, s, alice, movie); strings.Count(value, ";") != 1 || !strings.HasSuffix(value, ";") {
 		t.Errorf("in a complete window: got the field %q, want one semicolon, at the end", value)
 	}
 	for i := range 10 { // more than a window holds
@@ -68,15 +68,15 @@ func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 		must(t, err)
 	}
 	see(t, s, bob, movie)
-	if value := fieldOf(t, s, bob, movie); !strings.HasSuffix(value, " 0:0;0") {
+	if value := windowField(t, s, bob, movie); !strings.HasSuffix(value, " 0:0;0") {
 		t.Errorf("in an incomplete window: got the field %q, want it to end in %q", value, " 0:0;0")
 	}
 	before := see(t, s, bob, movie)
-	states, _ := look(t, s, bob, movie) // Get renews the entries that it reads
+	states, _ := getStates(t, s, bob, movie) // Get renews the entries that it reads
 	if states.Followed != nil || before.Followed != nil || before.Freshness != storage.Live {
 		t.Errorf("got %+v, and Get = %+v, want neither followed, %s", before, states, storage.Live)
 	}
-	if value := fieldOf(t, s, bob, movie); !strings.HasSuffix(value, ";0") {
+	if value := windowField(t, s, bob, movie); !strings.HasSuffix(value, ";0") {
 		t.Errorf("after Get has renewed it: got the field %q, want it to end in %q", value, ";0")
 	}
 	must(t, s.Apply(t.Context(), []storage.Action{follow(bob, movie, 20)}, storage.Queued, nil))

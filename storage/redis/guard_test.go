@@ -18,20 +18,20 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// logged is a log that can be read while it is written.
-type logged struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
 }
 
-func (l *logged) Write(line []byte) (int, error) {
+func (l *logBuffer) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lines.Write(line)
 }
 
-// about returns the lines that contain the words.
-func (l *logged) about(words string) (out []string) {
+// linesWith returns the lines that contain the words.
+func (l *logBuffer) linesWith(words string) (out []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.lines.String()) {
@@ -45,13 +45,13 @@ func (l *logged) about(words string) (out []string) {
 // An outage is logged once, with its reason, and its end is logged once.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
-	server, log := startServer(t), new(logged)
+	server, log := startServer(t), new(logBuffer)
 	s := open(t, Options{
 		URL: server.url(), Database: openDatabase(t), RedisTimeout: short,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	see(t, s, alice, movie)
-	if all := log.about(""); len(all) > 0 {
+	if all := log.linesWith(""); len(all) > 0 {
 		t.Errorf("before the outage: got the log lines %q, want none", all)
 	}
 	begun := s.epochs.Current().Number
@@ -61,18 +61,18 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		see(t, s, alice, movie)
 	}
 	server.start()
-	eventually(t, "the outage is over", func() bool { return len(log.about("Redis is used again")) > 0 })
+	eventually(t, "the outage is over", func() bool { return len(log.linesWith("Redis is used again")) > 0 })
 	for words, also := range map[string]string{
 		"Redis is unavailable":       "level=WARN msg=\"Redis is unavailable\" error=",
 		"Redis is back":              "level=INFO msg=\"Redis is back\" after_ms=",
 		"Redis is no longer trusted": "level=WARN msg=\"Redis is no longer trusted\" epoch=" + scripts.Text(begun),
 		"Redis is used again":        "level=INFO msg=\"Redis is used again\" epoch=",
 	} {
-		if lines := log.about(words); len(lines) != 1 || !strings.Contains(lines[0], also) {
+		if lines := log.linesWith(words); len(lines) != 1 || !strings.Contains(lines[0], also) {
 			t.Errorf("%s: %q, want one line that contains %s", words, lines, also)
 		}
 	}
-	if all := log.about(""); len(all) != 4 {
+	if all := log.linesWith(""); len(all) != 4 {
 		t.Errorf("got %d log lines, want 4: %q", len(all), all)
 	}
 }
@@ -149,12 +149,12 @@ func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	through.Host = link.listener.Addr().String()
 	db, err := postgres.Open(t.Context(), postgres.Options{URL: through.String(), Logger: quiet})
 	must(t, err)
-	server, log := startServer(t), new(logged)
+	server, log := startServer(t), new(logBuffer)
 	s := open(t, Options{
 		URL: server.url(), Database: db, DatabaseTimeout: 2 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	live(t, s)
+	awaitLive(t, s)
 	asked := 0
 	cold := func() {
 		asked++
@@ -178,9 +178,9 @@ func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	}
 	release()
 	eventually(t, "the database is back", s.database.Healthy)
-	live(t, s)
+	awaitLive(t, s)
 	for _, words := range []string{"the database is unavailable", "the database is back"} {
-		if lines := log.about(words); len(lines) != 1 {
+		if lines := log.linesWith(words); len(lines) != 1 {
 			t.Errorf("%s: got the log lines %q, want one", words, lines)
 		}
 	}

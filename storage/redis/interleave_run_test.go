@@ -19,7 +19,7 @@ import (
 
 // work runs a worker, and each worker that replaces one that died.
 func (in *interleaving) work(ctx context.Context) {
-	for !in.over {
+	for !in.stopWorker {
 		step(ctx)
 		if len(in.queue) > 0 {
 			in.workOnce(ctx, in.queue[:min(len(in.queue), 1+in.random.IntN(4))])
@@ -29,23 +29,23 @@ func (in *interleaving) work(ctx context.Context) {
 
 func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	step(ctx)
-	if in.again > 0 && !in.trusting {
+	if in.redelivered > 0 && !in.skipRedeliveredInvalidate {
 		var redelivered []storage.Action
-		for _, m := range in.queue[:in.again] {
+		for _, m := range in.queue[:in.redelivered] {
 			redelivered = append(redelivered, m.Actions...)
 		}
 		if err := in.worker.Invalidate(ctx, redelivered); err != nil {
 			in.reportf("invalidate: %v", err)
 		}
 	}
-	in.again = 0
+	in.redelivered = 0
 	dies := func() bool { return in.crash && chance(in.random, 0.03) }
 	for in.writing {
 		step(ctx)
 	}
 	in.writing = true
 	outcome, err := in.database.Persist(ctx, batch, func(ctx context.Context, outcome storage.Outcome) error {
-		if !in.naive {
+		if !in.markAfterCommit {
 			if err := in.worker.Mark(ctx, outcome); err != nil {
 				return err
 			}
@@ -59,22 +59,22 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	in.writing = false
 	if err != nil {
 		if errors.Is(err, storage.ErrUnavailable) { // an epoch has just ended
-			in.again = len(batch)
+			in.redelivered = len(batch)
 			return
 		}
 		if !errors.Is(err, errCrash) {
 			in.reportf("persist: %v", err)
 		}
-		in.again = len(batch)
+		in.redelivered = len(batch)
 		return
 	}
-	in.learn(batch, outcome)
+	in.recordCommit(batch, outcome)
 	step(ctx)
 	if dies() {
-		in.again = len(batch)
+		in.redelivered = len(batch)
 		return
 	}
-	if in.naive {
+	if in.markAfterCommit {
 		if err := in.worker.Mark(ctx, outcome); err != nil {
 			in.reportf("mark: %v", err)
 		}
@@ -84,7 +84,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	}
 	step(ctx)
 	if dies() {
-		in.again = len(batch)
+		in.redelivered = len(batch)
 		return
 	}
 	in.queue = in.queue[len(batch):]
@@ -96,25 +96,25 @@ func (in *interleaving) evict() {
 	ctx := context.Background()
 	if chance(in.random, 0.5) {
 		key := in.worker.countsKey(in.subject)
-		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
+		in.rawClient.Do(ctx, in.rawClient.B().Del().Key(key).Build())
 		in.caches.invalidate(key)
 		return
 	}
 	u := in.random.IntN(interleavedUsers)
-	if in.now-in.touched[u] <= idleSteps {
+	if in.now-in.lastActive[u] <= idleSteps {
 		return
 	}
 	key := in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})
-	if shown, _ := in.plain.Do(ctx, in.plain.B().Hget().Key(key).Field("~n").Build()).AsInt64(); shown == 0 {
-		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
+	if shown, _ := in.rawClient.Do(ctx, in.rawClient.B().Hget().Key(key).Field("~n").Build()).AsInt64(); shown == 0 {
+		in.rawClient.Do(ctx, in.rawClient.B().Del().Key(key).Build())
 	}
 }
 
-// lose deletes everything in Redis, and every node learns of it.
+// dropAll deletes everything in Redis, and every node learns of it.
 func (in *interleaving) lose() {
-	in.plain.Do(context.Background(), in.plain.B().Flushall().Build())
+	in.rawClient.Do(context.Background(), in.rawClient.B().Flushall().Build())
 	for node := range interleavedNodes {
-		in.caches.lose(node)
+		in.caches.dropAll(node)
 	}
 	in.poll()
 }
@@ -138,7 +138,7 @@ func (in *interleaving) poll() {
 	if !now.Drained && now.Barrier != in.barrier { // no node trusts the previous epoch any longer
 		in.barrier = now.Barrier
 		m := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: now.Barrier, Partitions: 1}}
-		if !in.hasty {
+		if !in.bypassBarrierQueue {
 			in.queue = append(in.queue, m)
 		} else if _, err := in.database.Persist(context.Background(), []storage.Message{m}, nil); err != nil {
 			in.reportf("barrier: %v", err)
@@ -158,7 +158,7 @@ func (in *interleaving) run(evict bool) []string {
 		case x < 0.25:
 			worker.next()
 		case x < 0.35:
-			in.caches.hear(in.random.IntN(interleavedNodes))
+			in.caches.deliverInvalidations(in.random.IntN(interleavedNodes))
 		case x < 0.36 && evict:
 			in.evict()
 		case x < 0.362 && in.lossy:
@@ -178,7 +178,7 @@ func (in *interleaving) run(evict bool) []string {
 				}
 				busy[u] = newActor(func(ctx context.Context) { do(ctx, u, s) })
 			}
-			in.touched[u] = in.now
+			in.lastActive[u] = in.now
 			if _, more := busy[u].next(); !more {
 				busy[u] = nil
 			}
@@ -200,22 +200,22 @@ func (in *interleaving) run(evict bool) []string {
 	for len(in.queue) > 0 {
 		worker.next()
 	}
-	in.over = true
+	in.stopWorker = true
 	for more := true; more; {
 		_, more = worker.next()
 	}
 	in.atRest()
-	return in.found
+	return in.violations
 }
 
 // atRest compares the database, Redis and what was acknowledged.
 func (in *interleaving) atRest() {
 	ctx := context.Background()
 	in.poll()
-	for u, silent := range in.silent {
+	for u, silent := range in.unackedReads {
 		in.acked[u].reads += silent
 	}
-	acked := countWords(in.acked)
+	acked := countStates(in.acked)
 	there, err := in.database.Interactives(ctx, storage.User{Tenant: in.subject.Tenant}, []storage.Subject{in.subject}, 0)
 	if err != nil || withoutVersion(there[0].Counts) != acked {
 		in.reportf("at rest, the database counts %+v (%v), want %+v", there, err, acked)
@@ -240,13 +240,13 @@ func (in *interleaving) atRest() {
 		if err == nil && states[0].Read != nil {
 			want.reads -= states[0].Read.Times
 		}
-		if err != nil || wordOf(states[0].Liked, states[0].Collected, states[0].Followed) != want {
+		if err != nil || userStateOf(states[0].Liked, states[0].Collected, states[0].Followed) != want {
 			in.reportf("at rest, user %d is %+v in the database (%v), want %+v", u, states, err, want)
 		}
 		inDatabase := states[0]
 		states, where, err := in.worker.Get(ctx, []storage.StateKey{in.key(u)}, window.KindSet)
-		if err != nil || wordOf(states[0].Liked, states[0].Collected, states[0].Followed) != want || where != storage.Persisted {
-			raw := in.plain.Do(ctx, in.plain.B().Hgetall().Key(in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})).Build())
+		if err != nil || userStateOf(states[0].Liked, states[0].Collected, states[0].Followed) != want || where != storage.Persisted {
+			raw := in.rawClient.Do(ctx, in.rawClient.B().Hgetall().Key(in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})).Build())
 			window, _ := raw.AsStrMap()
 			in.reportf("at rest, user %d is %q in Redis (%v): %v; in the database %+v; want %+v, %q", u, where, err, window, inDatabase, want, storage.Persisted)
 		}
@@ -275,7 +275,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		rules(in)
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
-		told += in.told
+		told += in.repliesWithSubject
 		for i := range found {
 			found[i] = fmt.Sprintf("run %d, %s", run, found[i])
 		}
@@ -290,19 +290,19 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 // The protocol of own writes, in the shape of its model: every reply shows the
 // viewer's own acknowledged action, and counts that include it once.
 func TestInterleavings(t *testing.T) {
-	findNothing(t, 15_000, func(*interleaving) {})
+	wantNoViolation(t, 15_000, func(*interleaving) {})
 }
 
 // Redis loses everything from time to time, including queued actions. Nevertheless,
 // nothing that was acknowledged is lost, and in the end Redis agrees with the database.
 func TestInterleavingsWithLosses(t *testing.T) {
-	findNothing(t, 8_000, lossy)
+	wantNoViolation(t, 8_000, lossy)
 }
 
 func lossy(in *interleaving) { in.lossy = true }
 
-// findNothing fails the test if this number of steps finds anything wrong.
-func findNothing(t *testing.T, steps int, rules func(*interleaving)) {
+// wantNoViolation fails the test if this number of steps finds anything wrong.
+func wantNoViolation(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	_, found := interleave(t, steps, rules)
 	for _, f := range found {

@@ -29,9 +29,9 @@ const (
 
 var errCrash = errors.New("the worker dies")
 
-// word holds the latest states of one user on the subject, and how often the user has
+// userState holds the latest states of one user on the subject, and how often the user has
 // read it.
-type word struct {
+type userState struct {
 	reaction  storage.Reaction
 	collected bool
 	followed  bool
@@ -43,50 +43,50 @@ type word struct {
 // order; nodes learn late of what has changed; keys are evicted; the worker dies before
 // and after its commit.
 type interleaving struct {
-	random   *rand.Rand
-	crash    bool
-	naive    bool // marks after the commit
-	direct   bool // some actions are persisted without the queue
-	careless bool // direct writers do not invalidate entries in Redis
-	hasty    bool // barriers are passed without going through the queue
-	trusting bool // redelivered messages are persisted without invalidating entries in Redis
-	late     bool // Apply reads counts after the states
-	lossy    bool // Redis loses everything from time to time: LIVE replies and the final state must be right
+	random                    *rand.Rand
+	crash                     bool
+	markAfterCommit           bool // marks after the commit
+	direct                    bool // some actions are persisted without the queue
+	skipDirectInvalidate      bool // direct writers do not invalidate entries in Redis
+	bypassBarrierQueue        bool // barriers are passed without going through the queue
+	skipRedeliveredInvalidate bool // redelivered messages are persisted without invalidating entries in Redis
+	countsLast                bool // Apply reads counts after the states
+	lossy                     bool // Redis loses everything from time to time: LIVE replies and the final state must be right
 
-	plain    rueidis.Client
-	database *sqlitetest.Database
-	caches   *localCaches
-	stores   [interleavedUsers][interleavedNodes]*Store
-	worker   *Store
-	edit     func(statement string) // changes the database without the stores
-	base     *Store                 // polls for all stores
-	writing  bool                   // a transaction is in progress
-	barrier  int64                  // the one queued last
-	subject  storage.Subject
-	users    [interleavedUsers]storage.User
+	rawClient rueidis.Client
+	database  *sqlitetest.Database
+	caches    *localCaches
+	stores    [interleavedUsers][interleavedNodes]*Store
+	worker    *Store
+	edit      func(statement string) // changes the database without the stores
+	base      *Store                 // polls for all stores
+	writing   bool                   // a transaction is in progress
+	barrier   int64                  // the one queued last
+	subject   storage.Subject
+	users     [interleavedUsers]storage.User
 
-	now     int  // step
-	over    bool // the worker ends after its current batch
-	clock   int64
-	queue   []storage.Message
-	ids     int
-	again   int // messages of the queue that are redelivered
-	told    int // mutations whose subject Apply has returned
-	acked   [interleavedUsers]word
-	silent  [interleavedUsers]int64 // reads that are persisted and were not acknowledged
-	learnt  map[string]bool         // messages that are persisted
-	touched [interleavedUsers]int
-	rows    [interleavedUsers]word
-	include map[int64][interleavedUsers]word // the states that counts of a version include
-	replied [interleavedNodes]int64          // the latest version of the counts that each node has shown
-	found   []string
+	now                int  // step
+	stopWorker         bool // the worker ends after its current batch
+	clock              int64
+	queue              []storage.Message
+	ids                int
+	redelivered        int // messages of the queue that are redelivered
+	repliesWithSubject int // mutations whose subject Apply has returned
+	acked              [interleavedUsers]userState
+	unackedReads       [interleavedUsers]int64 // reads that are persisted and were not acknowledged
+	persistedIDs       map[string]bool         // messages that are persisted
+	lastActive         [interleavedUsers]int
+	rows               [interleavedUsers]userState
+	statesByVersion    map[int64][interleavedUsers]userState // the states that counts of a version include
+	replied            [interleavedNodes]int64               // the latest version of the counts that each node has shown
+	violations         []string
 }
 
 func newInterleaving(base *Store, plain rueidis.Client, db *sqlitetest.Database, run string, random *rand.Rand) *interleaving {
 	in := &interleaving{
-		random: random, plain: plain, base: base, database: db, caches: newLocalCaches(interleavedNodes), clock: 1,
-		subject: storage.Subject{Tenant: run, Biz: "video", BizID: "1"},
-		include: map[int64][interleavedUsers]word{0: {}}, learnt: make(map[string]bool),
+		random: random, rawClient: plain, base: base, database: db, caches: newLocalCaches(interleavedNodes), clock: 1,
+		subject:         storage.Subject{Tenant: run, Biz: "video", BizID: "1"},
+		statesByVersion: map[int64][interleavedUsers]userState{0: {}}, persistedIDs: make(map[string]bool),
 	}
 	under := steppedDatabase{db, chance(random, 0.3)}
 	opts := base.opts
@@ -99,9 +99,9 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlitetest.Database,
 		s := &Store{opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
 		s.Store = database.NewStore(under, base.database, base.reads, base.lists)
 		s.source = database.Source{DB: under, Do: base.reads.Do}
-		s.client = steppedClient{base.client, in.caches, node, &in.late}
+		s.client = steppedClient{base.client, in.caches, node, &in.countsLast}
 		s.scripts = &scripts.Runner{Client: s.client, MaxBatch: most, Ordered: true, Malformed: base.scripts.Malformed, Log: quiet, Do: s.redis.Call, Down: s.redis.Err}
-		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], TTL: opts.TTL}
+		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.l1[node], TTL: opts.TTL}
 		s.windows = &windows.Reader{
 			Redis: s.scripts, Database: s.source, Limit: opts.Window, TTL: opts.TTL, QueuedTTL: opts.QueuedTTL, Guard: opts.Guard,
 		}
@@ -122,14 +122,14 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlitetest.Database,
 }
 
 func (in *interleaving) reportf(format string, args ...any) {
-	in.found = append(in.found, fmt.Sprintf("step %d: ", in.now)+fmt.Sprintf(format, args...))
+	in.violations = append(in.violations, fmt.Sprintf("step %d: ", in.now)+fmt.Sprintf(format, args...))
 }
 
 func (in *interleaving) key(u int) storage.StateKey {
 	return storage.StateKey{User: in.users[u], Subject: in.subject}
 }
 
-func wordOf(liked *storage.Liked, collected *storage.Collected, followed *storage.Followed) (w word) {
+func userStateOf(liked *storage.Liked, collected *storage.Collected, followed *storage.Followed) (w userState) {
 	if liked != nil {
 		w.reaction = liked.Reaction
 	}
@@ -147,7 +147,7 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 		case acked:
 			in.acked[u].reads += times
 		case persisted:
-			in.silent[u] += times
+			in.unackedReads[u] += times
 		}
 		return
 	}
@@ -196,7 +196,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		in.reportf("get: %v", err)
 		return
 	}
-	stored, is := states[0], wordOf(states[0].Liked, states[0].Collected, states[0].Followed)
+	stored, is := states[0], userStateOf(states[0].Liked, states[0].Collected, states[0].Followed)
 	changes := is.reaction != a.Reaction && (a.If == storage.NoReaction || a.If == is.reaction)
 	version := stored.Reaction.Version()
 	switch a.Kind {
@@ -221,8 +221,8 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		}
 		before := *in.repliedBy(u, s)
 		if seen := in.enqueue(ctx, a, s); seen.Freshness != "" {
-			in.told++
-			in.sees(u, s, seen, want, before)
+			in.repliesWithSubject++
+			in.checkReply(u, s, seen, want, before)
 		}
 	}
 	in.acked[u] = want
@@ -233,7 +233,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 // may be acknowledged. It first waits until messages of a worker that died are
 // redelivered: that is a known limit.
 func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) (persisted, acked bool) {
-	for in.writing || in.again > 0 {
+	for in.writing || in.redelivered > 0 {
 		step(ctx)
 	}
 	dies := func() bool { return in.crash && chance(in.random, 0.1) }
@@ -242,7 +242,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	batch := []storage.Message{{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}}}
 	outcome, err := in.database.Persist(ctx, batch,
 		func(ctx context.Context, outcome storage.Outcome) error {
-			if !in.careless {
+			if !in.skipDirectInvalidate {
 				if err := s.invalidateFirst(nil)(ctx, outcome); err != nil {
 					return err
 				}
@@ -260,7 +260,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 		}
 		return false, false
 	}
-	in.learn(batch, outcome)
+	in.recordCommit(batch, outcome)
 	step(ctx)
 	if dies() {
 		return true, false
@@ -275,8 +275,8 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	return true, true
 }
 
-// learn records what a transaction has done.
-func (in *interleaving) learn(batch []storage.Message, outcome storage.Outcome) {
+// recordCommit records what a transaction has done.
+func (in *interleaving) recordCommit(batch []storage.Message, outcome storage.Outcome) {
 	for _, c := range outcome.Applied {
 		u, _ := strconv.Atoi(c.User.UserID)
 		switch c.Kind {
@@ -292,14 +292,14 @@ func (in *interleaving) learn(batch []storage.Message, outcome storage.Outcome) 
 	for _, m := range batch {
 		for _, a := range m.Actions {
 			u, _ := strconv.Atoi(a.User.UserID)
-			if a.Kind == storage.KindRead && !in.learnt[m.ID] {
+			if a.Kind == storage.KindRead && !in.persistedIDs[m.ID] {
 				in.rows[u].reads += a.Times
 			}
 		}
-		in.learnt[m.ID] = true
+		in.persistedIDs[m.ID] = true
 	}
 	for _, c := range outcome.Counts {
-		in.include[c.Version] = in.rows
+		in.statesByVersion[c.Version] = in.rows
 	}
 }
 
@@ -317,7 +317,7 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if err != nil || got[0].Freshness != storage.Live {
 		return
 	}
-	if !in.sees(u, s, got[0], want, before) {
+	if !in.checkReply(u, s, got[0], want, before) {
 		return
 	}
 	times := int64(0)
@@ -334,33 +334,33 @@ func (in *interleaving) repliedBy(u int, s *Store) *int64 {
 	return &in.replied[slices.Index(in.stores[u][:], s)]
 }
 
-// sees compares a reply with what the user did, and with the version that the node had
+// checkReply compares a reply with what the user did, and with the version that the node had
 // shown before. It returns false if the version of the reply never existed.
-func (in *interleaving) sees(u int, s *Store, got storage.Interactive, want word, before int64) bool {
+func (in *interleaving) checkReply(u int, s *Store, got storage.Interactive, want userState, before int64) bool {
 	if got.Version < before {
 		in.reportf("user %d sees counts of version %d after version %d, want no older ones", u, got.Version, before)
 	}
 	replied := in.repliedBy(u, s)
 	*replied = max(*replied, got.Version)
-	is := wordOf(got.Liked, got.Collected, got.Followed)
+	is := userStateOf(got.Liked, got.Collected, got.Followed)
 	is.reads = want.reads
 	if is != want {
 		in.reportf("user %d sees %+v, want %+v as acknowledged", u, is, want)
 	}
-	words, ok := in.include[got.Version]
+	words, ok := in.statesByVersion[got.Version]
 	if !ok {
 		in.reportf("user %d sees counts of version %d, want a version that was committed", u, got.Version)
 		return false
 	}
 	words[u].reaction, words[u].collected, words[u].followed = want.reaction, want.collected, want.followed
-	counts := countWords(words)
+	counts := countStates(words)
 	if counts != withoutVersion(got.Counts) {
 		in.reportf("user %d sees the counts %+v of version %d, want %+v", u, got.Counts, got.Version, counts)
 	}
 	return true
 }
 
-func countWords(words [interleavedUsers]word) (c storage.Counts) {
+func countStates(words [interleavedUsers]userState) (c storage.Counts) {
 	for _, w := range words {
 		switch w.reaction {
 		case storage.Like:

@@ -90,7 +90,7 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 			if _, found := both[1].Result(window.Reaction, time.Minute); err != nil || !found {
 				t.Errorf("ReadAll: bob's reaction found: %t, error %v, want it found", found, err)
 			}
-			states, _ := look(t, s, alice, movie)
+			states, _ := getStates(t, s, alice, movie)
 			if states.Liked == nil {
 				t.Errorf("Get = %+v, want a like", states)
 			}

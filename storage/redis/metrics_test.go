@@ -55,7 +55,7 @@ func TestMetricsReportOutages(t *testing.T) {
 		"ovation_part_up redis": 0, "ovation_part_up database": 1, "ovation_mirror_open": 0, "ovation_mirror_unshown_states": 1,
 	})
 	server.start()
-	live(t, s)
+	awaitLive(t, s)
 	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 	want("finally", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,

@@ -156,10 +156,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	s := &Store{opts: o, epochs: epochs.NewKeeper(o.Now), counts: &counts.Reader{Cache: counts.NewCache(), TTL: o.TTL}}
 	s.redis = dependency.NewBackend(dependency.Messages{
-		Unavailable: "Redis is unavailable", Back: "Redis is back", BackInPart: "Redis is back in part",
+		Unavailable: "Redis is unavailable", Recovered: "Redis is back", PartlyRecovered: "Redis is back in part",
 	}, o.RedisTimeout, o.RedisTimeout, o.Logger)
 	s.database = dependency.NewBackend(dependency.Messages{
-		Unavailable: "the database is unavailable", Back: "the database is back", BackInPart: "the database is back in part",
+		Unavailable: "the database is unavailable", Recovered: "the database is back", PartlyRecovered: "the database is back in part",
 	}, o.DatabaseTimeout, failingTimeout, o.Logger)
 	s.reads = dependency.NewClass(s.database, o.MaxReads, 0)
 	s.source = database.Source{DB: o.Database, Do: s.reads.Do}

@@ -129,7 +129,7 @@ func TestLeastPrivileges(t *testing.T) {
 	s := open(t, Options{URL: allow(), Database: openDatabase(t)})
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	persist(t, s.opts.Database.(*sqlitetest.Database), s, react(alice, movie, storage.Like, 10))
-	wantLikes(t, "with the least privileges", live(t, s), 1, true)
+	wantLikes(t, "with the least privileges", awaitLive(t, s), 1, true)
 	wantNoMismatch(t, s)
 }
 

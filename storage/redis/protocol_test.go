@@ -28,7 +28,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 
 	like := react(alice, movie, storage.Like, 10)
-	if _, where := look(t, one, alice, movie); where != storage.Persisted {
+	if _, where := getStates(t, one, alice, movie); where != storage.Persisted {
 		t.Errorf("before any action: Get returned the durability %q, want %q", where, storage.Persisted)
 	}
 	must(t, one.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued, nil))
@@ -37,7 +37,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != "weird folder, 100%:\n" {
 		t.Errorf("after Apply: got %+v, collected %+v, want 1 collection, into %q", got.Counts, got.Collected, "weird folder, 100%:\n")
 	}
-	states, where := look(t, other, alice, movie)
+	states, where := getStates(t, other, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Queued {
 		t.Errorf("after Apply: Get returned version %d, %q, want 10, %q", states.Reaction.Version(), where, storage.Queued)
 	}
@@ -46,18 +46,18 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 
 	persist(t, db, one, like)
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
-	if _, where := look(t, other, alice, movie); where != storage.Queued {
+	if _, where := getStates(t, other, alice, movie); where != storage.Queued {
 		t.Errorf("with a queued collection: Get returned the durability %q, want %q", where, storage.Queued)
 	}
 	persist(t, db, one, collect(alice, movie, "gone", 11))
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != storage.DefaultFolderID {
 		t.Errorf("persisted: got %+v, collected %+v, want 1 collection, into %q", got.Counts, got.Collected, storage.DefaultFolderID)
 	}
-	if _, where := look(t, other, alice, movie); where != storage.Queued {
+	if _, where := getStates(t, other, alice, movie); where != storage.Queued {
 		t.Errorf("just marked and perhaps not committed: Get returned the durability %q, want %q", where, storage.Queued)
 	}
 	eventually(t, "the entry is old enough to count as persisted", func() bool {
-		_, where := look(t, other, alice, movie)
+		_, where := getStates(t, other, alice, movie)
 		return where == storage.Persisted
 	})
 	eventually(t, "the other node counts the like", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
@@ -120,7 +120,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 		t.Fatal("Persist of a cancelled transaction: got no error")
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
-	if states, where := look(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
+	if states, where := getStates(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
 		t.Errorf("after the failure: Get = %+v, %q, want no reaction, %q", states, where, storage.Persisted)
 	}
 }
@@ -146,7 +146,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	wantLikes(t, "to the user who liked it", see(t, other, alice, movie), 2, true)
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
-	if _, where := look(t, other, alice, movie); where != storage.Persisted {
+	if _, where := getStates(t, other, alice, movie); where != storage.Persisted {
 		t.Errorf("Get returned the durability %q, want %q", where, storage.Persisted)
 	}
 	eventually(t, "bob sees both likes", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
@@ -170,7 +170,7 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
-	if _, where := look(t, s, alice, movie); where != storage.Queued {
+	if _, where := getStates(t, s, alice, movie); where != storage.Queued {
 		t.Errorf("after the crash: Get returned the durability %q, want %q", where, storage.Queued)
 	}
 	persist(t, db, s, like)
@@ -343,7 +343,7 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 		if i%4 != 0 {
 			persist(t, db, s, react(u, movie, storage.Like, i+1))
 		}
-		look(t, s, u, video(scripts.Text(i)))
+		getStates(t, s, u, video(scripts.Text(i)))
 		see(t, s, storage.User{Tenant: storage.DefaultTenant}, video(scripts.Text(i)))
 	}
 	keys, err := server.command("KEYS", "*").AsStrSlice()

@@ -28,7 +28,7 @@ func TestReactionsMergeInAnyOrder(t *testing.T) {
 		for range 10 {
 			m.user()
 			if rapid.Bool().Draw(t, "loaded") {
-				look(m, m.s, m.viewer, movie)
+				getStates(m, m.s, m.viewer, movie)
 			}
 			ways := rapid.SampledFrom([][]string{
 				{"show"}, {"show", "lay over"}, {"show", "persist"}, {"show", "persist", "persist directly", "lay over"},
@@ -85,7 +85,7 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 	if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
 		must(m, m.s.Invalidate(ctx, actions))
 	}
-	if states, _ := look(m, m.s, m.viewer, movie); states.Reaction != m.want {
+	if states, _ := getStates(m, m.s, m.viewer, movie); states.Reaction != m.want {
 		t.Fatalf("after %s of %+v: got the reaction %+v, want %+v", way, a, states.Reaction, m.want)
 	}
 	key := storage.StateKey{User: m.viewer, Subject: movie}
@@ -108,7 +108,7 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 			t.Parallel()
 			server, db := startServer(t), &hooked{Database: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
-			look(t, s, alice, movie) // so that Redis holds the window
+			getStates(t, s, alice, movie) // so that Redis holds the window
 			persist(t, db.Database, s, react(alice, movie, storage.Dislike, 10))
 			if got := see(t, s, alice, movie); got.Liked == nil {
 				t.Fatalf("before the failure: got %+v, want a dislike", got)
@@ -143,7 +143,7 @@ func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 		react(alice, movie, storage.Dislike, 10), react(alice, video("a"), storage.Like, 10), react(alice, video("b"), storage.Like, 10)), nil)
 	must(t, err)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 2})
-	look(t, s, alice, video("c"))
+	getStates(t, s, alice, video("c"))
 	for _, c := range []struct {
 		clears, leaves storage.Reaction
 		version        int64
@@ -167,11 +167,11 @@ func TestRevertedClearIsRemoved(t *testing.T) {
 	persist(t, db, s, react(alice, movie, storage.Dislike, 10))
 	undislike, unlike := clearIf(alice, movie, storage.Dislike, 20), clearIf(alice, movie, storage.Like, 30)
 	must(t, s.Apply(t.Context(), []storage.Action{undislike, unlike}, storage.Queued, nil))
-	if states, _ := look(t, s, alice, movie); states.Liked != nil || states.Reaction.Version() != 30 {
+	if states, _ := getStates(t, s, alice, movie); states.Liked != nil || states.Reaction.Version() != 30 {
 		t.Fatalf("before the revert: Get = %+v, want no reaction, as of version 30", states)
 	}
 	must(t, s.Revert(t.Context(), []storage.Action{undislike}))
-	if states, _ := look(t, s, alice, movie); states.Liked == nil || states.Liked.Reaction != storage.Dislike {
+	if states, _ := getStates(t, s, alice, movie); states.Liked == nil || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("after the revert: Get = %+v, want a dislike", states)
 	}
 }

@@ -105,8 +105,8 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Re
 	return out[0], nil
 }
 
-// look returns what a recorder learns from Get.
-func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
+// getStates returns what a recorder learns from Get.
+func getStates(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
 	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
 	must(tb, err)
@@ -142,7 +142,7 @@ func (h *hooked) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	return h.Database.Epoch(ctx)
 }
 
-func (h *hooked) trouble(ctx context.Context) error {
+func (h *hooked) injectedError(ctx context.Context) error {
 	h.reads.Add(1)
 	if f := h.fail.Load(); f != nil {
 		return (*f)(ctx)
@@ -151,7 +151,7 @@ func (h *hooked) trouble(ctx context.Context) error {
 }
 
 func (h *hooked) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
-	if err := h.trouble(ctx); err != nil {
+	if err := h.injectedError(ctx); err != nil {
 		return nil, err
 	}
 	out, err := h.Database.Interactives(ctx, viewer, subjects, kinds)
@@ -162,7 +162,7 @@ func (h *hooked) Interactives(ctx context.Context, viewer storage.User, subjects
 }
 
 func (h *hooked) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
-	if err := h.trouble(ctx); err != nil {
+	if err := h.injectedError(ctx); err != nil {
 		return nil, err
 	}
 	out, err := h.Database.States(ctx, keys, kinds)
@@ -173,7 +173,7 @@ func (h *hooked) States(ctx context.Context, keys []storage.StateKey, kinds stor
 }
 
 func (h *hooked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
-	if err := h.trouble(ctx); err != nil {
+	if err := h.injectedError(ctx); err != nil {
 		return nil, err
 	}
 	out, err := h.Database.Windows(ctx, keys, limit)

@@ -42,7 +42,7 @@ func step(ctx context.Context) {
 type steppedDatabase struct {
 	*sqlitetest.Database
 
-	tooMuch bool // every window has more states than the limit
+	overLimit bool // every window has more states than the limit
 }
 
 func (d steppedDatabase) Interactives(
@@ -62,7 +62,7 @@ func (d steppedDatabase) States(ctx context.Context, keys []storage.StateKey, ki
 func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	step(ctx)
 	defer step(ctx)
-	if d.tooMuch {
+	if d.overLimit {
 		return make([]mirror.Window, len(keys)), nil
 	}
 	return d.Database.Windows(ctx, keys, limit)
@@ -71,37 +71,37 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 // localCaches are the client-side caches and the counts.Caches of some nodes. Each learns
 // late of what has changed.
 type localCaches struct {
-	of    []map[string]rueidis.RedisResult
-	stale []map[string]bool
-	near  []*counts.Cache
+	entries []map[string]rueidis.RedisResult
+	stale   []map[string]bool
+	l1      []*counts.Cache
 }
 
 func newLocalCaches(nodes int) *localCaches {
 	c := &localCaches{}
 	for range nodes {
-		c.of = append(c.of, map[string]rueidis.RedisResult{})
+		c.entries = append(c.entries, map[string]rueidis.RedisResult{})
 		c.stale = append(c.stale, map[string]bool{})
-		c.near = append(c.near, counts.NewCache())
-		c.near[len(c.near)-1].Until = func(rueidis.RedisResult) int64 { return math.MaxInt64 }
+		c.l1 = append(c.l1, counts.NewCache())
+		c.l1[len(c.l1)-1].Until = func(rueidis.RedisResult) int64 { return math.MaxInt64 }
 	}
 	return c
 }
 
 // invalidate does what Redis does when a key changes.
 func (c *localCaches) invalidate(key string) {
-	for node := range c.of {
-		if _, cached := c.of[node][key]; cached {
+	for node := range c.entries {
+		if _, cached := c.entries[node][key]; cached {
 			c.stale[node][key] = true
 		}
 	}
 }
 
-// hear makes a node learn of what has changed.
-func (c *localCaches) hear(node int) {
+// deliverInvalidations makes a node learn of what has changed.
+func (c *localCaches) deliverInvalidations(node int) {
 	for key := range c.stale[node] {
-		delete(c.of[node], key)
+		delete(c.entries[node], key)
 		if subject, ok := keyspace.SubjectOf(prefixOf(key), key); ok {
-			c.near[node].Invalidate([]storage.Subject{subject})
+			c.l1[node].Invalidate([]storage.Subject{subject})
 		}
 	}
 	clear(c.stale[node])
@@ -113,11 +113,11 @@ func prefixOf(key string) string {
 	return prefix
 }
 
-// lose does what a node does when it learns that all keys are lost.
-func (c *localCaches) lose(node int) {
-	clear(c.of[node])
+// dropAll does what a node does when it learns that all keys are lost.
+func (c *localCaches) dropAll(node int) {
+	clear(c.entries[node])
 	clear(c.stale[node])
-	c.near[node].InvalidateAll()
+	c.l1[node].InvalidateAll()
 }
 
 // steppedClient stops before every command, including each command of a pipeline, and
@@ -125,9 +125,9 @@ func (c *localCaches) lose(node int) {
 type steppedClient struct {
 	rueidis.Client
 
-	caches *localCaches
-	node   int
-	late   *bool // single fields are read last, as may happen on a cluster
+	caches     *localCaches
+	node       int
+	countsLast *bool // single fields are read last, as may happen on a cluster
 }
 
 func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
@@ -136,7 +136,7 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 	for i := range order {
 		order[i] = i
 	}
-	if *c.late {
+	if *c.countsLast {
 		last := func(i int) int { return slices.Index([]string{"HGET"}, commands[i].Commands()[0]) }
 		slices.SortStableFunc(order, func(a, b int) int { return last(a) - last(b) })
 	}
@@ -172,12 +172,12 @@ func (c steppedClient) DoMultiCache(ctx context.Context, commands ...rueidis.Cac
 	for i := range commands {
 		step(ctx)
 		key := commands[i].Cmd.Commands()[1]
-		if cached, ok := c.caches.of[c.node][key]; ok {
+		if cached, ok := c.caches.entries[c.node][key]; ok {
 			out[i] = cached
 			continue
 		}
 		out[i] = c.Do(ctx, c.B().Hget().Key(key).Field(counts.Field).Build())
-		c.caches.of[c.node][key] = out[i]
+		c.caches.entries[c.node][key] = out[i]
 		delete(c.caches.stale[c.node], key)
 	}
 	return out

@@ -9,9 +9,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-func TestStore(t *testing.T) { storagetest.Run(t, empty) }
+func TestStore(t *testing.T) { storagetest.Run(t, emptyDatabase) }
 
-func empty(t *testing.T) storagetest.Database {
+func emptyDatabase(t *testing.T) storagetest.Database {
 	t.Helper()
 	path := sqlitetest.NewFile(t)
 	return storagetest.Database{

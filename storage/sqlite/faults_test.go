@@ -17,8 +17,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// with runs a pragma on the connection that writes.
-func with(t *testing.T, s *Store, pragma string) {
+// withPragma runs a pragma on the connection that writes.
+func withPragma(t *testing.T, s *Store, pragma string) {
 	t.Helper()
 	c := <-s.writer
 	defer func() { s.writer <- c }()
@@ -45,19 +45,19 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		"the disk is full": {
 			fail: func(t *testing.T, s *Store) error {
 				t.Helper()
-				with(t, s, "max_page_count = 1")
+				withPragma(t, s, "max_page_count = 1")
 				return persist(t, s)
 			},
 			mend: func(t *testing.T, s *Store) {
 				t.Helper()
-				with(t, s, "max_page_count = 1000000")
+				withPragma(t, s, "max_page_count = 1000000")
 			},
 			want: storage.ErrUnavailable,
 		},
 		"another process writes": {
 			fail: func(t *testing.T, s *Store) (err error) {
 				t.Helper()
-				with(t, s, "busy_timeout = 0")
+				withPragma(t, s, "busy_timeout = 0")
 				other := openAt(t, s.path)
 				_ = other.write(t.Context(), "hold the lock", func(tx) error {
 					err = persist(t, s)

@@ -69,7 +69,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 	s := open(t)
 	for _, query := range []string{
 		selectCounts, selectReactions, selectCollections, selectFollows, selectReads, selectFoldersByKey, selectSeen, selectExisting,
-		updateItemCounts, rehouseItems, insertDefaults,
+		updateItemCounts, moveItemsToDefault, insertDefaults,
 		selectComments, selectCommentCounts, selectRequests, selectLastComment, insertComments, insertMessages, upsertMailboxes, upsertConversations,
 		selectMailboxes, selectMessages, selectConversations, updateRead, countReceived, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,

@@ -15,7 +15,7 @@ import (
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
 	recount := func(mend func(*sqlstore.Discrepancies) error) error {
 		return s.read(ctx, "recount", func(t tx) error {
-			v := sqlstore.Recount{Report: report, Repair: mend, NoteFolder: misplaced}
+			v := sqlstore.Recount{Report: report, Repair: mend, NoteFolder: countInDefaultFolder}
 			if err := t.query(recountSubjects, nil, v.Subject); err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		err = recount(func(*sqlstore.Discrepancies) error { return nil })
 		return compared, err
 	}
-	sound, err := s.sound(ctx)
+	sound, err := s.comparedIfSound(ctx)
 	if err != nil || sound > 0 {
 		return sound, err
 	}
@@ -55,9 +55,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 // errDamaged stops a recount at the first difference.
 var errDamaged = errors.New("damaged")
 
-// sound returns how many counts were compared if all of them are correct, and 0
+// comparedIfSound returns how many counts were compared if all of them are correct, and 0
 // otherwise.
-func (s *Store) sound(ctx context.Context) (compared int64, err error) {
+func (s *Store) comparedIfSound(ctx context.Context) (compared int64, err error) {
 	compared, err = s.Verify(ctx, false, func(storage.Difference) error { return errDamaged })
 	if errors.Is(err, errDamaged) {
 		return 0, nil
@@ -65,9 +65,9 @@ func (s *Store) sound(ctx context.Context) (compared int64, err error) {
 	return compared, err
 }
 
-// misplaced counts the items of a missing folder in the default one, into which they will
+// countInDefaultFolder counts the items of a missing folder in the default one, into which they will
 // be moved.
-func misplaced(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
+func countInDefaultFolder(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
 	if !exists {
 		d.MissingFolders = append(d.MissingFolders, folder)
 		folder.FolderID = storage.DefaultFolderID
@@ -157,7 +157,7 @@ FROM (
 )
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
 
-const rehouseItems = `
+const moveItemsToDefault = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?2, version = s.version + 1 FROM jsonb_each(?1) k
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.state = k.value ->> 2 AND s.state <> ''`
 
@@ -174,7 +174,7 @@ func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 		if err := t.createDefaultFolders(owners); err != nil {
 			return err
 		}
-		if _, err := t.exec(rehouseItems, homeless.json(), storage.DefaultFolderID); err != nil {
+		if _, err := t.exec(moveItemsToDefault, homeless.json(), storage.DefaultFolderID); err != nil {
 			return err
 		}
 	}

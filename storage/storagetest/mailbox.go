@@ -67,8 +67,8 @@ func (w *world) latest(of storage.User) int64 {
 	return got[0]
 }
 
-// said returns the texts of a conversation, newest first, read in pages.
-func (w *world) said(key storage.ConversationKey) (out []string) {
+// messageTexts returns the texts of a conversation, newest first, read in pages.
+func (w *world) messageTexts(key storage.ConversationKey) (out []string) {
 	w.Helper()
 	for q := (storage.DirectMessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {
 		got, err := w.s.ListMessages(w.Context(), []storage.DirectMessagesQuery{q})

@@ -31,12 +31,12 @@ func messagesAreListed(w *world) {
 	w.send("bob", "carol", "elsewhere")
 
 	want := []string{"bob: 4", "alice: 3", "bob: 2", "alice: 1", "bob: 0", "alice: hello"}
-	w.equal("the conversation, for alice", w.said(between("alice", "bob")), want)
-	w.equal("the conversation, for bob", w.said(between("bob", "alice")), want)
+	w.equal("the conversation, for alice", w.messageTexts(between("alice", "bob")), want)
+	w.equal("the conversation, for bob", w.messageTexts(between("bob", "alice")), want)
 	w.equal("conversations of alice", w.conversationsOf(alice), []string{"zed: there (0)", "carol: here (1)", "bob: 4 (3)"})
 	w.equal("conversations of bob", w.conversationsOf(bob), []string{"carol: elsewhere (0)", "alice: 4 (3)"})
 	w.equal("conversations of an unknown user", len(w.conversationsOf(user("nobody"))), 0)
-	w.equal("messages between strangers", len(w.said(between("bob", "zed"))), 0)
+	w.equal("messages between strangers", len(w.messageTexts(between("bob", "zed"))), 0)
 	w.equal("the conversation of strangers", w.conversation(between("bob", "zed")), nil)
 	w.equal("the mailbox of alice", textsOf(w.mailbox(w.s, alice, 0)), []string{"hello", "0", "1", "2", "3", "4", "here", "there"})
 	w.equal("the mailbox of alice since then", textsOf(w.mailbox(w.s, alice, last.Number)), []string{"here", "there"})
@@ -85,7 +85,7 @@ func messagesHoldTheirText(w *world) {
 	w.must(out[0].Err)
 	w.wantError("a message without a text", out[1].Err, storage.ErrInvalid)
 	w.must(out[2].Err)
-	w.equal("the valid messages, the last one first", w.said(between("alice", "bob"))[:2], []string{"bob: two", "alice: one"})
+	w.equal("the valid messages, the last one first", w.messageTexts(between("alice", "bob"))[:2], []string{"bob: two", "alice: one"})
 	out, err = w.s.AddMessages(w.Context(), nil)
 	w.must(err)
 	w.equal("results for no messages", len(out), 0)
@@ -220,7 +220,7 @@ func messagesAreWalledOff(w *world) {
 	w.equal("the message by its key in another tenant", got[0], nil)
 	w.equal("the conversation in another tenant", w.conversation(between("alice", "bob")), nil)
 	w.equal("conversations in another tenant", len(w.conversationsOf(user("alice"))), 0)
-	w.equal("messages in another tenant", len(w.said(between("alice", "bob"))), 0)
+	w.equal("messages in another tenant", len(w.messageTexts(between("alice", "bob"))), 0)
 	w.equal("messages in a mailbox of another tenant", len(w.mailbox(w.s, user("alice"), 0)), 0)
 	w.equal("the latest message in another tenant", w.latest(user("bob")), int64(0))
 	w.equal("the mailbox in its own tenant", textsOf(w.mailbox(w.s, theirs.To, 0)), []string{"theirs"})
@@ -278,7 +278,7 @@ func concurrentSendersAgree(w *world) {
 				}
 			}
 			slices.Reverse(want)
-			w.equal("the conversation of "+of.UserID+" with "+other.UserID, w.said(key), want)
+			w.equal("the conversation of "+of.UserID+" with "+other.UserID, w.messageTexts(key), want)
 		}
 	}
 }

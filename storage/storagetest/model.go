@@ -24,7 +24,7 @@ type modelState struct {
 	tenants  []string
 	inbox    map[string]storage.Message // what was persisted
 	states   map[storage.StateKey]*storage.States
-	said     map[storage.StateKey][]storage.Action // of KindReaction, in the order of arrival
+	comments map[storage.StateKey][]storage.Action // of KindReaction, in the order of arrival
 	authors  map[storage.Subject]storage.Action    // the declarations in force
 	folders  map[storage.FolderKey]*storage.Folder // including the default folders from the start; without item counts
 	gone     []storage.FolderKey
@@ -64,7 +64,7 @@ func newModelState(w *world, t *rapid.T, tenants ...string) *modelState {
 		tenants:  tenants,
 		inbox:    make(map[string]storage.Message),
 		states:   make(map[storage.StateKey]*storage.States),
-		said:     make(map[storage.StateKey][]storage.Action),
+		comments: make(map[storage.StateKey][]storage.Action),
 		authors:  make(map[storage.Subject]storage.Action),
 		folders:  make(map[storage.FolderKey]*storage.Folder),
 		deleted:  make(map[storage.FolderKey]tombstone),
@@ -192,8 +192,8 @@ func (m *modelState) apply(a storage.Action) {
 // only the first to arrive counts.
 func (m *modelState) react(a storage.Action, s *storage.States) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
-	m.said[key] = append(m.said[key], a)
-	said := slices.Clone(m.said[key])
+	m.comments[key] = append(m.comments[key], a)
+	said := slices.Clone(m.comments[key])
 	slices.SortStableFunc(said, func(a, b storage.Action) int {
 		return cmp.Or(cmp.Compare(a.Version, b.Version), -cmp.Compare(a.If, b.If))
 	})

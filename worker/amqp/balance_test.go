@@ -12,35 +12,35 @@ import (
 	"ovation/worker"
 )
 
-// crew is a group of workers on the same partitions, to which messages are published all
+// workerGroup is a group of workers on the same partitions, to which messages are published all
 // the time.
-type crew struct {
+type workerGroup struct {
 	t    *testing.T
 	opts Options
 	all  sync.WaitGroup
 	stop context.CancelFunc // ends the publishing
 
-	mu      sync.Mutex
-	sent    []string
-	settled map[string]bool
-	servers map[int]string // the worker that settled the latest message of each partition
-	inHand  map[int]hand
-	overlap bool // two workers may hold messages of one partition, because one died
+	mu         sync.Mutex
+	sent       []string
+	settled    map[string]bool
+	lastWorker map[int]string // the worker that settled the latest message of each partition
+	unsettled  map[int]unsettledCount
+	overlap    bool // two workers may hold messages of one partition, because one died
 }
 
-// hand is the number of messages of a partition that a worker holds.
-type hand struct {
+// unsettledCount is the number of messages of a partition that a worker holds.
+type unsettledCount struct {
 	worker   string
 	messages int
 }
 
-// newCrew publishes to all partitions until the test ends.
-func newCrew(t *testing.T, opts Options) *crew {
+// newWorkerGroup publishes to all partitions until the test ends.
+func newWorkerGroup(t *testing.T, opts Options) *workerGroup {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	c := &crew{
+	c := &workerGroup{
 		t: t, opts: opts, stop: stop,
-		settled: map[string]bool{}, servers: map[int]string{}, inHand: map[int]hand{},
+		settled: map[string]bool{}, lastWorker: map[int]string{}, unsettled: map[int]unsettledCount{},
 	}
 	q := open(t, opts)
 	c.all.Go(func() {
@@ -59,7 +59,7 @@ func newCrew(t *testing.T, opts Options) *crew {
 }
 
 // join adds a worker. It dies when its connections are cut.
-func (c *crew) join(name string) (die func()) {
+func (c *workerGroup) join(name string) (die func()) {
 	c.t.Helper()
 	p, opts := through(c.t, c.opts)
 	q := open(c.t, opts)
@@ -93,59 +93,59 @@ func (c *crew) join(name string) (die func()) {
 }
 
 // take checks that no other worker has messages of the partition.
-func (c *crew) take(name string, d worker.Delivery) {
+func (c *workerGroup) take(name string, d worker.Delivery) {
 	partition := d.(*delivery).subscription.partition
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	has := c.inHand[partition]
+	has := c.unsettled[partition]
 	if has.messages > 0 && has.worker != name && !c.overlap {
 		c.t.Errorf("%s received a message of partition %d while %s holds %d, want one consumer at a time", name, partition, has.worker, has.messages)
 	}
-	c.inHand[partition] = hand{name, has.messages + 1}
+	c.unsettled[partition] = unsettledCount{name, has.messages + 1}
 }
 
-func (c *crew) settle(name string, d worker.Delivery) {
+func (c *workerGroup) settle(name string, d worker.Delivery) {
 	partition := d.(*delivery).subscription.partition
 	c.mu.Lock()
-	has := c.inHand[partition]
-	c.inHand[partition] = hand{has.worker, has.messages - 1}
+	has := c.unsettled[partition]
+	c.unsettled[partition] = unsettledCount{has.worker, has.messages - 1}
 	c.mu.Unlock()
 	if d.Ack() != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.servers[partition] = name
+	c.lastWorker[partition] = name
 	c.settled[d.Message().ID] = true
 }
 
-// held returns the number of partitions that each worker serves.
-func (c *crew) held() map[string]int {
+// partitionsServed returns the number of partitions that each worker serves.
+func (c *workerGroup) partitionsServed() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held := map[string]int{}
-	for _, name := range c.servers {
+	for _, name := range c.lastWorker {
 		held[name]++
 	}
 	return held
 }
 
-func (c *crew) waitFor(held map[string]int) {
+func (c *workerGroup) waitFor(held map[string]int) {
 	c.t.Helper()
-	await.That(c.t, fmt.Sprintf("the number of partitions of each worker is %v", held), func() bool { return maps.Equal(c.held(), held) })
+	await.That(c.t, fmt.Sprintf("the number of partitions of each worker is %v", held), func() bool { return maps.Equal(c.partitionsServed(), held) })
 }
 
 func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
 	opts := options(t)
 	opts.Partitions, opts.Prefetch = 8, 10
-	c := newCrew(t, opts)
+	c := newWorkerGroup(t, opts)
 	dies := c.join("a")
 	c.waitFor(map[string]int{"a": 8})
 	c.join("b")
 	c.waitFor(map[string]int{"a": 4, "b": 4})
 	c.join("c")
 	await.That(t, "three workers have 2, 3 and 3 partitions", func() bool {
-		return slices.Equal(slices.Sorted(maps.Values(c.held())), []int{2, 3, 3})
+		return slices.Equal(slices.Sorted(maps.Values(c.partitionsServed())), []int{2, 3, 3})
 	})
 	dies()
 	c.waitFor(map[string]int{"b": 4, "c": 4})

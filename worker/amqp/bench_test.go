@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// many makes a message with the given number of actions of different users.
-func many(id string, actions int) storage.Message {
+// messageWithActions makes a message with the given number of actions of different users.
+func messageWithActions(id string, actions int) storage.Message {
 	m := message(id)
 	for i := 1; i < actions; i++ {
 		a := m.Actions[0]
@@ -40,7 +40,7 @@ func BenchmarkPublish(b *testing.B) {
 
 func benchmarkPublish(b *testing.B, q *Queue, actions, callers int) {
 	b.Helper()
-	m := many("bench", actions)
+	m := messageWithActions("bench", actions)
 	var next atomic.Int64
 	var all sync.WaitGroup
 	b.ReportAllocs()
@@ -88,7 +88,7 @@ func BenchmarkThrough(b *testing.B) {
 }
 
 func BenchmarkCodec(b *testing.B) {
-	m := many("bench", 1000)
+	m := messageWithActions("bench", 1000)
 	body := encode(m, time.Now())
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()

@@ -51,15 +51,15 @@ func startBroker(t *testing.T) *broker {
 		}
 		t.Skip("rabbitmq-server is not installed: these tests hurt one of their own")
 	}
-	b := newBroker(filepath.Dir(found[0]), t.TempDir(), startNames(t), []int{port.Free(t), port.Free(t)})
+	b := newBroker(filepath.Dir(found[0]), t.TempDir(), startEPMD(t), []int{port.Free(t), port.Free(t)})
 	b.start(t)
 	t.Cleanup(func() { b.kill(t) })
 	return b
 }
 
-// startNames starts a name server for nodes, and returns its port. A node would
+// startEPMD starts a name server for nodes, and returns its port. A node would
 // otherwise start one that outlives it.
-func startNames(t *testing.T) int {
+func startEPMD(t *testing.T) int {
 	t.Helper()
 	port := port.Free(t)
 	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(port))
@@ -102,7 +102,7 @@ func (b *broker) start(t *testing.T) {
 	b.shell, b.stopped, b.answers = shell, stopped, answers
 	go func() {
 		for lines := bufio.NewScanner(prints); lines.Scan(); {
-			if _, answer, is := strings.Cut(lines.Text(), answerMark); is {
+			if _, answer, is := strings.Cut(lines.Text(), resultPrefix); is {
 				answers <- answer
 			}
 		}
@@ -136,14 +136,14 @@ func (b *broker) kill(t *testing.T) {
 
 func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", b.port) }
 
-// answerMark precedes a result that the shell prints.
-const answerMark = "answer: "
+// resultPrefix precedes a result that the shell prints.
+const resultPrefix = "answer: "
 
 // do evaluates an Erlang expression in the node's shell; the result must be ok. It
 // replaces rabbitmqctl, each call of which takes a second or two of CPU.
 func (b *broker) do(t *testing.T, expression string) {
 	t.Helper()
-	if _, err := fmt.Fprintf(b.shell, "io:format(\"~n"+answerMark+"~0p~n\", [catch %s]).\n", expression); err != nil {
+	if _, err := fmt.Fprintf(b.shell, "io:format(\"~n"+resultPrefix+"~0p~n\", [catch %s]).\n", expression); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -151,8 +151,8 @@ func (b *broker) do(t *testing.T, expression string) {
 		if answer != "ok" {
 			t.Fatalf("%s: got %s, want ok", expression, answer)
 		}
-	case <-time.After(patience):
-		t.Fatalf("%s: got no answer within %v, want ok", expression, patience)
+	case <-time.After(waitTimeout):
+		t.Fatalf("%s: got no answer within %v, want ok", expression, waitTimeout)
 	}
 }
 
@@ -209,7 +209,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	opts := ownOptions(t, b)
 	opts.Grace = 50 * time.Millisecond
 	opts.Metrics = NewMetrics(prometheus.NewRegistry(), worker.Records|worker.Works)
-	log := &logged{}
+	log := &logBuffer{}
 	opts.Logger = log.logger()
 	q := open(t, opts)
 	publish(t, q, 0, "before")
@@ -265,7 +265,7 @@ func crash(t *testing.T, b *broker) {
 				return
 			default:
 			}
-			load(t, q, 4, 10, func(string) {}) // others at the same time
+			publishConcurrently(t, q, 4, 10, func(string) {}) // others at the same time
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			id := fmt.Sprint("round-", round)
 			if _, err := q.Publish(ctx, round%q.Partitions(), message(id)); err == nil {

@@ -80,12 +80,12 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 	for _, step := range []struct{ from, to int }{{3, 8}, {8, 5}, {5, 6}} {
 		opts.Partitions = step.from
 		publisher, holder := open(t, opts), open(t, opts)
-		receive(t, feed(t, publisher, holder, &confirmed, &round)) // which nobody settles
+		receive(t, publishUntilError(t, publisher, holder, &confirmed, &round)) // which nobody settles
 		changed := changeTo(t, opts, step.to, got.drain)
 		if changed.From != step.from {
 			t.Errorf("ChangePartitions: got a change from %d partitions, want from %d", changed.From, step.from)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 		if _, err := publisher.Publish(ctx, 0, message("late")); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("Publish with the old number of partitions: got %v, want %v", err, storage.ErrUnavailable)
 		}
@@ -106,8 +106,8 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 	}
 }
 
-// feed publishes until publishing fails, and returns what another queue consumes.
-func feed(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *atomic.Int64) <-chan worker.Delivery {
+// publishUntilError publishes until publishing fails, and returns what another queue consumes.
+func publishUntilError(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *atomic.Int64) <-chan worker.Delivery {
 	t.Helper()
 	deliveries := consume(t, holder)
 	var feeding sync.WaitGroup
@@ -117,7 +117,7 @@ func feed(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *at
 		feeding.Go(func() {
 			for i := 0; t.Context().Err() == nil; i++ {
 				id := fmt.Sprintf("%d-%d-%d", prefix, caller, i)
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 				_, err := publisher.Publish(ctx, i%publisher.Partitions(), message(id))
 				cancel()
 				if err != nil {
@@ -133,7 +133,7 @@ func feed(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *at
 func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
-	bury(t, q, "a", "b")
+	rejectAll(t, q, "a", "b")
 	var got persisted
 	changeTo(t, opts, 7, got.drain)
 	dead := openDead(t, opts) // with the old number
@@ -157,8 +157,8 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	}
 }
 
-// stray consumes from a queue for registrations and ignores the closing of the gate.
-func stray(t *testing.T, opts Options) (leave func()) {
+// strayConsumer consumes from a queue for registrations and ignores the closing of the gate.
+func strayConsumer(t *testing.T, opts Options) (leave func()) {
 	t.Helper()
 	s := dialed(t, opts)
 	ch, err := s.conn.Channel()
@@ -177,7 +177,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	opts.Heartbeat = time.Second // it waits for six of them
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
-	leave := stray(t, opts)
+	leave := strayConsumer(t, opts)
 	var got persisted
 	to := opts
 	to.Partitions = 5

@@ -31,8 +31,8 @@ func list(t *testing.T, d *DeadLetters, limit int) []DeadLetter {
 	return letters
 }
 
-// bury has a worker reject messages, one after the other.
-func bury(t *testing.T, q *Queue, ids ...string) {
+// rejectAll has a worker reject messages, one after the other.
+func rejectAll(t *testing.T, q *Queue, ids ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -50,7 +50,7 @@ func bury(t *testing.T, q *Queue, ids ...string) {
 func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
-	bury(t, q, "a", "b", "c", "d")
+	rejectAll(t, q, "a", "b", "c", "d")
 	dead := openDead(t, opts)
 	for range 2 { // looking changes nothing
 		if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
@@ -215,7 +215,7 @@ func TestDeadLettersHonourTheContext(t *testing.T) {
 	t.Parallel()
 	p, opts := through(t, options(t))
 	opts.IOTimeout = time.Second
-	bury(t, open(t, opts), "a")
+	rejectAll(t, open(t, opts), "a")
 	dead := openDead(t, opts)
 	p.stall()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for an event that must occur.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits for an event that must occur.
+const waitTimeout = 2 * time.Minute
 
 // brokerURL is the broker that all tests share.
 func brokerURL(tb testing.TB) string {
@@ -104,7 +104,7 @@ func message(id string) storage.Message {
 
 func publish(tb testing.TB, q *Queue, partition int, id string) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	if _, err := q.Publish(ctx, partition, message(id)); err != nil {
 		tb.Fatalf("publish %s: %v", id, err)
@@ -117,7 +117,7 @@ func consume(tb testing.TB, q *Queue) <-chan worker.Delivery {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	tb.Cleanup(cancel)
-	late := time.Now().Add(patience)
+	late := time.Now().Add(waitTimeout)
 	for {
 		deliveries, err := q.Consume(ctx)
 		if err == nil {
@@ -137,8 +137,8 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 			tb.Fatal("the channel of deliveries is closed, want a message")
 		}
 		return d
-	case <-time.After(patience):
-		tb.Fatalf("got no message in %v, want one", patience)
+	case <-time.After(waitTimeout):
+		tb.Fatalf("got no message in %v, want one", waitTimeout)
 	}
 	return nil
 }
@@ -247,15 +247,15 @@ func (p *proxy) kill() {
 	p.conns = nil
 }
 
-// logged keeps the lines of a log.
-type logged struct {
+// logBuffer keeps the lines of a log.
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-func (l *logged) Write(line []byte) (int, error) {
+func (l *logBuffer) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, string(line))
@@ -263,7 +263,7 @@ func (l *logged) Write(line []byte) (int, error) {
 }
 
 // count returns the number of lines that contain the text.
-func (l *logged) count(text string) int {
+func (l *logBuffer) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0

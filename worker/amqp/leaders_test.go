@@ -24,7 +24,7 @@ func startCluster(t *testing.T, n int) []*broker {
 	if err != nil || len(bin) == 0 {
 		t.Fatal("rabbitmq-server is not installed")
 	}
-	folder, names := t.TempDir(), startNames(t)
+	folder, names := t.TempDir(), startEPMD(t)
 	config := "cluster_formation.peer_discovery_backend = classic_config\n"
 	var nodes []*broker
 	for i := range n {
@@ -45,14 +45,14 @@ func startCluster(t *testing.T, n int) []*broker {
 		var status struct {
 			Running []string `json:"running_nodes"`
 		}
-		err := json.Unmarshal(nodes[0].tell(t, "cluster_status", "--formatter", "json"), &status)
+		err := json.Unmarshal(nodes[0].rabbitmqctl(t, "cluster_status", "--formatter", "json"), &status)
 		return err == nil && len(status.Running) == n
 	})
 	return nodes
 }
 
-// tell runs rabbitmqctl and returns what it prints.
-func (b *broker) tell(t *testing.T, args ...string) []byte {
+// rabbitmqctl runs rabbitmqctl and returns what it prints.
+func (b *broker) rabbitmqctl(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(b.bin, "rabbitmqctl"), append([]string{"--silent"}, args...)...)
 	cmd.Env = b.env
@@ -73,7 +73,7 @@ func TestLongLeadersAreSpreadOverTheNodes(t *testing.T) {
 		publish(t, q, partition, fmt.Sprint("message-", partition))
 	}
 	leads := map[string]int{}
-	for line := range strings.Lines(string(nodes[0].tell(t, "list_queues", "name", "leader"))) {
+	for line := range strings.Lines(string(nodes[0].rabbitmqctl(t, "list_queues", "name", "leader"))) {
 		name, leader, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		var partition int
 		if n, _ := fmt.Sscanf(name, "spread.%d", &partition); n == 1 {

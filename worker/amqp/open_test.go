@@ -34,8 +34,8 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		says        string
 		unavailable bool
 	}{
-		"no listener":                   {with(func(u *url.URL) { u.Host = nobodyThere(t) }), "connection refused", true},
-		"a listener that never answers": {with(func(u *url.URL) { u.Host = silent(t) }), "no answer in time", true},
+		"no listener":                   {with(func(u *url.URL) { u.Host = unusedAddress(t) }), "connection refused", true},
+		"a listener that never answers": {with(func(u *url.URL) { u.Host = silentServer(t) }), "no answer in time", true},
 		"wrong password":                {with(func(u *url.URL) { u.User = url.UserPassword("ovation", "wrong") }), "password", false},
 		"no such vhost":                 {with(func(u *url.URL) { u.Path = "/nowhere" }), "virtual host does not exist", false},
 		"no URL":                        {func(o *Options) { o.URL = "" }, "must be amqp://", false},
@@ -71,8 +71,8 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// nobodyThere returns an address at which nothing listens.
-func nobodyThere(t *testing.T) string {
+// unusedAddress returns an address at which nothing listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -80,8 +80,8 @@ func nobodyThere(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// silent returns the address of a server that accepts connections and never answers.
-func silent(t *testing.T) string {
+// silentServer returns the address of a server that accepts connections and never answers.
+func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -90,7 +90,7 @@ func silent(t *testing.T) string {
 }
 
 func TestOpenHonoursItsContext(t *testing.T) {
-	opts := Options{URL: "amqp://" + silent(t), IOTimeout: time.Hour}
+	opts := Options{URL: "amqp://" + silentServer(t), IOTimeout: time.Hour}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, opts); !errors.Is(err, storage.ErrUnavailable) {

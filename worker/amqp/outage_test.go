@@ -58,17 +58,17 @@ func (c *collector) has(id string) bool {
 	return c.ids[id]
 }
 
-// load publishes numbered messages from several callers and calls confirmed after each
+// publishConcurrently publishes numbered messages from several callers and calls confirmed after each
 // confirm. It returns when all calls of Publish have. A message that fails is not
 // published again, as it may be in the queue.
-func load(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) {
+func publishConcurrently(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) {
 	t.Helper()
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("%d-%d", caller, i)
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 				_, err := q.Publish(ctx, i%q.Partitions(), message(id))
 				cancel()
 				switch {
@@ -89,7 +89,7 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 	got := collect(t, q)
 	var mu sync.Mutex
 	confirmed := map[string]bool{}
-	load(t, q, 8, 100, func(id string) {
+	publishConcurrently(t, q, 8, 100, func(id string) {
 		mu.Lock()
 		defer mu.Unlock()
 		confirmed[id] = true

@@ -10,16 +10,16 @@ import (
 	"ovation/worker"
 )
 
-// channelEnd is the broker's side of a channel. Like the broker, it refuses settlements
+// brokerChannel is the broker's side of a channel. Like the broker, it refuses settlements
 // of deliveries that are not outstanding.
-type channelEnd struct {
+type brokerChannel struct {
 	outstanding map[uint64]bool
 	acked       map[uint64]bool
-	words       int
+	calls       int
 }
 
-func (b *channelEnd) Ack(tag uint64, multiple bool) error {
-	b.words++
+func (b *brokerChannel) Ack(tag uint64, multiple bool) error {
+	b.calls++
 	if !b.outstanding[tag] {
 		return errors.New("unknown delivery tag")
 	}
@@ -32,8 +32,8 @@ func (b *channelEnd) Ack(tag uint64, multiple bool) error {
 	return nil
 }
 
-func (b *channelEnd) Nack(tag uint64, _, _ bool) error {
-	b.words++
+func (b *brokerChannel) Nack(tag uint64, _, _ bool) error {
+	b.calls++
 	if !b.outstanding[tag] {
 		return errors.New("unknown delivery tag")
 	}
@@ -41,13 +41,13 @@ func (b *channelEnd) Nack(tag uint64, _, _ bool) error {
 	return nil
 }
 
-func (b *channelEnd) Reject(tag uint64, requeue bool) error { return b.Nack(tag, false, requeue) }
+func (b *brokerChannel) Reject(tag uint64, requeue bool) error { return b.Nack(tag, false, requeue) }
 
 func newTestSubscription() *subscription {
 	return &subscription{consumer: &consumer{queue: &Queue{opts: Options{Metrics: noMetrics}}, done: make(chan struct{})}}
 }
 
-func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
+func (b *brokerChannel) deliver(s *subscription, tag uint64) *delivery {
 	b.outstanding[tag] = true
 	s.accept()
 	return &delivery{subscription: s, raw: amqp091.Delivery{Acknowledger: b, DeliveryTag: tag}}
@@ -57,7 +57,7 @@ func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
 // receives a settlement for each of them and for no other.
 func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
+		b := &brokerChannel{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
 		s := newTestSubscription()
 		var held []*delivery
 		acked := map[uint64]bool{}
@@ -118,19 +118,19 @@ func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 }
 
 func TestConsecutiveDeliveriesAreAcknowledgedTogether(t *testing.T) {
-	b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
+	b := &brokerChannel{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
 	s := newTestSubscription()
 	var all []worker.Delivery
 	for tag := range uint64(100) {
 		all = append(all, b.deliver(s, tag+1))
 	}
-	if err := all[0].(*delivery).AckAll(all[:60]); err != nil || b.words != 1 || len(b.acked) != 60 {
-		t.Errorf("the first 60 of 100: got %d acknowledgements of %d deliveries, %v, want 1 of 60", b.words, len(b.acked), err)
+	if err := all[0].(*delivery).AckAll(all[:60]); err != nil || b.calls != 1 || len(b.acked) != 60 {
+		t.Errorf("the first 60 of 100: got %d acknowledgements of %d deliveries, %v, want 1 of 60", b.calls, len(b.acked), err)
 	}
-	if err := all[99].(*delivery).AckAll(all[90:]); err != nil || b.words != 11 || len(b.acked) != 70 {
-		t.Errorf("the last 10, out of order: got %d acknowledgements of %d deliveries, %v, want 11 of 70", b.words, len(b.acked), err)
+	if err := all[99].(*delivery).AckAll(all[90:]); err != nil || b.calls != 11 || len(b.acked) != 70 {
+		t.Errorf("the last 10, out of order: got %d acknowledgements of %d deliveries, %v, want 11 of 70", b.calls, len(b.acked), err)
 	}
-	if err := all[60].(*delivery).AckAll(all[60:90]); err != nil || b.words != 12 || len(b.acked) != 100 {
-		t.Errorf("the rest: got %d acknowledgements of %d deliveries, %v, want 12 of 100", b.words, len(b.acked), err)
+	if err := all[60].(*delivery).AckAll(all[60:90]); err != nil || b.calls != 12 || len(b.acked) != 100 {
+		t.Errorf("the rest: got %d acknowledgements of %d deliveries, %v, want 12 of 100", b.calls, len(b.acked), err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"ovation/worker"
 )
 
-// patience is how long a test waits for an event that must occur.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits for an event that must occur.
+const waitTimeout = 2 * time.Minute
 
 // message makes a small valid message.
 func message(id string) storage.Message {
@@ -86,8 +86,8 @@ func receiveFrom(t *trial, first, second <-chan worker.Delivery) (d worker.Deliv
 		from = 1
 	case d, open = <-second:
 		from = 2
-	case <-time.After(patience):
-		t.Fatalf("got no message in %v, want one", patience)
+	case <-time.After(waitTimeout):
+		t.Fatalf("got no message in %v, want one", waitTimeout)
 	}
 	if !open {
 		t.Fatalf("the channel of consumer %d is closed, want a message", from)
@@ -107,15 +107,15 @@ func await(t *trial, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(patience):
-		t.Fatalf("condition not met within %v: %s", patience, what)
+	case <-time.After(waitTimeout):
+		t.Fatalf("condition not met within %v: %s", waitTimeout, what)
 	}
 }
 
 // isClosed waits until the channel is closed, discarding deliveries that are still in it.
 func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		select {
 		case _, open := <-deliveries:
@@ -123,7 +123,7 @@ func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 				return
 			}
 		case <-late:
-			t.Fatalf("the channel of deliveries is still open after %v, want it closed", patience)
+			t.Fatalf("the channel of deliveries is still open after %v, want it closed", waitTimeout)
 		}
 	}
 }

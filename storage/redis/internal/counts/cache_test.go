@@ -41,10 +41,10 @@ func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 		"it has changed":                  {func(n *Cache) { cachedOf(n, at, two, long, all...); n.Invalidate(all[:1]) }, false, at},
 		"all may have changed":            {func(n *Cache) { cachedOf(n, at, two, long, all...); n.InvalidateAll() }, false, at},
 		"another one has changed":         {func(n *Cache) { cachedOf(n, at, two, long, all...); n.Invalidate(all[1:]) }, true, at},
-		"it changed meanwhile":            {during(at, two, func(n *Cache) { n.Invalidate(all[:1]) }), false, at},
-		"all changed meanwhile":           {during(at, two, func(n *Cache) { n.InvalidateAll() }), false, at},
-		"others changed meanwhile":        {during(at, two, func(n *Cache) { n.Invalidate(all[1:]) }), true, at},
-		"another began to read meanwhile": {during(at, two, func(n *Cache) { n.reserve(all, []int{0}) }), false, at},
+		"it changed meanwhile":            {readDuring(at, two, func(n *Cache) { n.Invalidate(all[:1]) }), false, at},
+		"all changed meanwhile":           {readDuring(at, two, func(n *Cache) { n.InvalidateAll() }), false, at},
+		"others changed meanwhile":        {readDuring(at, two, func(n *Cache) { n.Invalidate(all[1:]) }), true, at},
+		"another began to read meanwhile": {readDuring(at, two, func(n *Cache) { n.reserve(all, []int{0}) }), false, at},
 		"it is not known": {func(n *Cache) {
 			n.put(n.reserve(all, []int{0}), at, all, []int{0}, make([]Result, 2), []int64{long})
 		}, false, at},
@@ -62,8 +62,8 @@ func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 	}
 }
 
-// during reads a movie's counts, and does something before they arrive.
-func during(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func(*Cache) {
+// readDuring reads a movie's counts, and does something before they arrive.
+func readDuring(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func(*Cache) {
 	return func(n *Cache) {
 		one := []storage.Subject{movie}
 		turn := n.reserve(one, []int{0})

@@ -31,16 +31,16 @@ type Backend struct {
 
 // Messages are the log messages of a Backend.
 type Messages struct {
-	Unavailable string // its breaker has opened
-	Back        string // it has closed
-	BackInPart  string // it has closed, but some servers are still unavailable (ErrPartial)
+	Unavailable     string // its breaker has opened
+	Recovered       string // it has closed
+	PartlyRecovered string // it has closed, but some servers are still unavailable (ErrPartial)
 }
 
 // NewBackend returns a Backend. timeout bounds a call, and failing bounds it while calls
 // fail.
 func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.Logger) *Backend {
 	p := &Backend{messages: messages, logger: logger}
-	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, Hasty: min(timeout, failing), Changed: p.onChange})
+	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, FailingTimeout: min(timeout, failing), Changed: p.onChange})
 	return p
 }
 
@@ -88,10 +88,10 @@ func (p *Backend) logRecovery(gap error) {
 	defer p.mu.Unlock()
 	switch after := time.Since(p.lostAt).Milliseconds(); {
 	case p.recoveryUnlogged && gap != nil:
-		p.logger.Warn(p.messages.BackInPart, "after_ms", after, "error", gap)
+		p.logger.Warn(p.messages.PartlyRecovered, "after_ms", after, "error", gap)
 		p.degraded = true
 	case gap == nil && (p.recoveryUnlogged || p.degraded):
-		p.logger.Info(p.messages.Back, "after_ms", after)
+		p.logger.Info(p.messages.Recovered, "after_ms", after)
 		p.degraded = false
 	}
 	p.recoveryUnlogged = false

@@ -7,9 +7,9 @@ import (
 	"ovation/storage/mirror"
 )
 
-// reading returns a reading of a clock that is ahead by skew. trip is the duration of the
+// clockReading returns a reading of a clock that is ahead by skew. trip is the duration of the
 // round trip, and there that of the way to the clock.
-func reading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
+func clockReading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
 	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
 }
 
@@ -25,20 +25,20 @@ func TestClockFollowsTheMostExactReading(t *testing.T) {
 		}
 	}
 	wants("without a reading it is the local clock", 0, 0)
-	c.observe(reading(at, skew, 100*ms, 0)) // the reply was slow, so that the reading was not taken midway
+	c.observe(clockReading(at, skew, 100*ms, 0)) // the reply was slow, so that the reading was not taken midway
 	wants("after a slow reading", skew, 50*ms)
 	local = at.Add(500 * ms)
-	c.observe(reading(local, skew, 2*ms, 2*ms))
+	c.observe(clockReading(local, skew, 2*ms, 2*ms))
 	wants("after a quick one", skew, ms)
 	local = at.Add(1000 * ms)
-	c.observe(reading(local, skew, 300*ms, 290*ms))
+	c.observe(clockReading(local, skew, 300*ms, 290*ms))
 	wants("after a slow one that says nothing new", skew, ms)
 	for range 20 { // a few seconds later, the quick reading is no longer more exact
 		local = local.Add(time.Minute)
-		c.observe(reading(local, skew, 3*ms, ms))
+		c.observe(clockReading(local, skew, 3*ms, ms))
 	}
 	wants("in the long run", skew, 2*ms)
 	local = local.Add(500 * ms)
-	c.observe(reading(local, -skew, 100*ms, 50*ms))
+	c.observe(clockReading(local, -skew, 100*ms, 50*ms))
 	wants("after the database's clock was set", -skew, 50*ms)
 }

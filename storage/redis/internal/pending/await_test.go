@@ -8,9 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// lagging makes a caller arrive every 20 ms, and workers persist awaited actions when
+// simulateLag makes a caller arrive every 20 ms, and workers persist awaited actions when
 // these are as old as the lag. It returns how many of the callers waited.
-func lagging(w *waiters, during, lag time.Duration) (waited, callers int) {
+func simulateLag(w *waiters, during, lag time.Duration) (waited, callers int) {
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		callers++
 		if w.add(make([]storage.Action, 1)) != nil {
@@ -31,7 +31,7 @@ func TestLateWorkersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := waiters{wake: make(chan struct{}, 1)}
-		if waited, callers := lagging(&w, 20*time.Second, maxWait+100*time.Millisecond); waited != callers {
+		if waited, callers := simulateLag(&w, 20*time.Second, maxWait+100*time.Millisecond); waited != callers {
 			t.Errorf("%d of %d callers wait, want all", waited, callers)
 		}
 	})
@@ -43,12 +43,12 @@ func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := waiters{wake: make(chan struct{}, 1)}
-		lagging(&w, stallTimeout, time.Hour)
-		if waited, callers := lagging(&w, 20*time.Second, time.Hour); waited < 5 || waited > 10 {
+		simulateLag(&w, stallTimeout, time.Hour)
+		if waited, callers := simulateLag(&w, 20*time.Second, time.Hour); waited < 5 || waited > 10 {
 			t.Errorf("%d of %d callers wait, want 5 to 10, one every %v", waited, callers, watchTime)
 		}
-		lagging(&w, 2*watchTime, 0) // the next caller that waits notices
-		if waited, callers := lagging(&w, 5*time.Second, 0); waited != callers {
+		simulateLag(&w, 2*watchTime, 0) // the next caller that waits notices
+		if waited, callers := simulateLag(&w, 5*time.Second, 0); waited != callers {
 			t.Errorf("afterwards %d of %d callers wait, want all", waited, callers)
 		}
 	})
@@ -59,10 +59,10 @@ func TestAStallIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := waiters{wake: make(chan struct{}, 1)}
-		lagging(&w, 5*time.Second, time.Hour)
+		simulateLag(&w, 5*time.Second, time.Hour)
 		time.Sleep(time.Minute)
 		w.batch()
-		if waited, callers := lagging(&w, stallTimeout, time.Hour); waited != callers {
+		if waited, callers := simulateLag(&w, stallTimeout, time.Hour); waited != callers {
 			t.Errorf("%d of %d callers wait, want all", waited, callers)
 		}
 	})
