@@ -216,42 +216,156 @@ func TestLogLinesExist(t *testing.T) {
 	}
 }
 
-// Every test and example that the documentation of a package names exists, in whichever
-// package.
+// Every test that the documentation of a package names exists, in whichever package.
 func TestTestsNamedByPackagesExist(t *testing.T) {
-	names := regexp.MustCompile(`\b(Test|Example)[A-Z]\w+`)
-	documentation := source(t, func(path string) bool { return filepath.Base(path) == "doc.go" })
-	code := source(t, func(path string) bool { return filepath.Base(path) != "doc.go" })
-	named := names.FindAllString(documentation, -1)
-	if len(named) < 200 {
-		t.Errorf("%d names of tests were found, want at least 200", len(named))
-	}
-	for _, name := range named {
-		if !strings.Contains(code, "\nfunc "+name+"(") {
-			t.Errorf("a doc.go names %s, which is not declared", name)
+	names := regexp.MustCompile(`\b(Test|Example|Fuzz|Benchmark)[A-Z]\w+`)
+	code := source(t, func(string) bool { return true })
+	found := 0
+	for folder, documentation := range packageComments(t) {
+		for _, name := range names.FindAllString(documentation, -1) {
+			found++
+			if !strings.Contains(code, "\nfunc "+name+"(") {
+				t.Errorf("the documentation of %s names %s, which is not declared", folder, name)
+			}
 		}
 	}
+	if found < 200 {
+		t.Errorf("%d names of tests were found, want at least 200", found)
+	}
+}
+
+// suites lists the packages whose documentation names cases of a conformance suite, with
+// the suite.
+var suites = map[string]string{
+	"live":           "live/livetest",
+	"storage":        "storage/storagetest",
+	"storage/mirror": "storage/storagetest",
+	"worker/amqp":    "worker/queuetest",
+}
+
+// Every case of a conformance suite that the documentation of a package names exists. A
+// word such as LatestWins that is neither a test nor declared by the package or the suite
+// is taken to name a case.
+func TestCasesNamedByPackagesExist(t *testing.T) {
+	words := regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]+[a-z]\w+`)
+	tests := regexp.MustCompile(`^(Test|Example|Fuzz|Benchmark)[A-Z]`)
+	comments := packageComments(t)
+	found := 0
+	for folder, suite := range suites {
+		cases := casesOf(t, suite)
+		declared := slices.Concat(declaredInPackage(t, folder), declaredInPackage(t, suite))
+		for _, name := range words.FindAllString(comments[folder], -1) {
+			switch {
+			case slices.Contains(cases, name):
+				found++
+			case !tests.MatchString(name) && !slices.Contains(declared, name):
+				t.Errorf("the documentation of %s names %s, which is no case of %s", folder, name, suite)
+			}
+		}
+	}
+	if found < 60 {
+		t.Errorf("%d names of cases were found, want at least 60", found)
+	}
+}
+
+// casesOf returns the names of a suite's cases: the strings that its tables pair with a
+// function of the suite.
+func casesOf(t *testing.T, suite string) (names []string) {
+	t.Helper()
+	declared := declaredInPackage(t, suite)
+	add := func(name, run ast.Expr) {
+		literal, isLiteral := name.(*ast.BasicLit)
+		function, isName := run.(*ast.Ident)
+		if isLiteral && isName && literal.Kind == token.STRING && slices.Contains(declared, function.Name) {
+			names = append(names, strings.Trim(literal.Value, `"`))
+		}
+	}
+	for _, path := range filesOf(t, suite) {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.KeyValueExpr: // of a map
+				add(n.Key, n.Value)
+			case *ast.CompositeLit: // of a slice
+				if len(n.Elts) == 2 {
+					add(n.Elts[0], n.Elts[1])
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// declaredInPackage returns the names that a package declares, methods without their
+// types.
+func declaredInPackage(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	for _, path := range filesOf(t, folder) {
+		for _, name := range declaredIn(t, path) {
+			names = append(names, name[strings.LastIndexByte(name, '.')+1:])
+		}
+	}
+	return names
+}
+
+// filesOf returns the paths of a package's files, without tests.
+func filesOf(t *testing.T, folder string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
+}
+
+// packageComments returns the documentation of every package, by its folder.
+func packageComments(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	eachGoFile(t, func(path string, text []byte) {
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		all[filepath.ToSlash(filepath.Dir(path))[len("../"):]] += file.Doc.Text()
+	})
+	return all
 }
 
 // source returns the text of the project's Go files whose paths are wanted.
 func source(t *testing.T, wanted func(path string) bool) string {
 	t.Helper()
 	var all strings.Builder
+	eachGoFile(t, func(path string, text []byte) {
+		if wanted(path) {
+			all.Write(text)
+		}
+	})
+	return all.String()
+}
+
+// eachGoFile calls visit for every Go file of the project.
+func eachGoFile(t *testing.T, visit func(path string, text []byte)) {
+	t.Helper()
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
 			return err
 		case entry.IsDir() && (name == "node_modules" || name == "testdata" || name != ".." && strings.HasPrefix(name, ".")):
 			return filepath.SkipDir
-		case filepath.Ext(path) != ".go" || !wanted(path):
+		case filepath.Ext(path) != ".go":
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		all.Write(text)
+		visit(path, text)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all.String()
 }
