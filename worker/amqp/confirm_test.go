@@ -34,7 +34,7 @@ func TestAlarmRestartsTheConfirmTimeout(t *testing.T) {
 			time.Sleep(step.after)
 			synctest.Wait()
 			if !l.connected() {
-				t.Errorf("the session is closed within %v %s, want it open", step.after, step.what)
+				t.Errorf("the connection is closed within %v %s, want it open", step.after, step.what)
 			}
 			if step.alarm != l.blocked() {
 				l.setAlarm(s, amqp091.Blocking{Active: step.alarm})
@@ -43,7 +43,7 @@ func TestAlarmRestartsTheConfirmTimeout(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if l.connected() {
-			t.Error("the session is open 16 s after the last alarm, want it closed")
+			t.Error("the connection is open 16 s after the last alarm, want it closed")
 		}
 		close(confirmed)
 		<-returned

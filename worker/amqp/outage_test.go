@@ -214,7 +214,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 			}
 			for _, d := range stale { // with the same delivery tags as those of the new connection
 				if err := settle(d); !errors.Is(err, worker.ErrSettled) {
-					t.Errorf("%s of a delivery of a lost session: got %v, want %v", how, err, worker.ErrSettled)
+					t.Errorf("%s of a delivery of a lost connection: got %v, want %v", how, err, worker.ErrSettled)
 				}
 			}
 			for i, d := range fresh {
