@@ -13,8 +13,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// ErrRepairInProgress is returned while another repair runs. Two concurrent ones would
-// repair the same count twice.
+// ErrRepairInProgress is returned while another repair runs. Two concurrent repairs would
+// correct the same count twice.
 var ErrRepairInProgress = errors.New("another repair of this database is in progress; wait for it to end")
 
 // Verify recounts on a snapshot, during which other transactions may read and write.
@@ -43,8 +43,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		b := t.batch()
 		if repair {
 			// The lock comes before the first statement that reads, with which the
-			// snapshot begins. No other transaction takes it.
-			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`)
+			// snapshot begins. No writer takes it, but VACUUM and ANALYZE do, for a moment.
+			b.Queue(repairLockTimeout)
+			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE`)
 		}
 		for _, setting := range []string{
 			"statement_timeout = 0", "idle_in_transaction_session_timeout = 0",
@@ -83,6 +84,10 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	}
 	return v.Compared, nil
 }
+
+// repairLockTimeout is longer than Postgres lets autovacuum keep a lock for which another
+// transaction waits: deadlock_timeout, one second by default.
+const repairLockTimeout = `SET LOCAL lock_timeout = '3s'`
 
 // stream runs one statement and passes its rows one by one, without buffering them.
 func (t *tx) stream(query string, row func(scan func(...any) error) error) error {

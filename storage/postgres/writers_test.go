@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/await"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
@@ -239,6 +240,29 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	storagetest.CheckCounts(t, s)
 	if n := ask[int](t, at, `SELECT reply_count::int FROM comment WHERE text = 'top'`); n != 1 {
 		t.Errorf("got %d replies counted, want 1", n)
+	}
+}
+
+// ANALYZE locks the table with which repairs exclude each other.
+func TestRepairWaitsForAnAnalyze(t *testing.T) {
+	at := postgrestest.Schema(t)
+	s := openAt(t, Options{URL: at})
+	analyzing, err := s.pool.Begin(t.Context())
+	must(t, err)
+	_, err = analyzing.Exec(t.Context(), `ANALYZE secret`)
+	must(t, err)
+
+	repaired := make(chan error, 1)
+	go func() {
+		_, err := s.Verify(t.Context(), true, func(storage.Difference) error { return nil })
+		repaired <- err
+	}()
+	await.That(t, "the repair waits for the lock", func() bool {
+		return len(repaired) > 0 || ask[bool](t, at, `SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'secret'::regclass`)
+	})
+	must(t, analyzing.Commit(t.Context()))
+	if err := <-repaired; err != nil {
+		t.Errorf("a repair during ANALYZE: got %v, want no error", err)
 	}
 }
 
