@@ -2,5 +2,5 @@
 
 package main
 
-// heavier is how much more memory things take with the race detector.
-const heavier = 2
+// raceMemoryFactor is how much more memory things take with the race detector.
+const raceMemoryFactor = 2

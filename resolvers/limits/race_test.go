@@ -2,5 +2,5 @@
 
 package limits
 
-// slower is the factor for time limits with the race detector.
-const slower = 10
+// raceSlowdown is the factor for time limits with the race detector.
+const raceSlowdown = 10

@@ -276,7 +276,7 @@ func TestClosingDoesNotWaitForEver(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	c := s.ready(t)
 	eventChannels.Delete("late")
-	c.say(subscribe("1", `{interactive(biz:"told",bizId:"late"){bizId}}`))
+	c.say(subscribe("1", `{interactive(biz:"events",bizId:"late"){bizId}}`))
 	await.That(t, "the query has reached its resolver", func() bool { _, ok := eventChannels.Load("late"); return ok })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
