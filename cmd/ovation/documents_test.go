@@ -21,17 +21,11 @@ import (
 // A block of operations, and the response that follows it directly, if any.
 var operationsAndResponse = regexp.MustCompile("(?s)```graphql\n(.*?)```\n(?:\n```json\n(.*?)```\n)?")
 
-// The README's operations give the responses that it shows, in their order, against
-// fresh demo data, except for times and ids.
-func TestREADMEShowsTheServersResponses(t *testing.T) {
+// The operations of README and docs/api.md give the responses shown there, in their order,
+// against fresh demo data, except for times and ids.
+func TestDocumentsShowTheServersResponses(t *testing.T) {
 	t.Setenv("PATH", "") // pictures are faster than ffmpeg
-	text, err := os.ReadFile("../../README.md")
-	must(t, err)
-	_, operations, _ := strings.Cut(string(text), "\n## Operations\n")
-	operations, after, found := strings.Cut(operations, "\n## Who sees what\n")
-	if !found {
-		t.Fatal("the README has no section Operations before Who sees what")
-	}
+	operations := section(t, "../../README.md", "A feed page and a like") + section(t, "../../docs/api.md", "Operations")
 
 	data := t.TempDir()
 	started := serve(t, data, "--demo")
@@ -46,7 +40,7 @@ func TestREADMEShowsTheServersResponses(t *testing.T) {
 		for _, operation := range operationsOf(t, document) {
 			answer = s.ask(t, operation)
 			if bytes.Contains(answer, []byte(`"errors"`)) {
-				t.Errorf("an operation of the README fails:\n%s\n%s", operation, answer)
+				t.Errorf("a documented operation fails:\n%s\n%s", operation, answer)
 			}
 		}
 		if response != "" {
@@ -60,19 +54,32 @@ func TestREADMEShowsTheServersResponses(t *testing.T) {
 
 	refusal := regexp.MustCompile("(?s)```json\n(\\{\"errors\".*?)```").FindStringSubmatch(operations)
 	if refusal == nil {
-		t.Fatal("the README shows no error")
+		t.Fatal("the documents show no error, want one")
 	}
 	invalid := `{ interactive(biz: "Video", bizId: "1") { id } }`
 	sameResponse(t, invalid, s.ask(t, invalid), refusal[1])
 
-	event := regexp.MustCompile(`data: (\{.*likeCount.*\})`).FindStringSubmatch(after)
+	event := regexp.MustCompile(`data: (\{.*likeCount.*\})`).FindStringSubmatch(section(t, "../../docs/api.md", "Live counts"))
 	if event == nil {
-		t.Fatal("the README shows no event")
+		t.Fatal("docs/api.md shows no event, want one")
 	}
 	live := `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount } }`
 	if got := s.firstEvent(t, live); got != event[1] {
-		t.Errorf("the first event is %s, want %s as in the README", got, event[1])
+		t.Errorf("the first event is %s, want %s as in docs/api.md", got, event[1])
 	}
+}
+
+// section returns a section of a document, without its heading.
+func section(t *testing.T, document, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	must(t, err)
+	_, rest, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", document, heading)
+	}
+	content, _, _ := strings.Cut(rest, "\n## ")
+	return content
 }
 
 // operationsOf returns the operations of a document, each by itself.
@@ -136,7 +143,7 @@ func (s *userClient) firstEvent(t *testing.T, query string) string {
 func sameResponse(t *testing.T, operation string, got []byte, want string) {
 	t.Helper()
 	if !reflect.DeepEqual(stableResponse(t, got), stableResponse(t, []byte(want))) {
-		t.Errorf("the README shows for\n%s\n%s\nbut the response is\n%s", operation, want, got)
+		t.Errorf("the documents show for\n%s\n%s\nbut the response is\n%s", operation, want, got)
 	}
 }
 
