@@ -29,7 +29,9 @@ type Counts struct {
 const CountsPerSubject = 5
 
 // Interactive is a subject as one viewer sees it. Each of the four states is nil if
-// the viewer is anonymous, has no such state, or did not select it.
+// the viewer is anonymous, has no such state, or did not select it. The mirror reads from
+// them which states the counts include, so every state that sets a count is here, even if
+// the API does not show it.
 type Interactive struct {
 	Subject
 	Counts
