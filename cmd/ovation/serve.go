@@ -83,7 +83,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	hub := live.New(behind.mirrored, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	defer hub.Close()
 	behind.mirrored.OnChange(hub.Changed, hub.ChangedAll, hub.Rewound)
-	commentHub, stopCommentHub := startEventHub(p.ctx, behind.mirrored, redis.Comments, live.New(live.CommentVersions(behind.mirrored), live.Options{Logger: log}))
+	commentHub, stopCommentHub := startEventHub(p.ctx, behind.mirrored, redis.Comments, live.New(live.CommentVersions(behind.mirrored), commentHubOptions(log)))
 	defer stopCommentHub()
 	comments := worker.NewComments(store, worker.CommentsOptions{Changed: commentHub.changed, Logger: log, Metrics: metrics})
 	defer func() { err = errors.Join(err, drain(p.ctx, comments.Close)) }()

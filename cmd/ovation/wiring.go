@@ -40,7 +40,7 @@ type backends struct {
 // queue run in this process. It takes ownership of the store; stop closes it.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
-	commentHub := live.New(live.CommentVersions(store), live.Options{Logger: log})
+	commentHub := live.New(live.CommentVersions(store), commentHubOptions(log))
 	messageHub := live.New(live.MessageVersions(store), messageHubOptions(log))
 	store = live.Notifying(metered.New(store, registry), hub.Changed, hub.ChangedAll)
 	metrics := worker.NewMetrics(registry, worker.Records|worker.Works)
@@ -77,7 +77,13 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 // messageHubOptions returns the options of a hub of messages. Unlike new counts, a new message
 // does not replace earlier ones, and a user receives few: they are delayed for less time.
 func messageHubOptions(log *slog.Logger) live.Options {
-	return live.Options{Gap: 10 * time.Millisecond, Logger: log}
+	return live.Options{Gap: 10 * time.Millisecond, Logger: log.With("hub", "messages")}
+}
+
+// commentHubOptions returns the options of a hub of comments. Each hub names itself in its log,
+// except for that of counts.
+func commentHubOptions(log *slog.Logger) live.Options {
+	return live.Options{Logger: log.With("hub", "comments")}
 }
 
 // ready returns an error while nothing can be written, for example because the
