@@ -24,7 +24,8 @@ import (
 // meanwhile and afterwards.
 //
 // Several processes may call Migrate at the same time: one works under an advisory lock,
-// the others wait. It does not change a database that is up to date. Errors: those of
+// for which the others try again without a transaction, so that CONCURRENTLY does not wait
+// for them. It does not change a database that is up to date. Errors: those of
 // Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
 	cfg, err := configure(url)
