@@ -15,35 +15,35 @@ import (
 	"ovation/bench/load"
 )
 
-// small returns the people of generated data, what Postgres would hold for them, and a
-// few pages.
-func small(t *testing.T) (*people, *truth, []page) {
+// generateTestData returns the users of generated data, the state that Postgres would have
+// for them, and a few pages.
+func generateTestData(t *testing.T) (*userPool, *databaseState, []page) {
 	t.Helper()
-	d := drawData(1)
-	p, err := newPeople(d, strings.Repeat("s", 32))
+	d := generateData(1)
+	p, err := newUserPoolOf(d, strings.Repeat("s", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, users := d.weigh()
+	_, users := d.samplers()
 	drawn := p.drawPages(rand.New(rand.NewPCG(1, 1)), users, 8)
-	of := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: map[pair]int64{}, sent: make([]int64, len(p.sent))}
+	of := &databaseState{counts: map[string]counts{}, liked: map[stateKey]int64{}, collected: map[stateKey]int64{}, sent: make([]int64, len(p.sent))}
 	for i, name := range p.subjects.names {
 		of.counts[name] = counts{int64(i), 7, 0, 3}
 	}
-	of.liked[pair{p.names[drawn[0].viewer], p.subjects.names[drawn[0].subjects[2]]}] = 1_700_000_000_123_456
-	of.collected[pair{p.names[drawn[0].viewer], p.subjects.names[drawn[0].subjects[5]]}] = 1_700_000_000_000_000
+	of.liked[stateKey{p.names[drawn[0].viewer], p.subjects.names[drawn[0].subjects[2]]}] = 1_700_000_000_123_456
+	of.collected[stateKey{p.names[drawn[0].viewer], p.subjects.names[drawn[0].subjects[5]]}] = 1_700_000_000_000_000
 	return p, of, drawn
 }
 
-func testSide(p *people) *side {
-	return &side{name: "it", process: &process{address: "127.0.0.1:1"}, people: p}
+func newTestSystem(p *userPool) *system {
+	return &system{name: "it", process: &process{address: "127.0.0.1:1"}, users: p}
 }
 
 func TestWrongPagesAreFound(t *testing.T) {
-	p, of, drawn := small(t)
-	all := testSide(p).book(p, of, drawn)
-	clients := all.pagers(1, false)
-	right := all.replies[0]
+	p, of, drawn := generateTestData(t)
+	all := newTestSystem(p).newWorkload(p, of, drawn)
+	clients := all.newPageClients(1, false)
+	right := all.expectedReplies[0]
 	for _, reply := range []struct {
 		name   string
 		status int
@@ -57,7 +57,7 @@ func TestWrongPagesAreFound(t *testing.T) {
 		{"a lost like", http.StatusOK, strings.Replace(string(right), `{"reaction":"LIKE","at":"2023-11-14T22:13:20.123456Z"}`, `null`, 1), true},
 		{"nothing", http.StatusOK, "", true},
 	} {
-		one := all.pagers(1, false)[0]
+		one := all.newPageClients(1, false)[0]
 		one.Next(nil)
 		if err := one.Done(reply.status, []byte(reply.body)); (err != nil) != reply.wrong {
 			t.Errorf("%s: got %v, want an error: %t", reply.name, err, reply.wrong)
@@ -68,18 +68,18 @@ func TestWrongPagesAreFound(t *testing.T) {
 	}
 }
 
-func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
-	p, of, drawn := small(t)
-	all := testSide(p).book(p, of, drawn)
-	newMixer := func() *mixer {
-		m, ok := all.mixers(drawn, testSide(p), of, 1, 1, true)[0].(*mixer)
+func TestWrongPagesAreFoundDuringLikes(t *testing.T) {
+	p, of, drawn := generateTestData(t)
+	all := newTestSystem(p).newWorkload(p, of, drawn)
+	newMixer := func() *mixedClient {
+		m, ok := all.newMixedClients(drawn, newTestSystem(p), of, 1, 1, true)[0].(*mixedClient)
 		if !ok {
-			t.Fatal("the client is not a mixer")
+			t.Fatal("the client is not a mixedClient")
 		}
 		m.Next(nil)
 		return m
 	}
-	right := string(all.replies[0])
+	right := string(all.expectedReplies[0])
 	liked := drawn[0].subjects[0] // liked by the viewer in the meantime
 	id := p.subjects.names[liked]
 	before := fmt.Sprintf(`"bizId":%q,"readCount":%d,"likeCount":7,"dislikeCount":0,"collectCount":3,"liked":null`, id, of.counts[id].reads)
@@ -88,14 +88,14 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 		return strings.Replace(right, before, strings.Replace(changed, `null`, state, 1), 1)
 	}
 	const like = `{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`
-	if err := newMixer().judge([]byte(right)); err != nil {
+	if err := newMixer().checkPage([]byte(right)); err != nil {
 		t.Errorf("before the like: judge(the right page) = %v, want no error", err)
 	}
-	if newMixer().judge([]byte(after(8, `null`))) == nil {
+	if newMixer().checkPage([]byte(after(8, `null`))) == nil {
 		t.Error("judge(a page with a stored like that was never sent) returned no error")
 	}
-	p.send(drawn[0].viewer, liked)
-	p.ack(drawn[0].viewer, liked)
+	p.recordSent(drawn[0].viewer, liked)
+	p.recordAcked(drawn[0].viewer, liked)
 	for _, reply := range []struct {
 		name, body string
 		wrong      bool
@@ -106,24 +106,24 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 		{"counted twice", after(9, like), true},
 		{"a dislike", after(8, strings.Replace(like, "LIKE", "DISLIKE", 1)), true},
 	} {
-		if err := newMixer().judge([]byte(reply.body)); (err != nil) != reply.wrong {
+		if err := newMixer().checkPage([]byte(reply.body)); (err != nil) != reply.wrong {
 			t.Errorf("%s: got %v, want an error: %t", reply.name, err, reply.wrong)
 		}
 	}
 }
 
-func TestPagesOfTheFloorAreChecked(t *testing.T) {
-	p, of, drawn := small(t)
-	s := testSide(p)
+func TestFloorPagesAreChecked(t *testing.T) {
+	p, of, drawn := generateTestData(t)
+	s := newTestSystem(p)
 	s.floor = true
-	right := string(s.book(p, of, drawn).replies[0])
+	right := string(s.newWorkload(p, of, drawn).expectedReplies[0])
 	items, err := s.parsePage([]byte(right))
 	if err != nil || len(items) != pageSize || !items[2].liked || items[0].liked || !items[5].collected || items[0].likes != 7 {
 		t.Fatalf("got %+v, %v, want %d items, the first with 7 likes, the third liked, the sixth collected", items, err, pageSize)
 	}
-	m, ok := s.book(p, of, drawn).mixers(drawn, s, of, 1, 1, true)[0].(*mixer)
+	m, ok := s.newWorkload(p, of, drawn).newMixedClients(drawn, s, of, 1, 1, true)[0].(*mixedClient)
 	if !ok {
-		t.Fatal("the client is not a mixer")
+		t.Fatal("the client is not a mixedClient")
 	}
 	m.Next(nil)
 	for body, wrong := range map[string]bool{
@@ -134,14 +134,14 @@ func TestPagesOfTheFloorAreChecked(t *testing.T) {
 		strings.Replace(right, `"own":""`, `"own":"l"`, 1):              true,
 		strings.Replace(right, `"collections":3`, `"collections":4`, 1): true,
 	} {
-		if err := m.judge([]byte(body)); (err != nil) != wrong {
+		if err := m.checkPage([]byte(body)); (err != nil) != wrong {
 			t.Errorf("%s: got %v, want an error: %t", body, err, wrong)
 		}
 	}
 }
 
 func TestWrongLikesAreFound(t *testing.T) {
-	p, of, _ := small(t)
+	p, of, _ := generateTestData(t)
 	for _, reply := range []struct {
 		name   string
 		shown  bool
@@ -160,7 +160,7 @@ func TestWrongLikesAreFound(t *testing.T) {
 		{"not liked", true, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":8,"liked":null}}}}`, true},
 	} {
 		acked := p.acked.Load()
-		one := testSide(p).likers(1, 1, func(l *liker) { l.shown, l.base = reply.shown, of })[0]
+		one := newTestSystem(p).newLikeClients(1, 1, func(l *likeClient) { l.withCount, l.initialState = reply.shown, of })[0]
 		one.Next(nil)
 		err := one.Done(reply.status, []byte(reply.body))
 		if (err != nil) != reply.wrong {
@@ -173,15 +173,15 @@ func TestWrongLikesAreFound(t *testing.T) {
 }
 
 func TestWrongCommentsAreFound(t *testing.T) {
-	p, _, _ := small(t)
+	p, _, _ := generateTestData(t)
 	for body, wrong := range map[string]bool{
 		`{"data":{"addComment":{"comment":{"commentId":"42"}}}}`:          false,
 		`{"errors":[{"message":"no"}],"data":null}`:                       true,
 		`{"data":{"addComment":null},"errors":[{"message":"no viewer"}]}`: true,
 	} {
 		var acked atomic.Int64
-		subject := func(*rand.Rand) (string, string) { return talkBiz, "7" }
-		one := &commenter{testSide(p), rand.New(rand.NewPCG(1, 1)), subject, &acked, 1}
+		subject := func(*rand.Rand) (string, string) { return commentedBiz, "7" }
+		one := &commentClient{newTestSystem(p), rand.New(rand.NewPCG(1, 1)), subject, &acked, 1}
 		if request := one.Next(nil); !bytes.Contains(request, []byte(`"bizId":"7"`)) || one.Next(nil) != nil {
 			t.Errorf("the request is %s, want one about subject 7 and no second one", request)
 		}
@@ -192,9 +192,9 @@ func TestWrongCommentsAreFound(t *testing.T) {
 }
 
 func TestNoUserLikesASubjectTwice(t *testing.T) {
-	p, _, _ := small(t)
+	p, _, _ := generateTestData(t)
 	seen := map[string]bool{}
-	clients := testSide(p).likers(3, 1, func(*liker) {})
+	clients := newTestSystem(p).newLikeClients(3, 1, func(*likeClient) {})
 	for range 2000 {
 		for _, c := range clients {
 			request := string(c.Next(nil))
@@ -206,68 +206,68 @@ func TestNoUserLikesASubjectTwice(t *testing.T) {
 	}
 }
 
-func TestEveryPageIsAskedForOnce(t *testing.T) {
-	p, of, drawn := small(t)
-	all := testSide(p).book(p, of, drawn)
+func TestEveryPageIsRequestedOnce(t *testing.T) {
+	p, of, drawn := generateTestData(t)
+	all := newTestSystem(p).newWorkload(p, of, drawn)
 	asked := map[string]int{}
-	for _, c := range all.pagers(3, true) {
+	for _, c := range all.newPageClients(3, true) {
 		for request := c.Next(nil); request != nil; request = c.Next(nil) {
 			asked[string(request)]++
 		}
 	}
 	if len(asked) != len(drawn) {
-		t.Errorf("%d different pages are asked for, want %d", len(asked), len(drawn))
+		t.Errorf("%d different pages are requested, want %d", len(asked), len(drawn))
 	}
 	for request, times := range asked {
 		if times != 1 {
-			t.Errorf("%s is asked for %d times, want once", request, times)
+			t.Errorf("%s is requested %d times, want once", request, times)
 		}
 	}
 }
 
-func TestDrawnDataIsReproducibleAndSkewed(t *testing.T) {
-	a, b := drawData(7), drawData(7)
-	if !slices.Equal(a.rows, b.rows) || slices.Equal(a.rows, drawData(8).rows) {
-		t.Errorf("rows of seed 7 are the same twice: %t, those of seed 8 are the same: %t, want true, false", slices.Equal(a.rows, b.rows), slices.Equal(a.rows, drawData(8).rows))
+func TestGeneratedDataIsReproducibleAndSkewed(t *testing.T) {
+	a, b := generateData(7), generateData(7)
+	if !slices.Equal(a.rows, b.rows) || slices.Equal(a.rows, generateData(8).rows) {
+		t.Errorf("rows of seed 7 are the same twice: %t, those of seed 8 are the same: %t, want true, false", slices.Equal(a.rows, b.rows), slices.Equal(a.rows, generateData(8).rows))
 	}
-	subjects, users := a.weigh()
+	subjects, users := a.samplers()
 	for _, c := range []struct {
 		name        string
-		of          *drawer
+		of          *sampler
 		least, most int64 // of the first
 	}{{"subjects", subjects, 250, 500}, {"users", users, 1400, 2400}} {
-		if first := c.of.upTo[0]; first < c.least || first > c.most {
-			t.Errorf("%s: the first has %d of %d rows, want %d to %d", c.name, first, drawnRows, c.least, c.most)
+		if first := c.of.cumulativeWeights[0]; first < c.least || first > c.most {
+			t.Errorf("%s: the first has %d of %d rows, want %d to %d", c.name, first, generatedRows, c.least, c.most)
 		}
 	}
-	if len(subjects.names) < drawnItems*9/10 || len(users.names) < drawnUsers*9/10 {
-		t.Errorf("%d subjects and %d users have rows, want at least %d and %d", len(subjects.names), len(users.names), drawnItems*9/10, drawnUsers*9/10)
+	if len(subjects.names) < generatedItems*9/10 || len(users.names) < generatedUsers*9/10 {
+		t.Errorf("%d subjects and %d users have rows, want at least %d and %d", len(subjects.names), len(users.names), generatedItems*9/10, generatedUsers*9/10)
 	}
 }
 
 func TestCPUTimeIsMeasuredPerProcess(t *testing.T) {
-	m := newMeter()
+	m := newCPUMeter()
 	before := m.read()
 	if before == nil {
 		t.Skip("there is no /proc here")
 	}
 	sum := 0
-	for m.read().since(before)[generator] < 5*tick { // ends, because the loop itself takes CPU time
+	for m.read().since(before)[generatorName] < 5*clockTick { // ends, because the loop itself takes CPU time
 		for i := range 1_000_000 {
 			sum += i
 		}
 	}
-	if used := m.read().since(before); used[whole]+5*tick < used[generator] {
-		t.Errorf("the machine used %v and this process %v, want no less for the machine (%d)", used[whole], used[generator], sum)
+	if used := m.read().since(before); used[machineName]+5*clockTick < used[generatorName] {
+		t.Errorf("the machine used %v and this process %v, want no less for the machine (%d)", used[machineName], used[generatorName], sum)
 	}
 }
 
-func TestNumbersAreGrouped(t *testing.T) {
+func TestNumbersAreFormatted(t *testing.T) {
 	for want, of := range map[string]struct {
 		f      float64
 		digits int
 	}{"1,234,567": {1234567, 0}, "999": {999, 0}, "-1,000.5": {-1000.5, 1}, "12.35": {12.345001, 2}} {
-		if got := grouped(of.f, of.digits); got != want {
+		if got := formatNumber(of.f, of.digits); got != want {
 			t.Errorf("grouped(%v, %d) = %s, want %s", of.f, of.digits, got, want)
 		}
 	}
@@ -276,10 +276,10 @@ func TestNumbersAreGrouped(t *testing.T) {
 	}
 }
 
-func TestCrowdAwaitsEveryWatcher(t *testing.T) {
+func TestLikesAreAwaitedFromEveryWatcher(t *testing.T) {
 	begin := time.Now()
-	says := func(words ...receipt) *crowd {
-		c := &crowd{of: make([]*load.Watch, 2), receipts: make(chan receipt, len(words)), likes: []int64{-1, -1}}
+	says := func(words ...receipt) *watcherGroup {
+		c := &watcherGroup{subscriptions: make([]*load.Subscription, 2), receipts: make(chan receipt, len(words)), latestCounts: []int64{-1, -1}}
 		for i, one := range words {
 			one.at = begin.Add(time.Duration(i) * time.Second)
 			c.receipts <- one
@@ -288,7 +288,7 @@ func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	}
 	c := says(receipt{watcher: 0}, receipt{watcher: 0}, receipt{watcher: 1}, receipt{watcher: 1, likes: 1}, receipt{watcher: 1, likes: 1}, receipt{watcher: 0, likes: 1})
 	for likes, last := range []time.Duration{2 * time.Second, 5 * time.Second} {
-		at, err := c.await(t.Context(), int64(likes))
+		at, err := c.awaitLikes(t.Context(), int64(likes))
 		if err != nil || len(at) != 2 || !at[1].Equal(begin.Add(last)) {
 			t.Errorf("await(%d) = %v, %v, want two times, the second one %v after the start", likes, at, err, last)
 		}
@@ -298,22 +298,22 @@ func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 		"backwards": {{watcher: 0, likes: 1}, {watcher: 0}},
 		"a fault":   {{watcher: 0, err: errors.New("connection closed")}},
 	} {
-		if at, err := says(words...).await(t.Context(), 1); err == nil {
+		if at, err := says(words...).awaitLikes(t.Context(), 1); err == nil {
 			t.Errorf("%s: await = %v, want an error", name, at)
 		}
 	}
 }
 
-func TestLikesInAnEvent(t *testing.T) {
+func TestLikeCountOfAnEventIsParsed(t *testing.T) {
 	for text, want := range map[string]int64{
 		`{"data":{"interactiveChanged":{"freshness":"LIVE","likeCount":12}}}`:  12,
 		`{"data":{"interactiveChanged":{"freshness":"STALE","likeCount":12}}}`: -1,
 		`{"errors":[{"message":"freshness\":\"LIVE"}]}`:                        -1,
 	} {
-		if got, err := likesIn([]byte(text)); err == nil && got != want || err != nil && want >= 0 {
+		if got, err := parseLikeCount([]byte(text)); err == nil && got != want || err != nil && want >= 0 {
 			t.Errorf("%s: got %d, %v, want %d (-1: an error)", text, got, err, want)
 		}
 	}
 }
 
-var _ load.Client = (*mixer)(nil)
+var _ load.Client = (*mixedClient)(nil)

@@ -10,19 +10,19 @@ import (
 	"ovation/bench/load"
 )
 
-// contender is one of the two sides of a comparison.
-type contender struct {
-	name string
-	side *side
-	// ready returns the clients of a round.
-	ready func(ctx context.Context, round int) ([]load.Client, error)
-	// concurrent, if not nil, is a load that runs at the same time.
-	concurrent func(ctx context.Context, round int, during time.Duration) error
-	// after, if not nil, waits until everything that was begun is done.
-	after func(ctx context.Context) error
-	// replacement, if not nil, is measured in place of clients: it works for the given time
-	// and returns the number of its operations.
-	replacement func(ctx context.Context, during time.Duration) (int64, error)
+// variant is one of the two measured alternatives of a comparison.
+type variant struct {
+	name   string
+	system *system
+	// newClients returns the clients of a round.
+	newClients func(ctx context.Context, round int) ([]load.Client, error)
+	// backgroundLoad, if not nil, is a load that runs at the same time.
+	backgroundLoad func(ctx context.Context, round int, during time.Duration) error
+	// afterRound, if not nil, waits until all work of the round is completed.
+	afterRound func(ctx context.Context) error
+	// operations, if not nil, is measured instead of clients: it performs operations for
+	// the given time and returns their number.
+	operations func(ctx context.Context, during time.Duration) (int64, error)
 }
 
 // series are the measurements of one quantity, one for each round.
@@ -37,22 +37,23 @@ func (s series) median() float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// measured is the result of one contender, or of a row that has only one.
-type measured struct {
-	name     string
-	rate     series // requests a second
-	p50, p99 series // milliseconds
-	cpu      series // of the server alone, microseconds for each request
-	mallocs  series // of the server, for each request
-	bytes    series // allocated by the server, for each request
-	requests int64
-	shares   map[string]series // shares of the machine's CPU time, by consumer
-	worker   string            // the name under which the CPU time of its worker is reported
+// measurement is the result of one variant, or of a row that has only one.
+type measurement struct {
+	name       string
+	rate       series // requests a second
+	p50, p99   series // milliseconds
+	serverCPU  series // of the server alone, microseconds for each request
+	mallocs    series // of the server, for each request
+	bytes      series // allocated by the server, for each request
+	requests   int64
+	cpuShares  map[string]series // shares of the machine's CPU time, by consumer
+	workerName string            // the name under which the CPU time of its worker is reported
 }
 
-// cost returns the CPU time that name took in each round, in microseconds per request.
-func (m *measured) cost(name string) (out series) {
-	for i, share := range m.shares[name] {
+// cpuPerRequest returns the CPU time of a consumer in each round, in microseconds per
+// request.
+func (m *measurement) cpuPerRequest(name string) (out series) {
+	for i, share := range m.cpuShares[name] {
 		if i < len(m.rate) {
 			out = append(out, share*1e6/m.rate[i])
 		}
@@ -60,70 +61,70 @@ func (m *measured) cost(name string) (out series) {
 	return out
 }
 
-// compare measures two contenders alternately, after both have warmed up. The
+// measureAlternately measures two variants alternately, after both have warmed up. The
 // measurements of one round are adjacent in time.
-func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured, err error) {
-	for i := range two {
-		of[i] = &measured{name: two[i].name, shares: map[string]series{}, worker: two[i].side.worker}
+func (b *bench) measureAlternately(ctx context.Context, variants [2]variant) (measurements [2]*measurement, err error) {
+	for i := range variants {
+		measurements[i] = &measurement{name: variants[i].name, cpuShares: map[string]series{}, workerName: variants[i].system.workerName}
 	}
-	for round := range b.plan.rounds + 1 {
-		for k := range two {
-			i := (k + round) % 2 // they take turns in going first: the first affects the second
-			during, into := b.plan.segment, of[i]
+	for round := range b.runPlan.rounds + 1 {
+		for k := range variants {
+			i := (k + round) % 2 // the order alternates, as the first affects the second
+			during, into := b.runPlan.segment, measurements[i]
 			if round == 0 {
-				during, into = b.plan.warm, &measured{shares: map[string]series{}}
+				during, into = b.runPlan.warmUp, &measurement{cpuShares: map[string]series{}}
 			}
-			if err := b.measureOnce(ctx, &two[i], round, during, into); err != nil {
-				return of, fmt.Errorf("%s: %w", two[i].name, err)
+			if err := b.measureSegment(ctx, &variants[i], round, during, into); err != nil {
+				return measurements, fmt.Errorf("%s: %w", variants[i].name, err)
 			}
 		}
 	}
-	return of, nil
+	return measurements, nil
 }
 
-// measureOnce measures one segment of one contender.
-func (b *bench) measureOnce(ctx context.Context, c *contender, round int, during time.Duration, into *measured) error {
-	if c.replacement != nil {
+// measureSegment measures one segment of one variant.
+func (b *bench) measureSegment(ctx context.Context, c *variant, round int, during time.Duration, into *measurement) error {
+	if c.operations != nil {
 		began := time.Now()
-		n, err := c.replacement(ctx, during)
-		into.rate, into.requests = append(into.rate, float64(n)/since(began)), into.requests+n
+		n, err := c.operations(ctx, during)
+		into.rate, into.requests = append(into.rate, float64(n)/secondsSince(began)), into.requests+n
 		return err
 	}
-	clients, err := c.ready(ctx, round)
+	clients, err := c.newClients(ctx, round)
 	if err != nil {
 		return err
 	}
 	var result *load.Result
-	err = b.metered(ctx, c.side.process, into, func() (int64, error) {
+	err = b.withMeter(ctx, c.system.process, into, func() (int64, error) {
 		beside := make(chan error, 1)
-		if c.concurrent == nil {
+		if c.backgroundLoad == nil {
 			beside <- nil
 		} else {
-			go func() { beside <- c.concurrent(ctx, round, during) }()
+			go func() { beside <- c.backgroundLoad(ctx, round, during) }()
 		}
 		var err error
-		result, err = load.Closed(ctx, c.side.process.address, clients, during)
+		result, err = load.Closed(ctx, c.system.process.address, clients, during)
 		if err = errors.Join(err, <-beside); err != nil {
 			return 0, err
 		}
-		return result.Requests, faultsOf(result)
+		return result.Requests, replyErrors(result)
 	})
 	if err != nil {
 		return err
 	}
 	into.rate = append(into.rate, result.Rate())
-	into.p50 = append(into.p50, ms(result.Quantile(50)))
-	into.p99 = append(into.p99, ms(result.Quantile(99)))
-	if c.after != nil {
-		return c.after(ctx)
+	into.p50 = append(into.p50, milliseconds(result.Quantile(50)))
+	into.p99 = append(into.p99, milliseconds(result.Quantile(99)))
+	if c.afterRound != nil {
+		return c.afterRound(ctx)
 	}
 	return nil
 }
 
-// metered measures the cost of a load. what runs the load and returns the number of its
-// requests.
-func (b *bench) metered(ctx context.Context, p *process, into *measured, what func() (int64, error)) error {
-	before, err := p.metrics(ctx)
+// withMeter measures the cost of a load. The function what runs the load and returns the
+// number of its requests.
+func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, what func() (int64, error)) error {
+	before, err := p.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,9 +133,9 @@ func (b *bench) metered(ctx context.Context, p *process, into *measured, what fu
 	if err != nil {
 		return err
 	}
-	took := time.Since(began)
+	elapsed := time.Since(began)
 	spent := b.meter.read().since(used)
-	after, err := p.metrics(ctx)
+	after, err := p.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,28 +147,28 @@ func (b *bench) metered(ctx context.Context, p *process, into *measured, what fu
 	into.mallocs = append(into.mallocs, of(metricMallocs))
 	into.bytes = append(into.bytes, of(metricBytes))
 	for name, time := range spent {
-		into.shares[name] = append(into.shares[name], time.Seconds()/took.Seconds())
+		into.cpuShares[name] = append(into.cpuShares[name], time.Seconds()/elapsed.Seconds())
 		if b.meter.pids[name] == p.command.Process.Pid {
-			into.cpu = append(into.cpu, time.Seconds()*1e6/float64(n))
+			into.serverCPU = append(into.serverCPU, time.Seconds()*1e6/float64(n))
 		}
 	}
 	return nil
 }
 
-// faultsOf returns an error if there were wrong replies.
-func faultsOf(r *load.Result) error {
+// replyErrors returns an error if there were wrong replies.
+func replyErrors(r *load.Result) error {
 	if r.Errors == 0 {
 		return nil
 	}
 	return fmt.Errorf("%d of %d replies were wrong or missing: %q", r.Errors, r.Requests, r.Faults)
 }
 
-// ratios returns the ratio of the two rates in each round.
-func ratios(of, to *measured) (out series) {
+// rateRatios returns the ratio of the two rates in each round.
+func rateRatios(of, to *measurement) (out series) {
 	for i := range min(len(of.rate), len(to.rate)) {
 		out = append(out, of.rate[i]/to.rate[i])
 	}
 	return out
 }
 
-func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }

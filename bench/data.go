@@ -18,23 +18,23 @@ import (
 // active user and the n-th most popular item, from 0, are proportional to 1/(n+8) and
 // 1/(n+50), to within a tenth over most of the range.
 const (
-	drawnRows  = 72_312
-	drawnUsers = 1895
-	drawnItems = 2987
-	drawnFrom  = 1_457_963_676 // seconds since 1970
-	drawnFor   = 30_346_023    // seconds
-	steepness  = 1.02          // exponent of both distributions; rand.Zipf does not accept 1
-	userOffset = 8
-	itemOffset = 50
+	generatedRows  = 72_312
+	generatedUsers = 1895
+	generatedItems = 2987
+	generatedStart = 1_457_963_676 // seconds since 1970
+	generatedSpan  = 30_346_023    // seconds
+	zipfExponent   = 1.02          // exponent of both distributions; rand.Zipf does not accept 1
+	userOffset     = 8
+	itemOffset     = 50
 )
 
-var drawnEvents = []struct {
+var generatedEvents = []struct {
 	name  string
 	share float64
 }{{"VIEW", 0.845}, {"LIKE", 0.079}, {"BOOKMARK", 0.034}, {"COMMENT CREATED", 0.022}, {"FOLLOW", 0.020}}
 
-// The columns of the data that are used.
-var columns = []string{"timestamp", "eventType", "contentId", "personId"}
+// dataColumns are the columns that are used.
+var dataColumns = []string{"timestamp", "eventType", "contentId", "personId"}
 
 // dataset is the rows to import, with these columns.
 type dataset struct {
@@ -46,7 +46,7 @@ type dataset struct {
 func readData(path string, seed uint64) (*dataset, error) {
 	packed, err := zip.OpenReader(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return drawData(seed), nil
+		return generateData(seed), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -75,7 +75,7 @@ func parseData(from io.Reader) (rows [][4]string, err error) {
 		return nil, err
 	}
 	var at [4]int
-	for i, name := range columns {
+	for i, name := range dataColumns {
 		at[i] = -1
 		for k := range header {
 			if header[k] == name {
@@ -83,7 +83,7 @@ func parseData(from io.Reader) (rows [][4]string, err error) {
 			}
 		}
 		if at[i] < 0 {
-			return nil, fmt.Errorf("there is no column %s", name)
+			return nil, fmt.Errorf("the data has no column %s", name)
 		}
 	}
 	for {
@@ -98,28 +98,28 @@ func parseData(from io.Reader) (rows [][4]string, err error) {
 	}
 }
 
-func drawData(seed uint64) *dataset {
+func generateData(seed uint64) *dataset {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it is meant to be the same each time
-	users := rand.NewZipf(random, steepness, userOffset, drawnUsers-1)
-	items := rand.NewZipf(random, steepness, itemOffset, drawnItems-1)
-	d := &dataset{"drawn with the skew of CI&T Deskdrop, which is not there", make([][4]string, drawnRows)}
+	users := rand.NewZipf(random, zipfExponent, userOffset, generatedUsers-1)
+	items := rand.NewZipf(random, zipfExponent, itemOffset, generatedItems-1)
+	d := &dataset{"generated with the skew of CI&T Deskdrop, which is not available", make([][4]string, generatedRows)}
 	for i := range d.rows {
-		event := drawnEvents[len(drawnEvents)-1].name
-		for chance, n := random.Float64(), 0; n < len(drawnEvents); n++ {
-			if chance -= drawnEvents[n].share; chance < 0 {
-				event = drawnEvents[n].name
+		event := generatedEvents[len(generatedEvents)-1].name
+		for chance, n := random.Float64(), 0; n < len(generatedEvents); n++ {
+			if chance -= generatedEvents[n].share; chance < 0 {
+				event = generatedEvents[n].name
 				break
 			}
 		}
 		d.rows[i] = [4]string{
-			strconv.FormatInt(drawnFrom+random.Int64N(drawnFor), 10), event,
+			strconv.FormatInt(generatedStart+random.Int64N(generatedSpan), 10), event,
 			"item-" + strconv.FormatUint(items.Uint64(), 10), "user-" + strconv.FormatUint(users.Uint64(), 10),
 		}
 	}
 	return d
 }
 
-// write writes the data copies times, with different users each time, and returns the
+// write writes the given number of copies of the data, each with different users, and returns the
 // number of rows.
 func (d *dataset) write(path string, copies int) (rows int, err error) {
 	file, err := os.Create(path)
@@ -128,7 +128,7 @@ func (d *dataset) write(path string, copies int) (rows int, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	out := bufio.NewWriterSize(file, 1<<20)
-	_, _ = fmt.Fprintf(out, "%s,%s,%s,%s\n", columns[0], columns[1], columns[2], columns[3])
+	_, _ = fmt.Fprintf(out, "%s,%s,%s,%s\n", dataColumns[0], dataColumns[1], dataColumns[2], dataColumns[3])
 	for n := range copies {
 		user := ""
 		if n > 0 {

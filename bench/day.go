@@ -18,157 +18,157 @@ import (
 )
 
 const (
-	dayPeople   = 500
-	dayTime     = time.Minute
-	dayPause    = time.Second      // mean time between two things that one person does
-	maxDayPause = 4 * time.Second  // a node closes a new connection without a request after 5 s
-	dayLimit    = 10 * time.Minute // of the run, besides the time of the day
-	dayClips    = 60               // videos published before the day begins
-	dayFFmpeg   = time.Minute      // within which their covers are made
+	defaultUserCount  = 500
+	defaultDuration   = time.Minute
+	meanPause         = time.Second      // mean time between two actions of a user
+	maxPause          = 4 * time.Second  // a node closes a new connection without a request after 5 s
+	simulationTimeout = 10 * time.Minute // of the run, in addition to the simulated time
+	initialVideos     = 60               // videos published before the simulation begins
+	coverTimeout      = time.Minute      // for making their covers
 )
 
-// day is one run of bench day.
-type day struct {
+// simulation is one run of bench day.
+type simulation struct {
 	*bench
 
-	people   int
-	during   time.Duration
-	nodes    []*process
-	clip     []byte // the file that everybody uploads
-	visitors []*visitor
-	recorder *recorder
-	leave    time.Time // when everybody moves to the other node, or ends
+	userCount int
+	duration  time.Duration
+	nodes     []*process
+	clip      []byte // the file that all users upload
+	users     []*simulatedUser
+	recorder  *recorder
+	deadline  time.Time // when all users move to the other node, or stop
 
-	took    time.Duration
-	spent   usage // while the visitors were active
-	covers  int   // made until the visitors ended
-	settled time.Duration
+	elapsed   time.Duration
+	cpuTimes  cpuUsage // while the users were active
+	covers    int      // made until the load ended
+	drainTime time.Duration
 }
 
-func parseDay(args []string) (o options, people int, during time.Duration, err error) {
+func parseSimulation(args []string) (o options, people int, during time.Duration, err error) {
 	flags := flag.NewFlagSet("bench day", flag.ContinueOnError)
 	flags.StringVar(&o.ovation, "ovation", "bin/ovation", "the program to run")
 	flags.StringVar(&o.report, "report", "", "file to write the report to, besides printing it")
-	flags.Uint64Var(&o.seed, "seed", 20, "draws who does what")
-	flags.IntVar(&people, "people", dayPeople, "how many people use the app")
-	flags.DurationVar(&during, "during", dayTime, "for how long")
+	flags.Uint64Var(&o.seed, "seed", 20, "seed of the users' actions")
+	flags.IntVar(&people, "people", defaultUserCount, "number of users")
+	flags.DurationVar(&during, "during", defaultDuration, "duration of the load")
 	if err := flags.Parse(args); err != nil {
 		return o, 0, 0, err
 	}
 	switch {
 	case flags.NArg() > 0:
-		err = fmt.Errorf("there is no argument %q", flags.Arg(0))
-	case people < minVisitors:
-		err = fmt.Errorf("-people %d: at least %d are needed", people, minVisitors)
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case people < minUsers:
+		err = fmt.Errorf("-people %d: at least %d are needed", people, minUsers)
 	case during < time.Second:
 		err = fmt.Errorf("-during %v is less than a second", during)
 	}
 	return o, people, during, err
 }
 
-// runDay runs the short-video app under the load of many users over two nodes.
-func runDay(ctx context.Context, args []string, stdout io.Writer) error {
-	o, people, during, err := parseDay(args)
+// runSimulation runs the short-video app under the load of many users over two nodes.
+func runSimulation(ctx context.Context, args []string, stdout io.Writer) error {
+	o, people, during, err := parseSimulation(args)
 	if err != nil {
 		return err
 	}
-	limit := during + dayLimit
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has taken longer than %v", limit))
+	limit := during + simulationTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run took longer than %v", limit))
 	defer cancel()
-	d := &day{
-		bench:  &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()},
-		people: people, during: during, recorder: newRecorder(),
+	d := &simulation{
+		bench:     &bench{options: o, stdout: stdout, started: time.Now(), initialLoadAverage: loadAverage(), meter: newCPUMeter()},
+		userCount: people, duration: during, recorder: newRecorder(),
 	}
-	if err := d.measure(ctx); err != nil {
+	if err := d.run(ctx); err != nil {
 		return err
 	}
-	if err := d.publish(d.text(ctx)); err != nil {
+	if err := d.writeReport(d.report(ctx)); err != nil {
 		return err
 	}
-	if n := d.recorder.wrong(); n > 0 {
+	if n := d.recorder.failures(); n > 0 {
 		return fmt.Errorf("%d replies were wrong: %q", n, d.recorder.faults)
 	}
 	return nil
 }
 
-// measure starts the app, runs the visitors, and checks at the end that nothing
-// acknowledged is missing.
-func (d *day) measure(ctx context.Context) (err error) {
-	if d.site, err = newSite(ctx, d.ovation); err != nil {
+// run starts the app, runs the users, and checks at the end that no acknowledged action
+// is missing.
+func (d *simulation) run(ctx context.Context) (err error) {
+	if d.installation, err = newInstallation(ctx, d.ovation); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.site.close(ctx)) }()
-	if err := d.open(ctx); err != nil {
+	defer func() { err = errors.Join(err, d.installation.close(ctx)) }()
+	if err := d.startApp(ctx); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	mail, err := d.watchMail(ctx)
+	mail, err := d.collectMessages(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, mail.close()) }()
-	d.sayf("%d people for %v …", d.people, d.during)
+	d.progressf("%d people for %v …", d.userCount, d.duration)
 	used, began := d.meter.read(), time.Now()
-	// In the second half every visitor uses the other node, which must show the visitor's
+	// In the second half every user uses the other node, which must show the user's
 	// actions on the first one.
 	for shift := range d.nodes {
-		if err := d.visit(ctx, shift); err != nil {
+		if err := d.runUsers(ctx, shift); err != nil {
 			return err
 		}
 	}
-	d.took, d.spent = time.Since(began), d.meter.read().since(used)
-	if err := mail.arrived(ctx, d.visitors); err != nil {
+	d.elapsed, d.cpuTimes = time.Since(began), d.meter.read().since(used)
+	if err := mail.awaitDelivery(ctx, d.users); err != nil {
 		return err
 	}
-	if d.covers, err = d.count(ctx, `SELECT count(*) FROM video WHERE covered`); err != nil {
+	if d.covers, err = d.queryCount(ctx, `SELECT count(*) FROM video WHERE covered`); err != nil {
 		return err
 	}
 	left := time.Now()
 	if err := d.drainAndCompare(ctx); err != nil {
 		return err
 	}
-	d.settled = time.Since(left)
-	d.checked, err = d.site.verify(ctx)
+	d.drainTime = time.Since(left)
+	d.verifyOutput, err = d.installation.verify(ctx)
 	return err
 }
 
-// open starts two nodes and two workers with a blob store, and publishes a few videos.
-func (d *day) open(ctx context.Context) (err error) {
-	if d.versions, err = d.site.askVersions(ctx); err != nil {
+// startApp starts two nodes and two workers with a blob store, and publishes a few videos.
+func (d *simulation) startApp(ctx context.Context) (err error) {
+	if d.serviceVersions, err = d.installation.readVersions(ctx); err != nil {
 		return err
 	}
-	folder := d.site.file("media")
+	folder := d.installation.path("media")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	d.site.variables["OVATION_VIDEOS"], d.site.variables["OVATION_BLOB_URL"] = "true", "file://"+folder
-	d.site.variables["PATH"] = os.Getenv("PATH") // to find ffmpeg
+	d.installation.variables["OVATION_VIDEOS"], d.installation.variables["OVATION_BLOB_URL"] = "true", "file://"+folder
+	d.installation.variables["PATH"] = os.Getenv("PATH") // to find ffmpeg
 	for n := range 2 {
-		for name, begin := range map[string]func(context.Context) (*process, error){nodeName: d.site.serve, workerName: d.site.work} {
+		for name, begin := range map[string]func(context.Context) (*process, error){nodeName: d.installation.startNode, workerName: d.installation.startWorker} {
 			p, err := begin(ctx)
 			if p != nil {
-				d.site.later(func(context.Context) error { return p.stop() })
+				d.installation.onClose(func(context.Context) error { return p.stop() })
 			}
 			if err != nil {
 				return err
 			}
-			d.meter.watch(fmt.Sprintf("%s-%d", name, n+1), p)
+			d.meter.track(fmt.Sprintf("%s-%d", name, n+1), p)
 			if name == nodeName {
 				d.nodes = append(d.nodes, p)
 			}
 		}
 	}
-	if d.clip, err = makeClip(ctx, d.site.file("clip.mp4")); err != nil {
+	if d.clip, err = makeClip(ctx, d.installation.path("clip.mp4")); err != nil {
 		return err
 	}
-	for n := range d.people {
+	for n := range d.userCount {
 		name := "person-" + strconv.Itoa(n)
-		token, err := viewer.Sign([]byte(d.site.secret), storage.User{Tenant: storage.DefaultTenant, UserID: name}, 2*time.Hour)
+		token, err := viewer.Sign([]byte(d.installation.secret), storage.User{Tenant: storage.DefaultTenant, UserID: name}, 2*time.Hour)
 		if err != nil {
 			return err
 		}
-		d.visitors = append(d.visitors, newVisitor(d, n, name, token))
+		d.users = append(d.users, newSimulatedUser(d, n, name, token))
 	}
-	return d.publishSome(ctx)
+	return d.publishInitialVideos(ctx)
 }
 
 // ffmpeg returns the path of the program, or "" if it is not installed.
@@ -181,7 +181,7 @@ func ffmpeg() string {
 }
 
 // makeClip returns a clip of one second, made by ffmpeg. Without ffmpeg it returns a
-// file that only begins like a clip, and no covers are made.
+// file that has only the header of a clip, and no covers are made.
 func makeClip(ctx context.Context, path string) ([]byte, error) {
 	program := ffmpeg()
 	if program == "" {
@@ -197,47 +197,47 @@ func makeClip(ctx context.Context, path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// publishSome publishes the videos that the first visitors see, and waits for their
-// covers if ffmpeg is installed.
-func (d *day) publishSome(ctx context.Context) error {
+// publishInitialVideos publishes videos, so that the feed is not empty at first, and waits
+// for their covers if ffmpeg is installed.
+func (d *simulation) publishInitialVideos(ctx context.Context) error {
 	conn, err := load.Dial(ctx, d.nodes[0].address)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	for n := range dayClips {
-		v := d.visitors[n%len(d.visitors)]
+	for n := range initialVideos {
+		v := d.users[n%len(d.users)]
 		v.address = d.nodes[0].address
-		upload := v.upload()
-		status, body, err := conn.Do(upload.write(nil))
+		upload := v.uploadClip()
+		status, body, err := conn.Do(upload.appendRequest(nil))
 		if err == nil {
-			err = upload.judge(status, body)
+			err = upload.check(status, body)
 		}
 		if err != nil {
 			return fmt.Errorf("publish a video: %w", err)
 		}
-		v.tasks = nil // without the check that the video is in the feed
+		v.tasks = nil // skips the check that the video is in the feed
 	}
 	if ffmpeg() == "" {
-		return nil // there are no covers
+		return nil // no covers are made
 	}
-	d.sayf("%d videos are published, covers are made …", dayClips)
-	return until(ctx, dayFFmpeg, "all videos have covers", func() (bool, error) {
-		n, err := d.count(ctx, `SELECT count(*) FROM video WHERE NOT covered`)
+	d.progressf("%d videos are published, covers are made …", initialVideos)
+	return poll(ctx, coverTimeout, "all videos have covers", func() (bool, error) {
+		n, err := d.queryCount(ctx, `SELECT count(*) FROM video WHERE NOT covered`)
 		return n == 0, err
 	})
 }
 
-// visit has every visitor use the app for half of the time.
-func (d *day) visit(ctx context.Context, shift int) error {
+// runUsers runs every user for half of the time.
+func (d *simulation) runUsers(ctx context.Context, shift int) error {
 	at := make([][]load.Client, len(d.nodes))
-	for i, v := range d.visitors {
+	for i, v := range d.users {
 		n := (i + shift) % len(d.nodes)
 		v.address = d.nodes[n].address
 		at[n] = append(at[n], v)
 	}
-	half := d.during / time.Duration(len(d.nodes))
-	d.leave = time.Now().Add(half)
+	half := d.duration / time.Duration(len(d.nodes))
+	d.deadline = time.Now().Add(half)
 	results, errs := make([]*load.Result, len(at)), make([]error, len(at))
 	var wait sync.WaitGroup
 	for n := range at {
@@ -251,19 +251,19 @@ func (d *day) visit(ctx context.Context, shift int) error {
 	}
 	for n, result := range results {
 		if result.Requests == 0 {
-			return fmt.Errorf("%s answered nothing: %q", d.nodes[n].name, result.Faults)
+			return fmt.Errorf("%s answered no request: %q", d.nodes[n].name, result.Faults)
 		}
 		if result.Errors > 0 {
-			d.sayf("  %d faults at %s: %q", result.Errors, d.nodes[n].url, result.Faults)
+			d.progressf("  %d faults at %s: %q", result.Errors, d.nodes[n].url, result.Faults)
 		}
 	}
-	for _, v := range d.visitors {
-		v.gone()
+	for _, v := range d.users {
+		v.recordMissingReply()
 	}
 	return nil
 }
 
-func (d *day) count(ctx context.Context, query string) (n int, err error) {
-	err = d.site.database.QueryRow(ctx, query).Scan(&n)
+func (d *simulation) queryCount(ctx context.Context, query string) (n int, err error) {
+	err = d.installation.database.QueryRow(ctx, query).Scan(&n)
 	return n, err
 }

@@ -13,18 +13,18 @@ import (
 	"ovation/bench/load"
 )
 
-// mailWatcher collects the messages that arrive: every visitor subscribes to its messages on a
-// WebSocket.
-type mailWatcher struct {
-	day    *day
-	of     []*load.Watch
-	closed chan struct{}
-	wait   sync.WaitGroup
+// messageCollector collects delivered messages: every user subscribes to the user's own
+// messages over a WebSocket.
+type messageCollector struct {
+	simulation    *simulation
+	subscriptions []*load.Subscription
+	closed        chan struct{}
+	wait          sync.WaitGroup
 
-	mu    sync.Mutex
-	seen  map[string]map[string]int // how often each message arrived, by user and message
-	count int
-	errs  []error
+	mu       sync.Mutex
+	received map[string]map[string]int // number of deliveries, by user and message
+	count    int
+	errs     []error
 }
 
 // messageEvent is one event of such a subscription.
@@ -37,38 +37,39 @@ type messageEvent struct {
 	}
 }
 
-const watchMessages = `subscription Mail($after: String) { messages(after: $after) { id text to { userId } } }`
+const messagesSubscription = `subscription Mail($after: String) { messages(after: $after) { id text to { userId } } }`
 
-// watchMail subscribes every visitor, each at the node that it does not use at first.
-// The streams begin where the lists of conversations end, so that nothing is missed.
-func (d *day) watchMail(ctx context.Context) (_ *mailWatcher, err error) {
-	w := &mailWatcher{day: d, closed: make(chan struct{}), seen: map[string]map[string]int{}}
+// collectMessages subscribes every user, each on the node that the user does not use at
+// first. Each stream begins at the cursor of the user's conversations, so that no message
+// is missed.
+func (d *simulation) collectMessages(ctx context.Context) (_ *messageCollector, err error) {
+	w := &messageCollector{simulation: d, closed: make(chan struct{}), received: map[string]map[string]int{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
 		}
 	}()
-	for i, v := range d.visitors {
+	for i, v := range d.users {
 		node := d.nodes[(i+1)%len(d.nodes)]
-		cursor, err := d.mailboxOf(ctx, node, v)
+		cursor, err := d.readMessagesCursor(ctx, node, v)
 		if err != nil {
 			return nil, fmt.Errorf("list the conversations of %s: %w", v.name, err)
 		}
 		who := mustJSON(map[string]string{"Authorization": "Bearer " + v.token})
 		one, err := load.Subscribe(ctx, node.address, who, mustJSON(map[string]any{
-			"query": watchMessages, "variables": map[string]string{"after": cursor},
+			"query": messagesSubscription, "variables": map[string]string{"after": cursor},
 		}))
 		if err != nil {
 			return nil, fmt.Errorf("watch the messages of %s: %w", v.name, err)
 		}
-		w.of, w.seen[v.name] = append(w.of, one), map[string]int{}
+		w.subscriptions, w.received[v.name] = append(w.subscriptions, one), map[string]int{}
 		w.wait.Go(func() { w.listen(v.name, one) })
 	}
 	return w, nil
 }
 
-// mailboxOf returns the cursor of a user's messages.
-func (d *day) mailboxOf(ctx context.Context, node *process, v *visitor) (string, error) {
+// readMessagesCursor returns the cursor of a user's messages.
+func (d *simulation) readMessagesCursor(ctx context.Context, node *process, v *simulatedUser) (string, error) {
 	conn, err := load.Dial(ctx, node.address)
 	if err != nil {
 		return "", err
@@ -91,8 +92,8 @@ func (d *day) mailboxOf(ctx context.Context, node *process, v *visitor) (string,
 	return "", fmt.Errorf("status %d with %.200s", status, body)
 }
 
-// listen records each message, and how long after it was sent it arrives.
-func (m *mailWatcher) listen(user string, from *load.Watch) {
+// listen records each message and the delay from sending to delivery.
+func (m *messageCollector) listen(user string, from *load.Subscription) {
 	for {
 		text, err := from.Next()
 		at := time.Now()
@@ -105,7 +106,7 @@ func (m *mailWatcher) listen(user string, from *load.Watch) {
 		if err == nil {
 			stamp, _, _ := strings.Cut(one.Text, " ")
 			if sent, err = strconv.ParseInt(stamp, 10, 64); err != nil {
-				err = fmt.Errorf("it receives %.200s", text)
+				err = fmt.Errorf("unexpected event %.200s", text)
 			}
 		}
 		m.mu.Lock()
@@ -118,22 +119,22 @@ func (m *mailWatcher) listen(user string, from *load.Watch) {
 			m.mu.Unlock()
 			return
 		}
-		m.seen[user][one.ID]++
+		m.received[user][one.ID]++
 		m.count++
 		m.mu.Unlock()
 		if one.To.UserID == user {
-			m.day.recorder.deliver(at.Sub(time.Unix(0, sent)))
+			m.simulation.recorder.recordDelivery(at.Sub(time.Unix(0, sent)))
 		}
 	}
 }
 
-const mailTime = 10 * time.Second // for the last message to arrive
+const deliveryWait = 10 * time.Second // for the last message to be delivered
 
-// arrived waits until every visitor has received each of its messages in Postgres,
-// once.
-func (m *mailWatcher) arrived(ctx context.Context, of []*visitor) error {
+// awaitDelivery waits until all messages are delivered. Every user must receive each of the
+// user's messages in Postgres exactly once.
+func (m *messageCollector) awaitDelivery(ctx context.Context, of []*simulatedUser) error {
 	want := map[string]int{}
-	rows, err := m.day.site.database.Query(ctx, `SELECT u, count(*) FROM
+	rows, err := m.simulation.installation.database.Query(ctx, `SELECT u, count(*) FROM
 		(SELECT user_low AS u FROM message UNION ALL SELECT user_high FROM message) m GROUP BY u`)
 	if err != nil {
 		return fmt.Errorf("count messages: %w", err)
@@ -142,7 +143,7 @@ func (m *mailWatcher) arrived(ctx context.Context, of []*visitor) error {
 	if err != nil {
 		return fmt.Errorf("count messages: %w", err)
 	}
-	err = until(ctx, mailTime, "all messages have arrived", func() (bool, error) {
+	err = poll(ctx, deliveryWait, "all messages have arrived", func() (bool, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.count >= total, errors.Join(m.errs...)
@@ -150,10 +151,10 @@ func (m *mailWatcher) arrived(ctx context.Context, of []*visitor) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range of {
-		if got := m.seen[v.name]; len(got) != want[v.name] {
+		if got := m.received[v.name]; len(got) != want[v.name] {
 			err = errors.Join(err, fmt.Errorf("%s has received %d messages of %d", v.name, len(got), want[v.name]))
 		}
-		for id, times := range m.seen[v.name] {
+		for id, times := range m.received[v.name] {
 			if times > 1 {
 				err = errors.Join(err, fmt.Errorf("%s has received the message %s %d times", v.name, id, times))
 			}
@@ -163,10 +164,10 @@ func (m *mailWatcher) arrived(ctx context.Context, of []*visitor) error {
 }
 
 // close ends all streams. It may be called once.
-func (m *mailWatcher) close() error {
+func (m *messageCollector) close() error {
 	close(m.closed)
 	var err error
-	for _, one := range m.of {
+	for _, one := range m.subscriptions {
 		err = errors.Join(err, one.Close())
 	}
 	m.wait.Wait()

@@ -13,19 +13,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// recorder records the actions of visitors and their durations. It is safe for concurrent
+// recorder records the durations and failures of users' actions. It is safe for concurrent
 // use.
 type recorder struct {
-	mu        sync.Mutex
-	of        map[string]*entries
-	delivered *hdrhistogram.Histogram // messages, in microseconds
-	faults    []string                // the first ones
+	mu            sync.Mutex
+	byAction      map[string]*actionStats
+	deliveryTimes *hdrhistogram.Histogram // messages, in microseconds
+	faults        []string                // the first ones only
 }
 
-// entries are the records of one kind of action.
-type entries struct {
-	wrong int
-	took  *hdrhistogram.Histogram // microseconds
+// actionStats are the records of one kind of action.
+type actionStats struct {
+	failed  int
+	latency *hdrhistogram.Histogram // microseconds
 }
 
 const (
@@ -37,84 +37,86 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, maxRecordedDuration.Microseconds(), 3)
 }
 
-func record(in *hdrhistogram.Histogram, took time.Duration) {
-	_ = in.RecordValue(max(1, min(took, maxRecordedDuration).Microseconds())) // it is within bounds
+func recordDuration(in *hdrhistogram.Histogram, elapsed time.Duration) {
+	_ = in.RecordValue(max(1, min(elapsed, maxRecordedDuration).Microseconds())) // it is within bounds
 }
 
-func newRecorder() *recorder { return &recorder{of: map[string]*entries{}, delivered: newHistogram()} }
+func newRecorder() *recorder {
+	return &recorder{byAction: map[string]*actionStats{}, deliveryTimes: newHistogram()}
+}
 
-func (d *recorder) record(what string, took time.Duration, err error) {
+func (d *recorder) record(what string, elapsed time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one := d.of[what]
+	one := d.byAction[what]
 	if one == nil {
-		one = &entries{took: newHistogram()}
-		d.of[what] = one
+		one = &actionStats{latency: newHistogram()}
+		d.byAction[what] = one
 	}
 	if err == nil {
-		record(one.took, took)
+		recordDuration(one.latency, elapsed)
 		return
 	}
-	if one.wrong++; len(d.faults) < maxRecordedFaults {
+	if one.failed++; len(d.faults) < maxRecordedFaults {
 		d.faults = append(d.faults, err.Error())
 	}
 }
 
-func (d *recorder) deliver(after time.Duration) {
+func (d *recorder) recordDelivery(after time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	record(d.delivered, after)
+	recordDuration(d.deliveryTimes, after)
 }
 
-func (d *recorder) wrong() (n int) {
+func (d *recorder) failures() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, one := range d.of {
-		n += one.wrong
+	for _, one := range d.byAction {
+		n += one.failed
 	}
 	return n
 }
 
-// drainAndCompare waits until everything is persisted, and compares what Postgres holds
-// with what was acknowledged.
-func (d *day) drainAndCompare(ctx context.Context) error {
-	var differs error
-	err := until(ctx, backlogTime, "what was acknowledged is persisted", func() (bool, error) {
+// drainAndCompare waits until everything is persisted, and compares the
+// contents of Postgres with the acknowledged actions.
+func (d *simulation) drainAndCompare(ctx context.Context) error {
+	var difference error
+	err := poll(ctx, backlogTimeout, "all acknowledged actions are persisted", func() (bool, error) {
 		var err error
-		if differs, err = d.differs(ctx); err != nil || differs != nil {
+		if difference, err = d.compareDatabase(ctx); err != nil || difference != nil {
 			return false, err
 		}
-		n, err := d.site.waiting()
+		n, err := d.installation.countQueued()
 		return n == 0, err
 	})
-	if err != nil && differs != nil {
-		err = fmt.Errorf("%w: %w", err, differs)
+	if err != nil && difference != nil {
+		err = fmt.Errorf("%w: %w", err, difference)
 	}
 	return err
 }
 
-// differs returns an error that describes what Postgres lacks or has in excess, or nil as
-// differs if there is no difference.
-func (d *day) differs(ctx context.Context) (differs, err error) {
+// compareDatabase compares Postgres with the acknowledged actions. It returns the first
+// difference, or nil if there is none; err reports that Postgres could not be read.
+func (d *simulation) compareDatabase(ctx context.Context) (difference, err error) {
 	for _, of := range []struct {
 		what, query string
-		marks       func(*visitor) *marks
+		marks       func(*simulatedUser) *userStates
 	}{
-		{"like", `SELECT user_id, biz_id FROM user_reaction WHERE biz = 'video' AND state = 1`, func(v *visitor) *marks { return &v.liked }},
-		{"follow", `SELECT user_id, biz_id FROM user_follow WHERE biz = 'user' AND state = 1`, func(v *visitor) *marks { return &v.followed }},
+		{"like", `SELECT user_id, biz_id FROM user_reaction WHERE biz = 'video' AND state = 1`, func(v *simulatedUser) *userStates { return &v.liked }},
+		{"follow", `SELECT user_id, biz_id FROM user_follow WHERE biz = 'user' AND state = 1`, func(v *simulatedUser) *userStates { return &v.followed }},
 	} {
-		stored := map[pair]bool{}
-		rows, err := d.site.database.Query(ctx, of.query)
+		stored := map[stateKey]bool{}
+		rows, err := d.installation.database.Query(ctx, of.query)
 		if err == nil {
-			var one pair
+			var one stateKey
 			_, err = pgx.ForEachRow(rows, []any{&one.user, &one.subject}, func() error { stored[one] = true; return nil })
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read each %s: %w", of.what, err)
 		}
-		for _, v := range d.visitors {
-			if differs := of.marks(v).differ(v.name, stored); differs != nil {
-				return fmt.Errorf("%s: %w", of.what, differs), nil
+		for _, v := range d.users {
+			if difference := of.marks(v).compareStored(v.name, stored); difference != nil {
+				return fmt.Errorf("%s: %w", of.what, difference), nil
 			}
 		}
 		for one := range stored {
@@ -123,45 +125,45 @@ func (d *day) differs(ctx context.Context) (differs, err error) {
 	}
 	for _, of := range []struct {
 		what, query string
-		tally       func(*visitor) tally
+		tally       func(*simulatedUser) tally
 	}{
-		{"comments", `SELECT user_id, count(*) FROM comment GROUP BY user_id`, func(v *visitor) tally { return v.commented }},
-		{"messages", `SELECT CASE WHEN from_low THEN user_low ELSE user_high END, count(*) FROM message GROUP BY 1`, func(v *visitor) tally { return v.sent }},
-		{"videos", `SELECT user_id, count(*) FROM video GROUP BY user_id`, func(v *visitor) tally { return v.uploaded }},
+		{"comments", `SELECT user_id, count(*) FROM comment GROUP BY user_id`, func(v *simulatedUser) tally { return v.commented }},
+		{"messages", `SELECT CASE WHEN from_low THEN user_low ELSE user_high END, count(*) FROM message GROUP BY 1`, func(v *simulatedUser) tally { return v.sent }},
+		{"videos", `SELECT user_id, count(*) FROM video GROUP BY user_id`, func(v *simulatedUser) tally { return v.uploaded }},
 	} {
 		stored := map[string]int{}
-		rows, err := d.site.database.Query(ctx, of.query)
+		rows, err := d.installation.database.Query(ctx, of.query)
 		if err == nil {
 			_, err = scanCounts(rows, stored)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("count %s: %w", of.what, err)
 		}
-		for _, v := range d.visitors {
+		for _, v := range d.users {
 			if t, n := of.tally(v), stored[v.name]; n < t.acked || n > t.acked+t.failed {
-				return fmt.Errorf("there are %d %s of %s, %d were acknowledged and %d failed", n, of.what, v.name, t.acked, t.failed), nil
+				return fmt.Errorf("%d %s of %s are stored, but %d were acknowledged and %d failed", n, of.what, v.name, t.acked, t.failed), nil
 			}
 		}
 	}
 	return nil, nil
 }
 
-// differ removes the user's marks from stored. It returns an error for a mark whose
-// stored state differs from the acknowledged one.
-func (m *marks) differ(user string, stored map[pair]bool) error {
-	for subject, is := range m.is {
-		if stored[pair{user, subject}] != is && !m.maybe[subject] {
-			return fmt.Errorf("of %s by %s is %v, acknowledged was %v", subject, user, !is, is)
+// compareStored removes the user's states from stored. It returns an error for a state that
+// differs from the acknowledged one.
+func (m *userStates) compareStored(user string, stored map[stateKey]bool) error {
+	for subject, is := range m.acked {
+		if stored[stateKey{user, subject}] != is && !m.uncertain[subject] {
+			return fmt.Errorf("of %s by %s is %v, want %v as acknowledged", subject, user, !is, is)
 		}
-		delete(stored, pair{user, subject})
+		delete(stored, stateKey{user, subject})
 	}
-	for subject := range m.maybe {
-		delete(stored, pair{user, subject})
+	for subject := range m.uncertain {
+		delete(stored, stateKey{user, subject})
 	}
 	return nil
 }
 
-// scanCounts reads numbers by user, and returns their sum.
+// scanCounts reads a count for each user, and returns their sum.
 func scanCounts(rows pgx.Rows, into map[string]int) (sum int, err error) {
 	var user string
 	var n int
@@ -173,44 +175,44 @@ func scanCounts(rows pgx.Rows, into map[string]int) (sum int, err error) {
 	return sum, err
 }
 
-// text returns the report.
-func (d *day) text(ctx context.Context) string {
+// report returns the report.
+func (d *simulation) report(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# A day of the app\n\nWritten by `make load`. %d people for %.0f s over two nodes and two workers, on %s, seed %d.\n\n",
-		d.people, d.took.Seconds(), time.Now().UTC().Format(time.DateOnly), d.seed)
-	seconds := d.took.Seconds()
-	for _, line := range d.machine(ctx, series{d.spent[elsewhere].Seconds() / seconds}) {
+		d.userCount, d.elapsed.Seconds(), time.Now().UTC().Format(time.DateOnly), d.seed)
+	seconds := d.elapsed.Seconds()
+	for _, line := range d.describeMachine(ctx, series{d.cpuTimes[othersName].Seconds() / seconds}) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
 	out.WriteString("\n| action | times | a second | p50 ms | p99 ms | max ms | wrong |\n|---|---|---|---|---|---|---|\n")
 	d.recorder.mu.Lock()
 	defer d.recorder.mu.Unlock()
 	total, wrong := int64(0), 0
-	for _, what := range slices.Sorted(maps.Keys(d.recorder.of)) {
-		one := d.recorder.of[what]
-		total, wrong = total+one.took.TotalCount(), wrong+one.wrong
-		fmt.Fprintf(&out, "| %s | %s | %.1f | %s | %d |\n", what, grouped(float64(one.took.TotalCount()), 0), float64(one.took.TotalCount())/seconds, quantiles(one.took), one.wrong)
+	for _, what := range slices.Sorted(maps.Keys(d.recorder.byAction)) {
+		one := d.recorder.byAction[what]
+		total, wrong = total+one.latency.TotalCount(), wrong+one.failed
+		fmt.Fprintf(&out, "| %s | %s | %.1f | %s | %d |\n", what, formatNumber(float64(one.latency.TotalCount()), 0), float64(one.latency.TotalCount())/seconds, formatQuantiles(one.latency), one.failed)
 	}
-	fmt.Fprintf(&out, "| all | %s | %.1f | | | | %d |\n", grouped(float64(total), 0), float64(total)/seconds, wrong)
+	fmt.Fprintf(&out, "| all | %s | %.1f | | | | %d |\n", formatNumber(float64(total), 0), float64(total)/seconds, wrong)
 	fmt.Fprintf(&out, "| delivery of a message to its receiver | %s | %.1f | %s | |\n\n",
-		grouped(float64(d.recorder.delivered.TotalCount()), 0), float64(d.recorder.delivered.TotalCount())/seconds, quantiles(d.recorder.delivered))
+		formatNumber(float64(d.recorder.deliveryTimes.TotalCount()), 0), float64(d.recorder.deliveryTimes.TotalCount())/seconds, formatQuantiles(d.recorder.deliveryTimes))
 	videos := 0
-	for _, v := range d.visitors {
+	for _, v := range d.users {
 		videos += v.uploaded.acked
 	}
-	fmt.Fprintf(&out, "- Clips of %d KB: %d published before the run, %d during it; %d had a cover when the load ended.\n", len(d.clip)>>10, dayClips, videos-dayClips, d.covers)
+	fmt.Fprintf(&out, "- Clips of %d KB: %d published before the run, %d during it; %d had a cover when the load ended.\n", len(d.clip)>>10, initialVideos, videos-initialVideos, d.covers)
 	out.WriteString("- Processors used:")
-	for _, name := range slices.Sorted(maps.Keys(d.spent)) {
-		if name != whole {
-			fmt.Fprintf(&out, " %s %.2f", name, d.spent[name].Seconds()/seconds)
+	for _, name := range slices.Sorted(maps.Keys(d.cpuTimes)) {
+		if name != machineName {
+			fmt.Fprintf(&out, " %s %.2f", name, d.cpuTimes[name].Seconds()/seconds)
 		}
 	}
 	fmt.Fprintf(&out, ".\n- Every user received each message once. Every acknowledged action was in Postgres, and the queue empty, %.1f s after the load ended; `ovation verify` reported: %s\n",
-		d.settled.Seconds(), strings.ReplaceAll(d.checked, "\n", "; "))
+		d.drainTime.Seconds(), strings.ReplaceAll(d.verifyOutput, "\n", "; "))
 	return out.String()
 }
 
-func quantiles(of *hdrhistogram.Histogram) string {
+func formatQuantiles(of *hdrhistogram.Histogram) string {
 	at := func(percent float64) float64 { return float64(of.ValueAtQuantile(percent)) / 1e3 }
 	return fmt.Sprintf("%.1f | %.1f | %.1f", at(50), at(99), float64(of.Max())/1e3)
 }

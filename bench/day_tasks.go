@@ -12,14 +12,14 @@ import (
 	"ovation/bench/load"
 )
 
-// task is one request of a visitor, with the check of its reply.
+// task is one request of a user, with the check of its reply.
 type task struct {
-	what  string
-	write func(buf []byte) []byte
-	judge func(status int, body []byte) error
+	name          string
+	appendRequest func(buf []byte) []byte
+	check         func(status int, body []byte) error
 }
 
-// feedVideo is a video as the feed shows it.
+// feedVideo is a video in a page of the feed.
 type feedVideo struct {
 	VideoID     string `json:"videoId"`
 	PlayURL     string `json:"playUrl"`
@@ -38,12 +38,12 @@ type author struct {
 	} `json:"interactive"`
 }
 
-// graphQL returns a task whose reply must have data and no error. The function seen
+// graphQLTask returns a task whose reply must have data and no error. The function seen
 // checks the data.
-func (v *visitor) graphQL(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
-	return task{what: what, write: func(buf []byte) []byte {
+func (v *simulatedUser) graphQLTask(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
+	return task{name: what, appendRequest: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
-	}, judge: func(status int, body []byte) error {
+	}, check: func(status int, body []byte) error {
 		var reply struct {
 			Data   json.RawMessage   `json:"data"`
 			Errors []json.RawMessage `json:"errors"`
@@ -55,18 +55,18 @@ func (v *visitor) graphQL(what, query string, variables map[string]any, seen fun
 	}}
 }
 
-const reelsQuery = `query Reels($after: String) { feed(first: 20, after: $after) { edges { node { videoId title playUrl coverUrl at ` +
+const feedQuery = `query Reels($after: String) { feed(first: 20, after: $after) { edges { node { videoId title playUrl coverUrl at ` +
 	`author { userId interactive { freshness followerCount followed { at } } } ` +
 	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
 
-// scroll loads the top of the feed, or its next page. The page must show the viewer's own
-// actions and contain the video with the id must, unless that is "".
-func (v *visitor) scroll(top bool, must string) task {
-	after := &v.after
+// scrollFeed loads the top of the feed, or its next page. The page must reflect the viewer's
+// own actions and, unless must is empty, contain the video with that id.
+func (v *simulatedUser) scrollFeed(top bool, must string) task {
+	after := &v.feedCursor
 	if top {
 		after = nil
 	}
-	return v.graphQL("scroll the feed (20 videos)", reelsQuery, map[string]any{"after": after}, func(data json.RawMessage) error {
+	return v.graphQLTask("scroll the feed (20 videos)", feedQuery, map[string]any{"after": after}, func(data json.RawMessage) error {
 		var got struct {
 			Feed struct {
 				Edges    []struct{ Node feedVideo }
@@ -79,16 +79,16 @@ func (v *visitor) scroll(top bool, must string) task {
 		if err := json.Unmarshal(data, &got); err != nil { //nolint:musttag // names differ in case alone
 			return fmt.Errorf("%w: %.300s", err, data)
 		}
-		v.feed, v.at, v.after = v.feed[:0], 0, ""
+		v.feed, v.current, v.feedCursor = v.feed[:0], 0, ""
 		if got.Feed.PageInfo.HasNextPage {
-			v.after = got.Feed.PageInfo.EndCursor
+			v.feedCursor = got.Feed.PageInfo.EndCursor
 		}
 		found := must == ""
 		for i := range got.Feed.Edges {
 			one := &got.Feed.Edges[i].Node
 			v.feed = append(v.feed, *one)
 			found = found || one.VideoID == must
-			if err := v.recognise(one); err != nil {
+			if err := v.checkStates(one); err != nil {
 				return err
 			}
 		}
@@ -99,64 +99,66 @@ func (v *visitor) scroll(top bool, must string) task {
 	})
 }
 
-// recognise compares a live video with what the viewer has done.
-func (v *visitor) recognise(one *feedVideo) error {
+// checkStates compares the states of a LIVE video with the viewer's own actions.
+func (v *simulatedUser) checkStates(one *feedVideo) error {
 	id, by := one.VideoID, one.Author.UserID
-	if is := one.Interactive.Liked != nil; one.Interactive.Freshness == "LIVE" && v.liked.wrong(id, is) {
-		return fmt.Errorf("liked of the video %s is %v and live", id, is)
+	if is := one.Interactive.Liked != nil; one.Interactive.Freshness == "LIVE" && v.liked.contradicts(id, is) {
+		return fmt.Errorf("the video %s is LIVE with liked %v, which contradicts the acknowledged actions", id, is)
 	}
-	if is := one.Author.Interactive.Followed != nil; one.Author.Interactive.Freshness == "LIVE" && v.followed.wrong(by, is) {
-		return fmt.Errorf("followed of %s is %v and live", by, is)
+	if is := one.Author.Interactive.Followed != nil; one.Author.Interactive.Freshness == "LIVE" && v.followed.contradicts(by, is) {
+		return fmt.Errorf("the author %s is LIVE with followed %v, which contradicts the acknowledged actions", by, is)
 	}
 	return nil
 }
 
-func (m *marks) wrong(of string, is bool) bool { return m.is[of] != is && !m.maybe[of] }
+func (m *userStates) contradicts(of string, is bool) bool {
+	return m.acked[of] != is && !m.uncertain[of]
+}
 
-// watch plays the whole clip.
-func (v *visitor) watch(one feedVideo) task {
-	return task{what: "watch a clip", write: func(buf []byte) []byte {
+// watchClip plays the whole clip.
+func (v *simulatedUser) watchClip(one feedVideo) task {
+	return task{name: "watch a clip", appendRequest: func(buf []byte) []byte {
 		return fmt.Appendf(buf, "GET %s HTTP/1.1\r\nHost: %s\r\nRange: bytes=0-\r\n\r\n", one.PlayURL, v.address)
-	}, judge: func(status int, body []byte) error {
-		if status != http.StatusPartialContent || !bytes.Equal(body, v.day.clip) {
-			return fmt.Errorf("status %d with %d bytes of %d", status, len(body), len(v.day.clip))
+	}, check: func(status int, body []byte) error {
+		if status != http.StatusPartialContent || !bytes.Equal(body, v.simulation.clip) {
+			return fmt.Errorf("status %d with %d bytes of %d", status, len(body), len(v.simulation.clip))
 		}
 		return nil
 	}}
 }
 
-// view records a read of the video.
-func (v *visitor) view(one feedVideo) task {
-	return v.graphQL("count a view", `mutation View($id: ID!) { read(input: {biz: "video", bizId: $id}) { durability } }`,
+// recordView records a read of the video.
+func (v *simulatedUser) recordView(one feedVideo) task {
+	return v.graphQLTask("count a view", `mutation View($id: ID!) { read(input: {biz: "video", bizId: $id}) { durability } }`,
 		map[string]any{"id": one.VideoID}, func(json.RawMessage) error { return nil })
 }
 
-// like likes a video, or one time in three takes back an existing like.
-func (v *visitor) like(id string) task {
+// like likes a video, or removes an existing like one time in three.
+func (v *simulatedUser) like(id string) task {
 	name, is := "like", true
-	if v.liked.is[id] && v.random.IntN(3) == 0 {
+	if v.liked.acked[id] && v.random.IntN(3) == 0 {
 		name, is = "unlike", false
 	}
 	query := `mutation Like($id: ID!) { did: ` + name + `(input: {biz: "video", bizId: $id}) { interactive { freshness likeCount is: liked { reaction } } } }`
-	return v.marks("like, unlike", query, &v.liked, id, is)
+	return v.setState("like, unlike", query, &v.liked, id, is)
 }
 
-// follow follows the author of a video, or one time in three ends an existing follow.
-func (v *visitor) follow(id string) task {
+// follow follows the author of a video, or removes an existing follow one time in three.
+func (v *simulatedUser) follow(id string) task {
 	if id == v.name {
-		return v.scroll(true, "")
+		return v.scrollFeed(true, "")
 	}
 	name, is := "follow", true
-	if v.followed.is[id] && v.random.IntN(3) == 0 {
+	if v.followed.acked[id] && v.random.IntN(3) == 0 {
 		name, is = "unfollow", false
 	}
 	query := `mutation Follow($id: ID!) { did: ` + name + `(input: {biz: "user", bizId: $id}) { interactive { freshness followerCount is: followed { at } } } }`
-	return v.marks("follow, unfollow", query, &v.followed, id, is)
+	return v.setState("follow, unfollow", query, &v.followed, id, is)
 }
 
-// marks sets or removes a mark, such as a follow. A reply that is LIVE must show it.
-func (v *visitor) marks(what, query string, of *marks, id string, is bool) task {
-	one := v.graphQL(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
+// setState sets or clears a state, such as a follow. A LIVE reply must reflect it.
+func (v *simulatedUser) setState(what, query string, of *userStates, id string, is bool) task {
+	one := v.graphQLTask(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
 		var got struct {
 			Did struct {
 				Interactive struct {
@@ -168,26 +170,26 @@ func (v *visitor) marks(what, query string, of *marks, id string, is bool) task 
 		if err := json.Unmarshal(data, &got); err != nil || got.Did.Interactive.Freshness == "" { //nolint:musttag // names differ in case alone
 			return fmt.Errorf("%.300s: %w", data, err)
 		}
-		if of.is[id] = is; got.Did.Interactive.Freshness == "LIVE" && (got.Did.Interactive.Is != nil) != is {
-			return fmt.Errorf("the reply does not show it: %.300s", data)
+		if of.acked[id] = is; got.Did.Interactive.Freshness == "LIVE" && (got.Did.Interactive.Is != nil) != is {
+			return fmt.Errorf("the LIVE reply does not reflect the action: %.300s", data)
 		}
 		return nil
 	})
-	judge := one.judge
-	one.judge = func(status int, body []byte) error {
+	judge := one.check
+	one.check = func(status int, body []byte) error {
 		err := judge(status, body)
 		if err != nil {
-			of.maybe[id] = true
+			of.uncertain[id] = true
 		}
 		return err
 	}
 	return one
 }
 
-// counted records the result of a task in a tally.
-func counted(one task, in *tally) task {
-	judge := one.judge
-	one.judge = func(status int, body []byte) error {
+// withTally records the result of a task in a tally.
+func withTally(one task, in *tally) task {
+	judge := one.check
+	one.check = func(status int, body []byte) error {
 		err := judge(status, body)
 		if err == nil {
 			in.acked++
@@ -199,10 +201,10 @@ func counted(one task, in *tally) task {
 	return one
 }
 
-// comment comments on a video. The comment must then be among the newest.
-func (v *visitor) comment(id string) task {
-	text := commentText + strconv.Itoa(v.random.IntN(1e6))
-	return counted(v.graphQL("comment", addComment, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
+// addComment comments on a video. The comment must then be among the newest.
+func (v *simulatedUser) addComment(id string) task {
+	text := commentTextPrefix + strconv.Itoa(v.random.IntN(1e6))
+	return withTally(v.graphQLTask("comment", addCommentMutation, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
 		func(data json.RawMessage) error {
 			var got struct {
 				AddComment struct{ Comment struct{ CommentID string } }
@@ -210,33 +212,33 @@ func (v *visitor) comment(id string) task {
 			if err := json.Unmarshal(data, &got); err != nil || got.AddComment.Comment.CommentID == "" { //nolint:musttag // names differ in case alone
 				return fmt.Errorf("%.300s: %w", data, err)
 			}
-			v.tasks = append(v.tasks, v.comments(id, got.AddComment.Comment.CommentID))
+			v.tasks = append(v.tasks, v.readComments(id, got.AddComment.Comment.CommentID))
 			return nil
 		}), &v.commented)
 }
 
-// comments reads the comments on a video, which must include the comment with the id
-// must.
-func (v *visitor) comments(id, must string) task {
-	return v.graphQL("read 20 comments", talkQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
+// readComments reads the comments on a video. Unless must is empty, they must include the
+// comment with that id.
+func (v *simulatedUser) readComments(id, must string) task {
+	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
-			return fmt.Errorf("the own comment %s is not among %.300s", must, data)
+			return fmt.Errorf("the user's comment %s is missing from %.300s", must, data)
 		}
 		return nil
 	})
 }
 
-// message sends a message that contains the time of sending.
-func (v *visitor) message() task {
+// sendMessage sends a message that contains the time of sending.
+func (v *simulatedUser) sendMessage() task {
 	text := fmt.Sprintf("%d is when I saw it", time.Now().UnixNano())
-	return counted(v.graphQL("send a message", `mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { message { id } } }`,
+	return withTally(v.graphQLTask("send a message", `mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { message { id } } }`,
 		map[string]any{"input": map[string]string{"to": v.friend(), "text": text}}, func(json.RawMessage) error { return nil }), &v.sent)
 }
 
-// chat opens the list of conversations and one of them. If there is none yet, nothing is
-// marked as read.
-func (v *visitor) chat(with string) task {
-	return v.graphQL("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
+// openChat opens the list of conversations and one conversation. If that does not exist
+// yet, the remaining task, marking it as read, is skipped.
+func (v *simulatedUser) openChat(with string) task {
+	return v.graphQLTask("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
 		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,
 		map[string]any{"with": with}, func(data json.RawMessage) error {
 			var got struct {
@@ -252,30 +254,30 @@ func (v *visitor) chat(with string) task {
 		})
 }
 
-func (v *visitor) markRead(with string) task {
-	return v.graphQL("mark messages as read", `mutation Mark($with: ID!) { markRead(input: {with: $with}) { conversation { unread } } }`,
+func (v *simulatedUser) markRead(with string) task {
+	return v.graphQLTask("mark messages as read", `mutation Mark($with: ID!) { markRead(input: {with: $with}) { conversation { unread } } }`,
 		map[string]any{"with": with}, func(json.RawMessage) error { return nil })
 }
 
-// upload publishes a clip. It must then be at the top of the feed.
-func (v *visitor) upload() task {
-	return counted(task{what: "upload a clip", write: func(buf []byte) []byte {
+// uploadClip publishes a clip. It must then be at the top of the feed.
+func (v *simulatedUser) uploadClip() task {
+	return withTally(task{name: "upload a clip", appendRequest: func(buf []byte) []byte {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)
 		_ = w.WriteField("title", "A clip of "+v.name) // writing to a buffer never fails
 		if part, err := w.CreateFormFile("file", "clip.mp4"); err == nil {
-			_, _ = part.Write(v.day.clip)
+			_, _ = part.Write(v.simulation.clip)
 		}
 		_ = w.Close()
 		buf = fmt.Appendf(buf, "POST /media/videos HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n",
 			v.address, v.token, w.FormDataContentType(), form.Len())
 		return append(buf, form.Bytes()...)
-	}, judge: func(status int, body []byte) error {
+	}, check: func(status int, body []byte) error {
 		var got struct{ Video struct{ VideoID string } }
 		if err := json.Unmarshal(body, &got); err != nil || status != http.StatusCreated || got.Video.VideoID == "" { //nolint:musttag // names differ in case alone
 			return fmt.Errorf("status %d with %.300s", status, body)
 		}
-		v.tasks = append(v.tasks, v.scroll(true, got.Video.VideoID))
+		v.tasks = append(v.tasks, v.scrollFeed(true, got.Video.VideoID))
 		return nil
 	}}, &v.uploaded)
 }

@@ -6,126 +6,126 @@ import (
 	"time"
 )
 
-// visitor is one user. It performs one action after the other, with a pause in between.
-type visitor struct {
-	day         *day
-	n           int
+// simulatedUser is one user, who performs one action after another, with pauses in between.
+type simulatedUser struct {
+	simulation  *simulation
+	index       int
 	name, token string
-	address     string // of the node where it is
+	address     string // of the node that it uses
 	random      *rand.Rand
 
-	feed  []feedVideo
-	after string // the cursor of the next page of the feed, empty at its end
-	at    int    // the index of the video on the screen
+	feed       []feedVideo
+	feedCursor string // the cursor of the next page of the feed, empty at its end
+	current    int    // the index of the video on the screen
 
-	tasks   []task // the remaining tasks of the current action
-	current *task
-	asked   time.Time
+	tasks       []task // the remaining tasks of the current action
+	currentTask *task
+	sentAt      time.Time
 
-	// What was acknowledged, and what had no valid reply.
-	liked, followed           marks
+	// The acknowledged actions, and those of unknown outcome.
+	liked, followed           userStates
 	commented, sent, uploaded tally
 }
 
-// marks are the subjects that one visitor has marked, for example liked.
-type marks struct {
-	is    map[string]bool // the state that was acknowledged last
-	maybe map[string]bool // the state is unknown, because a request failed
+// userStates are one user's states of one kind, for example likes, by subject.
+type userStates struct {
+	acked     map[string]bool // the last acknowledged state
+	uncertain map[string]bool // the state is unknown, because a request failed
 }
 
-// tally counts the rows that one visitor has created.
+// tally counts the rows that one user created or tried to create.
 type tally struct{ acked, failed int }
 
 const (
-	minVisitors = 10
-	friendships = 4 // on either side of a person
+	minUsers       = 10
+	friendsPerSide = 4 // with the users before and after, each
 )
 
-func newVisitor(d *day, n int, name, token string) *visitor {
-	return &visitor{
-		day: d, n: n, name: name, token: token,
+func newSimulatedUser(d *simulation, n int, name, token string) *simulatedUser {
+	return &simulatedUser{
+		simulation: d, index: n, name: name, token: token,
 		random:   rand.New(rand.NewPCG(d.seed, uint64(n))), //nolint:gosec // it is meant to be the same each time
-		liked:    marks{map[string]bool{}, map[string]bool{}},
-		followed: marks{map[string]bool{}, map[string]bool{}},
+		liked:    userStates{map[string]bool{}, map[string]bool{}},
+		followed: userStates{map[string]bool{}, map[string]bool{}},
 	}
 }
 
 // Next implements load.Client.
-func (v *visitor) Next(buf []byte) []byte {
+func (v *simulatedUser) Next(buf []byte) []byte {
 	if len(v.tasks) == 0 {
-		pause := min(time.Duration(v.random.ExpFloat64()*float64(dayPause)), maxDayPause)
-		if time.Now().Add(pause).After(v.day.leave) {
+		pause := min(time.Duration(v.random.ExpFloat64()*float64(meanPause)), maxPause)
+		if time.Now().Add(pause).After(v.simulation.deadline) {
 			return nil
 		}
 		time.Sleep(pause)
-		v.decide()
+		v.chooseAction()
 	}
-	v.current, v.tasks = &v.tasks[0], v.tasks[1:]
-	buf = v.current.write(buf)
-	v.asked = time.Now()
+	v.currentTask, v.tasks = &v.tasks[0], v.tasks[1:]
+	buf = v.currentTask.appendRequest(buf)
+	v.sentAt = time.Now()
 	return buf
 }
 
 // Done implements load.Client.
-func (v *visitor) Done(status int, body []byte) error {
-	one := v.current
-	v.current = nil
-	err := one.judge(status, body)
+func (v *simulatedUser) Done(status int, body []byte) error {
+	one := v.currentTask
+	v.currentTask = nil
+	err := one.check(status, body)
 	if err != nil {
-		err = fmt.Errorf("%s: %s: %w", v.name, one.what, err)
+		err = fmt.Errorf("%s: %s: %w", v.name, one.name, err)
 		v.tasks = nil
 	}
-	v.day.recorder.record(one.what, time.Since(v.asked), err)
+	v.simulation.recorder.record(one.name, time.Since(v.sentAt), err)
 	return err
 }
 
-// gone records that the current request was not answered.
-func (v *visitor) gone() {
-	if v.current != nil {
-		v.day.recorder.record(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: no reply", v.name, v.current.what))
-		_ = v.current.judge(0, nil) // counts it as failed
-		v.current = nil
+// recordMissingReply records the current request, if any, as unanswered.
+func (v *simulatedUser) recordMissingReply() {
+	if v.currentTask != nil {
+		v.simulation.recorder.record(v.currentTask.name, time.Since(v.sentAt), fmt.Errorf("%s: %s: no reply", v.name, v.currentTask.name))
+		_ = v.currentTask.check(0, nil) // counts it as failed
+		v.currentTask = nil
 	}
 	v.tasks = nil
 }
 
-// decide draws the next action. The shares are in thousandths.
-func (v *visitor) decide() {
+// chooseAction draws the next action. The shares are in thousandths.
+func (v *simulatedUser) chooseAction() {
 	if len(v.feed) == 0 {
-		v.tasks = []task{v.scroll(true, "")}
+		v.tasks = []task{v.scrollFeed(true, "")}
 		return
 	}
-	on := v.feed[v.at]
+	on := v.feed[v.current]
 	switch draw := v.random.IntN(1000); {
 	case draw < 350:
-		v.tasks = []task{v.scroll(v.after == "" || v.random.IntN(4) == 0, "")}
+		v.tasks = []task{v.scrollFeed(v.feedCursor == "" || v.random.IntN(4) == 0, "")}
 	case draw < 620:
-		v.at = v.random.IntN(len(v.feed))
-		v.tasks = []task{v.watch(v.feed[v.at]), v.view(v.feed[v.at])}
+		v.current = v.random.IntN(len(v.feed))
+		v.tasks = []task{v.watchClip(v.feed[v.current]), v.recordView(v.feed[v.current])}
 	case draw < 740:
 		v.tasks = []task{v.like(on.VideoID)}
 	case draw < 800:
-		v.tasks = []task{v.comment(on.VideoID)}
+		v.tasks = []task{v.addComment(on.VideoID)}
 	case draw < 860:
-		v.tasks = []task{v.comments(on.VideoID, "")}
+		v.tasks = []task{v.readComments(on.VideoID, "")}
 	case draw < 900:
 		v.tasks = []task{v.follow(on.Author.UserID)}
 	case draw < 970:
-		v.tasks = []task{v.message()}
+		v.tasks = []task{v.sendMessage()}
 	case draw < 997:
 		with := v.friend()
-		v.tasks = []task{v.chat(with), v.markRead(with)}
+		v.tasks = []task{v.openChat(with), v.markRead(with)}
 	default:
-		v.tasks = []task{v.upload()}
+		v.tasks = []task{v.uploadClip()}
 	}
 }
 
 // friend returns a random user to chat with.
-func (v *visitor) friend() string {
-	by := 1 + v.random.IntN(friendships)
+func (v *simulatedUser) friend() string {
+	by := 1 + v.random.IntN(friendsPerSide)
 	if v.random.IntN(2) == 0 {
 		by = -by
 	}
-	all := v.day.visitors
-	return all[(v.n+by+len(all))%len(all)].name
+	all := v.simulation.users
+	return all[(v.index+by+len(all))%len(all)].name
 }

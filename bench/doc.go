@@ -1,34 +1,38 @@
 // Command bench measures Ovation against its targets and writes a report. Next to each
 // figure is that of the floor (bench/floor), a minimal server that answers the same
-// requests on the same machine in the same run.
+// requests on the same machine in the same run. The command has three forms:
 //
-// It starts one API node, one worker and both processes of the floor, on the Postgres,
-// Redis and RabbitMQ of the environment. Tables, keys and queues are its own and are
-// removed at the end. If the CI&T Deskdrop data is next to the checkout, bench imports
-// it; otherwise it generates data of the same skew. The floor gets the same data.
+//	bench          rates, latencies and CPU times, compared with the floor (make bench)
+//	bench growth   costs as the number of rows grows (make bench-growth)
+//	bench day      the short-video app under the load of many users (make load)
 //
-// # Why the figures can be trusted
+// bench starts one API node, one worker and both processes of the floor, on the Postgres,
+// Redis and RabbitMQ of the environment. Each run is a separate installation, whose
+// schema, keys and queues are removed at the end. The data is CI&T Deskdrop, if the file
+// is next to the checkout, or generated with the same skew. The floor has the same data.
 //
-//   - The floor shares no format with Ovation, so that the cost of Ovation's protocol
-//     is not hidden by a reference that pays it, too.
-//   - Ovation and the floor alternate (A B, B A, A B …), and a ratio is taken within
-//     such a pair: other load on the machine affects both.
-//   - Each connection asks for random viewers.
-//   - Every page is requested once before it is measured: caches are warm on both
-//     sides.
-//   - Latency is measured from the time at which a request was due (package load), so
-//     that there is no coordinated omission.
-//   - Replies are checked while they are measured. A page is compared with Postgres: byte
-//     by byte while nothing changes; during likes, it must agree with earlier replies to its
-//     viewer and with the number of likes sent. A like must return what a first like
-//     returns. One wrong reply fails the run. If wrk is installed, it requests the same
-//     pages, and the report has both rates.
-//   - After each load, everything acknowledged must be in Postgres, and nothing that
-//     was not sent. At the end, ovation verify must find no difference.
-//   - The report states the CPU time of the load generator and of everything else on
+// # Methods
+//
+//   - The floor shares no format with Ovation. Otherwise it would pay for Ovation's
+//     protocol, too, and hide that cost.
+//   - Ovation and the floor alternate (A B, B A, A B …), and each ratio is taken within
+//     such a pair, so that other load on the machine affects both.
+//   - Each connection sends requests of random viewers.
+//   - Every page is requested once before the measurement, so that the caches of both
+//     systems are warm.
+//   - Latency is measured from the time at which a request was due (package load), which
+//     avoids coordinated omission.
+//   - Every like and, while nothing changes, every page is checked during the measurement.
+//     A page must equal the contents of Postgres, byte by byte. During likes, one page in
+//     16 is checked: it must agree with earlier replies to its viewer and with the number of
+//     likes sent. One wrong reply fails the run.
+//   - If wrk is installed, it requests the same pages, and the report states both rates.
+//   - After each load, every acknowledged like must be in Postgres, and no like that was
+//     not sent. At the end, ovation verify must find no difference.
+//   - The report states the CPU time of the load generator and of all other processes on
 //     the machine.
-//   - A seed determines the requests and their order. How many of them are sent depends
-//     on how fast replies arrive.
+//   - A seed determines the requests and their order. The number of requests depends on
+//     the speed of the replies.
 //
 // # Growth
 //
@@ -37,38 +41,46 @@
 // size it creates a separate installation and fills the tables by SQL; ovation verify
 // must find no difference before and after the measurement. In its report, "the first
 // time" means a new node over an empty Redis, with no viewer or subject in more than one
-// page. Replies are checked as above, and the memory of Redis is counted key by key.
+// page. Replies are checked as above, and the keys of Redis are counted one by one.
 //
-// # A day of the app
+// # Simulation
 //
-// bench day runs the short-video app under the load of many users for a fixed time, over
-// two nodes and two workers of a separate installation. Each user scrolls the feed,
-// watches clips, likes, comments, follows, chats and uploads, one action after the other
-// with a pause in between. The report has the duration of each kind of action, the delay
-// until a message is on the screen of its receiver, and CPU times. Replies are checked:
+// bench day simulates users of the short-video app for a fixed time, over two nodes and
+// two workers. Each user scrolls the feed, watches clips, likes, comments, follows, chats
+// and uploads, one action after another, with pauses in between. The report states the
+// duration of each kind of action, the delay until a message reaches its receiver, and
+// CPU times. Replies are checked:
 //
-//   - A user's actions show in the next feed of that user, also after everybody has moved to
-//     the other node halfway through. Own comments and videos come first. A clip is
+//   - The feed reflects the user's own actions, also after all users have moved to the
+//     other node halfway through. A user's new comment or video is listed first. A clip is
 //     compared byte by byte.
-//   - Every message reaches the streams of both its users once.
-//   - In the end Postgres holds what was acknowledged and nothing else;
-//     ovation verify finds no difference.
+//   - Every message is delivered exactly once to the streams of both its users.
+//   - In the end, Postgres contains the acknowledged actions and no others, and ovation
+//     verify finds no difference.
 //
 // # Invariants
 //
-//   - The generated data is consistent and skewed: TestFilledWorldIsConsistentAndSkewed.
-//   - Cold pages share no viewer and no subject: TestPagesOfAWorldAreDisjoint.
-//   - Wrong replies to the users of a day are found, and missing ones counted:
-//     TestWrongRepliesOfADayAreFound, TestRequestsWithoutAReplyAreNoted.
+//   - Wrong replies are found: TestWrongPagesAreFound, TestWrongPagesAreFoundDuringLikes,
+//     TestWrongLikesAreFound, TestWrongCommentsAreFound, TestFloorPagesAreChecked.
+//   - Wrong replies to simulated users are found, and missing ones counted:
+//     TestWrongRepliesToSimulatedUsersAreFound, TestRequestsWithoutAReplyCountAsFailed,
+//     TestLostStatesAreFound.
+//   - A seed determines the generated data, which is skewed:
+//     TestGeneratedDataIsReproducibleAndSkewed.
+//   - The tables that bench growth fills are consistent, skewed and reproducible:
+//     TestFilledTablesAreConsistentAndSkewed, TestFilledTablesAreReproducible.
+//   - Cold pages share no viewer and no subject: TestColdPagesAreDisjoint.
+//   - No user likes a subject twice: TestNoUserLikesASubjectTwice,
+//     TestNoUserLikesALikedSubjectAgain.
 //
 // # Files
 //
 //	main.go, plan.go                the run and the duration of its parts
-//	site.go, process.go, floor.go   the processes, and the data of the floor
-//	data.go, truth.go, people.go    the expected contents of the database
+//	site.go, process.go, floor.go   the installation, its processes, the data of the floor
+//	data.go, truth.go, people.go    the data, the state of the database, the users
 //	page.go, like.go                requests, and checks of the replies
 //	compare.go, rows.go, row_*.go   alternation, and the rows of the report
-//	usage.go, report.go             CPU times and the report
+//	usage.go, report.go, wrk.go     CPU times, the report, the cross-check with wrk
 //	growth*.go                      bench growth
 //	day*.go                         bench day
 //

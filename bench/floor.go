@@ -14,37 +14,37 @@ import (
 
 // The reply of the floor (bench/floor) to a first like, and SQL for its tables.
 const (
-	floorLiked   = `{"changed":true}`
-	floorStored  = `SELECT user_id, biz_id FROM floor_likes`
-	floorCounted = `SELECT coalesce(sum(likes), 0)::bigint FROM floor_counts`
-	floorTables  = `
+	floorLikeReply      = `{"changed":true}`
+	floorLikesQuery     = `SELECT user_id, biz_id FROM floor_likes`
+	floorLikeCountQuery = `SELECT coalesce(sum(likes), 0)::bigint FROM floor_counts`
+	createFloorTables   = `
 		CREATE TABLE floor_likes (user_id text, biz_id text, PRIMARY KEY (user_id, biz_id));
 		CREATE TABLE floor_counts (biz_id text PRIMARY KEY, likes bigint NOT NULL) WITH (fillfactor = 85)`
 )
 
-// fillFloor makes the tables of the floor and copies what Postgres holds to the floor's
+// fillFloor creates the floor's tables and copies the contents of Postgres to the floor's
 // keys in Redis.
 func (b *bench) fillFloor(ctx context.Context) error {
-	if _, err := b.site.database.Exec(ctx, floorTables); err != nil {
-		return fmt.Errorf("make the tables of the floor: %w", err)
+	if _, err := b.installation.database.Exec(ctx, createFloorTables); err != nil {
+		return fmt.Errorf("create the floor's tables: %w", err)
 	}
-	keys := b.site.prefix + ":floor:"
-	return b.site.withRedis(func(client rueidis.Client) error {
+	keys := b.installation.prefix + ":floor:"
+	return b.installation.withRedis(func(client rueidis.Client) error {
 		var commands []rueidis.Completed
 		add := func(key, field, value string) {
 			commands = append(commands, client.B().Hset().Key(key).FieldValue().FieldValue(field, value).Build())
 		}
-		for _, id := range b.people.subjects.names {
-			c := b.stored.counts[id]
+		for _, id := range b.users.subjects.names {
+			c := b.initialState.counts[id]
 			for field, n := range map[string]int64{"r": c.reads, "l": c.likes, "c": c.collections} {
 				add(keys+"s:"+id, field, strconv.FormatInt(n, 10))
 			}
 		}
-		for of := range b.stored.liked {
-			add(keys+"u:"+of.user, of.subject, b.stored.own(of))
+		for of := range b.initialState.liked {
+			add(keys+"u:"+of.user, of.subject, b.initialState.floorStates(of))
 		}
-		for of := range b.stored.collected {
-			add(keys+"u:"+of.user, of.subject, b.stored.own(of))
+		for of := range b.initialState.collected {
+			add(keys+"u:"+of.user, of.subject, b.initialState.floorStates(of))
 		}
 		for _, reply := range client.DoMulti(ctx, commands...) {
 			if err := reply.Error(); err != nil {
@@ -55,9 +55,9 @@ func (b *bench) fillFloor(ctx context.Context) error {
 	})
 }
 
-// own returns the floor's value for a user and a subject: l if liked, then c if
+// floorStates returns the floor's value for a user and a subject: l if liked, then c if
 // collected.
-func (t *truth) own(of pair) (own string) {
+func (t *databaseState) floorStates(of stateKey) (own string) {
 	if _, is := t.liked[of]; is {
 		own = "l"
 	}
@@ -67,29 +67,29 @@ func (t *truth) own(of pair) (own string) {
 	return own
 }
 
-// floorTruth returns the content that the floor must have when no message is in flight.
-func (b *bench) floorTruth() *truth {
-	p := b.floor.people
-	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: b.stored.collected}
+// expectedFloorState returns the state that the floor must have when no message is in flight.
+func (b *bench) expectedFloorState() *databaseState {
+	p := b.floor.users
+	t := &databaseState{counts: map[string]counts{}, liked: map[stateKey]int64{}, collected: b.initialState.collected}
 	for i, id := range p.subjects.names {
-		c := b.stored.counts[id]
+		c := b.initialState.counts[id]
 		c.likes += p.sent[i].Load()
 		t.counts[id] = c
 		t.sent = append(t.sent, p.sent[i].Load())
 	}
-	maps.Copy(t.liked, b.stored.liked)
-	for user := range p.viewers {
+	maps.Copy(t.liked, b.initialState.liked)
+	for user := range p.viewerCount {
 		for subject, id := range p.subjects.names {
 			if p.likes[user].sent.has(subject) {
-				t.liked[pair{p.names[user], id}] = 0
+				t.liked[stateKey{p.names[user], id}] = 0
 			}
 		}
 	}
 	return t
 }
 
-// floorReply returns the reply of the floor to a request for a page.
-func floorReply(t *truth, p *people, of *page) []byte {
+// expectedFloorReply returns the reply of the floor to a request for a page.
+func expectedFloorReply(t *databaseState, p *userPool, of *page) []byte {
 	var out bytes.Buffer
 	out.WriteString(`{"items":[`)
 	for i, subject := range of.subjects {
@@ -99,13 +99,13 @@ func floorReply(t *truth, p *people, of *page) []byte {
 		id := p.subjects.names[subject]
 		c := t.counts[id]
 		fmt.Fprintf(&out, `{"id":%q,"reads":%d,"likes":%d,"collections":%d,"own":%q}`,
-			id, c.reads, c.likes, c.collections, t.own(pair{p.names[of.viewer], id}))
+			id, c.reads, c.likes, c.collections, t.floorStates(stateKey{p.names[of.viewer], id}))
 	}
 	out.WriteString(`]}`)
 	return out.Bytes()
 }
 
-func parseFloorPage(body []byte) (items []item, err error) {
+func parseFloorPage(body []byte) (items []pageItem, err error) {
 	var got struct {
 		Items []struct {
 			ID                        string
@@ -115,7 +115,7 @@ func parseFloorPage(body []byte) (items []item, err error) {
 	}
 	err = json.Unmarshal(body, &got) //nolint:musttag // names differ in case alone
 	for _, g := range got.Items {
-		items = append(items, item{
+		items = append(items, pageItem{
 			g.ID, counts{g.Reads, g.Likes, 0, g.Collections}, strings.Contains(g.Own, "l"), strings.Contains(g.Own, "c"),
 		})
 	}

@@ -11,32 +11,32 @@ import (
 	"ovation/bench/load"
 )
 
-// askTime bounds requesting many pages once.
-const askTime = 3 * time.Minute
+// requestAllTimeout bounds requesting many pages once.
+const requestAllTimeout = 3 * time.Minute
 
-// ask requests every page of a book once. Every reply must be correct.
-func (g *growth) ask(ctx context.Context, at *process, all *book, clients int) (*load.Result, error) {
-	result, err := load.Closed(ctx, at.address, all.pagers(clients, true), askTime)
+// requestAll requests every page of a workload once. Every reply must be correct.
+func (g *growth) requestAll(ctx context.Context, at *process, all *workload, clients int) (*load.Result, error) {
+	result, err := load.Closed(ctx, at.address, all.newPageClients(clients, true), requestAllTimeout)
 	switch {
 	case err != nil:
 		return nil, err
 	case result.Errors > 0:
-		return nil, faultsOf(result)
+		return nil, replyErrors(result)
 	case result.Requests != int64(len(all.requests)):
-		return nil, fmt.Errorf("in %v only %d of %d pages were asked for", askTime, result.Requests, len(all.requests))
+		return nil, fmt.Errorf("only %[2]d of %[3]d pages were requested within %[1]v", requestAllTimeout, result.Requests, len(all.requests))
 	}
 	return result, nil
 }
 
-// greet makes a fresh node open its connections, through requests of unknown users for
+// openConnections makes a new node open its connections, by requests of unknown users for
 // unknown subjects.
-func (g *growth) greet(ctx context.Context) error {
+func (g *growth) openConnections(ctx context.Context) error {
 	const strangers, greetings = 50, 200
 	names := make([]string, 0, strangers)
 	for i := range strangers {
 		names = append(names, fmt.Sprintf("stranger-%d", i))
 	}
-	nothing := &drawer{}
+	nothing := &sampler{}
 	visits := make([]page, greetings)
 	for i := range visits {
 		visits[i].viewer = i % strangers
@@ -45,53 +45,55 @@ func (g *growth) greet(ctx context.Context) error {
 			nothing.names = append(nothing.names, fmt.Sprintf("nothing-%d", len(nothing.names)))
 		}
 	}
-	p, err := newCrowd(names, nothing, g.site.secret)
+	p, err := newUserPool(names, nothing, g.installation.secret)
 	if err == nil {
-		_, err = g.ask(ctx, g.node.process, g.node.book(p, &truth{}, visits), growthClients)
+		_, err = g.requestAll(ctx, g.node.process, g.node.newWorkload(p, &databaseState{}, visits), growthClients)
 	}
 	return err
 }
 
-// pages measures pages that were never requested before, then the same ones again.
-func (g *growth) pages(ctx context.Context, of *grown, kind pageKind) error {
-	drawn := of.draw(kind)
-	into := &asked{kind, newMeasured("the first time"), newMeasured("again")}
+// measurePages measures pages that were never requested before, then the same ones again.
+func (g *growth) measurePages(ctx context.Context, of *sizeResult, kind pageKind) error {
+	drawn := of.coldPages(kind)
+	into := &pageResult{kind, newMeasurement("the first time"), newMeasurement("again")}
 	of.pages = append(of.pages, into)
-	for range g.plan.rounds {
-		if err := g.fresh(ctx); err != nil {
+	for range g.runPlan.rounds {
+		if err := g.restartEmpty(ctx); err != nil {
 			return err
 		}
-		if err := g.greet(ctx); err != nil {
-			return fmt.Errorf("what is not there: %w", err)
+		if err := g.openConnections(ctx); err != nil {
+			return fmt.Errorf("request unknown subjects: %w", err)
 		}
-		all := g.node.book(g.people, g.stored, drawn)
-		err := g.timed(ctx, into.cold, func() (*load.Result, error) {
-			return g.ask(ctx, g.node.process, all, growthClients)
+		all := g.node.newWorkload(g.users, g.initialState, drawn)
+		err := g.measureLoad(ctx, into.cold, func() (*load.Result, error) {
+			return g.requestAll(ctx, g.node.process, all, growthClients)
 		})
 		if err != nil {
 			return fmt.Errorf("for the first time: %w", err)
 		}
-		err = g.timed(ctx, into.warm, func() (*load.Result, error) {
-			result, err := load.Closed(ctx, g.node.process.address, all.pagers(growthClients, false), g.plan.segment)
+		err = g.measureLoad(ctx, into.warm, func() (*load.Result, error) {
+			result, err := load.Closed(ctx, g.node.process.address, all.newPageClients(growthClients, false), g.runPlan.segment)
 			if err != nil {
 				return nil, err
 			}
-			return result, faultsOf(result)
+			return result, replyErrors(result)
 		})
 		if err != nil {
 			return fmt.Errorf("again: %w", err)
 		}
 	}
-	g.sayf("pages of %d: %s ms the first time, %s ms again", kind.size, spread(into.cold.p50, 2), spread(into.warm.p50, 2))
+	g.progressf("pages of %d: %s ms the first time, %s ms again", kind.size, formatSpread(into.cold.p50, 2), formatSpread(into.warm.p50, 2))
 	return nil
 }
 
-func newMeasured(who string) *measured { return &measured{name: who, shares: map[string]series{}} }
+func newMeasurement(name string) *measurement {
+	return &measurement{name: name, cpuShares: map[string]series{}}
+}
 
-// timed measures one load.
-func (g *growth) timed(ctx context.Context, into *measured, what func() (*load.Result, error)) error {
+// measureLoad measures one load.
+func (g *growth) measureLoad(ctx context.Context, into *measurement, what func() (*load.Result, error)) error {
 	var result *load.Result
-	err := g.metered(ctx, g.node.process, into, func() (n int64, err error) {
+	err := g.withMeter(ctx, g.node.process, into, func() (n int64, err error) {
 		if result, err = what(); err != nil {
 			return 0, err
 		}
@@ -101,78 +103,78 @@ func (g *growth) timed(ctx context.Context, into *measured, what func() (*load.R
 		return err
 	}
 	into.rate = append(into.rate, result.Rate())
-	into.p50 = append(into.p50, ms(result.Quantile(50)))
-	into.p99 = append(into.p99, ms(result.Quantile(99)))
+	into.p50 = append(into.p50, milliseconds(result.Quantile(50)))
+	into.p99 = append(into.p99, milliseconds(result.Quantile(99)))
 	return nil
 }
 
-// writes measures likes, and a worker that starts with many of them in the queue.
-func (g *growth) writes(ctx context.Context, of *grown) error {
-	if err := g.fresh(ctx); err != nil {
+// measureWrites measures likes, and a worker that starts with many of them in the queue.
+func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
+	if err := g.restartEmpty(ctx); err != nil {
 		return err
 	}
 	if err := g.startWorker(ctx); err != nil {
 		return err
 	}
-	visits := make([]page, readers) // every user who likes has viewed a page before
+	visits := make([]page, readerCount) // every user of likeClients views a page first
 	for i := range visits {
-		visits[i] = page{g.people.viewers + i, []int{i % of.subjects}}
+		visits[i] = page{g.users.viewerCount + i, []int{i % of.subjects}}
 	}
-	if _, err := g.ask(ctx, g.node.process, g.node.book(g.people, g.stored, visits), 2*growthClients); err != nil {
-		return fmt.Errorf("look before liking: %w", err)
+	if _, err := g.requestAll(ctx, g.node.process, g.node.newWorkload(g.users, g.initialState, visits), 2*growthClients); err != nil {
+		return fmt.Errorf("view pages before liking: %w", err)
 	}
 	if err := g.checkpoint(ctx); err != nil {
 		return err
 	}
-	for i, clients := range []int{growthClients, growthMany} {
-		likes := &written{measured: newMeasured("likes"), clients: clients}
-		if err := g.likesOf(ctx, likes, g.seed+uint64(100*i)); err != nil {
+	for i, clients := range []int{growthClients, growthManyClients} {
+		likes := &likeResult{measurement: newMeasurement("likes"), clients: clients}
+		if err := g.measureLikes(ctx, likes, g.seed+uint64(100*i)); err != nil {
 			return fmt.Errorf("likes: %w", err)
 		}
 		of.likes = append(of.likes, likes)
 	}
-	of.work = &written{measured: newMeasured("ovation work")}
-	for round := range g.plan.worker {
-		if err := g.backlog(ctx, uint64(round), of.work); err != nil {
+	of.worker = &likeResult{measurement: newMeasurement("ovation work")}
+	for round := range g.runPlan.workerRounds {
+		if err := g.measureBacklog(ctx, uint64(round), of.worker); err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
 	}
-	g.sayf("likes: %s ms; worker: %s", spread(of.likes[0].p50, 2), perSecond(of.work.rate, "actions"))
+	g.progressf("likes: %s ms; worker: %s", formatSpread(of.likes[0].p50, 2), formatRate(of.worker.rate, "actions"))
 	return nil
 }
 
-// checkpoint makes Postgres write the dirty pages that filling the tables has left, so
-// that it does not do so during a measurement. Without permission it does nothing.
+// checkpoint makes Postgres write the dirty pages left by filling the tables, which it would
+// otherwise write during a measurement. Without the permission, it only logs that.
 func (g *growth) checkpoint(ctx context.Context) error {
 	const forbidden = "42501"
-	_, err := g.site.database.Exec(ctx, `CHECKPOINT`)
+	_, err := g.installation.database.Exec(ctx, `CHECKPOINT`)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == forbidden {
-		g.sayf("Postgres does not let this user order a checkpoint")
+		g.progressf("Postgres does not let this user order a checkpoint")
 		return nil
 	}
 	return err
 }
 
-// likesOf measures likes while a worker persists them, after a round to warm up.
-func (g *growth) likesOf(ctx context.Context, of *written, seed uint64) error {
-	for round := range g.plan.rounds + 1 {
-		during, into := g.plan.segment, of.measured
+// measureLikes measures likes while a worker persists them, after a round to warm up.
+func (g *growth) measureLikes(ctx context.Context, of *likeResult, seed uint64) error {
+	for round := range g.runPlan.rounds + 1 {
+		during, into := g.runPlan.segment, of.measurement
 		if round == 0 {
-			during, into = g.plan.warm, newMeasured("")
+			during, into = g.runPlan.warmUp, newMeasurement("")
 		}
-		before, err := g.site.logged(ctx)
+		before, err := g.installation.walPosition(ctx)
 		if err != nil {
 			return err
 		}
-		acked := g.people.acked.Load()
-		err = g.timed(ctx, into, func() (*load.Result, error) {
-			clients := g.node.likers(of.clients, seed+uint64(round), func(*liker) {})
+		acked := g.users.acked.Load()
+		err = g.measureLoad(ctx, into, func() (*load.Result, error) {
+			clients := g.node.newLikeClients(of.clients, seed+uint64(round), func(*likeClient) {})
 			result, err := load.Closed(ctx, g.node.process.address, clients, during)
 			if err != nil {
 				return nil, err
 			}
-			return result, faultsOf(result)
+			return result, replyErrors(result)
 		})
 		if err != nil {
 			return err
@@ -180,19 +182,19 @@ func (g *growth) likesOf(ctx context.Context, of *written, seed uint64) error {
 		if err := g.drain(ctx, &g.node); err != nil {
 			return err
 		}
-		after, err := g.site.logged(ctx)
+		after, err := g.installation.walPosition(ctx)
 		if err != nil {
 			return err
 		}
 		if round > 0 {
-			of.log = append(of.log, float64(after-before)/float64(g.people.acked.Load()-acked))
+			of.walBytes = append(of.walBytes, float64(after-before)/float64(g.users.acked.Load()-acked))
 		}
 	}
 	return nil
 }
 
-// backlog fills the queue and has a worker empty it.
-func (g *growth) backlog(ctx context.Context, round uint64, into *written) error {
+// measureBacklog fills the queue and has a worker empty it.
+func (g *growth) measureBacklog(ctx context.Context, round uint64, into *likeResult) error {
 	if err := g.stopWorker(); err != nil {
 		return err
 	}
@@ -200,20 +202,20 @@ func (g *growth) backlog(ctx context.Context, round uint64, into *written) error
 	if err != nil {
 		return err
 	}
-	before, err := g.site.logged(ctx)
+	before, err := g.installation.walPosition(ctx)
 	if err != nil {
 		return err
 	}
 	if err := g.startWorker(ctx); err != nil {
 		return err
 	}
-	if err := g.emptyQueue(ctx, float64(n), into.measured); err != nil {
+	if err := g.measureDrain(ctx, float64(n), into.measurement); err != nil {
 		return err
 	}
 	if err := g.drain(ctx, &g.node); err != nil {
 		return err
 	}
-	after, err := g.site.logged(ctx)
-	into.log = append(into.log, float64(after-before)/float64(n))
+	after, err := g.installation.walPosition(ctx)
+	into.walBytes = append(into.walBytes, float64(after-before)/float64(n))
 	return err
 }

@@ -10,43 +10,43 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// memoryUse is the memory of Redis, by purpose.
-type memoryUse struct {
-	states               int      // number of states in Postgres
-	subject              itemSize // the counts of a subject, and tracking that one node caches them
-	known                itemSize // tracking that another node caches the counts
-	idle, typical, heavy itemSize // the window of a user of each kind
+// redisMemory is the memory used in Redis, by purpose.
+type redisMemory struct {
+	states                                int      // number of states in Postgres
+	subject                               itemSize // the counts of a subject, and the tracking entry of one node that caches them
+	secondNode                            itemSize // the tracking entry of one more node
+	emptyWindow, smallWindow, largeWindow itemSize // the window of a user, by its number of states
 }
 
 // itemSize is the memory of n entries of one kind.
 type itemSize struct {
-	n    int
-	each float64 // bytes
+	count int
+	bytes float64 // bytes
 }
 
 const (
-	weighed     = 100_000 // maximum number of users, and of subjects
-	weighedIdle = 20_000
-	weighPage   = 100
+	maxMeasured    = 100_000 // maximum number of users, and of subjects
+	idleUserCount  = 20_000
+	memoryPageSize = 100
 )
 
-// weigh makes more and more subjects and users active, and measures the memory that
-// Redis takes for them.
-func (g *growth) weigh(ctx context.Context, w world) (h *memoryUse, err error) {
-	if err := g.fresh(ctx); err != nil {
+// measureRedis makes subjects and users active, step by step, and measures the memory that
+// each step adds to Redis.
+func (g *growth) measureRedis(ctx context.Context, w growthData) (h *redisMemory, err error) {
+	if err := g.restartEmpty(ctx); err != nil {
 		return nil, err
 	}
-	scale := &scale{growth: g, node: g.node.process}
-	if err := scale.begin(ctx); err != nil {
+	scale := &redisMeter{growth: g, node: g.node.process}
+	if err := scale.start(ctx); err != nil {
 		return nil, err
 	}
-	subjects := min(weighed, w.subjects-weighPage)
-	h = &memoryUse{states: w.states}
-	if h.subject, err = scale.subjects(ctx, weighPage, subjects, subjects); err != nil {
+	subjects := min(maxMeasured, w.subjects-memoryPageSize)
+	h = &redisMemory{states: w.states}
+	if h.subject, err = scale.measureSubjects(ctx, memoryPageSize, subjects, subjects); err != nil {
 		return nil, fmt.Errorf("subjects: %w", err)
 	}
 	// Redis tracks what one node has cached; another node requests the same.
-	other, err := g.site.serve(ctx)
+	other, err := g.installation.startNode(ctx)
 	if other != nil {
 		defer func() { err = errors.Join(err, other.stop()) }()
 	}
@@ -54,144 +54,145 @@ func (g *growth) weigh(ctx context.Context, w world) (h *memoryUse, err error) {
 		return nil, err
 	}
 	scale.node = other
-	if _, err := scale.subjects(ctx, 0, weighPage, 0); err != nil { // opens the connections of the other node
+	if _, err := scale.measureSubjects(ctx, 0, memoryPageSize, 0); err != nil { // opens the connections of the other node
 		return nil, err
 	}
-	if h.known, err = scale.subjects(ctx, weighPage, subjects, 0); err != nil {
+	if h.secondNode, err = scale.measureSubjects(ctx, memoryPageSize, subjects, 0); err != nil {
 		return nil, fmt.Errorf("subjects of a second node: %w", err)
 	}
 	scale.node = g.node.process
-	idle, typical, heavy := w.active()
+	idle, typical, heavy := w.usersByActivity()
 	for _, some := range []struct {
 		names []string
 		into  *itemSize
-	}{{idle, &h.idle}, {typical, &h.typical}, {heavy, &h.heavy}} {
-		if *some.into, err = scale.users(ctx, some.names); err != nil {
+	}{{idle, &h.emptyWindow}, {typical, &h.smallWindow}, {heavy, &h.largeWindow}} {
+		if *some.into, err = scale.measureWindows(ctx, some.names); err != nil {
 			return nil, fmt.Errorf("users: %w", err)
 		}
 	}
-	g.sayf("Redis: %.0f bytes a subject, %.0f a user", h.subject.each, h.typical.each)
+	g.progressf("Redis: %.0f bytes a subject, %.0f a user", h.subject.bytes, h.smallWindow.bytes)
 	return h, nil
 }
 
-// active returns users without states, and users of both kinds of the world.
-func (w world) active() (idle, typical, heavy []string) {
-	for i := range weighedIdle {
+// usersByActivity returns users without states, and users of both kinds.
+func (w growthData) usersByActivity() (idle, typical, heavy []string) {
+	for i := range idleUserCount {
 		idle = append(idle, fmt.Sprintf("idle-%07d", i))
 	}
 	for i := range w.users {
 		switch {
-		case i%heavyUserEvery == 0:
+		case i%heavyUserInterval == 0:
 			heavy = append(heavy, w.user(i))
-		case len(typical) < weighed:
+		case len(typical) < maxMeasured:
 			typical = append(typical, w.user(i))
 		}
 	}
 	return idle, typical, heavy
 }
 
-// scale measures what is added to Redis from one step to the next.
-type scale struct {
+// redisMeter measures the memory that each step adds to Redis.
+type redisMeter struct {
 	*growth
 
-	truth *truth   // only the counts
-	node  *process // receives the requests
-	at    reading
+	state *databaseState // only the counts
+	node  *process       // receives the requests
+	last  redisReading
 }
 
-// reading is the memory and the number of keys of Redis at one time.
-type reading struct {
+// redisReading is the memory and the number of keys of Redis at one time.
+type redisReading struct {
 	memory, evicted int64
-	counts, windows int // keys of this site
+	counts, windows int // keys of this installation
 }
 
-// begin opens all connections and takes the first reading.
-func (s *scale) begin(ctx context.Context) (err error) {
-	if s.truth, err = s.site.truthOf(ctx, s.people, nil); err != nil {
+// start opens all connections and takes the first reading.
+func (s *redisMeter) start(ctx context.Context) (err error) {
+	if s.state, err = s.installation.readStateOf(ctx, s.users, nil); err != nil {
 		return err
 	}
-	if err := s.askFor(ctx, 0, weighPage)(); err != nil {
+	if err := s.requestSubjects(ctx, 0, memoryPageSize)(); err != nil {
 		return err
 	}
-	s.at, err = s.site.read(ctx)
+	s.last, err = s.installation.readRedis(ctx)
 	return err
 }
 
-// fillTries bounds the repetitions of requests until Redis has everything: a node does
-// not write slow answers of the database to Redis.
-const fillTries = 5
+// maxFillAttempts bounds the repetitions of requests until Redis has everything: a node does
+// not write slow database results to Redis.
+const maxFillAttempts = 5
 
-// step calls ask and takes another reading, which must have the given numbers of
-// additional keys.
-func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
-	before := s.at
-	for range fillTries {
+// measureAdded calls ask, then takes another reading and returns the added memory for each
+// of n items. The reading must have the given numbers of additional keys.
+func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
+	before := s.last
+	for range maxFillAttempts {
 		if err := ask(); err != nil {
 			return w, err
 		}
-		if s.at, err = s.site.read(ctx); err != nil {
+		if s.last, err = s.installation.readRedis(ctx); err != nil {
 			return w, err
 		}
-		if s.at.evicted != before.evicted {
-			return w, errors.New("keys were evicted meanwhile: Redis needs more memory (maxmemory)")
+		if s.last.evicted != before.evicted {
+			return w, errors.New("Redis evicted keys during the measurement: it needs more memory (maxmemory)")
 		}
-		if s.at.counts-before.counts == counts && s.at.windows-before.windows == windows {
-			return itemSize{n, float64(s.at.memory-before.memory) / float64(n)}, nil
+		if s.last.counts-before.counts == counts && s.last.windows-before.windows == windows {
+			return itemSize{n, float64(s.last.memory-before.memory) / float64(n)}, nil
 		}
 	}
-	return w, fmt.Errorf("there are %d more counts and %d more windows in Redis, not %d and %d",
-		s.at.counts-before.counts, s.at.windows-before.windows, counts, windows)
+	return w, fmt.Errorf("Redis has %d more counts and %d more windows, want %d and %d",
+		s.last.counts-before.counts, s.last.windows-before.windows, counts, windows)
 }
 
-// subjects requests n subjects as an anonymous viewer; Redis lacks unknown of them.
-func (s *scale) subjects(ctx context.Context, from, n, unknown int) (itemSize, error) {
-	return s.step(ctx, s.askFor(ctx, from, n), n, unknown, 0)
+// measureSubjects requests n subjects as an anonymous viewer; unknown is the number of them
+// that are not in Redis yet.
+func (s *redisMeter) measureSubjects(ctx context.Context, from, n, unknown int) (itemSize, error) {
+	return s.measureAdded(ctx, s.requestSubjects(ctx, from, n), n, unknown, 0)
 }
 
-func (s *scale) askFor(ctx context.Context, from, n int) func() error {
-	someone := &people{names: []string{""}, tokens: []string{""}, subjects: s.people.subjects}
+func (s *redisMeter) requestSubjects(ctx context.Context, from, n int) func() error {
+	someone := &userPool{names: []string{""}, tokens: []string{""}, subjects: s.users.subjects}
 	var visits []page
-	for at := from; at < from+n; at += weighPage {
+	for at := from; at < from+n; at += memoryPageSize {
 		visit := page{}
-		for i := range min(weighPage, from+n-at) {
+		for i := range min(memoryPageSize, from+n-at) {
 			visit.subjects = append(visit.subjects, at+i)
 		}
 		visits = append(visits, visit)
 	}
-	return s.once(ctx, someone, visits, s.truth)
+	return s.requestPages(ctx, someone, visits, s.state)
 }
 
-// users requests, as each user, one subject that Redis has.
-func (s *scale) users(ctx context.Context, names []string) (itemSize, error) {
-	p, err := newCrowd(names, s.people.subjects, s.site.secret)
+// measureWindows requests, as each user, one subject whose counts are in Redis.
+func (s *redisMeter) measureWindows(ctx context.Context, names []string) (itemSize, error) {
+	p, err := newUserPool(names, s.users.subjects, s.installation.secret)
 	if err != nil {
 		return itemSize{}, err
 	}
-	t, err := s.site.truthOf(ctx, p, names)
+	t, err := s.installation.readStateOf(ctx, p, names)
 	if err != nil {
 		return itemSize{}, err
 	}
 	visits := make([]page, len(names))
 	for i := range visits {
-		visits[i] = page{i, []int{i % weighPage}}
+		visits[i] = page{i, []int{i % memoryPageSize}}
 	}
-	return s.step(ctx, s.once(ctx, p, visits, t), len(names), 0, len(names))
+	return s.measureAdded(ctx, s.requestPages(ctx, p, visits, t), len(names), 0, len(names))
 }
 
-func (s *scale) once(ctx context.Context, p *people, visits []page, t *truth) func() error {
-	all := s.growth.node.book(p, t, visits)
+func (s *redisMeter) requestPages(ctx context.Context, p *userPool, visits []page, t *databaseState) func() error {
+	all := s.growth.node.newWorkload(p, t, visits)
 	return func() error {
-		_, err := s.ask(ctx, s.node, all, 2*growthClients)
+		_, err := s.requestAll(ctx, s.node, all, 2*growthClients)
 		return err
 	}
 }
 
-// read reads the memory of Redis and counts its keys.
-func (s *site) read(ctx context.Context) (r reading, err error) {
+// readRedis reads the memory of Redis and counts its keys.
+func (s *installation) readRedis(ctx context.Context) (r redisReading, err error) {
 	err = s.withRedis(func(client rueidis.Client) error {
 		info, err := client.Do(ctx, client.B().Info().Build()).ToString()
 		if err != nil {
-			return fmt.Errorf("ask Redis for its memory: %w", err)
+			return fmt.Errorf("read the memory of Redis: %w", err)
 		}
 		for line := range strings.Lines(info) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -202,10 +203,10 @@ func (s *site) read(ctx context.Context) (r reading, err error) {
 				r.evicted, err = strconv.ParseInt(value, 10, 64)
 			}
 			if err != nil {
-				return fmt.Errorf("read what Redis says: %w", err)
+				return fmt.Errorf("parse the INFO of Redis: %w", err)
 			}
 		}
-		return s.eachKeys(ctx, client, func(_ rueidis.Client, keys []string) error {
+		return s.scanKeys(ctx, client, func(_ rueidis.Client, keys []string) error {
 			for _, key := range keys {
 				switch {
 				case strings.Contains(key, ":c:{"):

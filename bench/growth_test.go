@@ -14,8 +14,8 @@ import (
 	"ovation/storage/postgres"
 )
 
-// newFilledWorld returns the smallest world, in a separate schema.
-func newFilledWorld(t *testing.T) (world, *pgxpool.Pool, string) {
+// newFilledSchema fills a separate schema with the smallest growth data.
+func newFilledSchema(t *testing.T) (growthData, *pgxpool.Pool, string) {
 	t.Helper()
 	at := postgrestest.Schema(t)
 	pool, err := pgxpool.New(t.Context(), at)
@@ -23,8 +23,8 @@ func newFilledWorld(t *testing.T) (world, *pgxpool.Pool, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	indexes := indexesOf(t, pool)
-	w := worldOf(growthSizes[0])
+	indexes := readIndexes(t, pool)
+	w := newGrowthData(growthSizes[0])
 	told := 0
 	if err := w.fill(t.Context(), pool, func(done int) { told = done }); err != nil {
 		t.Fatal(err)
@@ -32,13 +32,13 @@ func newFilledWorld(t *testing.T) (world, *pgxpool.Pool, string) {
 	if told != w.states {
 		t.Errorf("fill reported %d states, want %d", told, w.states)
 	}
-	if after := indexesOf(t, pool); after != indexes {
+	if after := readIndexes(t, pool); after != indexes {
 		t.Errorf("the indexes are %s, want %s as before", after, indexes)
 	}
 	return w, pool, at
 }
 
-func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
+func readIndexes(t *testing.T, pool *pgxpool.Pool) (all string) {
 	t.Helper()
 	err := pool.QueryRow(t.Context(), `SELECT string_agg(indexdef, '; ' ORDER BY indexdef) FROM pg_indexes WHERE schemaname = current_schema()`).Scan(&all)
 	if err != nil || !strings.Contains(all, "likers") {
@@ -47,8 +47,8 @@ func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
 	return all
 }
 
-func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
-	w, pool, at := newFilledWorld(t)
+func TestFilledTablesAreConsistentAndSkewed(t *testing.T) {
+	w, pool, at := newFilledSchema(t)
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: at})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 	var popular, all, heavy int
 	err = pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE biz_id < $1), count(*), count(*) FILTER (WHERE user_id = $2)
 		FROM (SELECT user_id, biz_id FROM user_reaction UNION ALL SELECT user_id, biz_id FROM user_collection) s`,
-		w.subject(w.subjects/100), w.user(heavyUserEvery)).Scan(&popular, &all, &heavy)
+		w.subject(w.subjects/100), w.user(heavyUserInterval)).Scan(&popular, &all, &heavy)
 	if err != nil || all != w.states || heavy != heavyUserStates {
 		t.Errorf("there are %d states, %d of them of the heavy user, %v, want %d and %d", all, heavy, err, w.states, heavyUserStates)
 	}
@@ -71,8 +71,8 @@ func TestFilledWorldIsConsistentAndSkewed(t *testing.T) {
 	}
 }
 
-func TestFilledWorldIsReproducible(t *testing.T) {
-	w, pool, _ := newFilledWorld(t)
+func TestFilledTablesAreReproducible(t *testing.T) {
+	w, pool, _ := newFilledSchema(t)
 	digest := func() (text string) {
 		err := pool.QueryRow(t.Context(), `SELECT md5(string_agg(s::text, '' ORDER BY s::text)) FROM
 			(SELECT user_id, biz_id, version FROM user_reaction UNION ALL SELECT user_id, biz_id, version FROM user_collection) s`).Scan(&text)
@@ -93,34 +93,34 @@ func TestFilledWorldIsReproducible(t *testing.T) {
 	}
 }
 
-func TestPeopleOfAWorldAreDistinct(t *testing.T) {
+func TestUsersOfAUserPoolAreDistinct(t *testing.T) {
 	for _, states := range growthSizes[:2] {
-		w := worldOf(states)
-		p, err := w.people(strings.Repeat("s", 32))
+		w := newGrowthData(states)
+		p, err := w.userPool(strings.Repeat("s", 32))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, some := range map[string][]string{"viewers": p.names[:p.viewers], "readers": p.names[p.viewers:]} {
+		for name, some := range map[string][]string{"viewers": p.names[:p.viewerCount], "readers": p.names[p.viewerCount:]} {
 			sorted := slices.Sorted(slices.Values(some))
 			if n := len(slices.Compact(sorted)); n != len(some) {
 				t.Errorf("%d states: %d %s are different, want %d", states, n, name, len(some))
 			}
 		}
-		if n := len(p.names) - p.viewers; n != readers {
-			t.Errorf("%d states: %d readers, want %d", states, n, readers)
+		if n := len(p.names) - p.viewerCount; n != readerCount {
+			t.Errorf("%d states: %d readers, want %d", states, n, readerCount)
 		}
 	}
 }
 
-func TestPagesOfAWorldAreDisjoint(t *testing.T) {
+func TestColdPagesAreDisjoint(t *testing.T) {
 	for _, states := range growthSizes {
-		w := worldOf(states)
+		w := newGrowthData(states)
 		for _, kind := range pageKinds {
-			if kind.different > w.subjects {
+			if kind.distinctSubjects > w.subjects {
 				continue
 			}
-			viewers, subjects := map[int]bool{}, newSet(w.subjects)
-			for _, p := range w.draw(kind) {
+			viewers, subjects := map[int]bool{}, newBitset(w.subjects)
+			for _, p := range w.coldPages(kind) {
 				if viewers[p.viewer] || len(p.subjects) != kind.size {
 					t.Fatalf("%d states: viewer %d has a page of %d subjects, and another: %t, want %d, false", states, p.viewer, len(p.subjects), viewers[p.viewer], kind.size)
 				}
@@ -140,22 +140,22 @@ func TestPagesOfAWorldAreDisjoint(t *testing.T) {
 }
 
 func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
-	w := worldOf(growthSizes[0])
-	p, err := w.people(strings.Repeat("s", 32))
+	w := newGrowthData(growthSizes[0])
+	p, err := w.userPool(strings.Repeat("s", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const popular = 100 // these are 7 % of what is drawn
-	had := &truth{liked: map[pair]int64{}}
-	for _, user := range p.names[p.viewers:] {
+	had := &databaseState{liked: map[stateKey]int64{}}
+	for _, user := range p.names[p.viewerCount:] {
 		for _, subject := range p.subjects.names[:popular] {
-			had.liked[pair{user, subject}] = 1
+			had.liked[stateKey{user, subject}] = 1
 		}
 	}
-	p.remember(had)
-	one, ok := testSide(p).likers(1, 1, func(*liker) {})[0].(*liker)
+	p.recordExisting(had)
+	one, ok := newTestSystem(p).newLikeClients(1, 1, func(*likeClient) {})[0].(*likeClient)
 	if !ok {
-		t.Fatal("the client is not a liker")
+		t.Fatal("the client is not a likeClient")
 	}
 	for range 200 {
 		request := one.Next(nil)
@@ -165,7 +165,7 @@ func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
 	}
 }
 
-func TestSizesOfGrowth(t *testing.T) {
+func TestGrowthSizesAreSelected(t *testing.T) {
 	for args, want := range map[string]int{"": 3, "-max-states 10000": 1, "-max-states 5000000": 2} {
 		_, sizes, err := parseGrowth(strings.Fields(args))
 		if err != nil || len(sizes) != want {
@@ -179,16 +179,16 @@ func TestSizesOfGrowth(t *testing.T) {
 	}
 }
 
-func TestCostsAreForEachRequest(t *testing.T) {
-	m := &measured{rate: series{1000, 2000}, shares: map[string]series{nodeName: {0.5, 0.5}}}
-	if got := m.cost(nodeName); !slices.Equal(got, series{500, 250}) {
+func TestCPUTimeIsPerRequest(t *testing.T) {
+	m := &measurement{rate: series{1000, 2000}, cpuShares: map[string]series{nodeName: {0.5, 0.5}}}
+	if got := m.cpuPerRequest(nodeName); !slices.Equal(got, series{500, 250}) {
 		t.Errorf("cost = %v microseconds, want [500 250]", got)
 	}
-	if len(m.cost("nobody")) != 0 {
-		t.Errorf("cost of an unknown process = %v, want none", m.cost("nobody"))
+	if len(m.cpuPerRequest("nobody")) != 0 {
+		t.Errorf("cost of an unknown process = %v, want none", m.cpuPerRequest("nobody"))
 	}
 	for average, want := range map[string]bool{"0.10 9 9": false, "999.5 0 0": true, "unknown": false} {
-		if loaded(average) != want {
+		if overloaded(average) != want {
 			t.Errorf("%q: got loaded %t, want %t", average, !want, want)
 		}
 	}

@@ -15,40 +15,40 @@ import (
 	"ovation/storage"
 )
 
-// world is the content of Postgres: the given number of states, three likes to a
-// collection, and users and subjects in proportion to them. None of it is random.
+// growthData determines the contents of Postgres: the given number of states, with three
+// likes for each collection, and users and subjects in proportion. The data is deterministic.
 //
-// One user of a hundred is heavy and has 218 states, the others have 18. Their subjects
-// are skewed: of S subjects the first n have √(n/S) of all states. Every subject also has
+// One user in a hundred is a heavy user with 218 states; the others have 18. The states are
+// skewed: of S subjects the first n have √(n/S) of all states. Every subject also has
 // anonymous reads.
-type world struct{ states, users, subjects int }
+type growthData struct{ states, users, subjects int }
 
 const (
-	heavyUserEvery    = 100
+	heavyUserInterval = 100
 	heavyUserStates   = 218
 	typicalUserStates = 18
-	meanStates        = 20 // of all users
+	meanStatesPerUser = 20 // of all users
 
-	meanOfSubject = 50     // states
-	minSubjects   = 20_000 // enough for pages that have no subject in common
+	meanStatesPerSubject = 50     // states
+	minSubjects          = 20_000 // enough for pages that have no subject in common
 )
 
-func worldOf(states int) world {
-	return world{states, states / meanStates, max(minSubjects, states/meanOfSubject)}
+func newGrowthData(states int) growthData {
+	return growthData{states, states / meanStatesPerUser, max(minSubjects, states/meanStatesPerSubject)}
 }
 
-func (world) user(n int) string    { return fmt.Sprintf("user-%07d", n) }
-func (world) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
+func (growthData) user(n int) string    { return fmt.Sprintf("user-%07d", n) }
+func (growthData) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
 
 // fillUsers is the number of users whose states one statement inserts.
 const fillUsers = 25_000
 
-// drawStates draws the states of the users from $1 to below $2 on $3 subjects: user_id,
-// n (from 0, of each user), biz_id and when. The subjects are divided into one stretch
+// selectStates computes the states of the users from $1 to below $2 on $3 subjects: user_id,
+// n (from 0, of each user), biz_id and time. The subjects are divided into one stretch
 // for each state of the user: the n-th state is on a subject of the n-th stretch, so
 // that no two are on the same subject. Multiplying by the prime scatters neighbouring
 // users and times.
-const drawStates = `
+const selectStates = `
 SELECT 'user-' || lpad(u::text, 7, '0') AS user_id, n,
     'item-' || lpad((n + floor(($3 - o.held) * power((n + o.begins) / o.held, 2))::bigint)::text, 7, '0') AS biz_id,
     1700000000000000 + (u * 1000 + n) * 2654435761 % 31536000000 * 1000 AS at
@@ -60,11 +60,11 @@ CROSS JOIN LATERAL generate_series(0, o.held - 1) n`
 const (
 	fillReactions = `
 INSERT INTO user_reaction (tenant, user_id, biz, biz_id, state, prev_state, version)
-SELECT 'default', user_id, 'article', biz_id, 1, 0, at FROM (` + drawStates + `) s WHERE n % 4 <> 3`
+SELECT 'default', user_id, 'article', biz_id, 1, 0, at FROM (` + selectStates + `) s WHERE n % 4 <> 3`
 
 	fillCollections = `
 INSERT INTO user_collection (tenant, user_id, biz, biz_id, state, prev_state, version)
-SELECT 'default', user_id, 'article', biz_id, 'default', '', at FROM (` + drawStates + `) s WHERE n % 4 = 3`
+SELECT 'default', user_id, 'article', biz_id, 'default', '', at FROM (` + selectStates + `) s WHERE n % 4 = 3`
 
 	fillFolders = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
@@ -92,14 +92,14 @@ SELECT tenant, user_id, sum(likes), 0, sum(collections), 0, 0 FROM (
 ) s GROUP BY tenant, user_id`
 )
 
-// fill inserts the world into empty tables and makes Postgres vacuum and analyze them.
-// It calls tell now and then with the number of states done.
-func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
+// fill inserts the data into empty tables, then vacuums and analyzes them. From time to time
+// it calls progress with the number of states inserted so far.
+func (w growthData) fill(ctx context.Context, database *pgxpool.Pool, progress func(done int)) error {
 	indexes, err := dropIndexes(ctx, database)
 	if err != nil {
 		return fmt.Errorf("drop the indexes: %w", err)
 	}
-	if err := w.fillStates(ctx, database, tell); err != nil {
+	if err := w.fillStates(ctx, database, progress); err != nil {
 		return err
 	}
 	for _, index := range indexes {
@@ -110,8 +110,8 @@ func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done 
 	return w.fillRest(ctx, database)
 }
 
-// dropIndexes drops the indexes of states except the primary keys, since they are
-// faster to build once all rows are there, and returns the statements that build them.
+// dropIndexes drops the indexes of states except the primary keys, because they are built
+// faster after all rows are inserted, and returns the statements that build them.
 func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []string, err error) {
 	rows, err := database.Query(ctx, `SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
 		WHERE indrelid IN ('user_reaction'::regclass, 'user_collection'::regclass) AND NOT indisprimary`)
@@ -130,42 +130,42 @@ func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []stri
 	return statements, err
 }
 
-func (w world) fillStates(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
+func (w growthData) fillStates(ctx context.Context, database *pgxpool.Pool, progress func(done int)) error {
 	done := 0
 	for from := 0; from < w.users; from += fillUsers {
 		for _, statement := range []string{fillReactions, fillCollections} {
 			tag, err := database.Exec(ctx, statement, from, min(from+fillUsers, w.users), w.subjects)
 			if err != nil {
-				return fmt.Errorf("fill in states: %w", err)
+				return fmt.Errorf("insert states: %w", err)
 			}
 			done += int(tag.RowsAffected())
 		}
-		tell(done)
+		progress(done)
 	}
 	if done != w.states {
-		return fmt.Errorf("%d states were filled in, not %d", done, w.states)
+		return fmt.Errorf("%d states were inserted, want %d", done, w.states)
 	}
 	return nil
 }
 
-func (w world) fillRest(ctx context.Context, database *pgxpool.Pool) error {
+func (w growthData) fillRest(ctx context.Context, database *pgxpool.Pool) error {
 	if _, err := database.Exec(ctx, fillFolders, storage.DefaultFolderName, storage.FolderNameKey(storage.DefaultFolderName)); err != nil {
-		return fmt.Errorf("fill in folders: %w", err)
+		return fmt.Errorf("insert folders: %w", err)
 	}
 	if _, err := database.Exec(ctx, fillReads, w.subjects); err != nil {
-		return fmt.Errorf("fill in reads: %w", err)
+		return fmt.Errorf("insert reads: %w", err)
 	}
 	for _, statement := range []string{fillCounts, fillTotals, `VACUUM (ANALYZE) user_reaction, user_collection, user_read, folder, interactive, user_totals`} {
 		if _, err := database.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("fill in counts: %w", err)
+			return fmt.Errorf("insert counts: %w", err)
 		}
 	}
 	return nil
 }
 
-// person returns the n-th of the people who request pages and like, all different: first
-// the users in an order unrelated to their names, then newcomers.
-func (w world) person(n int) string {
+// shuffledUser returns the n-th of the users who request pages and like, all different: first
+// those with states, in an order unrelated to their names, then users without states.
+func (w growthData) shuffledUser(n int) string {
 	const prime = 2_654_435_761
 	if n >= w.users {
 		return w.user(n)
@@ -173,52 +173,52 @@ func (w world) person(n int) string {
 	return w.user(n * prime % w.users)
 }
 
-// mostPages bounds the pages of one size that are requested in one round.
-const mostPages = 2000
+// maxColdPages bounds the pages of one size that are requested in one round.
+const maxColdPages = 2000
 
-// people returns the viewers, who request pages, followed by the readers, who like. If
-// there are too few users for two separate groups, some are in both.
-func (w world) people(secret string) (*people, error) {
-	viewers := min(mostPages, w.users)
-	liker := viewers // the first
-	if w.users < viewers+readers {
-		liker = 0
+// userPool returns the viewers, who request pages, followed by the readers, who like. If
+// there are too few users for two disjoint groups, the groups overlap.
+func (w growthData) userPool(secret string) (*userPool, error) {
+	viewers := min(maxColdPages, w.users)
+	firstReader := viewers // the first
+	if w.users < viewers+readerCount {
+		firstReader = 0
 	}
-	names := make([]string, 0, viewers+readers)
+	names := make([]string, 0, viewers+readerCount)
 	for i := range viewers {
-		names = append(names, w.person(i))
+		names = append(names, w.shuffledUser(i))
 	}
-	for i := range readers {
-		names = append(names, w.person(liker+i))
+	for i := range readerCount {
+		names = append(names, w.shuffledUser(firstReader+i))
 	}
-	p, err := newCrowd(names, w.drawer(), secret)
+	p, err := newUserPool(names, w.sampler(), secret)
 	if err != nil {
 		return nil, err
 	}
-	p.viewers = viewers
+	p.viewerCount = viewers
 	for i := viewers; i < len(names); i++ {
-		p.likes[i] = userLikes{newSet(w.subjects), newSet(w.subjects)}
+		p.likes[i] = userLikes{newBitset(w.subjects), newBitset(w.subjects)}
 	}
 	return p, nil
 }
 
-// drawer draws subjects in proportion to their states.
-func (w world) drawer() *drawer {
+// sampler draws subjects in proportion to their states.
+func (w growthData) sampler() *sampler {
 	const whole = 1e12
-	d := &drawer{}
+	d := &sampler{}
 	for i := range w.subjects {
 		d.names = append(d.names, w.subject(i))
-		d.upTo = append(d.upTo, int64(whole*math.Sqrt(float64(i+1)/float64(w.subjects))))
+		d.cumulativeWeights = append(d.cumulativeWeights, int64(whole*math.Sqrt(float64(i+1)/float64(w.subjects))))
 	}
 	return d
 }
 
-// newCrowd returns people with tokens and without any likes; an empty name is an
-// anonymous viewer.
-func newCrowd(names []string, subjects *drawer, secret string) (*people, error) {
-	p := &people{names: names, viewers: len(names), subjects: subjects, of: make(map[string]int, len(subjects.names))}
+// newUserPool returns users with tokens and without likes; an empty name is an anonymous
+// viewer.
+func newUserPool(names []string, subjects *sampler, secret string) (*userPool, error) {
+	p := &userPool{names: names, viewerCount: len(names), subjects: subjects, subjectIndex: make(map[string]int, len(subjects.names))}
 	for i, name := range subjects.names {
-		p.of[name] = i
+		p.subjectIndex[name] = i
 	}
 	for _, name := range names {
 		token := ""
@@ -234,23 +234,23 @@ func newCrowd(names []string, subjects *drawer, secret string) (*people, error) 
 	return p, nil
 }
 
-// remember records the existing likes of the readers.
-func (p *people) remember(had *truth) {
+// recordExisting records the existing likes of the readers.
+func (p *userPool) recordExisting(had *databaseState) {
 	index := make(map[string]int, len(p.names))
-	for i := p.viewers; i < len(p.names); i++ {
+	for i := p.viewerCount; i < len(p.names); i++ {
 		index[p.names[i]] = i
 	}
 	for of := range had.liked {
 		if i, likes := index[of.user]; likes {
-			p.likes[i].sent.add(p.of[of.subject])
+			p.likes[i].sent.add(p.subjectIndex[of.subject])
 		}
 	}
 }
 
-// checkLikes looks for every acknowledged like in Postgres.
-func (p *people) checkLikes(ctx context.Context, s *site) error {
+// checkAcked returns an error unless every acknowledged like is in Postgres.
+func (p *userPool) checkAcked(ctx context.Context, s *installation) error {
 	var users, subjects []string
-	for i := p.viewers; i < len(p.names); i++ {
+	for i := p.viewerCount; i < len(p.names); i++ {
 		for n := range p.subjects.names {
 			if p.likes[i].acked.has(n) {
 				users, subjects = append(users, p.names[i]), append(subjects, p.subjects.names[n])
@@ -262,19 +262,19 @@ func (p *people) checkLikes(ctx context.Context, s *site) error {
 		JOIN user_reaction r ON r.tenant = 'default' AND r.user_id = k.user_id AND r.biz = $3 AND r.biz_id = k.biz_id AND r.state = 1`,
 		users, subjects, biz).Scan(&stored)
 	if err != nil {
-		return fmt.Errorf("look for likes in Postgres: %w", err)
+		return fmt.Errorf("read likes from Postgres: %w", err)
 	}
 	if stored != len(users) {
-		return fmt.Errorf("%d likes were acknowledged, and only %d of them are in Postgres", len(users), stored)
+		return fmt.Errorf("%d likes were acknowledged, but only %d of them are in Postgres", len(users), stored)
 	}
 	return nil
 }
 
-// draw returns pages no two of which have a viewer or a subject in common, each with
-// popular and rare subjects.
-func (w world) draw(kind pageKind) []page {
+// coldPages returns pages that share no viewer and no subject, each with popular and rare
+// subjects.
+func (w growthData) coldPages(kind pageKind) []page {
 	size := kind.size
-	n := min(mostPages, w.users, kind.different/size)
+	n := min(maxColdPages, w.users, kind.distinctSubjects/size)
 	apart := w.subjects / (n * size)
 	out := make([]page, n)
 	for i := range out {
@@ -286,20 +286,20 @@ func (w world) draw(kind pageKind) []page {
 	return out
 }
 
-// table is the size of a table, in bytes.
-type table struct {
+// tableSize is the size of a table, in bytes.
+type tableSize struct {
 	name        string
 	rows        int64
 	heap, index int64
 }
 
-// tables returns the sizes of the tables that grow.
-func (s *site) tables(ctx context.Context) (out []table, err error) {
+// readTableSizes returns the sizes of the tables that grow, the largest first.
+func (s *installation) readTableSizes(ctx context.Context) (out []tableSize, err error) {
 	rows, err := s.database.Query(ctx, `SELECT relname, reltuples::bigint, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
 		WHERE relnamespace = current_schema()::regnamespace AND relname IN ('user_reaction', 'user_collection', 'user_read', 'folder', 'interactive')
 		ORDER BY pg_total_relation_size(oid) DESC`)
 	if err == nil {
-		var t table
+		var t tableSize
 		_, err = pgx.ForEachRow(rows, []any{&t.name, &t.rows, &t.heap, &t.index}, func() error {
 			out = append(out, t)
 			return nil
@@ -311,11 +311,11 @@ func (s *site) tables(ctx context.Context) (out []table, err error) {
 	return out, nil
 }
 
-// logged returns the number of bytes that Postgres has written to its log (WAL) so far.
-func (s *site) logged(ctx context.Context) (n int64, err error) {
+// walPosition returns the number of bytes that Postgres has written to its log (WAL) so far.
+func (s *installation) walPosition(ctx context.Context) (n int64, err error) {
 	err = s.database.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("ask Postgres how much it has logged: %w", err)
+		return 0, fmt.Errorf("read the WAL position of Postgres: %w", err)
 	}
 	return n, nil
 }

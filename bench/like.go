@@ -13,38 +13,38 @@ import (
 	"ovation/bench/load"
 )
 
-// The mutations of a like: bareLike is compared with the floor, shownLike also requests
-// what a page shows of the like.
+// The mutations of a like: likeMutation is compared with the floor; likeWithCountMutation
+// also requests the fields that a page shows of the like.
 const (
-	bareLike  = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
-	shownLike = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`
+	likeMutation          = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
+	likeWithCountMutation = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`
 )
 
-// firstLike is the reply to bareLike. bypassedLike is the reply of a node that persisted
-// the like itself because the queue did not confirm in time.
+// firstLikeReply is the reply to likeMutation. bypassedLikeReply is the reply of a node that
+// persisted the like itself because the queue did not confirm in time.
 var (
-	firstLike    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
-	bypassedLike = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
+	firstLikeReply    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
+	bypassedLikeReply = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
 )
 
-// isFirst reports whether this is the reply to a first like.
-func (s *side) isFirst(body []byte) bool {
+// isFirstLikeReply reports whether this is the reply to a first like.
+func (s *system) isFirstLikeReply(body []byte) bool {
 	switch {
 	case s.floor:
-		return string(body) == floorLiked
-	case bytes.Equal(body, bypassedLike):
-		s.people.bypassed.Add(1)
+		return string(body) == floorLikeReply
+	case bytes.Equal(body, bypassedLikeReply):
+		s.users.bypassedQueue.Add(1)
 		return true
 	}
-	return bytes.Equal(body, firstLike)
+	return bytes.Equal(body, firstLikeReply)
 }
 
-// like appends the request for a like to buf.
-func (s *side) like(buf, scratch []byte, user int, query, biz, id string) (request, scratched []byte) {
+// appendLike appends the request for a like to buf.
+func (s *system) appendLike(buf, scratch []byte, user int, query, biz, id string) (request, scratched []byte) {
 	scratch = scratch[:0]
 	if s.floor {
 		scratch = append(scratch, `{"user":"`...)
-		scratch = append(scratch, s.people.names[user]...)
+		scratch = append(scratch, s.users.names[user]...)
 		scratch = append(scratch, `","id":"`...)
 		scratch = append(scratch, id...)
 		scratch = append(scratch, `"}`...)
@@ -57,28 +57,28 @@ func (s *side) like(buf, scratch []byte, user int, query, biz, id string) (reque
 	scratch = append(scratch, `","bizId":"`...)
 	scratch = append(scratch, id...)
 	scratch = append(scratch, `"}}}`...)
-	return load.Post(buf, s.process.address, "/graphql", s.people.tokens[user], scratch), scratch
+	return load.Post(buf, s.process.address, "/graphql", s.users.tokens[user], scratch), scratch
 }
 
-// liker sends likes of random users for subjects that they have not liked yet.
-type liker struct {
-	*people
+// likeClient sends likes of random users for subjects that they have not liked yet.
+type likeClient struct {
+	*userPool
 
-	side    *side
-	random  *rand.Rand
-	hot     int  // the one subject that is liked; none below 0
-	shown   bool // sends shownLike
-	base    *truth
-	user    int // the user of the current like
-	subject int
-	scratch []byte
+	system       *system
+	random       *rand.Rand
+	hotSubject   int  // the only subject to like; negative: random subjects
+	withCount    bool // sends likeWithCountMutation
+	initialState *databaseState
+	user         int // the user of the current like
+	subject      int
+	scratch      []byte
 }
 
-// likers returns n clients that like as random readers.
-func (s *side) likers(n int, seed uint64, with func(*liker)) []load.Client {
+// newLikeClients returns n clients that send likes as random readers.
+func (s *system) newLikeClients(n int, seed uint64, with func(*likeClient)) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
-		l := &liker{people: s.people, side: s, hot: -1, random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // it is meant to be the same each time
+		l := &likeClient{userPool: s.users, system: s, hotSubject: -1, random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // it is meant to be the same each time
 		with(l)
 		out[i] = l
 	}
@@ -86,25 +86,25 @@ func (s *side) likers(n int, seed uint64, with func(*liker)) []load.Client {
 }
 
 // Next implements load.Client.
-func (l *liker) Next(buf []byte) []byte {
-	if !l.choose() {
+func (l *likeClient) Next(buf []byte) []byte {
+	if !l.chooseLike() {
 		return nil
 	}
-	query := cmp.Or(l.side.query, bareLike)
-	if l.shown {
-		query = shownLike
+	query := cmp.Or(l.system.mutation, likeMutation)
+	if l.withCount {
+		query = likeWithCountMutation
 	}
-	buf, l.scratch = l.side.like(buf, l.scratch, l.user, query, biz, l.subjects.names[l.subject])
+	buf, l.scratch = l.system.appendLike(buf, l.scratch, l.user, query, biz, l.subjects.names[l.subject])
 	return buf
 }
 
-// choose draws a user and a subject, and records the like as sent.
-func (l *liker) choose() bool {
-	for range l.names[l.viewers:] {
-		l.user = l.viewers + l.random.IntN(len(l.names)-l.viewers)
-		if l.subject = l.hot; l.hot < 0 {
-			l.subject = l.fresh(l.user, l.random)
-		} else if !l.send(l.user, l.hot) {
+// chooseLike draws a user and a subject, and records the like as sent.
+func (l *likeClient) chooseLike() bool {
+	for range l.names[l.viewerCount:] {
+		l.user = l.viewerCount + l.random.IntN(len(l.names)-l.viewerCount)
+		if l.subject = l.hotSubject; l.hotSubject < 0 {
+			l.subject = l.drawUnliked(l.user, l.random)
+		} else if !l.recordSent(l.user, l.hotSubject) {
 			continue
 		}
 		if l.subject >= 0 {
@@ -115,77 +115,76 @@ func (l *liker) choose() bool {
 }
 
 // Done implements load.Client.
-func (l *liker) Done(status int, body []byte) error {
+func (l *likeClient) Done(status int, body []byte) error {
 	if status != http.StatusOK {
 		return fmt.Errorf("status %d with %.200s", status, body)
 	}
-	if !l.shown {
-		if !l.side.isFirst(body) {
-			return fmt.Errorf("%.200s came, want %s", body, firstLike)
+	if !l.withCount {
+		if !l.system.isFirstLikeReply(body) {
+			return fmt.Errorf("got %.200s, want %s", body, firstLikeReply)
 		}
-	} else if err := l.judge(body); err != nil {
+	} else if err := l.checkCount(body); err != nil {
 		return fmt.Errorf("%w: %.200s", err, body)
 	}
-	l.ack(l.user, l.subject)
+	l.recordAcked(l.user, l.subject)
 	return nil
 }
 
-// The reply to shownLike, around the count.
+// The reply to likeWithCountMutation, around the count.
 var (
-	shownBefore    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":`)
-	bypassedBefore = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED","interactive":{"likeCount":`)
-	shownAfter     = []byte(`,"liked":{"reaction":"LIKE"}}}}}`)
+	countReplyPrefix    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":`)
+	bypassedReplyPrefix = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED","interactive":{"likeCount":`)
+	countReplySuffix    = []byte(`,"liked":{"reaction":"LIKE"}}}}}`)
 )
 
-// judge checks that the count includes the like, and no more likes than were sent.
-func (l *liker) judge(body []byte) error {
-	rest, before := bytes.CutPrefix(body, shownBefore)
+// checkCount checks that the count includes the like, but no more likes than were sent.
+func (l *likeClient) checkCount(body []byte) error {
+	rest, before := bytes.CutPrefix(body, countReplyPrefix)
 	if !before {
-		if rest, before = bytes.CutPrefix(body, bypassedBefore); before {
-			l.bypassed.Add(1)
+		if rest, before = bytes.CutPrefix(body, bypassedReplyPrefix); before {
+			l.bypassedQueue.Add(1)
 		}
 	}
-	rest, after := bytes.CutSuffix(rest, shownAfter)
+	rest, after := bytes.CutSuffix(rest, countReplySuffix)
 	if !before || !after {
-		return errors.New("this is no first like")
+		return errors.New("this is not the reply to a first like")
 	}
 	count, err := strconv.ParseInt(string(rest), 10, 64)
 	if err != nil {
 		return err
 	}
-	least := l.base.counts[l.subjects.names[l.subject]].likes
-	if most := least + l.sent[l.subject].Load() - l.base.sent[l.subject]; count <= least || count > most {
+	least := l.initialState.counts[l.subjects.names[l.subject]].likes
+	if most := least + l.sent[l.subject].Load() - l.initialState.sent[l.subject]; count <= least || count > most {
 		return fmt.Errorf("the reply counts %d likes, want %d to %d", count, least+1, most)
 	}
 	return nil
 }
 
-// mixer requests pages, and now and then likes one of the subjects of the last page as
-// its viewer.
-type mixer struct {
-	*pager
+// mixedClient requests pages and sometimes likes a subject of the last page as its viewer.
+type mixedClient struct {
+	*pageClient
 
-	people  *people
-	pages   []page
-	side    *side
-	base    *truth
-	random  *rand.Rand
-	quiet   bool // it likes nothing, but other clients do
-	liking  bool
-	subject int
-	asked   int
-	acked   [pageSize]bool // for each subject, whether the viewer's like was acknowledged before the request
-	scratch []byte
+	users          *userPool
+	pages          []page
+	system         *system
+	initialState   *databaseState
+	random         *rand.Rand
+	readOnly       bool // it sends no likes, but other clients do
+	isLike         bool
+	subject        int
+	pagesRequested int
+	acked          [pageSize]bool // for each subject, whether the viewer's like was acknowledged before the request
+	scratch        []byte
 }
 
-const mixedSample = 16 // one page in 16 is checked
+const pageCheckInterval = 16 // one page in so many is checked
 
-// mixers returns n clients that share the pages of a book.
-func (b *book) mixers(pages []page, s *side, base *truth, n int, seed uint64, quiet bool) []load.Client {
+// newMixedClients returns n clients that share the pages of a workload.
+func (b *workload) newMixedClients(pages []page, s *system, base *databaseState, n int, seed uint64, quiet bool) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
-		out[i] = &mixer{
-			pager: b.pager(i, n), people: s.people, pages: pages, side: s, base: base, quiet: quiet,
+		out[i] = &mixedClient{
+			pageClient: b.newPageClient(i, n), users: s.users, pages: pages, system: s, initialState: base, readOnly: quiet,
 			random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // it is meant to be the same each time
 		}
 	}
@@ -193,29 +192,29 @@ func (b *book) mixers(pages []page, s *side, base *truth, n int, seed uint64, qu
 }
 
 // Next implements load.Client.
-func (m *mixer) Next(buf []byte) []byte {
-	if m.liking = !m.quiet && m.asked > 0 && m.random.IntN(mixedLikes) == 0 && m.choose(); !m.liking {
-		m.asked++
-		buf = m.pager.Next(buf)
-		of := &m.pages[m.at]
+func (m *mixedClient) Next(buf []byte) []byte {
+	if m.isLike = !m.readOnly && m.pagesRequested > 0 && m.random.IntN(mixedLikeInterval) == 0 && m.chooseLike(); !m.isLike {
+		m.pagesRequested++
+		buf = m.pageClient.Next(buf)
+		of := &m.pages[m.current]
 		for i, subject := range of.subjects {
-			m.acked[i] = m.people.likes[of.viewer].acked.has(subject)
+			m.acked[i] = m.users.likes[of.viewer].acked.has(subject)
 		}
 		return buf
 	}
-	buf, m.scratch = m.side.like(buf, m.scratch, m.pages[m.at].viewer, bareLike, biz, m.people.subjects.names[m.subject])
+	buf, m.scratch = m.system.appendLike(buf, m.scratch, m.pages[m.current].viewer, likeMutation, biz, m.users.subjects.names[m.subject])
 	return buf
 }
 
-// choose finds a subject of the page that its viewer does not like yet, and records the
-// like as sent.
-func (m *mixer) choose() bool {
-	of := &m.pages[m.at]
+// chooseLike chooses a subject of the page that its viewer does not like yet, and records the
+// like as sent. It returns false if there is none.
+func (m *mixedClient) chooseLike() bool {
+	of := &m.pages[m.current]
 	first := m.random.IntN(len(of.subjects))
 	for i := range of.subjects {
 		m.subject = of.subjects[(first+i)%len(of.subjects)]
-		_, before := m.base.liked[pair{m.people.names[of.viewer], m.people.subjects.names[m.subject]}]
-		if !before && m.people.send(of.viewer, m.subject) {
+		_, before := m.initialState.liked[stateKey{m.users.names[of.viewer], m.users.subjects.names[m.subject]}]
+		if !before && m.users.recordSent(of.viewer, m.subject) {
 			return true
 		}
 	}
@@ -223,27 +222,27 @@ func (m *mixer) choose() bool {
 }
 
 // Done implements load.Client.
-func (m *mixer) Done(status int, body []byte) error {
+func (m *mixedClient) Done(status int, body []byte) error {
 	switch {
 	case status != http.StatusOK:
 		return fmt.Errorf("status %d with %.200s", status, body)
-	case m.liking && !m.side.isFirst(body):
-		return fmt.Errorf("%.200s came, want %s", body, firstLike)
-	case m.liking:
-		m.people.ack(m.pages[m.at].viewer, m.subject)
-	case m.asked%mixedSample == 0:
-		if err := m.judge(body); err != nil {
+	case m.isLike && !m.system.isFirstLikeReply(body):
+		return fmt.Errorf("got %.200s, want %s", body, firstLikeReply)
+	case m.isLike:
+		m.users.recordAcked(m.pages[m.current].viewer, m.subject)
+	case m.pagesRequested%pageCheckInterval == 0:
+		if err := m.checkPage(body); err != nil {
 			return fmt.Errorf("%w: %.200s…", err, body)
 		}
 	}
 	return nil
 }
 
-// judge compares a page with the state before the likes, the replies to its viewer
+// checkPage compares a page with the initial state, the likes acknowledged to its viewer
 // since, and the number of likes sent.
-func (m *mixer) judge(body []byte) error {
-	of := &m.pages[m.at]
-	items, err := m.side.parsePage(body)
+func (m *mixedClient) checkPage(body []byte) error {
+	of := &m.pages[m.current]
+	items, err := m.system.parsePage(body)
 	if err != nil {
 		return err
 	}
@@ -251,13 +250,13 @@ func (m *mixer) judge(body []byte) error {
 		return fmt.Errorf("the page has %d subjects", len(items))
 	}
 	for i, subject := range of.subjects {
-		g, id := &items[i], m.people.subjects.names[subject]
-		key, was := pair{m.people.names[of.viewer], id}, m.base.counts[id]
-		_, liked := m.base.liked[key]
-		_, collected := m.base.collected[key]
-		least, most := was.likes, was.likes+m.people.sent[subject].Load()-m.base.sent[subject]
-		maybe := !liked && m.people.likes[of.viewer].sent.has(subject)
-		if !liked && g.liked && !m.side.floor { // the floor's counts may be as old as its cache
+		g, id := &items[i], m.users.subjects.names[subject]
+		key, was := stateKey{m.users.names[of.viewer], id}, m.initialState.counts[id]
+		_, liked := m.initialState.liked[key]
+		_, collected := m.initialState.collected[key]
+		least, most := was.likes, was.likes+m.users.sent[subject].Load()-m.initialState.sent[subject]
+		maybe := !liked && m.users.likes[of.viewer].sent.has(subject)
+		if !liked && g.liked && !m.system.floor { // the floor's counts may be as old as its cache
 			least++
 		}
 		if !liked && m.acked[i] {
@@ -277,15 +276,15 @@ func (m *mixer) judge(body []byte) error {
 	return nil
 }
 
-// item is one subject of a page.
-type item struct {
+// pageItem is one subject of a page.
+type pageItem struct {
 	id string
 	counts
 	liked, collected bool
 }
 
 // parsePage parses a reply to a request for a page.
-func (s *side) parsePage(body []byte) (items []item, err error) {
+func (s *system) parsePage(body []byte) (items []pageItem, err error) {
 	if s.floor {
 		return parseFloorPage(body)
 	}
@@ -304,7 +303,7 @@ func (s *side) parsePage(body []byte) (items []item, err error) {
 		if g.Liked != nil && g.Liked.Reaction != "LIKE" {
 			return nil, fmt.Errorf("unexpected reaction %s", g.Liked.Reaction)
 		}
-		items = append(items, item{
+		items = append(items, pageItem{
 			g.BizID, counts{g.ReadCount, g.LikeCount, g.DislikeCount, g.CollectCount}, g.Liked != nil, g.Collected != nil,
 		})
 	}

@@ -28,46 +28,46 @@ func main() {
 	}
 }
 
-// options are the options of the command line.
+// options are the command-line options.
 type options struct {
 	ovation, floor, data, report string
 
-	only []string
-	plan plan
-	seed uint64
+	selectedRows []string
+	runPlan      runPlan
+	seed         uint64
 }
 
-func parse(args []string) (o options, err error) {
+func parseOptions(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.ovation, "ovation", "bin/ovation", "the program to measure")
 	flags.StringVar(&o.floor, "floor", "bin/floor", "the floor")
-	flags.StringVar(&o.data, "data", "../shared/data/deskdrop-users_interactions.csv.zip", "CI&T Deskdrop; drawn data takes its place where it is not there")
+	flags.StringVar(&o.data, "data", "../shared/data/deskdrop-users_interactions.csv.zip", "the file of CI&T Deskdrop; if it is missing, data of the same skew is generated")
 	flags.StringVar(&o.report, "report", "", "file to write the report to, besides printing it")
-	only := flags.String("only", "", "rows to measure, with commas between: "+strings.Join(keys(), ", ")+"; all if empty")
+	only := flags.String("only", "", "rows to measure, separated by commas: "+strings.Join(rowKeys(), ", ")+"; all if empty")
 	quick := flags.Bool("quick", false, "short rounds: five minutes instead of 16")
-	flags.Uint64Var(&o.seed, "seed", 20, "draws who asks for what")
+	flags.Uint64Var(&o.seed, "seed", 20, "seed of the random requests")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("there is no argument %q", flags.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	o.plan = fullPlan
+	o.runPlan = fullRunPlan
 	if *quick {
-		o.plan = quickPlan
+		o.runPlan = quickRunPlan
 	}
 	if *only != "" {
-		o.only = strings.Split(*only, ",")
+		o.selectedRows = strings.Split(*only, ",")
 	}
-	for _, key := range o.only {
-		if !slices.Contains(keys(), key) {
-			return o, fmt.Errorf("there is no row %q; there are %s", key, strings.Join(keys(), ", "))
+	for _, key := range o.selectedRows {
+		if !slices.Contains(rowKeys(), key) {
+			return o, fmt.Errorf("unknown row %q: the rows are %s", key, strings.Join(rowKeys(), ", "))
 		}
 	}
 	return o, nil
 }
 
-func keys() (out []string) {
+func rowKeys() (out []string) {
 	for i := range rows {
 		out = append(out, rows[i].key)
 	}
@@ -78,22 +78,22 @@ func keys() (out []string) {
 type bench struct {
 	options
 
-	stdout   io.Writer
-	began    time.Time
-	idle     string // the load average at the start
-	data     *dataset
-	site     *site
-	meter    *meter
-	people   *people
-	users    *drawer // draws users of the data
-	stored   *truth  // before anything was measured
-	likes    int64   // that Ovation counted before anything was measured
-	node     side
-	floor    side
-	worker   *process // nil while none runs
-	done     []*row
-	checked  string // the last output of verify
-	versions string // of the services
+	stdout             io.Writer
+	started            time.Time
+	initialLoadAverage string // the load average at the start
+	data               *dataset
+	installation       *installation
+	meter              *cpuMeter
+	users              *userPool
+	viewerSampler      *sampler       // draws users of the data
+	initialState       *databaseState // before any measurement
+	initialLikes       int64          // that Ovation counted before any measurement
+	node               system
+	floor              system
+	worker             *process // nil while none is running
+	rows               []*row
+	verifyOutput       string // the last output of verify
+	serviceVersions    string // of the services
 }
 
 // The names under which CPU time is reported.
@@ -110,63 +110,63 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		case "growth":
 			return runGrowth(ctx, args[1:], stdout)
 		case "day":
-			return runDay(ctx, args[1:], stdout)
+			return runSimulation(ctx, args[1:], stdout)
 		}
 	}
-	o, err := parse(args)
+	o, err := parseOptions(args)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.plan.limit, fmt.Errorf("it has taken longer than %v", o.plan.limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.runPlan.timeout, fmt.Errorf("the run took longer than %v", o.runPlan.timeout))
 	defer cancel()
 	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // a client asleep in a system call occupies a processor of the runtime
-	b := &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()}
-	if err := b.measure(ctx); err != nil {
+	b := &bench{options: o, stdout: stdout, started: time.Now(), initialLoadAverage: loadAverage(), meter: newCPUMeter()}
+	if err := b.run(ctx); err != nil {
 		return err
 	}
-	return b.publish(b.report(ctx))
+	return b.writeReport(b.report(ctx))
 }
 
-// publish prints a report, and writes it to a file if the options name one.
-func (b *bench) publish(text string) error {
+// writeReport prints a report, and writes it to a file if the options name one.
+func (b *bench) writeReport(text string) error {
 	_, _ = fmt.Fprint(b.stdout, "\n", text)
 	if b.options.report == "" {
 		return nil
 	}
-	return os.WriteFile(b.options.report, []byte(text), 0o644) //nolint:gosec // everybody may read it
+	return os.WriteFile(b.options.report, []byte(text), 0o644) //nolint:gosec // a public report
 }
 
-// measure prepares everything, measures every row and cleans up.
-func (b *bench) measure(ctx context.Context) (err error) {
-	if b.site, err = newSite(ctx, b.ovation); err != nil {
+// run prepares the installation, measures every row and cleans up.
+func (b *bench) run(ctx context.Context) (err error) {
+	if b.installation, err = newInstallation(ctx, b.ovation); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.site.close(ctx)) }()
+	defer func() { err = errors.Join(err, b.installation.close(ctx)) }()
 	if err := b.prepare(ctx); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	for i := range rows {
 		r := rows[i].row
-		if len(b.only) > 0 && !slices.Contains(b.only, r.key) {
+		if len(b.selectedRows) > 0 && !slices.Contains(b.selectedRows, r.key) {
 			continue
 		}
-		b.sayf("%s …", r.title)
-		bypassed := b.people.bypassed.Load()
+		b.progressf("%s …", r.title)
+		bypassed := b.users.bypassedQueue.Load()
 		if err := rows[i].measure(ctx, b, &r); err != nil {
 			return fmt.Errorf("%s: %w", r.title, err)
 		}
-		b.sayf("  %s", r.result)
-		if n := b.people.bypassed.Load() - bypassed; n > 0 {
+		b.progressf("  %s", r.result)
+		if n := b.users.bypassedQueue.Load() - bypassed; n > 0 {
 			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, because the queue did not confirm in time: the machine was overloaded.", n))
 		}
-		b.done = append(b.done, &r)
+		b.rows = append(b.rows, &r)
 	}
 	return b.finish(ctx)
 }
 
-// sayf prints the progress.
-func (b *bench) sayf(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.stdout, "%4.0f s  "+format+"\n", append([]any{since(b.began)}, args...)...)
+// progressf prints the progress.
+func (b *bench) progressf(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.stdout, "%4.0f s  "+format+"\n", append([]any{secondsSince(b.started)}, args...)...)
 }
 
 // prepare imports the data, and starts and warms up all processes.
@@ -174,65 +174,65 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.data, err = readData(b.options.data, b.seed); err != nil {
 		return err
 	}
-	file := b.site.file("data.csv")
+	file := b.installation.path("data.csv")
 	if _, err := b.data.write(file, 1); err != nil {
 		return err
 	}
-	if _, err := b.site.run(ctx, "import", "--map=deskdrop", file); err != nil {
+	if _, err := b.installation.run(ctx, "import", "--map=deskdrop", file); err != nil {
 		return err
 	}
-	if b.people, err = newPeople(b.data, b.site.secret); err != nil {
+	if b.users, err = newUserPoolOf(b.data, b.installation.secret); err != nil {
 		return err
 	}
-	_, b.users = b.data.weigh()
-	if b.versions, err = b.site.askVersions(ctx); err != nil {
+	_, b.viewerSampler = b.data.samplers()
+	if b.serviceVersions, err = b.installation.readVersions(ctx); err != nil {
 		return err
 	}
-	b.sayf("data: %s, %d rows", b.data.source, len(b.data.rows))
+	b.progressf("data: %s, %d rows", b.data.source, len(b.data.rows))
 	if err := b.startAll(ctx); err != nil {
 		return err
 	}
-	if b.stored, err = b.site.readTruth(ctx, b.people); err != nil {
+	if b.initialState, err = b.installation.readState(ctx, b.users); err != nil {
 		return err
 	}
-	if b.likes, err = b.counted(ctx, &b.node); err != nil {
+	if b.initialLikes, err = b.sumLikeCounts(ctx, &b.node); err != nil {
 		return err
 	}
-	b.node.before = b.likes
+	b.node.initialLikes = b.initialLikes
 	if err := b.startFloor(ctx); err != nil {
 		return err
 	}
-	// Every user who will like something has viewed something before.
-	visits := make([]page, readers)
+	// Every user who sends likes has viewed a page before.
+	visits := make([]page, readerCount)
 	for i := range visits {
-		visits[i] = page{b.people.viewers + i, []int{i % len(b.people.of)}}
+		visits[i] = page{b.users.viewerCount + i, []int{i % len(b.users.subjectIndex)}}
 	}
-	return b.warm(ctx, []*side{&b.node}, []*book{b.node.book(b.people, b.stored, visits)})
+	return b.warmUp(ctx, []*system{&b.node}, []*workload{b.node.newWorkload(b.users, b.initialState, visits)})
 }
 
 func (b *bench) startAll(ctx context.Context) error {
-	node, err := b.site.serve(ctx)
+	node, err := b.installation.startNode(ctx)
 	if node != nil {
-		b.site.later(func(context.Context) error { return node.stop() })
+		b.installation.onClose(func(context.Context) error { return node.stop() })
 	}
 	if err != nil {
 		return err
 	}
-	b.site.later(func(context.Context) error { return b.stopWorker() })
+	b.installation.onClose(func(context.Context) error { return b.stopWorker() })
 	if err := b.startWorker(ctx); err != nil {
 		return err
 	}
-	b.meter.watch(nodeName, node)
-	b.node = b.ours(node)
+	b.meter.track(nodeName, node)
+	b.node = b.ovationSystem(node)
 	return nil
 }
 
-// ours returns the side of a node.
-func (b *bench) ours(node *process) side {
-	return side{
-		name: "Ovation", process: node, worker: workerName, people: b.people, before: b.likes,
-		stored:  `SELECT user_id, biz_id FROM user_reaction WHERE biz = '` + biz + `' AND state = 1`,
-		counted: `SELECT coalesce(sum(like_count), 0)::bigint FROM interactive WHERE biz = '` + biz + `'`,
+// ovationSystem returns Ovation, reached through a node.
+func (b *bench) ovationSystem(node *process) system {
+	return system{
+		name: "Ovation", process: node, workerName: workerName, users: b.users, initialLikes: b.initialLikes,
+		likesQuery:     `SELECT user_id, biz_id FROM user_reaction WHERE biz = '` + biz + `' AND state = 1`,
+		likeCountQuery: `SELECT coalesce(sum(like_count), 0)::bigint FROM interactive WHERE biz = '` + biz + `'`,
 	}
 }
 
@@ -240,17 +240,17 @@ func (b *bench) startFloor(ctx context.Context) error {
 	if err := b.fillFloor(ctx); err != nil {
 		return err
 	}
-	b.floor = side{
-		name: "the floor", floor: true, worker: floorWorkerName, people: b.people.again(),
-		stored: floorStored, counted: floorCounted,
+	b.floor = system{
+		name: "the floor", floor: true, workerName: floorWorkerName, users: b.users.withoutLikes(),
+		likesQuery: floorLikesQuery, likeCountQuery: floorLikeCountQuery,
 	}
 	for role, name := range map[string]string{"serve": floorName, "work": floorWorkerName} {
-		p, err := b.site.floor(ctx, b.options.floor, role)
+		p, err := b.installation.startFloor(ctx, b.options.floor, role)
 		if err != nil {
 			return err
 		}
-		b.site.later(func(context.Context) error { return p.stop() })
-		b.meter.watch(name, p)
+		b.installation.onClose(func(context.Context) error { return p.stop() })
+		b.meter.track(name, p)
 		if role == "serve" {
 			b.floor.process = p
 		}
@@ -259,8 +259,8 @@ func (b *bench) startFloor(ctx context.Context) error {
 }
 
 func (b *bench) startWorker(ctx context.Context) (err error) {
-	if b.worker, err = b.site.work(ctx); err == nil {
-		b.meter.watch(workerName, b.worker)
+	if b.worker, err = b.installation.startWorker(ctx); err == nil {
+		b.meter.track(workerName, b.worker)
 	}
 	return err
 }
@@ -274,11 +274,11 @@ func (b *bench) stopWorker() error {
 	return w.stop()
 }
 
-// drawPages draws pages without some subjects.
-func (b *bench) drawPages(n int, without set) (out []page) {
+// drawPages draws n pages that contain none of the given subjects.
+func (b *bench) drawPages(n int, without bitset) (out []page) {
 	random := rand.New(rand.NewPCG(b.seed, 4)) //nolint:gosec // it is meant to be the same each time
 	for len(out) < n {
-		drawn := b.people.drawPages(random, b.users, pageSize)
+		drawn := b.users.drawPages(random, b.viewerSampler, pageSize)
 		if without == nil || !slices.ContainsFunc(drawn, func(p page) bool {
 			return slices.ContainsFunc(p.subjects, without.has)
 		}) {
@@ -288,20 +288,20 @@ func (b *bench) drawPages(n int, without set) (out []page) {
 	return out
 }
 
-const warmTime = 30 * time.Second
+const warmUpTimeout = 30 * time.Second
 
-// warm requests every page of each side's book, until all replies are correct. Recent
-// commits may not be visible at once.
-func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
+// warmUp requests every page of each system's workload until all replies are correct.
+// Recent commits may not be visible at once.
+func (b *bench) warmUp(ctx context.Context, systems []*system, workloads []*workload) error {
 	var wrong error
-	err := until(ctx, warmTime, "all pages are right", func() (bool, error) {
+	err := poll(ctx, warmUpTimeout, "all pages are correct", func() (bool, error) {
 		wrong = nil
-		for i, s := range sides {
-			result, err := load.Closed(ctx, s.process.address, books[i].pagers(warmClients, true), warmTime)
+		for i, s := range systems {
+			result, err := load.Closed(ctx, s.process.address, workloads[i].newPageClients(warmUpConnections, true), warmUpTimeout)
 			if err != nil {
 				return false, err
 			}
-			if err := faultsOf(result); err != nil {
+			if err := replyErrors(result); err != nil {
 				wrong = fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
@@ -313,47 +313,47 @@ func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
 	return err
 }
 
-// sides returns both sides, each with the present content of its database, which its
+// systems returns both systems, each with the current state of its database, which its
 // replies must match.
-func (b *bench) sides(ctx context.Context) (all []*side, holds []*truth, err error) {
-	t, err := b.site.readTruth(ctx, b.people)
-	return []*side{&b.node, &b.floor}, []*truth{t, b.floorTruth()}, err
+func (b *bench) systems(ctx context.Context) (all []*system, states []*databaseState, err error) {
+	t, err := b.installation.readState(ctx, b.users)
+	return []*system{&b.node, &b.floor}, []*databaseState{t, b.expectedFloorState()}, err
 }
 
-// books returns the books of both sides for the pages, after warming up.
-func (b *bench) books(ctx context.Context, drawn []page) (holds []*truth, sides []*side, books []*book, err error) {
-	if sides, holds, err = b.sides(ctx); err != nil {
+// warmWorkloads returns the workloads of both systems for the pages, after warming up.
+func (b *bench) warmWorkloads(ctx context.Context, drawn []page) (states []*databaseState, systems []*system, workloads []*workload, err error) {
+	if systems, states, err = b.systems(ctx); err != nil {
 		return nil, nil, nil, err
 	}
-	for i, s := range sides {
-		books = append(books, s.book(s.people, holds[i], drawn))
+	for i, s := range systems {
+		workloads = append(workloads, s.newWorkload(s.users, states[i], drawn))
 	}
-	return holds, sides, books, b.warm(ctx, sides, books)
+	return states, systems, workloads, b.warmUp(ctx, systems, workloads)
 }
 
-// counted returns the sum of a side's like counts in Postgres.
-func (b *bench) counted(ctx context.Context, s *side) (n int64, err error) {
-	err = b.site.database.QueryRow(ctx, s.counted).Scan(&n)
+// sumLikeCounts returns the sum of a system's like counts in Postgres.
+func (b *bench) sumLikeCounts(ctx context.Context, s *system) (n int64, err error) {
+	err = b.installation.database.QueryRow(ctx, s.likeCountQuery).Scan(&n)
 	return n, err
 }
 
-// drain waits until everything that a side has acknowledged is counted. A like without
+// drain waits until everything that a system has acknowledged is counted. A like without
 // a reply may be counted, too.
-func (b *bench) drain(ctx context.Context, s *side) error {
-	return until(ctx, backlogTime, "all likes are persisted", func() (bool, error) {
-		n, err := b.counted(ctx, s)
-		return n >= s.before+s.people.acked.Load(), err
+func (b *bench) drain(ctx context.Context, s *system) error {
+	return poll(ctx, backlogTimeout, "all likes are persisted", func() (bool, error) {
+		n, err := b.sumLikeCounts(ctx, s)
+		return n >= s.initialLikes+s.users.acked.Load(), err
 	})
 }
 
-// finish checks that nothing is left over and that all data is correct.
+// finish checks that no message is left in a queue and that all data is correct.
 func (b *bench) finish(ctx context.Context) (err error) {
-	if err := errors.Join(b.check(ctx, &b.node), b.check(ctx, &b.floor)); err != nil {
+	if err := errors.Join(b.checkLikes(ctx, &b.node), b.checkLikes(ctx, &b.floor)); err != nil {
 		return err
 	}
-	if n, err := b.site.waiting(); err != nil || n > 0 {
+	if n, err := b.installation.countQueued(); err != nil || n > 0 {
 		return fmt.Errorf("%d messages are left in the queue: %w", n, err)
 	}
-	b.checked, err = b.site.verify(ctx)
+	b.verifyOutput, err = b.installation.verify(ctx)
 	return err
 }

@@ -13,25 +13,25 @@ import (
 	"ovation/storage"
 )
 
-// side is one of the two servers that the benchmark compares.
-type side struct {
-	name    string
-	process *process
-	floor   bool   // the floor, which has no GraphQL
-	worker  string // the name under which the CPU time of its worker is reported
-	people  *people
-	stored  string // SQL: the users and subjects of its likes in Postgres
-	counted string // SQL: the sum of its like counts in Postgres
-	before  int64  // how many were counted before anything was measured
-	query   string // the mutation of a like, without further fields; bareLike if empty
-	authors bool   // a page shows authors and whether the viewer follows them
+// system is one of the two systems that the benchmark compares.
+type system struct {
+	name           string
+	process        *process
+	floor          bool   // this is the floor, which does not speak GraphQL
+	workerName     string // the name under which the CPU time of its worker is reported
+	users          *userPool
+	likesQuery     string // SQL: the users and subjects of its likes in Postgres
+	likeCountQuery string // SQL: the sum of its like counts in Postgres
+	initialLikes   int64  // likes counted before any measurement
+	mutation       string // the mutation of a like, without further fields; likeMutation if empty
+	withAuthors    bool   // a page shows authors and whether the viewer follows them
 }
 
-// feedQuery is a client's query for a page, authorsQuery for one with authors.
+// pageQuery is a client's query for a page, pageWithAuthorsQuery for one with authors.
 const (
-	feedQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+	pageQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
-	authorsQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+	pageWithAuthorsQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } ` +
 		`author { userId interactive { followed { at } } } } }`
 )
@@ -43,11 +43,11 @@ type page struct {
 }
 
 // drawPages draws n pages: viewers weighted by activity, subjects by popularity.
-func (p *people) drawPages(random *rand.Rand, users *drawer, n int) []page {
+func (p *userPool) drawPages(random *rand.Rand, users *sampler, n int) []page {
 	out := make([]page, n)
 	for i := range out {
 		out[i].viewer = users.draw(random)
-		taken := newSet(len(p.subjects.names))
+		taken := newBitset(len(p.subjects.names))
 		for len(out[i].subjects) < pageSize {
 			if subject := p.subjects.draw(random); !taken.has(subject) {
 				taken.add(subject)
@@ -58,8 +58,8 @@ func (p *people) drawPages(random *rand.Rand, users *drawer, n int) []page {
 	return out
 }
 
-// page returns the request for a page.
-func (s *side) page(p *people, of *page) []byte {
+// pageRequest returns the request for a page.
+func (s *system) pageRequest(p *userPool, of *page) []byte {
 	if s.floor {
 		ids := make([]string, len(of.subjects))
 		for i, subject := range of.subjects {
@@ -76,9 +76,9 @@ func (s *side) page(p *people, of *page) []byte {
 	for i, subject := range of.subjects {
 		inputs[i] = input{biz, p.subjects.names[subject]}
 	}
-	token, query := p.tokens[of.viewer], feedQuery
-	if s.authors {
-		query = authorsQuery
+	token, query := p.tokens[of.viewer], pageQuery
+	if s.withAuthors {
+		query = pageWithAuthorsQuery
 	}
 	return load.Post(nil, s.process.address, "/graphql", token, mustJSON(map[string]any{
 		"query": query, "operationName": "Feed", "variables": map[string]any{"subjects": inputs},
@@ -88,15 +88,15 @@ func (s *side) page(p *people, of *page) []byte {
 func mustJSON(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // it is made of strings
+		panic(err) // unreachable: it consists of strings
 	}
 	return text
 }
 
-// reply returns the expected reply while nothing changes.
-func (s *side) reply(t *truth, p *people, of *page) []byte {
+// expectedReply returns the expected reply while nothing changes.
+func (s *system) expectedReply(t *databaseState, p *userPool, of *page) []byte {
 	if s.floor {
-		return floorReply(t, p, of)
+		return expectedFloorReply(t, p, of)
 	}
 	var out bytes.Buffer
 	out.WriteString(`{"data":{"interactives":[`)
@@ -105,7 +105,7 @@ func (s *side) reply(t *truth, p *people, of *page) []byte {
 			out.WriteByte(',')
 		}
 		id := p.subjects.names[subject]
-		c, key := t.counts[id], pair{p.names[of.viewer], id}
+		c, key := t.counts[id], stateKey{p.names[of.viewer], id}
 		fmt.Fprintf(&out, `{"biz":%q,"bizId":%q,"readCount":%d,"likeCount":%d,"dislikeCount":%d,"collectCount":%d,"liked":`,
 			biz, id, c.reads, c.likes, c.dislikes, c.collections)
 		if at, is := t.liked[key]; is {
@@ -118,8 +118,8 @@ func (s *side) reply(t *truth, p *people, of *page) []byte {
 		} else {
 			out.WriteString(`,"collected":null`)
 		}
-		if s.authors { // no viewer follows an author: the data has only follows of subjects
-			fmt.Fprintf(&out, `,"author":{"userId":%q,"interactive":{"followed":null}}`, p.author(subject))
+		if s.withAuthors { // no viewer follows an author: the data has only follows of subjects
+			fmt.Fprintf(&out, `,"author":{"userId":%q,"interactive":{"followed":null}}`, p.authorOf(subject))
 		}
 		out.WriteByte('}')
 	}
@@ -127,70 +127,72 @@ func (s *side) reply(t *truth, p *people, of *page) []byte {
 	return out.Bytes()
 }
 
-// book is the requests of one side for all pages, with the expected replies.
-type book struct {
-	requests [][]byte
-	replies  [][]byte
+// workload holds the requests to one system for all pages, with the expected replies.
+type workload struct {
+	requests        [][]byte
+	expectedReplies [][]byte
 }
 
-func (s *side) book(p *people, t *truth, pages []page) *book {
-	b := &book{}
+func (s *system) newWorkload(p *userPool, t *databaseState, pages []page) *workload {
+	b := &workload{}
 	for i := range pages {
-		b.requests = append(b.requests, s.page(p, &pages[i]))
-		b.replies = append(b.replies, s.reply(t, p, &pages[i]))
+		b.requests = append(b.requests, s.pageRequest(p, &pages[i]))
+		b.expectedReplies = append(b.expectedReplies, s.expectedReply(t, p, &pages[i]))
 	}
 	return b
 }
 
-// pager requests pages while nothing changes. Every reply is compared with the expected
+// pageClient requests pages while nothing changes, and compares every reply with the expected
 // one.
-type pager struct {
-	*book
+type pageClient struct {
+	*workload
 
-	at, step int
-	left     int // how many requests it has; endless below 0
+	current, step int
+	remaining     int // number of requests left; negative: unlimited
 }
 
-// pagers returns n clients that share the pages of a book. If once is set, each page is
-// requested once.
-func (b *book) pagers(n int, once bool) []load.Client {
+// newPageClients returns n clients that share the pages of a workload. If once is set,
+// each page is requested once.
+func (b *workload) newPageClients(n int, once bool) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
-		p := b.pager(i, n)
+		p := b.newPageClient(i, n)
 		if once {
-			p.left = (len(b.requests) - i + n - 1) / n
+			p.remaining = (len(b.requests) - i + n - 1) / n
 		}
 		out[i] = p
 	}
 	return out
 }
 
-// pager returns the i-th of n clients.
-func (b *book) pager(i, n int) *pager { return &pager{book: b, at: i - n, step: n, left: -1} }
+// newPageClient returns the i-th of n clients.
+func (b *workload) newPageClient(i, n int) *pageClient {
+	return &pageClient{workload: b, current: i - n, step: n, remaining: -1}
+}
 
 // Next implements load.Client.
-func (p *pager) Next(buf []byte) []byte {
-	if p.left == 0 {
+func (p *pageClient) Next(buf []byte) []byte {
+	if p.remaining == 0 {
 		return nil
 	}
-	p.left--
-	if p.at += p.step; p.at >= len(p.requests) {
-		p.at %= p.step
+	p.remaining--
+	if p.current += p.step; p.current >= len(p.requests) {
+		p.current %= p.step
 	}
-	return append(buf, p.requests[p.at]...)
+	return append(buf, p.requests[p.current]...)
 }
 
 // Done implements load.Client.
-func (p *pager) Done(status int, body []byte) error {
-	want := p.replies[p.at]
+func (p *pageClient) Done(status int, body []byte) error {
+	want := p.expectedReplies[p.current]
 	if status == http.StatusOK && bytes.Equal(body, want) {
 		return nil
 	}
-	return fmt.Errorf("status %d with %s, want %s", status, shorten(body, want), shorten(want, body))
+	return fmt.Errorf("status %d with %s, want %s", status, excerpt(body, want), excerpt(want, body))
 }
 
-// shorten omits most of the prefix that two texts share, and most of the rest.
-func shorten(text, other []byte) string {
+// excerpt omits most of the prefix that two texts share, and most of the rest.
+func excerpt(text, other []byte) string {
 	same := 0
 	for same < len(text) && same < len(other) && text[same] == other[same] {
 		same++

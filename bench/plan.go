@@ -2,52 +2,52 @@ package main
 
 import "time"
 
-// plan sets how long each part of a run takes. On a machine that is fast enough, a full
-// run takes at most 16 minutes and a quick one five; a run that exceeds limit is ended.
-type plan struct {
+// runPlan sets how long each part of a run takes. On a machine that is fast enough, a full
+// run takes at most 16 minutes and a quick one five; a run that exceeds timeout is cancelled.
+type runPlan struct {
 	name    string
-	limit   time.Duration
+	timeout time.Duration
 	rounds  int           // of each comparison
-	segment time.Duration // of each side in a round
-	warm    time.Duration // before the first round
+	segment time.Duration // of each variant in a round
+	warmUp  time.Duration // before the first round
 
-	open   time.Duration // the load at a fixed rate
-	probes float64       // likes a second that measure how soon other users see a like
+	openDuration time.Duration // the load at a fixed rate
+	probeRate    float64       // likes a second that measure the delay until other users see a like
 
-	backlog int // actions that the worker finds in the queue
-	worker  int // rounds of emptying the queue
-	imports int // rounds of an import
-	copies  int // of the data in each import
+	backlogActions int // actions in the queue when the worker starts
+	workerRounds   int // rounds of emptying the queue
+	importRounds   int // rounds of an import
+	importCopies   int // of the data in each import
 
 	watchers int // of one subject, at the same time
 	changes  int // of the watched subject
 }
 
 var (
-	fullPlan = plan{
-		name: "full", limit: 20 * time.Minute, rounds: 5, segment: 3 * time.Second, warm: 2 * time.Second,
-		open: time.Minute, probes: 10, backlog: 120_000, worker: 3, imports: 3, copies: 14, watchers: 10_000, changes: 20,
+	fullRunPlan = runPlan{
+		name: "full", timeout: 20 * time.Minute, rounds: 5, segment: 3 * time.Second, warmUp: 2 * time.Second,
+		openDuration: time.Minute, probeRate: 10, backlogActions: 120_000, workerRounds: 3, importRounds: 3, importCopies: 14, watchers: 10_000, changes: 20,
 	}
-	quickPlan = plan{
-		name: "quick", limit: 10 * time.Minute, rounds: 3, segment: 1500 * time.Millisecond, warm: 500 * time.Millisecond,
-		open: 10 * time.Second, probes: 10, backlog: 60_000, worker: 1, imports: 1, copies: 4, watchers: 2_000, changes: 10,
+	quickRunPlan = runPlan{
+		name: "quick", timeout: 10 * time.Minute, rounds: 3, segment: 1500 * time.Millisecond, warmUp: 500 * time.Millisecond,
+		openDuration: 10 * time.Second, probeRate: 10, backlogActions: 60_000, workerRounds: 1, importRounds: 1, importCopies: 4, watchers: 2_000, changes: 10,
 	}
 )
 
-// clients are the numbers of connections for which each comparison is made.
-var clients = []int{8, 32, 128}
+// connectionCounts are the numbers of connections for which each comparison is made.
+var connectionCounts = []int{8, 32, 128}
 
-// The intensity and the subjects of each load.
+// The rates, connections and page sizes of the loads.
 const (
-	pageSize    = 20
-	pages       = 4096 // different pages, which are requested again and again
-	readers     = 8000 // users who only like, besides those of the data
-	warmClients = 32   // connections
-	hotPages    = 32
-	openClients = 256
-	openRate    = 2800 // likes a second: ten million an hour
-	hotRate     = 1000 // likes a second of one subject
-	hotClients  = 64
-	mixedLikes  = 10 // one request in so many is a like
-	messageSize = 50 // actions of each message that the worker finds
+	pageSize           = 20
+	pageCount          = 4096 // different pages, which are requested again and again
+	readerCount        = 8000 // users who only like, besides those of the data
+	warmUpConnections  = 32   // connections
+	hotPageConnections = 32
+	openConnections    = 256
+	openRate           = 2800 // likes a second: ten million an hour
+	hotRate            = 1000 // likes a second of one subject
+	hotLikeConnections = 64
+	mixedLikeInterval  = 10 // one request in so many is a like
+	actionsPerMessage  = 50 // actions in each message of the backlog
 )

@@ -24,24 +24,24 @@ type process struct {
 	address string // host and port
 	log     string // a file
 	command *exec.Cmd
-	over    chan struct{} // closed when it has ended
+	exited  chan struct{} // closed after it has exited
 }
 
 const (
-	startTime = 30 * time.Second
-	stopTime  = 15 * time.Second
+	startTimeout = 30 * time.Second
+	stopTimeout  = 15 * time.Second
 )
 
-var serves = regexp.MustCompile(`http://[0-9.:]+`)
+var urlPattern = regexp.MustCompile(`http://[0-9.:]+`)
 
-// start starts a server, which prints its URL on its first line.
-func start(ctx context.Context, name, log string, environment []string, path string, args ...string) (*process, error) {
+// startProcess starts a server and waits until it prints its URL, on its first line.
+func startProcess(ctx context.Context, name, log string, environment []string, path string, args ...string) (*process, error) {
 	file, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	defer func() { _ = file.Close() }() // the process has its own
-	p := &process{name: name, log: log, over: make(chan struct{})}
+	p := &process{name: name, log: log, exited: make(chan struct{})}
 	p.command = exec.CommandContext(context.WithoutCancel(ctx), path, args...) //nolint:gosec // stop ends it
 	p.command.Env, p.command.Stderr = environment, file
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach only this program, which stops the process
@@ -52,53 +52,53 @@ func start(ctx context.Context, name, log string, environment []string, path str
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	said := make(chan string, 1)
+	output := make(chan string, 1)
 	go func() { // ends with the process
-		defer close(p.over)
+		defer close(p.exited)
 		lines := bufio.NewReader(out)
 		line, _ := lines.ReadString('\n') // if there is none, the process has ended, and its exit status shows why
-		said <- line
+		output <- line
 		_, _ = io.Copy(io.Discard, lines)
-		_ = p.command.Wait() // the code tells
+		_ = p.command.Wait() // the exit code is checked
 	}()
-	late := time.NewTimer(startTime)
-	defer late.Stop()
+	timeout := time.NewTimer(startTimeout)
+	defer timeout.Stop()
 	select {
-	case line := <-said:
-		p.url = serves.FindString(line)
-	case <-late.C:
+	case line := <-output:
+		p.url = urlPattern.FindString(line)
+	case <-timeout.C:
 	case <-ctx.Done():
 	}
 	if p.url == "" {
-		return nil, errors.Join(fmt.Errorf("%s has not started: %s", name, lastLine(log)), context.Cause(ctx), p.stop())
+		return nil, errors.Join(fmt.Errorf("%s did not start: %s", name, lastLine(log)), context.Cause(ctx), p.stop())
 	}
 	p.address = strings.TrimPrefix(p.url, "http://")
 	return p, nil
 }
 
-// stop asks the process to end and waits for it. It may be called twice.
+// stop terminates the process and waits until it has exited. It may be called twice.
 func (p *process) stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // unless it has ended
-	late := time.NewTimer(stopTime)
-	defer late.Stop()
+	_ = p.command.Process.Signal(syscall.SIGTERM) // fails if it has exited
+	timeout := time.NewTimer(stopTimeout)
+	defer timeout.Stop()
 	select {
-	case <-p.over:
-	case <-late.C:
+	case <-p.exited:
+	case <-timeout.C:
 		_ = p.command.Process.Kill()
-		<-p.over
-		return fmt.Errorf("%s did not stop within %v", p.name, stopTime)
+		<-p.exited
+		return fmt.Errorf("%s did not stop within %v", p.name, stopTimeout)
 	}
 	if code := p.command.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("%s ended with code %d: %s", p.name, code, lastLine(p.log))
+		return fmt.Errorf("%s exited with code %d: %s", p.name, code, lastLine(p.log))
 	}
 	return nil
 }
 
-// ended returns an error if the process has ended by itself.
-func (p *process) ended() error {
+// exitError returns an error if the process has exited.
+func (p *process) exitError() error {
 	select {
-	case <-p.over:
-		return fmt.Errorf("%s has ended by itself: %s", p.name, lastLine(p.log))
+	case <-p.exited:
+		return fmt.Errorf("%s exited unexpectedly: %s", p.name, lastLine(p.log))
 	default:
 		return nil
 	}
@@ -113,8 +113,8 @@ func lastLine(path string) string {
 	return lines[len(lines)-1]
 }
 
-// quoted holds the metrics of a process, by name.
-type quoted map[string]float64
+// metricValues holds the metrics of a process, by name.
+type metricValues map[string]float64
 
 // The metrics that are read.
 const (
@@ -130,18 +130,18 @@ const (
 	metricCollections = "go_gc_duration_seconds_count"
 )
 
-// metrics reads the metrics of the process.
-func (p *process) metrics(ctx context.Context) (quoted, error) {
+// readMetrics reads the metrics of the process.
+func (p *process) readMetrics(ctx context.Context) (metricValues, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/metrics", http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for its metrics: %w", p.name, errors.Join(err, p.ended()))
+		return nil, fmt.Errorf("read the metrics of %s: %w", p.name, errors.Join(err, p.exitError()))
 	}
 	defer func() { _ = response.Body.Close() }()
-	found := quoted{}
+	found := metricValues{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
@@ -150,34 +150,34 @@ func (p *process) metrics(ctx context.Context) (quoted, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("ask %s for its metrics: %w", p.name, err)
+		return nil, fmt.Errorf("read the metrics of %s: %w", p.name, err)
 	}
 	return found, nil
 }
 
-// ready waits until the process reports that it is ready.
-func (p *process) ready(ctx context.Context) error {
-	return until(ctx, startTime, p.name+" is ready", func() (bool, error) {
+// awaitReady waits until the process reports that it is ready.
+func (p *process) awaitReady(ctx context.Context) error {
+	return poll(ctx, startTimeout, p.name+" is ready", func() (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/readyz", http.NoBody)
 		if err != nil {
 			return false, err
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false, p.ended()
+			return false, p.exitError()
 		}
 		_ = response.Body.Close()
 		return response.StatusCode == http.StatusOK, nil
 	})
 }
 
-// until polls a function until it returns true or an error. what names the condition in
-// the error after a timeout.
-func until(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
+// poll calls a function periodically until it returns true or an error. The error after a
+// timeout names the condition, what.
+func poll(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.NewTimer(within)
-	defer late.Stop()
+	timeout := time.NewTimer(within)
+	defer timeout.Stop()
 	for {
 		yes, err := is()
 		if yes || err != nil {
@@ -185,7 +185,7 @@ func until(ctx context.Context, within time.Duration, what string, is func() (bo
 		}
 		select {
 		case <-tick.C:
-		case <-late.C:
+		case <-timeout.C:
 			return fmt.Errorf("condition not met within %v: %s", within, what)
 		case <-ctx.Done():
 			return context.Cause(ctx)

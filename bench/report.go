@@ -18,64 +18,64 @@ import (
 func (b *bench) report(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (see the documentation of package bench). %s run of %.0f s on %s, seed %d.\n\n",
-		strings.ToUpper(b.plan.name[:1])+b.plan.name[1:], since(b.began), time.Now().UTC().Format(time.DateOnly), b.seed)
-	for _, line := range append(b.machine(ctx, b.noise()), b.dataLine()) {
+		strings.ToUpper(b.runPlan.name[:1])+b.runPlan.name[1:], secondsSince(b.started), time.Now().UTC().Format(time.DateOnly), b.seed)
+	for _, line := range append(b.describeMachine(ctx, b.othersCPU()), b.describeData()) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
 	out.WriteString("\n| row | target | result: median (least–most of the rounds) | met |\n|---|---|---|---|\n")
-	for _, r := range b.done {
+	for _, r := range b.rows {
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", r.title, r.target, r.result, map[bool]string{true: "yes", false: "**no**"}[r.met])
 	}
-	names := []string{redisName, "rabbitmq", "postgres", generator, elsewhere}
+	names := []string{redisName, "rabbitmq", "postgres", generatorName, othersName}
 	out.WriteString("\n## Cost\n\n" +
 		"Medians of the rounds, per request (action, row). CPU is user and system time while requests are sent; load is the generator, which sends requests and checks the replies; " +
 		"others is everything that is not part of the run. Objects and KB are allocations of the server. A dash means not measured.\n\n")
 	fmt.Fprintf(&out, "| row | of | a second | p50 ms | p99 ms | CPU µs: server | worker | %s | objects | KB |\n|---|---|---|---|---|---|---|%s---|---|\n",
 		strings.Join(names, " | "), strings.Repeat("---|", len(names)))
-	for _, r := range b.done {
-		for _, m := range r.of {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.name, spread(m.rate, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
+	for _, r := range b.rows {
+		for _, m := range r.measurements {
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.name, formatSpread(m.rate, 0), formatMedian(m.p50, 1, 2), formatMedian(m.p99, 1, 2), formatMedian(m.serverCPU, 1, 0), formatMedian(m.cpuPerRequest(m.workerName), 1, 0))
 			for _, name := range names {
-				fmt.Fprintf(&out, " %s |", middle(m.cost(name), 1, 0))
+				fmt.Fprintf(&out, " %s |", formatMedian(m.cpuPerRequest(name), 1, 0))
 			}
-			fmt.Fprintf(&out, " %s | %s |\n", middle(m.mallocs, 1, 0), middle(m.bytes, 1.0/1024, 1))
+			fmt.Fprintf(&out, " %s | %s |\n", formatMedian(m.mallocs, 1, 0), formatMedian(m.bytes, 1.0/1024, 1))
 		}
 	}
 	out.WriteString("\n## Notes\n\n")
-	for _, r := range b.done {
+	for _, r := range b.rows {
 		if len(r.notes) > 0 {
 			fmt.Fprintf(&out, "- %s: %s\n", r.title, strings.Join(r.notes, " "))
 		}
 	}
-	fmt.Fprintf(&out, "- At the end every acknowledged like was in Postgres, the queues of Ovation were empty, and `ovation verify` reported: %s\n", b.checked)
+	fmt.Fprintf(&out, "- At the end every acknowledged like was in Postgres, the queues of Ovation were empty, and `ovation verify` reported: %s\n", b.verifyOutput)
 	return out.String()
 }
 
-// spread formats the median and, if there is more than one round, the minimum and the
+// formatSpread formats the median and, if there is more than one round, the minimum and the
 // maximum.
-func spread(s series, digits int) string {
+func formatSpread(s series, digits int) string {
 	if len(s) < 2 {
-		return middle(s, 1, digits)
+		return formatMedian(s, 1, digits)
 	}
-	return fmt.Sprintf("%s (%s–%s)", middle(s, 1, digits), grouped(slices.Min(s), digits), grouped(slices.Max(s), digits))
+	return fmt.Sprintf("%s (%s–%s)", formatMedian(s, 1, digits), formatNumber(slices.Min(s), digits), formatNumber(slices.Max(s), digits))
 }
 
-// middle formats the median.
-func middle(s series, scale float64, digits int) string {
+// formatMedian formats the median.
+func formatMedian(s series, scale float64, digits int) string {
 	if len(s) == 0 {
 		return "–"
 	}
-	return grouped(s.median()*scale, digits)
+	return formatNumber(s.median()*scale, digits)
 }
 
-func percent(s series) string {
+func formatPercent(s series) string {
 	return fmt.Sprintf("%.0f %% (%.0f–%.0f)", 100*s.median(), 100*slices.Min(s), 100*slices.Max(s))
 }
 
-func perSecond(s series, what string) string { return spread(s, 0) + " " + what + "/s" }
+func formatRate(s series, what string) string { return formatSpread(s, 0) + " " + what + "/s" }
 
-// grouped formats a number with its thousands separated.
-func grouped(f float64, digits int) string {
+// formatNumber formats a number with its thousands separated.
+func formatNumber(f float64, digits int) string {
 	text := fmt.Sprintf("%.*f", digits, f)
 	whole, rest, _ := strings.Cut(text, ".")
 	for at := len(whole) - 3; at > 0 && whole[at-1] != '-'; at -= 3 {
@@ -87,47 +87,47 @@ func grouped(f float64, digits int) string {
 	return whole
 }
 
-// machine describes the machine of the run, and what else was running on it.
-func (b *bench) machine(ctx context.Context, noise series) []string {
-	said := func(name string, args ...string) string {
+// describeMachine describes the machine, the services and the load of other processes.
+func (b *bench) describeMachine(ctx context.Context, noise series) []string {
+	output := func(name string, args ...string) string {
 		out, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // the callers name what is run
 		if err != nil {
 			return "unknown"
 		}
 		return strings.TrimSpace(string(out))
 	}
-	commit := said("git", "rev-parse", "--short=12", "HEAD")
-	if said("git", "status", "--porcelain") != "" {
+	commit := output("git", "rev-parse", "--short=12", "HEAD")
+	if output("git", "status", "--porcelain") != "" {
 		commit += " with changes"
 	}
 	return []string{
-		fmt.Sprintf("machine: %s, %d processors, %s of memory, %s", processor(), runtime.NumCPU(), memory(), said("uname", "-sr")),
+		fmt.Sprintf("machine: %s, %d processors, %s of memory, %s", processorModel(), runtime.NumCPU(), memorySize(), output("uname", "-sr")),
 		fmt.Sprintf("commit: %s, %s", commit, runtime.Version()),
-		"services: " + b.versions,
-		fmt.Sprintf("other processes on this machine used %s of its %d processors during the run", spread(noise, 2), runtime.NumCPU()),
-		fmt.Sprintf("load average before and after (1, 5, 15 minutes): %s; %s", b.idle, loadAverage()),
+		"services: " + b.serviceVersions,
+		fmt.Sprintf("other processes on this machine used %s of its %d processors during the run", formatSpread(noise, 2), runtime.NumCPU()),
+		fmt.Sprintf("load average before and after (1, 5, 15 minutes): %s; %s", b.initialLoadAverage, loadAverage()),
 	}
 }
 
-// dataLine describes the imported data.
-func (b *bench) dataLine() string {
-	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.people.viewers, len(b.people.of), readers)
+// describeData describes the imported data.
+func (b *bench) describeData() string {
+	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.users.viewerCount, len(b.users.subjectIndex), readerCount)
 }
 
-// noise returns the CPU time that everything else took, row by row.
-func (b *bench) noise() (out series) {
-	for _, r := range b.done {
-		for _, m := range r.of {
-			out = append(out, m.shares[elsewhere]...)
+// othersCPU returns the share of CPU time used by other processes, row by row.
+func (b *bench) othersCPU() (out series) {
+	for _, r := range b.rows {
+		for _, m := range r.measurements {
+			out = append(out, m.cpuShares[othersName]...)
 		}
 	}
 	return out
 }
 
-func processor() string { return field("/proc/cpuinfo", "model name") }
+func processorModel() string { return procField("/proc/cpuinfo", "model name") }
 
-func memory() string {
-	kb := strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB")
+func memorySize() string {
+	kb := strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB")
 	var n float64
 	if _, err := fmt.Sscan(kb, &n); err != nil {
 		return "unknown"
@@ -135,8 +135,8 @@ func memory() string {
 	return fmt.Sprintf("%.0f GB", n/(1<<20))
 }
 
-// field returns the value of a line in a file of /proc.
-func field(path, name string) string {
+// procField returns the value of a line in a file of /proc.
+func procField(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return runtime.GOARCH
@@ -149,11 +149,11 @@ func field(path, name string) string {
 	return runtime.GOARCH
 }
 
-// askVersions asks the services for their versions.
-func (s *site) askVersions(ctx context.Context) (string, error) {
+// readVersions returns the versions of the services.
+func (s *installation) readVersions(ctx context.Context) (string, error) {
 	var database string
 	if err := s.database.QueryRow(ctx, `SHOW server_version`).Scan(&database); err != nil {
-		return "", fmt.Errorf("ask Postgres for its version: %w", err)
+		return "", fmt.Errorf("read the version of Postgres: %w", err)
 	}
 	var info string
 	err := s.withRedis(func(client rueidis.Client) (err error) {
@@ -161,7 +161,7 @@ func (s *site) askVersions(ctx context.Context) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("ask Redis for its version: %w", err)
+		return "", fmt.Errorf("read the version of Redis: %w", err)
 	}
 	_, redis, _ := strings.Cut(info, "redis_version:")
 	redis, _, _ = strings.Cut(redis, "\r")

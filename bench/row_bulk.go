@@ -19,22 +19,22 @@ import (
 
 // The targets of the two bulk rows, per second.
 const (
-	workerTarget = 50_000
-	importTarget = 100_000
+	minWorkerRate = 50_000
+	minImportRate = 100_000
 )
 
-const backlogTime = 3 * time.Minute // for the worker to persist the backlog
+const backlogTimeout = 3 * time.Minute // for the worker to persist the backlog
 
-// workerRow puts likes into the queue while no worker runs, and applies them to Redis
+// measureWorker puts likes into the queue while no worker runs, and applies them to Redis
 // as a node does, then starts a worker.
-func workerRow(ctx context.Context, b *bench, r *row) error {
-	into := &measured{name: "ovation work", shares: map[string]series{}}
-	r.of = []*measured{into}
+func measureWorker(ctx context.Context, b *bench, r *row) error {
+	into := &measurement{name: "ovation work", cpuShares: map[string]series{}}
+	r.measurements = []*measurement{into}
 	var before int
-	if err := b.site.database.QueryRow(ctx, `SELECT count(*) FROM user_reaction`).Scan(&before); err != nil {
+	if err := b.installation.database.QueryRow(ctx, `SELECT count(*) FROM user_reaction`).Scan(&before); err != nil {
 		return fmt.Errorf("count stored reactions: %w", err)
 	}
-	for round := range b.plan.worker {
+	for round := range b.runPlan.workerRounds {
 		if err := b.stopWorker(); err != nil {
 			return err
 		}
@@ -45,32 +45,32 @@ func workerRow(ctx context.Context, b *bench, r *row) error {
 		if err := b.startWorker(ctx); err != nil {
 			return err
 		}
-		if err := b.emptyQueue(ctx, float64(n), into); err != nil {
+		if err := b.measureDrain(ctx, float64(n), into); err != nil {
 			return err
 		}
 		if err := b.drain(ctx, &b.node); err != nil {
 			return err
 		}
 	}
-	r.met = into.rate.median() >= workerTarget
-	r.result = perSecond(into.rate, "actions")
-	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. Initially the table has %d reactions; bench/GROWTH.md measures larger tables.", b.plan.backlog, messageSize, before))
-	return b.check(ctx, &b.node)
+	r.met = into.rate.median() >= minWorkerRate
+	r.result = formatRate(into.rate, "actions")
+	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. Initially the table has %d reactions; bench/GROWTH.md measures larger tables.", b.runPlan.backlogActions, actionsPerMessage, before))
+	return b.checkLikes(ctx, &b.node)
 }
 
 // fillQueue publishes likes and applies them to Redis.
 func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) {
 	quiet := slog.New(slog.DiscardHandler)
-	queue, err := amqp.Open(ctx, amqp.Options{URL: b.site.variables[rabbitmqURL], Prefix: b.site.prefix, Partitions: partitions, Logger: quiet})
+	queue, err := amqp.Open(ctx, amqp.Options{URL: b.installation.variables[rabbitmqURL], Prefix: b.installation.prefix, Partitions: partitions, Logger: quiet})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, queue.Close()) }()
-	database, err := postgres.Open(ctx, postgres.Options{URL: b.site.variables[postgresURL], Logger: quiet})
+	database, err := postgres.Open(ctx, postgres.Options{URL: b.installation.variables[postgresURL], Logger: quiet})
 	if err != nil {
 		return 0, err
 	}
-	copied, err := redis.Open(ctx, redis.Options{URL: b.site.variables[redisURL], Database: database, Prefix: b.site.prefix, Logger: quiet})
+	copied, err := redis.Open(ctx, redis.Options{URL: b.installation.variables[redisURL], Database: database, Prefix: b.installation.prefix, Logger: quiet})
 	if err != nil {
 		return 0, errors.Join(err, database.Close())
 	}
@@ -85,19 +85,19 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 			return nil
 		}
 		n += len(actions)
-		message := storage.Message{ID: fmt.Sprintf("%s-%d-%d", b.site.prefix, round, n), Actions: actions}
+		message := storage.Message{ID: fmt.Sprintf("%s-%d-%d", b.installation.prefix, round, n), Actions: actions}
 		if _, err := queue.Publish(ctx, lane, message); err != nil {
 			return err
 		}
 		return copied.Apply(ctx, actions, storage.Queued, nil)
 	}
-	for i := range b.plan.backlog {
-		action, ok := b.drawLike(i, random)
+	for i := range b.runPlan.backlogActions {
+		action, ok := b.nextLike(i, random)
 		if !ok {
-			return n, errors.New("everybody likes everything by now")
+			return n, errors.New("the readers have liked nearly all subjects")
 		}
 		lane := worker.PartitionOf(action.Subject, partitions)
-		if lanes[lane] = append(lanes[lane], action); len(lanes[lane]) == messageSize {
+		if lanes[lane] = append(lanes[lane], action); len(lanes[lane]) == actionsPerMessage {
 			if err := flush(lane); err != nil {
 				return n, err
 			}
@@ -111,15 +111,15 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 	return n, nil
 }
 
-// drawLike returns a like of the next reader, and records it.
-func (b *bench) drawLike(i int, random *rand.Rand) (storage.Action, bool) {
-	p := b.people
-	user := p.viewers + i%readers
-	subject := p.fresh(user, random)
+// nextLike returns a like of the i-th reader, and records it as acknowledged.
+func (b *bench) nextLike(i int, random *rand.Rand) (storage.Action, bool) {
+	p := b.users
+	user := p.viewerCount + i%readerCount
+	subject := p.drawUnliked(user, random)
 	if subject < 0 {
 		return storage.Action{}, false
 	}
-	p.ack(user, subject)
+	p.recordAcked(user, subject)
 	return storage.Action{
 		User:    storage.User{Tenant: storage.DefaultTenant, UserID: p.names[user]},
 		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: biz, BizID: p.subjects.names[subject]},
@@ -127,14 +127,14 @@ func (b *bench) drawLike(i int, random *rand.Rand) (storage.Action, bool) {
 	}, true
 }
 
-// emptyQueue measures from the first batch that the worker has persisted to
-// the last.
-func (b *bench) emptyQueue(ctx context.Context, n float64, into *measured) error {
-	var first, last quoted
+// measureDrain measures a worker that empties the queue, from its first persisted batch to
+// its last.
+func (b *bench) measureDrain(ctx context.Context, n float64, into *measurement) error {
+	var first, last metricValues
 	var began time.Time
-	var used usage
-	err := until(ctx, backlogTime, "the worker has persisted what waits", func() (bool, error) {
-		now, err := b.worker.metrics(ctx)
+	var used cpuUsage
+	err := poll(ctx, backlogTimeout, "the worker has persisted the backlog", func() (bool, error) {
+		now, err := b.worker.readMetrics(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -150,60 +150,60 @@ func (b *bench) emptyQueue(ctx context.Context, n float64, into *measured) error
 	if err != nil {
 		return err
 	}
-	took := time.Since(began)
+	elapsed := time.Since(began)
 	done := last[metricActions] - first[metricActions]
 	into.requests += int64(done)
-	into.rate = append(into.rate, done/took.Seconds())
+	into.rate = append(into.rate, done/elapsed.Seconds())
 	into.mallocs = append(into.mallocs, (last[metricMallocs]-first[metricMallocs])/done)
 	into.bytes = append(into.bytes, (last[metricBytes]-first[metricBytes])/done)
 	for name, time := range b.meter.read().since(used) {
-		into.shares[name] = append(into.shares[name], time.Seconds()/took.Seconds())
+		into.cpuShares[name] = append(into.cpuShares[name], time.Seconds()/elapsed.Seconds())
 		if name == workerName {
-			into.cpu = append(into.cpu, time.Seconds()*1e6/done)
+			into.serverCPU = append(into.serverCPU, time.Seconds()*1e6/done)
 		}
 	}
 	return nil
 }
 
-var imported = regexp.MustCompile(`rows +\d+ in ([0-9.]+) s`)
+var importTimePattern = regexp.MustCompile(`rows +\d+ in ([0-9.]+) s`)
 
-// importRow imports several copies of the data into empty tables.
-func importRow(ctx context.Context, b *bench, r *row) error {
-	path := b.site.file("repeated.csv")
-	n, err := b.data.write(path, b.plan.copies)
+// measureImport imports several copies of the data into empty tables.
+func measureImport(ctx context.Context, b *bench, r *row) error {
+	path := b.installation.path("repeated.csv")
+	n, err := b.data.write(path, b.runPlan.importCopies)
 	if err != nil {
 		return fmt.Errorf("write the data: %w", err)
 	}
-	into := &measured{name: "ovation import", shares: map[string]series{}}
-	r.of = []*measured{into}
-	for range b.plan.imports {
+	into := &measurement{name: "ovation import", cpuShares: map[string]series{}}
+	r.measurements = []*measurement{into}
+	for range b.runPlan.importRounds {
 		if err := b.importOnce(ctx, path, n, into); err != nil {
 			return err
 		}
 	}
-	r.met = into.rate.median() >= importTarget
-	r.result = perSecond(into.rate, "rows")
-	r.notes = append(r.notes, fmt.Sprintf("%d rows (the data %d times, each time with other users) from a CSV file into empty tables, with Redis kept up to date; counts are compared and verified.", n, b.plan.copies))
+	r.met = into.rate.median() >= minImportRate
+	r.result = formatRate(into.rate, "rows")
+	r.notes = append(r.notes, fmt.Sprintf("%d rows (the data %d times, each time with other users) from a CSV file into empty tables, with Redis kept up to date; counts are compared and verified.", n, b.runPlan.importCopies))
 	return nil
 }
 
-func (b *bench) importOnce(ctx context.Context, path string, n int, into *measured) (err error) {
-	s, err := newSite(ctx, b.site.binary)
+func (b *bench) importOnce(ctx context.Context, path string, n int, into *measurement) (err error) {
+	s, err := newInstallation(ctx, b.installation.binary)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
 	used, began := b.meter.read(), time.Now()
-	said, err := s.run(ctx, "import", "--map=deskdrop", path)
+	output, err := s.run(ctx, "import", "--map=deskdrop", path)
 	if err != nil {
 		return err
 	}
 	for name, time := range b.meter.read().since(used) {
-		into.shares[name] = append(into.shares[name], time.Seconds()/since(began))
+		into.cpuShares[name] = append(into.cpuShares[name], time.Seconds()/secondsSince(began))
 	}
-	found := imported.FindStringSubmatch(said)
+	found := importTimePattern.FindStringSubmatch(output)
 	if found == nil {
-		return fmt.Errorf("the import does not say how long it took: %s", said)
+		return fmt.Errorf("the import did not print its duration: %s", output)
 	}
 	seconds, err := strconv.ParseFloat(found[1], 64)
 	if err != nil {
@@ -211,22 +211,22 @@ func (b *bench) importOnce(ctx context.Context, path string, n int, into *measur
 	}
 	into.rate = append(into.rate, float64(n)/seconds)
 	into.requests += int64(n)
-	if err := b.data.check(ctx, s, int64(b.plan.copies)); err != nil {
+	if err := b.data.checkImported(ctx, s, int64(b.runPlan.importCopies)); err != nil {
 		return err
 	}
 	_, err = s.verify(ctx)
 	return err
 }
 
-func since(t time.Time) float64 { return time.Since(t).Seconds() }
+func secondsSince(t time.Time) float64 { return time.Since(t).Seconds() }
 
-// check compares the sums of all counts with the data.
-func (d *dataset) check(ctx context.Context, s *site, copies int64) error {
+// checkImported compares the sums of all counts with the data.
+func (d *dataset) checkImported(ctx context.Context, s *installation, copies int64) error {
 	var want counts
 	var comments, added int64
-	liked, collected := map[pair]bool{}, map[pair]bool{}
+	liked, collected := map[stateKey]bool{}, map[stateKey]bool{}
 	for i := range d.rows {
-		of := pair{d.rows[i][3], d.rows[i][2]}
+		of := stateKey{d.rows[i][3], d.rows[i][2]}
 		switch d.rows[i][1] {
 		case "VIEW":
 			want.reads++
@@ -244,10 +244,10 @@ func (d *dataset) check(ctx context.Context, s *site, copies int64) error {
 		(SELECT count(*) FROM comment) FROM interactive`).
 		Scan(&got.reads, &got.likes, &got.dislikes, &got.collections, &added)
 	if err == nil && added != comments*copies {
-		return fmt.Errorf("%d comments are stored and %d were imported", added, comments*copies)
+		return fmt.Errorf("%d comments are stored, want %d as imported", added, comments*copies)
 	}
 	if err == nil && got != want {
-		err = fmt.Errorf("%+v are counted and %+v were imported", got, want)
+		err = fmt.Errorf("the counts are %+v, want %+v as imported", got, want)
 	}
 	return err
 }

@@ -26,48 +26,48 @@ const (
 )
 
 const (
-	talkClients  = 32
-	talkSubjects = 64 // subjects whose comments are requested
-	talkComments = pageSize + 5
-	talkBiz      = "talk"
+	rowConnections     = 32
+	commentedSubjects  = 64 // subjects whose comments are requested
+	commentsPerSubject = pageSize + 5
+	commentedBiz       = "talk"
 )
 
-// author returns the author of a subject.
-func (p *people) author(subject int) string { return p.names[subject%p.viewers] }
+// authorOf returns the author of a subject.
+func (p *userPool) authorOf(subject int) string { return p.names[subject%p.viewerCount] }
 
-// authorsRow compares pages that select each author, and whether the viewer follows the
+// measureAuthors compares pages that select each author, and whether the viewer follows the
 // author, to pages that do not.
-func authorsRow(ctx context.Context, b *bench, r *row) error {
-	if err := b.declare(ctx); err != nil {
+func measureAuthors(ctx context.Context, b *bench, r *row) error {
+	if err := b.declareAuthors(ctx); err != nil {
 		return err
 	}
-	t, err := b.site.readTruth(ctx, b.people)
+	t, err := b.installation.readState(ctx, b.users)
 	if err != nil {
 		return err
 	}
-	with, drawn := b.node, b.drawPages(pages, nil)
-	with.name, with.authors = "with authors", true
-	sides := []*side{&with, &b.node}
-	books := []*book{with.book(b.people, t, drawn), b.node.book(b.people, t, drawn)}
-	if err := b.warm(ctx, sides, books); err != nil {
+	with, drawn := b.node, b.drawPages(pageCount, nil)
+	with.name, with.withAuthors = "with authors", true
+	systems := []*system{&with, &b.node}
+	workloads := []*workload{with.newWorkload(b.users, t, drawn), b.node.newWorkload(b.users, t, drawn)}
+	if err := b.warmUp(ctx, systems, workloads); err != nil {
 		return err
 	}
-	var two [2]contender
-	for i, s := range sides {
-		two[i] = contender{name: s.name, side: s, ready: func(context.Context, int) ([]load.Client, error) {
-			return books[i].pagers(talkClients, false), nil
+	var two [2]variant
+	for i, s := range systems {
+		two[i] = variant{name: s.name, system: s, newClients: func(context.Context, int) ([]load.Client, error) {
+			return workloads[i].newPageClients(rowConnections, false), nil
 		}}
 	}
-	of, err := b.compare(ctx, two)
+	of, err := b.measureAlternately(ctx, two)
 	if err == nil {
-		r.judge(of, minAuthorsRatio)
+		r.evaluateRates(of, minAuthorsRatio)
 	}
 	return err
 }
 
-// declare gives every subject an author.
-func (b *bench) declare(ctx context.Context) error {
-	token, err := viewer.Sign([]byte(b.site.secret), storage.User{Tenant: storage.DefaultTenant, UserID: "catalogue"}, time.Hour, viewer.Scope(viewer.WriteSubjects))
+// declareAuthors gives every subject an author.
+func (b *bench) declareAuthors(ctx context.Context) error {
+	token, err := viewer.Sign([]byte(b.installation.secret), storage.User{Tenant: storage.DefaultTenant, UserID: "catalogue"}, time.Hour, viewer.Scope(viewer.WriteSubjects))
 	if err != nil {
 		return err
 	}
@@ -76,11 +76,11 @@ func (b *bench) declare(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	const most = 100 // declarations of a request
-	for from := 0; from < len(b.people.of); from += most {
+	const most = 100 // declarations in a request
+	for from := 0; from < len(b.users.subjectIndex); from += most {
 		var subjects []map[string]string
-		for i := from; i < min(from+most, len(b.people.of)); i++ {
-			subjects = append(subjects, map[string]string{"biz": biz, "bizId": b.people.subjects.names[i], "author": b.people.author(i)})
+		for i := from; i < min(from+most, len(b.users.subjectIndex)); i++ {
+			subjects = append(subjects, map[string]string{"biz": biz, "bizId": b.users.subjects.names[i], "author": b.users.authorOf(i)})
 		}
 		status, body, err := conn.Do(load.Post(nil, b.node.process.address, "/graphql", token, mustJSON(map[string]any{
 			"query":     `mutation Declare($input: DeclareSubjectsInput!) { declareSubjects(input: $input) { durability } }`,
@@ -93,103 +93,103 @@ func (b *bench) declare(ctx context.Context) error {
 	return nil
 }
 
-// followRow compares follows with likes: the same readers, the same subjects.
-func followRow(ctx context.Context, b *bench, r *row) (err error) {
+// measureFollows compares follows with likes: the same readers, the same subjects.
+func measureFollows(ctx context.Context, b *bench, r *row) (err error) {
 	// The reply has the same names as that to a like, so that it is checked in the same way.
 	follow := b.node
-	follow.name, follow.people = "follow", b.people.again()
-	follow.query = `mutation Like($input: FollowInput!) { like: follow(input: $input) { changed durability } }`
-	follow.stored = `SELECT user_id, biz_id FROM user_follow WHERE biz = '` + biz + `' AND user_id LIKE '` + readerPrefix + `%' AND state = 1`
-	follow.counted = `SELECT coalesce(sum(follower_count), 0)::bigint FROM interactive WHERE biz = '` + biz + `'`
-	if follow.before, err = b.counted(ctx, &follow); err != nil {
+	follow.name, follow.users = "follow", b.users.withoutLikes()
+	follow.mutation = `mutation Like($input: FollowInput!) { like: follow(input: $input) { changed durability } }`
+	follow.likesQuery = `SELECT user_id, biz_id FROM user_follow WHERE biz = '` + biz + `' AND user_id LIKE '` + readerPrefix + `%' AND state = 1`
+	follow.likeCountQuery = `SELECT coalesce(sum(follower_count), 0)::bigint FROM interactive WHERE biz = '` + biz + `'`
+	if follow.initialLikes, err = b.sumLikeCounts(ctx, &follow); err != nil {
 		return err
 	}
 	like := b.node
 	like.name = "like"
-	var two [2]contender
-	for i, s := range []*side{&follow, &like} {
-		two[i] = contender{name: s.name, side: s, after: b.drained(s), ready: func(_ context.Context, round int) ([]load.Client, error) {
-			return s.likers(talkClients, b.seed+uint64(1000+10*round+i), func(*liker) {}), nil
+	var two [2]variant
+	for i, s := range []*system{&follow, &like} {
+		two[i] = variant{name: s.name, system: s, afterRound: b.drainFunc(s), newClients: func(_ context.Context, round int) ([]load.Client, error) {
+			return s.newLikeClients(rowConnections, b.seed+uint64(1000+10*round+i), func(*likeClient) {}), nil
 		}}
 	}
-	of, err := b.compare(ctx, two)
+	of, err := b.measureAlternately(ctx, two)
 	if err != nil {
 		return err
 	}
-	r.judge(of, minFollowRatio)
-	if err := b.check(ctx, &like); err != nil {
+	r.evaluateRates(of, minFollowRatio)
+	if err := b.checkLikes(ctx, &like); err != nil {
 		return err
 	}
-	return b.check(ctx, &follow)
+	return b.checkLikes(ctx, &follow)
 }
 
-// commenter sends comments of random readers on subjects.
-type commenter struct {
-	side    *side
-	random  *rand.Rand
-	subject func(*rand.Rand) (biz, id string)
-	acked   *atomic.Int64
-	left    int // how many it has yet to add; endless below 0
+// commentClient sends comments of random readers on subjects.
+type commentClient struct {
+	system    *system
+	random    *rand.Rand
+	subject   func(*rand.Rand) (biz, id string)
+	acked     *atomic.Int64
+	remaining int // number of comments left to add; negative: unlimited
 }
 
 const (
-	addComment  = `mutation Say($input: AddCommentInput!) { addComment(input: $input) { comment { commentId } } }`
-	commentText = "What a lovely video. I have watched it twice already, and number "
+	addCommentMutation = `mutation Say($input: AddCommentInput!) { addComment(input: $input) { comment { commentId } } }`
+	commentTextPrefix  = "What a lovely video. I have watched it twice already, and number "
 )
 
-var addedComment = []byte(`{"data":{"addComment":{"comment":{"commentId":"`)
+var addCommentReplyPrefix = []byte(`{"data":{"addComment":{"comment":{"commentId":"`)
 
 // Next implements load.Client.
-func (c *commenter) Next(buf []byte) []byte {
-	if c.left == 0 {
+func (c *commentClient) Next(buf []byte) []byte {
+	if c.remaining == 0 {
 		return nil
 	}
-	c.left--
-	p := c.side.people
-	user := p.viewers + c.random.IntN(len(p.names)-p.viewers)
+	c.remaining--
+	p := c.system.users
+	user := p.viewerCount + c.random.IntN(len(p.names)-p.viewerCount)
 	of, id := c.subject(c.random)
-	return load.Post(buf, c.side.process.address, "/graphql", p.tokens[user], mustJSON(map[string]any{
-		"query": addComment, "operationName": "Say",
-		"variables": map[string]any{"input": map[string]string{"biz": of, "bizId": id, "text": commentText + strconv.Itoa(c.random.IntN(1e6))}},
+	return load.Post(buf, c.system.process.address, "/graphql", p.tokens[user], mustJSON(map[string]any{
+		"query": addCommentMutation, "operationName": "Say",
+		"variables": map[string]any{"input": map[string]string{"biz": of, "bizId": id, "text": commentTextPrefix + strconv.Itoa(c.random.IntN(1e6))}},
 	}))
 }
 
 // Done implements load.Client.
-func (c *commenter) Done(status int, body []byte) error {
-	if status != http.StatusOK || !bytes.HasPrefix(body, addedComment) {
-		return fmt.Errorf("status %d with %.200s, want %s", status, body, addedComment)
+func (c *commentClient) Done(status int, body []byte) error {
+	if status != http.StatusOK || !bytes.HasPrefix(body, addCommentReplyPrefix) {
+		return fmt.Errorf("status %d with %.200s, want %s", status, body, addCommentReplyPrefix)
 	}
 	c.acked.Add(1)
 	return nil
 }
 
-// commentRow compares the rate of comments with the rate at which Postgres can insert
+// measureComments compares the rate of comments with the rate at which Postgres can insert
 // such rows.
-func commentRow(ctx context.Context, b *bench, r *row) error {
+func measureComments(ctx context.Context, b *bench, r *row) error {
 	var acked atomic.Int64
-	before, err := b.commentsThere(ctx)
+	before, err := b.countComments(ctx)
 	if err != nil {
 		return err
 	}
 	popular := func(random *rand.Rand) (string, string) {
-		return biz, b.people.subjects.names[b.people.subjects.draw(random)]
+		return biz, b.users.subjects.names[b.users.subjects.draw(random)]
 	}
-	if _, err := b.site.database.Exec(ctx, `CREATE TABLE bare_comment (LIKE comment INCLUDING ALL)`); err != nil {
-		return fmt.Errorf("make a table to insert into: %w", err)
+	if _, err := b.installation.database.Exec(ctx, `CREATE TABLE bare_comment (LIKE comment INCLUDING ALL)`); err != nil {
+		return fmt.Errorf("create a table to insert into: %w", err)
 	}
 	inserted := int64(0)
-	of, err := b.compare(ctx, [2]contender{
-		{name: b.node.name, side: &b.node, ready: func(_ context.Context, round int) (clients []load.Client, _ error) {
-			for i := range talkClients {
+	of, err := b.measureAlternately(ctx, [2]variant{
+		{name: b.node.name, system: &b.node, newClients: func(_ context.Context, round int) (clients []load.Client, _ error) {
+			for i := range rowConnections {
 				random := rand.New(rand.NewPCG(b.seed+uint64(2000+round), uint64(i))) //nolint:gosec // it is meant to be the same each time
-				clients = append(clients, &commenter{&b.node, random, popular, &acked, -1})
+				clients = append(clients, &commentClient{&b.node, random, popular, &acked, -1})
 			}
 			return clients, nil
 		}},
-		{name: "inserts", side: &side{}, replacement: func(ctx context.Context, during time.Duration) (n int64, err error) {
-			for end := time.Now().Add(during); err == nil && time.Now().Before(end); n += talkClients {
-				err = b.insertBatch(ctx, inserted)
-				inserted += talkClients
+		{name: "inserts", system: &system{}, operations: func(ctx context.Context, during time.Duration) (n int64, err error) {
+			for end := time.Now().Add(during); err == nil && time.Now().Before(end); n += rowConnections {
+				err = b.insertComments(ctx, inserted)
+				inserted += rowConnections
 			}
 			return n, err
 		}},
@@ -197,27 +197,27 @@ func commentRow(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return err
 	}
-	r.judge(of, minCommentRatio)
+	r.evaluateRates(of, minCommentRatio)
 	r.notes = append(r.notes, "The inserts are those of the same rows into a table with the same indexes, by one connection that commits each batch.")
-	after, err := b.commentsThere(ctx)
+	after, err := b.countComments(ctx)
 	if err == nil && after != before+acked.Load() {
-		err = fmt.Errorf("%d comments were acknowledged, and %d are stored, %d before", acked.Load(), after, before)
+		err = fmt.Errorf("%d comments were acknowledged, but %d are stored, %d of them before", acked.Load(), after, before)
 	}
 	return err
 }
 
-// insertBatch inserts rows like those of comments.
-func (b *bench) insertBatch(ctx context.Context, from int64) error {
+// insertComments inserts a batch of rows into the table without Ovation.
+func (b *bench) insertComments(ctx context.Context, from int64) error {
 	random := rand.New(rand.NewPCG(b.seed, uint64(from))) //nolint:gosec // it is meant to be the same each time
-	subjects, users, texts := make([]string, talkClients), make([]string, talkClients), make([]string, talkClients)
-	ids := make([]int64, talkClients)
-	for i := range talkClients {
-		subjects[i] = b.people.subjects.names[b.people.subjects.draw(random)]
-		users[i] = b.people.names[b.people.viewers+random.IntN(readers)]
-		texts[i] = commentText + strconv.Itoa(random.IntN(1e6))
+	subjects, users, texts := make([]string, rowConnections), make([]string, rowConnections), make([]string, rowConnections)
+	ids := make([]int64, rowConnections)
+	for i := range rowConnections {
+		subjects[i] = b.users.subjects.names[b.users.subjects.draw(random)]
+		users[i] = b.users.names[b.users.viewerCount+random.IntN(readerCount)]
+		texts[i] = commentTextPrefix + strconv.Itoa(random.IntN(1e6))
 		ids[i] = from + int64(i) + 1
 	}
-	_, err := b.site.database.Exec(ctx, `
+	_, err := b.installation.database.Exec(ctx, `
 		INSERT INTO bare_comment (tenant, biz, biz_id, user_id, text, comment_id, reply_to, created, edited,
 			version, deleted, listed, reply_count, like_count)
 		SELECT 'default', '`+biz+`', biz_id, user_id, text, comment_id, 0, comment_id, 0, comment_id, 0, TRUE, 0, 0
@@ -228,74 +228,76 @@ func (b *bench) insertBatch(ctx context.Context, from int64) error {
 	return nil
 }
 
-func (b *bench) commentsThere(ctx context.Context) (n int64, err error) {
-	err = b.site.database.QueryRow(ctx, `SELECT count(*) FROM comment`).Scan(&n)
+func (b *bench) countComments(ctx context.Context) (n int64, err error) {
+	err = b.installation.database.QueryRow(ctx, `SELECT count(*) FROM comment`).Scan(&n)
 	return n, err
 }
 
-// commentsRow measures how fast pages of comments are read, with their authors, their
+// measureCommentPages measures how fast pages of comments are read, with their authors, their
 // own likes and numbers of replies.
-func commentsRow(ctx context.Context, b *bench, r *row) error {
-	if err := b.talk(ctx); err != nil {
+func measureCommentPages(ctx context.Context, b *bench, r *row) error {
+	if err := b.addComments(ctx); err != nil {
 		return err
 	}
-	talked, err := b.talkBook(ctx)
+	talked, err := b.commentWorkload(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := b.site.readTruth(ctx, b.people)
+	t, err := b.installation.readState(ctx, b.users)
 	if err != nil {
 		return err
 	}
-	books := []*book{talked, b.node.book(b.people, t, b.drawPages(pages, nil))}
-	if err := b.warm(ctx, []*side{&b.node, &b.node}, books); err != nil {
+	workloads := []*workload{talked, b.node.newWorkload(b.users, t, b.drawPages(pageCount, nil))}
+	if err := b.warmUp(ctx, []*system{&b.node, &b.node}, workloads); err != nil {
 		return err
 	}
-	var two [2]contender
-	for i, of := range books {
-		two[i] = contender{name: []string{"pages of comments", "pages of subjects"}[i], side: &b.node, ready: func(context.Context, int) ([]load.Client, error) {
-			return of.pagers(talkClients, false), nil
+	var two [2]variant
+	for i, of := range workloads {
+		two[i] = variant{name: []string{"pages of comments", "pages of subjects"}[i], system: &b.node, newClients: func(context.Context, int) ([]load.Client, error) {
+			return of.newPageClients(rowConnections, false), nil
 		}}
 	}
-	of, err := b.compare(ctx, two)
+	of, err := b.measureAlternately(ctx, two)
 	if err != nil {
 		return err
 	}
-	r.judge(of, 0)
-	r.result += "; " + perSecond(of[0].rate, "pages")
+	r.evaluateRates(of, 0)
+	r.result += "; " + formatRate(of[0].rate, "pages")
 	return nil
 }
 
-// talk adds comments to the requested subjects, the same number to each.
-func (b *bench) talk(ctx context.Context) error {
+// addComments adds comments to the requested subjects, the same number to each.
+func (b *bench) addComments(ctx context.Context) error {
 	var acked, next atomic.Int64
-	inTurn := func(*rand.Rand) (string, string) { return talkBiz, strconv.FormatInt(next.Add(1)%talkSubjects, 10) }
-	clients := make([]load.Client, talkClients)
+	inTurn := func(*rand.Rand) (string, string) {
+		return commentedBiz, strconv.FormatInt(next.Add(1)%commentedSubjects, 10)
+	}
+	clients := make([]load.Client, rowConnections)
 	for i := range clients {
 		random := rand.New(rand.NewPCG(b.seed, uint64(i))) //nolint:gosec // it is meant to be the same each time
-		clients[i] = &commenter{&b.node, random, inTurn, &acked, talkSubjects * talkComments / talkClients}
+		clients[i] = &commentClient{&b.node, random, inTurn, &acked, commentedSubjects * commentsPerSubject / rowConnections}
 	}
-	result, err := load.Closed(ctx, b.node.process.address, clients, warmTime)
+	result, err := load.Closed(ctx, b.node.process.address, clients, warmUpTimeout)
 	if err != nil {
 		return err
 	}
-	return faultsOf(result)
+	return replyErrors(result)
 }
 
-// talkQuery returns the query for the newest comments on a subject.
-func talkQuery(biz string) string {
+// commentsQuery returns the query for the newest comments on a subject.
+func commentsQuery(biz string) string {
 	return `query Talk($id: ID!) { interactive(biz: "` + biz + `", bizId: $id) { commentCount comments { edges { node { ` +
 		`commentId text at author { userId } replyCount interactive { likeCount liked { reaction } } } } } } }`
 }
 
-// talkBook returns a page of comments for each subject, with the replies expected from
-// the content of Postgres.
-func (b *bench) talkBook(ctx context.Context) (*book, error) {
-	all := &book{}
-	for subject := range talkSubjects {
+// commentWorkload returns requests for the comments on each subject, with the replies
+// expected from the contents of Postgres.
+func (b *bench) commentWorkload(ctx context.Context) (*workload, error) {
+	all := &workload{}
+	for subject := range commentedSubjects {
 		id := strconv.Itoa(subject)
-		rows, err := b.site.database.Query(ctx, `SELECT comment_id, text, created, user_id FROM comment
-			WHERE biz = $1 AND biz_id = $2 ORDER BY comment_id DESC`, talkBiz, id)
+		rows, err := b.installation.database.Query(ctx, `SELECT comment_id, text, created, user_id FROM comment
+			WHERE biz = $1 AND biz_id = $2 ORDER BY comment_id DESC`, commentedBiz, id)
 		if err != nil {
 			return nil, fmt.Errorf("read comments: %w", err)
 		}
@@ -317,10 +319,10 @@ func (b *bench) talkBook(ctx context.Context) (*book, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read comments: %w", err)
 		}
-		all.requests = append(all.requests, load.Post(nil, b.node.process.address, "/graphql", b.people.tokens[subject], mustJSON(map[string]any{
-			"query": talkQuery(talkBiz), "operationName": "Talk", "variables": map[string]string{"id": id},
+		all.requests = append(all.requests, load.Post(nil, b.node.process.address, "/graphql", b.users.tokens[subject], mustJSON(map[string]any{
+			"query": commentsQuery(commentedBiz), "operationName": "Talk", "variables": map[string]string{"id": id},
 		})))
-		all.replies = append(all.replies, fmt.Appendf(nil, `{"data":{"interactive":{"commentCount":%d,"comments":{"edges":[%s]}}}}`, n, edges.Bytes()))
+		all.expectedReplies = append(all.expectedReplies, fmt.Appendf(nil, `{"data":{"interactive":{"commentCount":%d,"comments":{"edges":[%s]}}}}`, n, edges.Bytes()))
 	}
 	return all, nil
 }

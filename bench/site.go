@@ -30,21 +30,21 @@ const (
 
 const partitions = 4 // as by default
 
-// site is a separate installation on the services, with its own schema, keys and
+// installation is a separate installation on the services, with its own schema, keys and
 // queues.
-type site struct {
+type installation struct {
 	binary    string // ovation
-	folder    string // of logs and data, removed at the end
+	dir       string // of logs and data, removed at the end
 	prefix    string
 	secret    string
 	variables map[string]string
 	database  *pgxpool.Pool
-	cleaning  []func(context.Context) error // called in reverse order
+	cleanups  []func(context.Context) error // called in reverse order
 }
 
-// newSite creates an installation with its tables.
-func newSite(ctx context.Context, binary string) (_ *site, err error) {
-	s := &site{
+// newInstallation creates an installation with its tables.
+func newInstallation(ctx context.Context, binary string) (_ *installation, err error) {
+	s := &installation{
 		binary: binary, prefix: "bench-" + strings.ToLower(rand.Text()[:10]), secret: rand.Text() + rand.Text(),
 		variables: map[string]string{},
 	}
@@ -58,11 +58,11 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 			return nil, fmt.Errorf("%s is not set: run it by scripts/services run, as make bench does", name)
 		}
 	}
-	if s.folder, err = os.MkdirTemp("", "ovation-bench-"); err != nil {
+	if s.dir, err = os.MkdirTemp("", "ovation-bench-"); err != nil {
 		return nil, err
 	}
-	s.later(func(context.Context) error { return os.RemoveAll(s.folder) })
-	if err := s.schema(ctx); err != nil {
+	s.onClose(func(context.Context) error { return os.RemoveAll(s.dir) })
+	if err := s.createSchema(ctx); err != nil {
 		return nil, err
 	}
 	s.variables["OVATION_PREFIX"] = s.prefix
@@ -73,18 +73,18 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 		s.variables[limit] = "50000" // all from one address
 	}
 	s.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
-	s.later(s.dropKeys)
-	s.later(s.dropQueues)
+	s.onClose(s.dropKeys)
+	s.onClose(s.dropQueues)
 	if s.database, err = pgxpool.New(ctx, s.variables[postgresURL]); err != nil {
 		return nil, fmt.Errorf("open Postgres: %w", err)
 	}
-	s.later(func(context.Context) error { s.database.Close(); return nil })
+	s.onClose(func(context.Context) error { s.database.Close(); return nil })
 	_, err = s.run(ctx, "migrate")
 	return s, err
 }
 
-// schema creates a schema and adds it to the URL.
-func (s *site) schema(ctx context.Context) error {
+// createSchema creates a schema and adds it to the URL.
+func (s *installation) createSchema(ctx context.Context) error {
 	at := s.variables[postgresURL]
 	execute := func(ctx context.Context, statement string) error {
 		c, err := pgx.Connect(ctx, at)
@@ -97,7 +97,7 @@ func (s *site) schema(ctx context.Context) error {
 	if err := execute(ctx, fmt.Sprintf("CREATE SCHEMA %q", s.prefix)); err != nil {
 		return err
 	}
-	s.later(func(ctx context.Context) error { return execute(ctx, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix)) })
+	s.onClose(func(ctx context.Context) error { return execute(ctx, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix)) })
 	u, err := url.Parse(at)
 	if err != nil {
 		return fmt.Errorf("%s is no URL", postgresURL)
@@ -109,25 +109,27 @@ func (s *site) schema(ctx context.Context) error {
 	return nil
 }
 
-// later registers a function to call when the site is closed.
-func (s *site) later(what func(context.Context) error) { s.cleaning = append(s.cleaning, what) }
+// onClose registers a function to call when the installation is closed.
+func (s *installation) onClose(what func(context.Context) error) {
+	s.cleanups = append(s.cleanups, what)
+}
 
-const cleanTime = time.Minute
+const cleanupTimeout = time.Minute
 
-// close removes everything of the site from the services, even if ctx has ended.
-func (s *site) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+// close removes everything of the installation from the services, even if ctx has ended.
+func (s *installation) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	var err error
-	for _, clean := range slices.Backward(s.cleaning) {
+	for _, clean := range slices.Backward(s.cleanups) {
 		err = errors.Join(err, clean(ctx))
 	}
-	s.cleaning = nil
+	s.cleanups = nil
 	return err
 }
 
 // withRedis calls f with a connection to Redis.
-func (s *site) withRedis(f func(rueidis.Client) error) error {
+func (s *installation) withRedis(f func(rueidis.Client) error) error {
 	options, err := rueidis.ParseURL(s.variables[redisURL])
 	if err != nil {
 		return fmt.Errorf("%s is no URL", redisURL)
@@ -140,10 +142,10 @@ func (s *site) withRedis(f func(rueidis.Client) error) error {
 	return f(client)
 }
 
-// dropKeys deletes the keys of the site from Redis.
-func (s *site) dropKeys(ctx context.Context) error {
+// dropKeys deletes the keys of the installation from Redis.
+func (s *installation) dropKeys(ctx context.Context) error {
 	return s.withRedis(func(client rueidis.Client) error {
-		return s.eachKeys(ctx, client, func(node rueidis.Client, keys []string) error {
+		return s.scanKeys(ctx, client, func(node rueidis.Client, keys []string) error {
 			if err := node.Do(ctx, node.B().Unlink().Key(keys...).Build()).Error(); err != nil {
 				return fmt.Errorf("remove keys: %w", err)
 			}
@@ -152,9 +154,9 @@ func (s *site) dropKeys(ctx context.Context) error {
 	})
 }
 
-// eachKeys calls each with some of the site's keys at a time, and with the server that
+// scanKeys calls each with some of the installation's keys at a time, and the server that
 // holds them.
-func (s *site) eachKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
+func (s *installation) scanKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {
 			found, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(s.prefix+":*").Count(10_000).Build()).AsScanEntry()
@@ -174,8 +176,8 @@ func (s *site) eachKeys(ctx context.Context, client rueidis.Client, each func(no
 	return nil
 }
 
-// queues returns the names of all queues.
-func (s *site) queues() []string {
+// queueNames returns the names of all queues.
+func (s *installation) queueNames() []string {
 	names := append(make([]string, 0, 1+partitions), s.prefix+".dead")
 	for i := range partitions {
 		names = append(names, s.prefix+"."+strconv.Itoa(i))
@@ -183,7 +185,7 @@ func (s *site) queues() []string {
 	return names
 }
 
-func (s *site) broker(do func(*amqp091.Channel) error) error {
+func (s *installation) withChannel(do func(*amqp091.Channel) error) error {
 	connection, err := amqp091.Dial(s.variables[rabbitmqURL])
 	if err != nil {
 		return fmt.Errorf("connect to RabbitMQ: %w", err)
@@ -195,9 +197,9 @@ func (s *site) broker(do func(*amqp091.Channel) error) error {
 	return errors.Join(err, connection.Close())
 }
 
-func (s *site) dropQueues(context.Context) error {
-	return s.broker(func(channel *amqp091.Channel) error {
-		names := append(s.queues(), s.prefix+".floor", s.prefix+".covers", s.prefix+".covers.dead")
+func (s *installation) dropQueues(context.Context) error {
+	return s.withChannel(func(channel *amqp091.Channel) error {
+		names := append(s.queueNames(), s.prefix+".floor", s.prefix+".covers", s.prefix+".covers.dead")
 		for _, own := range []string{".partitions", ".open", ".publishers", ".workers"} {
 			names = append(names, s.prefix+own, s.prefix+".covers"+own)
 		}
@@ -210,10 +212,10 @@ func (s *site) dropQueues(context.Context) error {
 	})
 }
 
-// waiting returns the number of messages in the queues that no worker has received.
-func (s *site) waiting() (n int, err error) {
-	err = s.broker(func(channel *amqp091.Channel) error {
-		for _, name := range s.queues() {
+// countQueued returns the number of messages in the queues that no worker has received.
+func (s *installation) countQueued() (n int, err error) {
+	err = s.withChannel(func(channel *amqp091.Channel) error {
+		for _, name := range s.queueNames() {
 			queue, err := channel.QueueDeclarePassive(name, true, false, false, false, nil)
 			if err != nil {
 				return fmt.Errorf("look at queue %s: %w", name, err)
@@ -226,7 +228,7 @@ func (s *site) waiting() (n int, err error) {
 }
 
 // environment returns the environment of every process.
-func (s *site) environment() []string {
+func (s *installation) environment() []string {
 	out := make([]string, 0, 2+len(s.variables))
 	out = append(out, "OVATION_LOG_LEVEL=warn", "HOME="+os.Getenv("HOME"))
 	for _, name := range slices.Sorted(maps.Keys(s.variables)) {
@@ -236,11 +238,11 @@ func (s *site) environment() []string {
 }
 
 // run runs a command of ovation to its end and returns its output.
-func (s *site) run(ctx context.Context, args ...string) (string, error) {
+func (s *installation) run(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, s.binary, args...) //nolint:gosec // it is the program under test
 	command.Env = s.environment()
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = stopTime
+	command.WaitDelay = stopTimeout
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("ovation %s: %w: %s", strings.Join(args, " "), err, out)
@@ -249,30 +251,30 @@ func (s *site) run(ctx context.Context, args ...string) (string, error) {
 }
 
 // verify recounts everything.
-func (s *site) verify(ctx context.Context) (string, error) {
-	said, err := s.run(ctx, "verify")
-	if err == nil && !strings.HasPrefix(said, "0 differences; ") {
-		err = fmt.Errorf("ovation verify: %s", said)
+func (s *installation) verify(ctx context.Context) (string, error) {
+	output, err := s.run(ctx, "verify")
+	if err == nil && !strings.HasPrefix(output, "0 differences; ") {
+		err = fmt.Errorf("ovation verify: %s", output)
 	}
-	return strings.TrimSpace(said), err
+	return strings.TrimSpace(output), err
 }
 
-// serve starts an API node, work a worker, floor either of the floor.
-func (s *site) serve(ctx context.Context) (*process, error) {
-	p, err := start(ctx, "ovation serve", s.file("serve.log"),
+// startNode starts an API node, work a worker, floor either of the floor.
+func (s *installation) startNode(ctx context.Context) (*process, error) {
+	p, err := startProcess(ctx, "ovation serve", s.path("serve.log"),
 		append(s.environment(), "OVATION_JWT_SECRET="+s.secret, "OVATION_ADDR=127.0.0.1:0", "OVATION_DRAIN=0s"), s.binary, "serve")
 	if err != nil {
 		return nil, err
 	}
-	return p, p.ready(ctx)
+	return p, p.awaitReady(ctx)
 }
 
-func (s *site) work(ctx context.Context) (*process, error) {
-	return start(ctx, "ovation work", s.file("work.log"), append(s.environment(), "OVATION_ADDR=127.0.0.1:0"), s.binary, "work")
+func (s *installation) startWorker(ctx context.Context) (*process, error) {
+	return startProcess(ctx, "ovation work", s.path("work.log"), append(s.environment(), "OVATION_ADDR=127.0.0.1:0"), s.binary, "work")
 }
 
-func (s *site) floor(ctx context.Context, binary, role string) (*process, error) {
-	return start(ctx, "floor "+role, s.file("floor-"+role+".log"), append(s.environment(), "GOGC=400"), binary, "-prefix="+s.prefix, role)
+func (s *installation) startFloor(ctx context.Context, binary, role string) (*process, error) {
+	return startProcess(ctx, "floor "+role, s.path("floor-"+role+".log"), append(s.environment(), "GOGC=400"), binary, "-prefix="+s.prefix, role)
 }
 
-func (s *site) file(name string) string { return filepath.Join(s.folder, name) }
+func (s *installation) path(name string) string { return filepath.Join(s.dir, name) }

@@ -16,25 +16,26 @@ const biz = "article"
 // counts are the counts of one subject in Postgres.
 type counts struct{ reads, likes, dislikes, collections int64 }
 
-// truth is the content of Postgres while nothing changes, read with separate SQL.
-type truth struct {
-	counts    map[string]counts // by bizId
-	liked     map[pair]int64    // the times of likes
-	collected map[pair]int64
-	sent      []int64 // likes of each subject that were sent before
+// databaseState is the state in Postgres while nothing changes, read by SQL that is
+// independent of Ovation's.
+type databaseState struct {
+	counts    map[string]counts  // by bizId
+	liked     map[stateKey]int64 // the times of likes
+	collected map[stateKey]int64
+	sent      []int64 // likes of each subject sent before it was read
 }
 
 // pair is a user and a subject that the user acts on.
-type pair struct{ user, subject string }
+type stateKey struct{ user, subject string }
 
-// readTruth reads counts, and the states of the users of the data.
-func (s *site) readTruth(ctx context.Context, p *people) (*truth, error) {
-	return s.truthOf(ctx, p, p.names[:p.viewers])
+// readState reads counts, and the states of the users of the data.
+func (s *installation) readState(ctx context.Context, p *userPool) (*databaseState, error) {
+	return s.readStateOf(ctx, p, p.names[:p.viewerCount])
 }
 
-// truthOf reads counts, and the states of some users.
-func (s *site) truthOf(ctx context.Context, p *people, users []string) (*truth, error) {
-	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: map[pair]int64{}}
+// readStateOf reads counts, and the states of some users.
+func (s *installation) readStateOf(ctx context.Context, p *userPool, users []string) (*databaseState, error) {
+	t := &databaseState{counts: map[string]counts{}, liked: map[stateKey]int64{}, collected: map[stateKey]int64{}}
 	for i := range p.sent {
 		t.sent = append(t.sent, p.sent[i].Load())
 	}
@@ -52,14 +53,14 @@ func (s *site) truthOf(ctx context.Context, p *people, users []string) (*truth, 
 	}
 	for _, kind := range []struct {
 		query string
-		into  map[pair]int64
+		into  map[stateKey]int64
 	}{
 		{`SELECT user_id, biz_id, version FROM user_reaction WHERE tenant = 'default' AND user_id = ANY ($2) AND biz = $1 AND state = 1`, t.liked},
 		{`SELECT user_id, biz_id, version FROM user_collection WHERE tenant = 'default' AND user_id = ANY ($2) AND biz = $1 AND state <> ''`, t.collected},
 	} {
 		rows, err := s.database.Query(ctx, kind.query, biz, users)
 		if err == nil {
-			var of pair
+			var of stateKey
 			var version int64
 			_, err = pgx.ForEachRow(rows, []any{&of.user, &of.subject, &version}, func() error {
 				kind.into[of] = version
@@ -73,16 +74,16 @@ func (s *site) truthOf(ctx context.Context, p *people, users []string) (*truth, 
 	return t, nil
 }
 
-// drawer draws names in proportion to their weights.
-type drawer struct {
-	names []string
-	upTo  []int64 // the weights up to each name
+// sampler draws names with probabilities proportional to their weights.
+type sampler struct {
+	names             []string
+	cumulativeWeights []int64 // the sum of the weights up to each name
 }
 
-// newDrawer sorts names by descending weight, so that the same seed draws the same
+// newSampler sorts names by descending weight, so that the same seed draws the same
 // names.
-func newDrawer(weights map[string]int64) *drawer {
-	d := &drawer{}
+func newSampler(weights map[string]int64) *sampler {
+	d := &sampler{}
 	for name := range weights {
 		d.names = append(d.names, name)
 	}
@@ -98,24 +99,24 @@ func newDrawer(weights map[string]int64) *drawer {
 	sum := int64(0)
 	for _, name := range d.names {
 		sum += weights[name]
-		d.upTo = append(d.upTo, sum)
+		d.cumulativeWeights = append(d.cumulativeWeights, sum)
 	}
 	return d
 }
 
 // draw returns the index of a name.
-func (d *drawer) draw(random *rand.Rand) int {
-	at := random.Int64N(d.upTo[len(d.upTo)-1])
-	return sort.Search(len(d.upTo), func(i int) bool { return d.upTo[i] > at })
+func (d *sampler) draw(random *rand.Rand) int {
+	at := random.Int64N(d.cumulativeWeights[len(d.cumulativeWeights)-1])
+	return sort.Search(len(d.cumulativeWeights), func(i int) bool { return d.cumulativeWeights[i] > at })
 }
 
-// weigh returns drawers of subjects and users, weighted by their number of rows in the
+// samplers returns drawers of subjects and users, weighted by their number of rows in the
 // data.
-func (d *dataset) weigh() (subjects, users *drawer) {
+func (d *dataset) samplers() (subjects, users *sampler) {
 	bySubject, byUser := map[string]int64{}, map[string]int64{}
 	for i := range d.rows {
 		bySubject[d.rows[i][2]]++
 		byUser[d.rows[i][3]]++
 	}
-	return newDrawer(bySubject), newDrawer(byUser)
+	return newSampler(bySubject), newSampler(byUser)
 }

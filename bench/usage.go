@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU time in /proc, on every Linux.
-const tick = 10 * time.Millisecond
+// clockTick is the unit of CPU time in /proc, on every Linux.
+const clockTick = 10 * time.Millisecond
 
 // The names of consumers of CPU time.
 const (
-	whole     = "machine"
-	generator = "load"
-	elsewhere = "others"
-	redisName = "redis"
+	machineName   = "machine"
+	generatorName = "load"
+	othersName    = "others"
+	redisName     = "redis"
 )
 
-// usage is the CPU time of each consumer so far. It is empty if there is no /proc.
-type usage map[string]time.Duration
+// cpuUsage is the CPU time of each consumer so far. It is nil without /proc.
+type cpuUsage map[string]time.Duration
 
-// meter reads the CPU time of processes.
-type meter struct {
+// cpuMeter reads the CPU time of processes.
+type cpuMeter struct {
 	pids map[string]int // the first process of each consumer
 }
 
-// newMeter finds the services that scripts/services has started. Services started
-// otherwise count as others.
-func newMeter() *meter {
-	m := &meter{map[string]int{generator: os.Getpid()}}
+// newCPUMeter finds the services that scripts/services has started. Services started
+// in another way count as others.
+func newCPUMeter() *cpuMeter {
+	m := &cpuMeter{map[string]int{generatorName: os.Getpid()}}
 	folder := os.Getenv("OVATION_SERVICES_DIR")
 	if folder == "" {
 		folder = ".services"
@@ -51,51 +51,51 @@ func newMeter() *meter {
 	return m
 }
 
-// watch adds a process to those measured.
-func (m *meter) watch(name string, p *process) { m.pids[name] = p.command.Process.Pid }
+// track adds a process to the measured ones.
+func (m *cpuMeter) track(name string, p *process) { m.pids[name] = p.command.Process.Pid }
 
-// spent is the CPU time of one process.
-type spent struct {
+// processUsage is the CPU time of one process.
+type processUsage struct {
 	parent int
 	ticks  int64 // its own, and those of its children that have ended
 }
 
 // read returns the CPU times so far.
-func (m *meter) read() usage {
+func (m *cpuMeter) read() cpuUsage {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	all := map[int]spent{}
+	all := map[int]processUsage{}
 	names, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil
 	}
 	for _, name := range names {
-		if pid, one, ok := readStat(name); ok {
+		if pid, one, ok := readProcStat(name); ok {
 			all[pid] = one
 		}
 	}
-	out := usage{whole: busy()}
-	rest := out[whole]
+	out := cpuUsage{machineName: busyTime()}
+	rest := out[machineName]
 	for name, first := range m.pids {
 		ticks := int64(0)
 		for pid, one := range all {
-			if under(all, pid, first, m.pids) {
+			if isDescendant(all, pid, first, m.pids) {
 				ticks += one.ticks
 			}
 		}
-		out[name] = time.Duration(ticks) * tick
+		out[name] = time.Duration(ticks) * clockTick
 		rest -= out[name]
 	}
-	out[elsewhere] = rest
+	out[othersName] = rest
 	return out
 }
 
-// under reports whether the process pid is first or a descendant of it. It returns false
+// isDescendant reports whether the process pid is first or a descendant of it. It returns false
 // if pid, or a process between pid and first, is measured separately.
-func under(all map[int]spent, pid, first int, looked map[string]int) bool {
+func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
-		for _, other := range looked {
+		for _, other := range tracked {
 			if other == pid {
 				return false
 			}
@@ -107,10 +107,10 @@ func under(all map[int]spent, pid, first int, looked map[string]int) bool {
 	return true
 }
 
-func readStat(name string) (pid int, one spent, ok bool) {
+func readProcStat(name string) (pid int, one processUsage, ok bool) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return 0, one, false // it has just ended
+		return 0, one, false // it has just exited
 	}
 	number, rest, _ := strings.Cut(string(text), " ")
 	pid, err = strconv.Atoi(number)
@@ -124,7 +124,7 @@ func readStat(name string) (pid int, one spent, ok bool) {
 		return 0, one, false
 	}
 	if one.parent, err = strconv.Atoi(words[parent]); err == nil {
-		one.ticks, err = sum(words[first : last+1])
+		one.ticks, err = sumTicks(words[first : last+1])
 	}
 	return pid, one, err == nil
 }
@@ -138,8 +138,8 @@ func loadAverage() string {
 	return "unknown"
 }
 
-// busy returns how long the processors have not been idle.
-func busy() time.Duration {
+// busyTime returns the total time for which the processors were busy.
+func busyTime() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0
@@ -152,15 +152,15 @@ func busy() time.Duration {
 	if len(words) > wait {
 		words = slices.Delete(words, idle, wait+1)
 	}
-	ticks, err := sum(words)
+	ticks, err := sumTicks(words)
 	if err != nil {
 		return 0
 	}
-	return time.Duration(ticks) * tick
+	return time.Duration(ticks) * clockTick
 }
 
-// sum adds decimal numbers.
-func sum(words []string) (total int64, err error) {
+// sumTicks adds decimal numbers.
+func sumTicks(words []string) (total int64, err error) {
 	for _, word := range words {
 		n, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
@@ -172,11 +172,11 @@ func sum(words []string) (total int64, err error) {
 }
 
 // since returns the CPU times since an earlier reading, or nil if they are unknown.
-func (u usage) since(before usage) usage {
+func (u cpuUsage) since(before cpuUsage) cpuUsage {
 	if u == nil || before == nil {
 		return nil
 	}
-	out := usage{}
+	out := cpuUsage{}
 	for name, now := range u {
 		out[name] = max(0, now-before[name])
 	}

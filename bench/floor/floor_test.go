@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestRequestsAreRead(t *testing.T) {
+func TestRequestsAreParsed(t *testing.T) {
 	for body, want := range map[string][]string{
 		`{"user":"u","ids":["a","b"]}`: {"a", "b"},
 		`{"user":"u","id":"a"}`:        {"a"},
@@ -19,7 +19,7 @@ func TestRequestsAreRead(t *testing.T) {
 		``:                             nil,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/page", strings.NewReader(body))
-		user, ids, err := read(new(bytes.Buffer), httptest.NewRecorder(), r)
+		user, ids, err := readRequest(new(bytes.Buffer), httptest.NewRecorder(), r)
 		if !slices.Equal(ids, want) || (err == nil) != (want != nil) || want != nil && user != "u" {
 			t.Errorf("%s: got user %q, ids %q, %v, want user u, ids %q", body, user, ids, err, want)
 		}

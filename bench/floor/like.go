@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// likeScript records and counts a like. It returns 1, or 0 if the subject was liked
-// already.
+// likeScript records and counts a like. It returns 1, or 0 if the user already likes the
+// subject.
 var likeScript = rueidis.NewLuaScript(`
 local was = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if was:find('l', 1, true) then return 0 end
@@ -21,11 +21,11 @@ redis.call('HINCRBY', KEYS[2], 'l', 1)
 return 1`)
 
 var (
-	liked     = []byte(`{"changed":true}`)
-	unchanged = []byte(`{"changed":false}`)
+	likedReply     = []byte(`{"changed":true}`)
+	unchangedReply = []byte(`{"changed":false}`)
 )
 
-// like answers a request of a user to like a subject.
+// like handles POST /like.
 func (s *server) like(ctx context.Context, w http.ResponseWriter, a request) {
 	user, ids := a.user, a.ids
 	changed, err := likeScript.Exec(ctx, s.redis, []string{s.statesKey(user), s.countsKey(ids[0])}, ids[:1]).AsBool()
@@ -36,9 +36,9 @@ func (s *server) like(ctx context.Context, w http.ResponseWriter, a request) {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	case changed:
-		answer(w, liked)
+		writeReply(w, likedReply)
 	default:
-		answer(w, unchanged)
+		writeReply(w, unchangedReply)
 	}
 }
 
@@ -47,7 +47,7 @@ const (
 	confirmTimeout = 10 * time.Second
 )
 
-// confirmPublisher publishes messages.
+// confirmPublisher publishes messages and waits for their confirms.
 type confirmPublisher struct {
 	channel *amqp091.Channel
 	queue   string
@@ -56,12 +56,12 @@ type confirmPublisher struct {
 
 func newConfirmPublisher(channel *amqp091.Channel, queue string) (*confirmPublisher, error) {
 	if err := channel.Confirm(false); err != nil {
-		return nil, fmt.Errorf("have messages confirmed: %w", err)
+		return nil, fmt.Errorf("enable publisher confirms: %w", err)
 	}
 	return &confirmPublisher{channel, queue, make(chan struct{}, maxUnconfirmed)}, nil
 }
 
-// publish returns when the queue has made a message durable.
+// publish publishes a message and returns once the queue has confirmed it.
 func (o *confirmPublisher) publish(text string) error {
 	o.slots <- struct{}{}
 	defer func() { <-o.slots }()
@@ -76,10 +76,10 @@ func (o *confirmPublisher) publish(text string) error {
 	select {
 	case <-confirm.Done():
 	case <-late.C:
-		return errors.New("publish: no confirm came")
+		return errors.New("publish: no confirm within the timeout")
 	}
 	if !confirm.Acked() {
-		return errors.New("publish: the queue has refused")
+		return errors.New("publish: the queue rejected the message")
 	}
 	return nil
 }

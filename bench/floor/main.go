@@ -28,15 +28,15 @@ func main() {
 	}
 }
 
-// run serves or works until the context ends.
+// run runs serve or work until the context ends.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout io.Writer) (err error) {
 	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
-	prefix := flags.String("prefix", "", "what the names of keys and of the queue begin with")
+	prefix := flags.String("prefix", "", "prefix of the keys and of the queue")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *prefix == "" || flags.NArg() != 1 {
-		return errors.New("call it floor -prefix=PREFIX serve, or work")
+		return errors.New("usage: floor -prefix=PREFIX serve|work")
 	}
 	connection, err := amqp091.Dial(getenv("OVATION_RABBITMQ_URL"))
 	if err != nil {
@@ -54,13 +54,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.Handler())
 	if flags.Arg(0) == "work" {
-		working, err := work(ctx, channel, queue, getenv("OVATION_POSTGRES_URL"))
+		working, err := startWorker(ctx, channel, queue, getenv("OVATION_POSTGRES_URL"))
 		if err != nil {
 			return err
 		}
 		return errors.Join(serve(ctx, mux, stdout), working())
 	}
-	client, err := connect(getenv("OVATION_REDIS_URL"))
+	client, err := connectRedis(getenv("OVATION_REDIS_URL"))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout 
 	if err != nil {
 		return err
 	}
-	s := &server{redis: client, keys: *prefix + ":floor:", publisher: out}
+	s := &server{redis: client, keyPrefix: *prefix + ":floor:", publisher: out}
 	mux.HandleFunc("POST /page", handle(s.page))
 	mux.HandleFunc("POST /like", handle(s.like))
 	return serve(ctx, mux, stdout)
@@ -90,11 +90,11 @@ func serve(ctx context.Context, handler http.Handler, stdout io.Writer) error {
 	return nil
 }
 
-// connect connects to Redis, with default options except for the size of the cache.
-func connect(url string) (rueidis.Client, error) {
+// connectRedis connects to Redis, with default options except for the size of the cache.
+func connectRedis(url string) (rueidis.Client, error) {
 	options, err := rueidis.ParseURL(url)
 	if err != nil {
-		return nil, errors.New("OVATION_REDIS_URL is no URL of Redis")
+		return nil, errors.New("OVATION_REDIS_URL is not a URL of Redis")
 	}
 	options.CacheSizeEachConn = 32 << 20
 	client, err := rueidis.NewClient(options)

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	maxRequest = 64 << 10 // bytes
-	localLife  = 10 * time.Minute
-	callTime   = 5 * time.Second // of a call to Redis, after which the request fails
+	maxRequestBytes = 64 << 10 // bytes
+	cacheTTL        = 10 * time.Minute
+	redisTimeout    = 5 * time.Second // of a request's calls to Redis; then the request fails
 )
 
 // server answers the two requests.
 type server struct {
 	redis     rueidis.Client
-	keys      string // prefix of all keys
+	keyPrefix string // prefix of all keys
 	publisher *confirmPublisher
 }
 
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // countsKey is the key of a subject's hash, with the fields r, l and c; statesKey is the
 // key of a user's hash, with a field for each subject, whose value is l, c, lc or cl.
-func (s *server) countsKey(id string) string   { return s.keys + "s:" + id }
-func (s *server) statesKey(user string) string { return s.keys + "u:" + user }
+func (s *server) countsKey(id string) string   { return s.keyPrefix + "s:" + id }
+func (s *server) statesKey(user string) string { return s.keyPrefix + "u:" + user }
 
 // request is a parsed request. The buffer is for the reply.
 type request struct {
@@ -42,25 +42,25 @@ type request struct {
 // handle parses a request and passes it to answer.
 func handle(answer func(context.Context, http.ResponseWriter, request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
-		defer func() { buffer.Reset(); buffers.Put(buffer) }()
-		user, ids, err := read(buffer, w, r)
+		buffer := bufferPool.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+		defer func() { buffer.Reset(); bufferPool.Put(buffer) }()
+		user, ids, err := readRequest(buffer, w, r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), callTime)
+		ctx, cancel := context.WithTimeout(r.Context(), redisTimeout)
 		defer cancel()
 		answer(ctx, w, request{user, ids, buffer})
 	}
 }
 
-// page answers with the counts of subjects and the viewer's states.
+// page handles POST /page: it returns the counts of subjects and the viewer's states.
 func (s *server) page(ctx context.Context, w http.ResponseWriter, a request) {
 	user, ids, buffer := a.user, a.ids, a.buffer
 	commands := make([]rueidis.CacheableTTL, len(ids))
 	for i, id := range ids {
-		commands[i] = rueidis.CT(s.redis.B().Hmget().Key(s.countsKey(id)).Field("r", "l", "c").Cache(), localLife)
+		commands[i] = rueidis.CT(s.redis.B().Hmget().Key(s.countsKey(id)).Field("r", "l", "c").Cache(), cacheTTL)
 	}
 	counts := s.redis.DoMultiCache(ctx, commands...)
 	states, err := s.redis.Do(ctx, s.redis.B().Hmget().Key(s.statesKey(user)).Field(ids...).Build()).ToArray()
@@ -81,8 +81,8 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a request) {
 		}
 		body = append(body, `{"id":"`...)
 		body = append(body, ids[i]...)
-		body, err = appendTexts(body,
-			text{`","reads":`, &of[0]}, text{`,"likes":`, &of[1]}, text{`,"collections":`, &of[2]}, text{`,"own":"`, &states[i]})
+		body, err = appendMembers(body,
+			jsonMember{`","reads":`, &of[0]}, jsonMember{`,"likes":`, &of[1]}, jsonMember{`,"collections":`, &of[2]}, jsonMember{`,"own":"`, &states[i]})
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -90,18 +90,18 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a request) {
 		body = append(body, `"}`...)
 	}
 	body = append(body, `]}`...)
-	answer(w, body)
+	writeReply(w, body)
 	_, _ = buffer.Write(body) // so that the grown buffer returns to the pool
 }
 
-// text is a value from Redis and what precedes it in a response.
-type text struct {
+// jsonMember is a value from Redis and what precedes it in a response.
+type jsonMember struct {
 	name  string
 	value *rueidis.RedisMessage
 }
 
-// appendTexts appends values as received from Redis, and nothing for nil.
-func appendTexts(to []byte, texts ...text) ([]byte, error) {
+// appendMembers appends values as received from Redis, and nothing for nil.
+func appendMembers(to []byte, texts ...jsonMember) ([]byte, error) {
 	for _, t := range texts {
 		value, err := t.value.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
@@ -112,9 +112,9 @@ func appendTexts(to []byte, texts ...text) ([]byte, error) {
 	return to, nil
 }
 
-// read reads a request: the user, and the ids of subjects.
-func read(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user string, ids []string, err error) {
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxRequest)); err != nil {
+// readRequest reads a request: the user, and the ids of subjects.
+func readRequest(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user string, ids []string, err error) {
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxRequestBytes)); err != nil {
 		return "", nil, err
 	}
 	const names = 3 // the first three texts are "user", the name of the user, and "ids" or "id"
@@ -132,17 +132,17 @@ func read(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user stri
 		texts, rest = append(texts, string(text)), after
 	}
 	if len(texts) <= names || texts[0] != "user" {
-		return "", nil, fmt.Errorf("%.100q names no user and subjects", body.String())
+		return "", nil, fmt.Errorf("%.100q does not name a user and subjects", body.String())
 	}
 	return texts[1], texts[names:], nil
 }
 
-// answer sends a reply.
-func answer(w http.ResponseWriter, body []byte) {
+// writeReply writes a JSON reply.
+func writeReply(w http.ResponseWriter, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = contentType
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
 var contentType = []string{"application/json"}

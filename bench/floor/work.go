@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	batchSize = 500                  // maximum number of likes in a transaction
-	batchTime = 5 * time.Millisecond // for which a batch waits for more likes
+	maxBatch    = 500                  // maximum number of likes in a transaction
+	batchLinger = 5 * time.Millisecond // maximum time for which a batch waits for more likes
 )
 
-// persistStatement inserts likes, each once, and counts the new ones.
+// persistStatement inserts likes that are not stored yet, and counts them.
 const persistStatement = `
 WITH new AS (
 	INSERT INTO floor_likes (user_id, biz_id) SELECT * FROM unnest($1::text[], $2::text[])
@@ -25,15 +25,15 @@ WITH new AS (
 INSERT INTO floor_counts (biz_id, likes) SELECT biz_id, count(*) FROM new GROUP BY biz_id ORDER BY biz_id
 ON CONFLICT (biz_id) DO UPDATE SET likes = floor_counts.likes + excluded.likes`
 
-// work persists the likes of the queue until the context ends. The returned function
+// startWorker persists the likes of the queue until the context ends. The returned function
 // waits for that and returns the error, if any.
-func work(ctx context.Context, channel *amqp091.Channel, queue, database string) (wait func() error, err error) {
+func startWorker(ctx context.Context, channel *amqp091.Channel, queue, database string) (wait func() error, err error) {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Postgres: %w", err)
 	}
-	if err := channel.Qos(4*batchSize, 0, false); err != nil {
-		return nil, fmt.Errorf("bound what is delivered: %w", err)
+	if err := channel.Qos(4*maxBatch, 0, false); err != nil {
+		return nil, fmt.Errorf("limit unacknowledged deliveries: %w", err)
 	}
 	deliveries, err := channel.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
 	if err != nil {
@@ -41,13 +41,13 @@ func work(ctx context.Context, channel *amqp091.Channel, queue, database string)
 	}
 	over := make(chan error, 1)
 	go func() {
-		err := persistAll(ctx, c, deliveries)
+		err := persistBatches(ctx, c, deliveries)
 		over <- errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}()
 	return func() error { return <-over }, nil
 }
 
-func persistAll(ctx context.Context, c *pgx.Conn, deliveries <-chan amqp091.Delivery) error {
+func persistBatches(ctx context.Context, c *pgx.Conn, deliveries <-chan amqp091.Delivery) error {
 	for {
 		var first amqp091.Delivery
 		var open bool
@@ -58,12 +58,12 @@ func persistAll(ctx context.Context, c *pgx.Conn, deliveries <-chan amqp091.Deli
 		if !open {
 			return nil
 		}
-		users, ids := make([]string, 0, batchSize), make([]string, 0, batchSize)
-		last, late := first, time.After(batchTime)
+		users, ids := make([]string, 0, maxBatch), make([]string, 0, maxBatch)
+		last, late := first, time.After(batchLinger)
 		for add, full := first, false; !full; {
 			user, id, _ := strings.Cut(string(add.Body), " ")
 			users, ids, last = append(users, user), append(ids, id), add
-			if len(ids) == batchSize {
+			if len(ids) == maxBatch {
 				break
 			}
 			select {

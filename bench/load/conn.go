@@ -15,7 +15,7 @@ import (
 // maxBody bounds a reply, in bytes.
 const maxBody = 16 << 20
 
-// Conn is one connection that is kept alive. It sends one request at a time and
+// Conn is one keep-alive connection. It sends one request at a time and
 // belongs to one goroutine.
 type Conn struct {
 	conn net.Conn
@@ -47,18 +47,18 @@ func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 	}
 	const begin = "HTTP/1.1 "
 	if len(line) < len(begin)+3 || string(line[:len(begin)]) != begin {
-		return 0, nil, fmt.Errorf("%q is no reply of HTTP", line)
+		return 0, nil, fmt.Errorf("%q is not an HTTP/1.1 status line", line)
 	}
 	if status, err = strconv.Atoi(string(line[len(begin) : len(begin)+3])); err != nil {
-		return 0, nil, fmt.Errorf("%q is no reply of HTTP", line)
+		return 0, nil, fmt.Errorf("%q is not an HTTP/1.1 status line", line)
 	}
-	length, err := c.header()
+	length, err := c.readHeader()
 	switch {
 	case err != nil:
-	case length == chunked:
-		err = c.chunks()
+	case length == chunkedLength:
+		err = c.readChunked()
 	default:
-		c.body, err = c.take(c.body[:0], length)
+		c.body, err = c.readN(c.body[:0], length)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the reply: %w", err)
@@ -67,13 +67,13 @@ func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 }
 
 const (
-	chunked = -1
-	unknown = -2
+	chunkedLength = -1
+	unknownLength = -2
 )
 
-// header reads the headers and returns the length of the body.
-func (c *Conn) header() (length int, err error) {
-	length = unknown
+// readHeader reads the headers and returns the length of the body.
+func (c *Conn) readHeader() (length int, err error) {
+	length = unknownLength
 	for {
 		line, err := c.in.ReadSlice('\n')
 		if err != nil {
@@ -83,33 +83,33 @@ func (c *Conn) header() (length int, err error) {
 		if len(line) == 0 {
 			break
 		}
-		if value, ok := valueOf(line, "content-length:"); ok {
+		if value, ok := headerValue(line, "content-length:"); ok {
 			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 {
-				return 0, fmt.Errorf("%q is no length", value)
+				return 0, fmt.Errorf("%q is not a valid Content-Length", value)
 			}
 		}
-		if value, ok := valueOf(line, "transfer-encoding:"); ok && bytes.EqualFold(value, []byte("chunked")) {
-			length = chunked
+		if value, ok := headerValue(line, "transfer-encoding:"); ok && bytes.EqualFold(value, []byte("chunked")) {
+			length = chunkedLength
 		}
 	}
-	if length == unknown {
-		return 0, errors.New("the reply does not tell how long it is")
+	if length == unknownLength {
+		return 0, errors.New("the reply has neither a Content-Length nor chunks")
 	}
 	return length, nil
 }
 
-func valueOf(line []byte, name string) ([]byte, bool) {
+func headerValue(line []byte, name string) ([]byte, bool) {
 	if len(line) < len(name) || !bytes.EqualFold(line[:len(name)], []byte(name)) {
 		return nil, false
 	}
 	return bytes.TrimSpace(line[len(name):]), true
 }
 
-// take appends the next n bytes to those in to.
-func (c *Conn) take(to []byte, n int) ([]byte, error) {
+// readN appends the next n bytes to those in to.
+func (c *Conn) readN(to []byte, n int) ([]byte, error) {
 	have := len(to)
 	if n > maxBody-have {
-		return to, fmt.Errorf("it is longer than %d bytes", maxBody)
+		return to, fmt.Errorf("the body is longer than %d bytes", maxBody)
 	}
 	if cap(to) < have+n {
 		to = append(make([]byte, 0, 2*(have+n)), to...)
@@ -119,8 +119,8 @@ func (c *Conn) take(to []byte, n int) ([]byte, error) {
 	return to, err
 }
 
-// chunks reads a chunked body.
-func (c *Conn) chunks() error {
+// readChunked reads a chunked body.
+func (c *Conn) readChunked() error {
 	c.body = c.body[:0]
 	for {
 		line, err := c.in.ReadSlice('\n')
@@ -129,9 +129,9 @@ func (c *Conn) chunks() error {
 		}
 		n, err := strconv.ParseUint(string(bytes.TrimRight(line, "\r\n")), 16, 31)
 		if err != nil {
-			return fmt.Errorf("%q is no length of a chunk", line)
+			return fmt.Errorf("%q is not the length of a chunk", line)
 		}
-		if c.body, err = c.take(c.body, int(n)); err != nil {
+		if c.body, err = c.readN(c.body, int(n)); err != nil {
 			return err
 		}
 		if _, err = c.in.Discard(len("\r\n")); err != nil || n == 0 {
@@ -140,8 +140,8 @@ func (c *Conn) chunks() error {
 	}
 }
 
-// within sets the deadline of reads and writes.
-func (c *Conn) within(deadline time.Time) { _ = c.conn.SetDeadline(deadline) }
+// setDeadline sets the deadline of reads and writes.
+func (c *Conn) setDeadline(deadline time.Time) { _ = c.conn.SetDeadline(deadline) }
 
 // Post appends to buf a request that posts JSON with a bearer token, or anonymously if
 // token is empty.

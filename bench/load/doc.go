@@ -1,24 +1,25 @@
-// Package load sends HTTP requests to a server and measures how long each takes, either
-// as fast as the server answers (Closed) or at times that do not depend on the server
-// (Open). A Watch is a subscription over a WebSocket, of which a process can have many.
+// Package load sends HTTP requests to a server and measures the latency of each, either
+// as fast as the server answers (Closed) or at times that are independent of the server
+// (Open). A Subscription is one GraphQL subscription over a WebSocket.
 //
-// It is made to cost little, since it shares its machine with what it measures: a
-// connection is a socket and a buffer, requests are bytes prepared in advance, and a
-// reply is read without copying it.
+// A load uses little CPU time and memory, because it shares its machine with the measured
+// server: a connection is a socket and a buffer, requests are prepared in advance as
+// bytes, and replies are read without copying.
 //
 // # Invariants
 //
-//   - Open measures from when a request was due, not from when it was sent: time spent
-//     waiting for a stalled server is included (no coordinated omission):
-//     TestOpenCountsWaitingFromWhenARequestWasDue.
+//   - Open measures from the time at which a request was due, not from when it was sent:
+//     time spent waiting for a stalled server is included (no coordinated omission):
+//     TestOpenMeasuresFromTheDueTime.
 //   - Open sends at the given rate: TestOpenKeepsTheRate.
 //   - Each connection belongs to one client, and calls of that client's Next and Done
-//     alternate: TestEachClientTakesTurns.
+//     alternate: TestRequestsOfAClientAlternateWithReplies.
 //   - Wrong replies and failed connections are counted and reported:
 //     TestFaultsAreCounted.
-//   - A Watch receives every response, answers pings, and reports how it ended:
-//     TestWatchReceivesResponses, TestAWatchThatIsRefused.
-//   - Nothing outlives a call: every test checks for leaks.
+//   - A Subscription receives every response, answers pings, and reports why it ended:
+//     TestSubscriptionReceivesResponses, TestRefusedSubscriptionsAreErrors.
+//   - No goroutine or connection outlives a call: every test checks for leaks.
 //
-// It imports the standard library, a histogram, and nothing of this module.
+// This package imports the standard library and hdrhistogram, and no other package of
+// this module.
 package load

@@ -40,17 +40,17 @@ func (r *Result) Quantile(percent float64) time.Duration {
 }
 
 const (
-	maxFaults    = 3                // faults that are reported word for word
+	maxFaults    = 3                // faults whose text is reported
 	maxLatency   = time.Minute      // longer latencies are recorded as this one
 	drainTimeout = 15 * time.Second // for the last replies, after the end
 )
 
-// Closed has each client send its next request when the last one is answered, for the
-// given time or until no client has any left. Errors: if a connection cannot be made;
-// the context's.
+// Closed makes each client send its next request as soon as the last one is answered, for
+// the given time or until no client has requests left. Errors: a connection cannot be
+// established; the context's.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
-	r := newRun(address, during)
-	return r.all(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
+	r := newLoadRun(address, during)
+	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
 		var buf []byte
 		for ctx.Err() == nil && time.Now().Before(r.end) {
 			if buf = c.Next(buf[:0]); buf == nil {
@@ -65,18 +65,17 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 
 // Open sends requests at random times, perSecond on average, regardless of the earlier
 // ones: each is sent by the next client that is free. Latency is measured from the time
-// at which a request was due. Errors: those of Closed; if a client runs out of
-// requests.
+// at which a request was due. Errors: those of Closed; a client has run out of requests.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
-	r := newRun(address, during)
+	r := newLoadRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
 	var empty error
 	var once sync.Once
-	return r.all(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
+	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
 		var buf []byte
 		for at := range due {
 			if ctx.Err() != nil {
-				continue // the others are dropped
+				continue // the remaining requests are dropped
 			}
 			if buf = c.Next(buf[:0]); buf == nil {
 				once.Do(func() { empty = errors.New("a client has run out of requests") })
@@ -88,7 +87,7 @@ func Open(ctx context.Context, address string, clients []Client, perSecond float
 		}
 	}, func(ctx context.Context) error {
 		defer close(due)
-		for at := r.began; ; {
+		for at := r.started; ; {
 			at = at.Add(time.Duration(random.ExpFloat64() / perSecond * float64(time.Second)))
 			if at.After(r.end) || ctx.Err() != nil {
 				return nil
@@ -97,32 +96,32 @@ func Open(ctx context.Context, address string, clients []Client, perSecond float
 			select {
 			case due <- at:
 			default:
-				return fmt.Errorf("more than %d requests wait to be sent", cap(due))
+				return fmt.Errorf("more than %d requests are waiting to be sent", cap(due))
 			}
 		}
 	}, &empty)
 }
 
-// run is one load.
-type run struct {
-	address    string
-	during     time.Duration
-	began, end time.Time
+// loadRun is one load.
+type loadRun struct {
+	address      string
+	during       time.Duration
+	started, end time.Time
 
 	mu     sync.Mutex
 	result Result
 }
 
-func newRun(address string, during time.Duration) *run {
-	r := &run{address: address, during: during}
+func newLoadRun(address string, during time.Duration) *loadRun {
+	r := &loadRun{address: address, during: during}
 	r.result.Latency = hdrhistogram.New(1, maxLatency.Microseconds(), 3)
 	return r
 }
 
-// all connects, then runs every client and, concurrently, lead. It reads the errors that
-// late points to at the end.
-func (r *run) all(
-	ctx context.Context, clients []Client, client func(context.Context, Client, *Conn), lead func(context.Context) error, late ...*error,
+// runClients connects, then runs every client and, concurrently, lead. At the end
+// it also returns the errors that clientErrs point to.
+func (r *loadRun) runClients(
+	ctx context.Context, clients []Client, runClient func(context.Context, Client, *Conn), schedule func(context.Context) error, clientErrs ...*error,
 ) (*Result, error) {
 	conns := make([]*Conn, 0, len(clients))
 	defer func() {
@@ -137,47 +136,47 @@ func (r *run) all(
 		}
 		conns = append(conns, conn)
 	}
-	r.began = time.Now()
-	r.end = r.began.Add(r.during)
+	r.started = time.Now()
+	r.end = r.started.Add(r.during)
 	for _, conn := range conns {
-		conn.within(r.end.Add(drainTimeout))
+		conn.setDeadline(r.end.Add(drainTimeout))
 	}
 	defer context.AfterFunc(ctx, func() {
 		for _, conn := range conns {
-			conn.within(time.Unix(1, 0))
+			conn.setDeadline(time.Unix(1, 0))
 		}
 	})()
 	var wait sync.WaitGroup
 	for i, conn := range conns {
-		wait.Go(func() { client(ctx, clients[i], conn) })
+		wait.Go(func() { runClient(ctx, clients[i], conn) })
 	}
 	var err error
-	if lead != nil {
-		err = lead(ctx)
+	if schedule != nil {
+		err = schedule(ctx)
 	}
 	wait.Wait()
-	for _, other := range late {
+	for _, other := range clientErrs {
 		err = errors.Join(err, *other)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r.result.Elapsed = time.Since(r.began)
+	r.result.Elapsed = time.Since(r.started)
 	return &r.result, err
 }
 
 // exchange sends a request that was due at the given time. It returns false if the
 // connection has failed.
-func (r *run) exchange(c Client, conn *Conn, request []byte, due time.Time) bool {
+func (r *loadRun) exchange(c Client, conn *Conn, request []byte, due time.Time) bool {
 	status, body, err := conn.Do(request)
 	took := min(time.Since(due), maxLatency)
-	gone := err != nil
-	if !gone {
+	failed := err != nil
+	if !failed {
 		err = c.Done(status, body)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !gone {
+	if !failed {
 		r.result.Requests++
 		_ = r.result.Latency.RecordValue(max(1, took.Microseconds())) // it is within bounds
 	}
@@ -187,5 +186,5 @@ func (r *run) exchange(c Client, conn *Conn, request []byte, due time.Time) bool
 			r.result.Faults = append(r.result.Faults, err.Error())
 		}
 	}
-	return !gone
+	return !failed
 }

@@ -26,7 +26,7 @@ type client struct {
 	limit   int
 	sent    int
 	waiting bool
-	judge   func(status int, body []byte) error
+	check   func(status int, body []byte) error
 }
 
 func (c *client) Next(buf []byte) []byte {
@@ -43,14 +43,14 @@ func (c *client) Next(buf []byte) []byte {
 
 func (c *client) Done(status int, body []byte) error {
 	c.waiting = false
-	if c.judge == nil {
+	if c.check == nil {
 		return nil
 	}
-	return c.judge(status, body)
+	return c.check(status, body)
 }
 
-// serve starts a server and returns its address and n clients.
-func serve(t *testing.T, n int, handler http.HandlerFunc) (string, []load.Client, []*client) {
+// startServer starts a server and returns its address and n clients.
+func startServer(t *testing.T, n int, handler http.HandlerFunc) (string, []load.Client, []*client) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -64,11 +64,11 @@ func serve(t *testing.T, n int, handler http.HandlerFunc) (string, []load.Client
 	return address, all, own
 }
 
-func TestRequestsAndRepliesArriveWhole(t *testing.T) {
+func TestRequestsAndRepliesAreComplete(t *testing.T) {
 	for name, size := range map[string]int{"empty": 0, "short": 10, "in chunks": 100_000} {
 		t.Run(name, func(t *testing.T) {
 			want := strings.Repeat("x", size)
-			address, clients, own := serve(t, 1, func(w http.ResponseWriter, r *http.Request) {
+			address, clients, own := startServer(t, 1, func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil || string(body) != `{"a":1}` || r.URL.Path != "/it" || r.Header.Get("Authorization") != "Bearer secret" {
 					w.WriteHeader(http.StatusTeapot)
@@ -76,7 +76,7 @@ func TestRequestsAndRepliesArriveWhole(t *testing.T) {
 				_, _ = io.WriteString(w, want)
 			})
 			own[0].limit = 3
-			own[0].judge = func(status int, body []byte) error {
+			own[0].check = func(status int, body []byte) error {
 				if status != http.StatusOK || string(body) != want {
 					return fmt.Errorf("status %d, %d bytes", status, len(body))
 				}
@@ -90,9 +90,9 @@ func TestRequestsAndRepliesArriveWhole(t *testing.T) {
 	}
 }
 
-func TestEachClientTakesTurns(t *testing.T) {
+func TestRequestsOfAClientAlternateWithReplies(t *testing.T) {
 	var at, most atomic.Int64
-	address, clients, own := serve(t, 4, func(http.ResponseWriter, *http.Request) {
+	address, clients, own := startServer(t, 4, func(http.ResponseWriter, *http.Request) {
 		most.Store(max(most.Load(), at.Add(1)))
 		at.Add(-1)
 	})
@@ -106,7 +106,7 @@ func TestEachClientTakesTurns(t *testing.T) {
 }
 
 func TestOpenKeepsTheRate(t *testing.T) {
-	address, clients, _ := serve(t, 16, func(http.ResponseWriter, *http.Request) {})
+	address, clients, _ := startServer(t, 16, func(http.ResponseWriter, *http.Request) {})
 	const rate, seconds = 500, 1
 	result, err := load.Open(t.Context(), address, clients, rate, seconds*time.Second, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
@@ -118,11 +118,11 @@ func TestOpenKeepsTheRate(t *testing.T) {
 	}
 }
 
-func TestOpenCountsWaitingFromWhenARequestWasDue(t *testing.T) {
+func TestOpenMeasuresFromTheDueTime(t *testing.T) {
 	const stall = 500 * time.Millisecond
 	var once sync.Once
 	var mu sync.Mutex
-	address, clients, _ := serve(t, 2, func(http.ResponseWriter, *http.Request) {
+	address, clients, _ := startServer(t, 2, func(http.ResponseWriter, *http.Request) {
 		mu.Lock() // while one request stalls, all others do
 		defer mu.Unlock()
 		once.Do(func() { <-time.After(stall) })
@@ -139,12 +139,12 @@ func TestOpenCountsWaitingFromWhenARequestWasDue(t *testing.T) {
 }
 
 func TestFaultsAreCounted(t *testing.T) {
-	address, clients, own := serve(t, 2, func(w http.ResponseWriter, r *http.Request) {
+	address, clients, own := startServer(t, 2, func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	own[0].limit, own[0].judge = 5, func(int, []byte) error { return errors.New("wrong") }
+	own[0].limit, own[0].check = 5, func(int, []byte) error { return errors.New("wrong") }
 	own[1].request = load.Post(nil, address, "/it", "", nil)
 	result, err := load.Closed(t.Context(), address, clients, time.Minute)
 	if err != nil || result.Requests != 5 || result.Errors != 6 || len(result.Faults) != 3 {
@@ -153,7 +153,7 @@ func TestFaultsAreCounted(t *testing.T) {
 }
 
 func TestRunningOutOfRequestsIsAnError(t *testing.T) {
-	address, clients, own := serve(t, 1, func(http.ResponseWriter, *http.Request) {})
+	address, clients, own := startServer(t, 1, func(http.ResponseWriter, *http.Request) {})
 	own[0].limit = 1
 	if _, err := load.Open(t.Context(), address, clients, 100, 100*time.Millisecond, rand.New(rand.NewPCG(1, 1))); err == nil {
 		t.Error("Open returned no error when a client ran out of requests")

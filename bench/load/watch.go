@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Watch is one subscription over a WebSocket of its own that speaks
+// Subscription is one subscription over a separate WebSocket that speaks
 // graphql-transport-ws. It uses little memory, so that a process can have many. It
 // belongs to one goroutine; Close may be called by any.
-type Watch struct {
-	conn net.Conn
-	in   *bufio.Reader
-	text []byte
+type Subscription struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	payload []byte
 }
 
 // The opcodes of frames, with the bit of a final fragment set.
@@ -29,39 +29,39 @@ const (
 	framePong = 0x8a
 )
 
-// Subscribe connects to HOST:PORT and subscribes. who is the payload of
+// Subscribe connects to HOST:PORT and subscribes. initPayload is the payload of
 // connection_init, payload that of the subscribe message: JSON objects of up to 64 KB.
-func Subscribe(ctx context.Context, address string, who, payload []byte) (_ *Watch, err error) {
+func Subscribe(ctx context.Context, address string, initPayload, payload []byte) (_ *Subscription, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	w := &Watch{conn: conn, in: bufio.NewReaderSize(conn, 512)}
-	if err := w.begin(address, who, payload); err != nil {
+	w := &Subscription{conn: conn, in: bufio.NewReaderSize(conn, 512)}
+	if err := w.handshake(address, initPayload, payload); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return w, nil
 }
 
-func (w *Watch) begin(address string, who, payload []byte) error {
+func (w *Subscription) handshake(address string, initPayload, payload []byte) error {
 	if err := w.upgrade(address); err != nil {
 		return err
 	}
-	if err := w.send(frameText, fmt.Appendf(nil, `{"type":"connection_init","payload":%s}`, who)); err != nil {
+	if err := w.writeFrame(frameText, fmt.Appendf(nil, `{"type":"connection_init","payload":%s}`, initPayload)); err != nil {
 		return err
 	}
-	switch opcode, text, err := w.frame(); {
+	switch opcode, text, err := w.readFrame(); {
 	case err != nil:
 		return err
 	case opcode != frameText || string(text) != `{"type":"connection_ack"}`:
-		return fmt.Errorf("connection_init is answered by %q", text)
+		return fmt.Errorf("connection_init was answered with %q", text)
 	}
-	return w.send(frameText, fmt.Appendf(nil, `{"type":"subscribe","id":"1","payload":%s}`, payload))
+	return w.writeFrame(frameText, fmt.Appendf(nil, `{"type":"subscribe","id":"1","payload":%s}`, payload))
 }
 
 // upgrade upgrades the connection to a WebSocket.
-func (w *Watch) upgrade(host string) error {
+func (w *Subscription) upgrade(host string) error {
 	_, err := fmt.Fprintf(w.conn, "GET /graphql HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n", host)
 	if err != nil {
@@ -75,37 +75,37 @@ func (w *Watch) upgrade(host string) error {
 	case err != nil:
 		return fmt.Errorf("read the reply: %w", err)
 	case !strings.HasPrefix(status, "HTTP/1.1 101 "):
-		return fmt.Errorf("the WebSocket is refused: %q", status)
+		return fmt.Errorf("the WebSocket was refused: %q", status)
 	}
 	return nil
 }
 
 // Next waits for the next response, which is valid until the next call. It answers
 // pings meanwhile. Errors: if the connection or the subscription has ended.
-func (w *Watch) Next() ([]byte, error) {
+func (w *Subscription) Next() ([]byte, error) {
 	const before, after = `{"type":"next","id":"1","payload":`, `}`
 	for {
-		opcode, text, err := w.frame()
+		opcode, text, err := w.readFrame()
 		switch {
 		case err != nil:
 			return nil, err
 		case opcode == framePing:
-			if err := w.send(framePong, text); err != nil {
+			if err := w.writeFrame(framePong, text); err != nil {
 				return nil, err
 			}
 		case opcode == frameText && bytes.HasPrefix(text, []byte(before)):
 			return text[len(before) : len(text)-len(after)], nil
 		default:
-			return nil, fmt.Errorf("the subscription has ended: frame %#x with %q", opcode, text)
+			return nil, fmt.Errorf("the subscription ended: frame %#x with %q", opcode, text)
 		}
 	}
 }
 
 // Close closes the connection.
-func (w *Watch) Close() error { return w.conn.Close() }
+func (w *Subscription) Close() error { return w.conn.Close() }
 
-// frame reads a frame from the server.
-func (w *Watch) frame() (opcode byte, text []byte, err error) {
+// readFrame reads a frame from the server.
+func (w *Subscription) readFrame() (opcode byte, text []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(w.in, head[:2]); err != nil {
 		return 0, nil, fmt.Errorf("read a frame: %w", err)
@@ -121,23 +121,23 @@ func (w *Watch) frame() (opcode byte, text []byte, err error) {
 		length = binary.BigEndian.Uint64(head[:])
 	}
 	if err == nil && length > maxBody {
-		err = fmt.Errorf("it is longer than %d bytes", maxBody)
+		err = fmt.Errorf("the frame is longer than %d bytes", maxBody)
 	}
 	if err == nil {
-		if uint64(cap(w.text)) < length {
-			w.text = make([]byte, length)
+		if uint64(cap(w.payload)) < length {
+			w.payload = make([]byte, length)
 		}
-		w.text = w.text[:length]
-		_, err = io.ReadFull(w.in, w.text)
+		w.payload = w.payload[:length]
+		_, err = io.ReadFull(w.in, w.payload)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("read a frame: %w", err)
 	}
-	return opcode, w.text, nil
+	return opcode, w.payload, nil
 }
 
-// send writes a client's frame, masked with zeros.
-func (w *Watch) send(opcode byte, text []byte) error {
+// writeFrame writes a client's frame, masked with zeros.
+func (w *Subscription) writeFrame(opcode byte, text []byte) error {
 	const masked = 0x80
 	frame := []byte{opcode, masked | byte(len(text))}
 	if len(text) > 125 {

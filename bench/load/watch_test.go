@@ -12,8 +12,8 @@ import (
 	"ovation/bench/load"
 )
 
-// serveWebSocket starts a server that speaks WebSocket with one watcher.
-func serveWebSocket(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
+// startWebSocketServer starts a server that speaks WebSocket with one watcher.
+func startWebSocketServer(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
@@ -27,35 +27,35 @@ func serveWebSocket(t *testing.T, with func(ctx context.Context, conn *websocket
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func wantMessage(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
+func expectMessage(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
 	t.Helper()
 	if _, text, err := conn.Read(ctx); err != nil || string(text) != want {
 		t.Errorf("the server received %s, %v; want %s", text, err, want)
 	}
 }
 
-func send(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) {
+func sendMessage(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) {
 	t.Helper()
 	if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWatchReceivesResponses(t *testing.T) {
+func TestSubscriptionReceivesResponses(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	ask := `{"query":"` + strings.Repeat("#", 200) + `"}`
-	address := serveWebSocket(t, func(ctx context.Context, conn *websocket.Conn) {
-		wantMessage(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
-		send(ctx, t, conn, `{"type":"connection_ack"}`)
-		wantMessage(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
+	address := startWebSocketServer(t, func(ctx context.Context, conn *websocket.Conn) {
+		expectMessage(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
+		sendMessage(ctx, t, conn, `{"type":"connection_ack"}`)
+		expectMessage(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
 		for _, text := range []string{"1", long, strings.Repeat("y", 200)} {
-			send(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
+			sendMessage(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
 			reading := conn.CloseRead(ctx) // reads the pong
 			if err := conn.Ping(reading); err != nil {
 				t.Errorf("the ping was not answered: %v", err)
 			}
 		}
-		send(ctx, t, conn, `{"type":"complete","id":"1"}`)
+		sendMessage(ctx, t, conn, `{"type":"complete","id":"1"}`)
 		_ = conn.CloseNow()
 	})
 	watch, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(ask))
@@ -73,13 +73,13 @@ func TestWatchReceivesResponses(t *testing.T) {
 	}
 }
 
-func TestAWatchThatIsRefused(t *testing.T) {
-	address, _, _ := serve(t, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+func TestRefusedSubscriptionsAreErrors(t *testing.T) {
+	address, _, _ := startServer(t, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("got %v, want the status 503", err)
 	}
-	address = serveWebSocket(t, func(ctx context.Context, conn *websocket.Conn) {
-		wantMessage(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
+	address = startWebSocketServer(t, func(ctx context.Context, conn *websocket.Conn) {
+		expectMessage(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		_ = conn.Close(1013, "too many")
 	})
 	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {

@@ -193,7 +193,7 @@ const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interact
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 
 // reportLikes sends the number of likes in each event of one subscriber to known.
-func reportLikes(watch *benchload.Watch, known chan<- [2]int64) {
+func reportLikes(watch *benchload.Subscription, known chan<- [2]int64) {
 	for {
 		text, err := watch.Next()
 		if err != nil {
