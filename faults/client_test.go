@@ -19,48 +19,48 @@ import (
 )
 
 const (
-	ownSubjects = 8  // of each client, which nobody else acts on
-	hotSubjects = 12 // on which all act
-	people      = 8  // clients who are followed by the others
-	pageSize    = 10
+	ownSubjects     = 8  // of each client; no other client acts on them
+	hotSubjects     = 12 // all clients act on them
+	followedClients = 8  // the number of clients that the others follow
+	pageSize        = 10
 )
 
-// subject is one that clients act on.
+// subject is a subject that clients act on.
 type subject struct{ biz, id string }
 
 func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz, s.id) }
 
-// client is one user. It sends one request after the other, on one node or the other, and
-// remembers what it has done.
+// client is one user. It sends one request after another, each to a random node, and records
+// its actions.
 type client struct {
-	site         *site
-	name         string
-	token        string
-	box          string // the id of a folder of its own
-	random       *rand.Rand
-	subjects     []subject // its own ones first
-	lasting      int       // the number of subjects that stay; the rest are comments
-	known        map[subject]expectation
-	versions     map[versionKey]int64 // the latest seen
-	unmirrored   map[subject]unmirrored
-	commented    []subject            // that it comments on
-	ownComments  []*ownComment        // all its comments that ever were
-	replyTargets map[subject][]string // the ids of comments that it may reply to
-	ownMessages  []*ownMessage        // all its messages
-	journal      []entry
+	installation      *installation
+	name              string
+	token             string
+	folderID          string // the id of its folder
+	random            *rand.Rand
+	subjects          []subject // its own subjects first
+	permanentSubjects int       // the number of subjects that are kept; the rest are comments
+	expected          map[subject]expectation
+	latestVersions    map[versionKey]int64 // the latest versions seen
+	unmirrored        map[subject]unmirrored
+	commented         []subject            // the subjects that it comments on
+	ownComments       []*ownComment        // all its comments, including deleted ones
+	replyTargets      map[subject][]string // the ids of comments that it may reply to
+	ownMessages       []*ownMessage        // all its messages
+	journal           []journalEntry
 }
 
 // unmirrored is an action that a node acknowledged although it could not write it to Redis
 // and no worker persisted it in time. Until a worker has, other nodes may lack the
 // action: a known limit of the mirror (docs/invariants.md).
 type unmirrored struct {
-	on    *process
-	until time.Time
+	node    *process
+	expires time.Time
 }
 
 const (
-	awaitTime   = 300 * time.Millisecond // for which such a node waits for a worker
-	persistTime = 2 * time.Second        // by then even a worker that lags has persisted it
+	persistWait     = 300 * time.Millisecond // for which such a node waits for a worker
+	maxPersistDelay = 2 * time.Second        // within which even a lagging worker persists it
 )
 
 type versionKey struct {
@@ -68,27 +68,27 @@ type versionKey struct {
 	subject
 }
 
-// entry is one request and what became of it.
-type entry struct {
-	at         time.Time
-	took       time.Duration
-	node       string
-	what       string
-	subject    subject
-	about      string
-	direct     bool          // the request needs the database
-	mayMiss    bool          // NOT_FOUND is a valid reply
-	limit      time.Duration // how long it may take; 0: see judge
-	code       string        // the code of an error
-	changed    bool
-	durability string
-	shown      *shown
+// journalEntry is one request and its outcome.
+type journalEntry struct {
+	sentAt        time.Time
+	elapsed       time.Duration
+	node          string
+	operation     string
+	subject       subject
+	detail        string
+	needsDatabase bool          // the request needs the database
+	mayBeNotFound bool          // NOT_FOUND is a valid reply
+	maxDuration   time.Duration // the maximum duration; 0: maxDelay, as in checkOutcome
+	code          string        // the code of an error
+	changed       bool
+	durability    string
+	shown         *subjectView
 }
 
-func (s *site) newClient(n int, seed uint64) *client {
+func (s *installation) newClient(n int, seed uint64) *client {
 	c := &client{
-		site: s, name: fmt.Sprintf("user-%d", n), random: rand.New(rand.NewPCG(seed, uint64(n))),
-		known: map[subject]expectation{}, versions: map[versionKey]int64{}, replyTargets: map[subject][]string{}, unmirrored: map[subject]unmirrored{},
+		installation: s, name: fmt.Sprintf("user-%d", n), random: rand.New(rand.NewPCG(seed, uint64(n))),
+		expected: map[subject]expectation{}, latestVersions: map[versionKey]int64{}, replyTargets: map[subject][]string{}, unmirrored: map[subject]unmirrored{},
 	}
 	c.token = tokenOf(c.name)
 	for i := range ownSubjects {
@@ -98,15 +98,15 @@ func (s *site) newClient(n int, seed uint64) *client {
 		c.subjects = append(c.subjects, subject{"hot", fmt.Sprint(i)})
 	}
 	c.commented = slices.Concat(c.subjects[:commentedSubjects], c.subjects[ownSubjects:ownSubjects+commentedSubjects])
-	for i := range people {
-		if i != n { // nobody follows themselves
+	for i := range followedClients {
+		if i != n { // users cannot follow themselves
 			c.subjects = append(c.subjects, subject{"user", fmt.Sprintf("user-%d", i)})
 		}
 	}
 	for _, sub := range c.subjects {
-		c.known[sub] = untouched
+		c.expected[sub] = untouched
 	}
-	c.lasting = len(c.subjects)
+	c.permanentSubjects = len(c.subjects)
 	return c
 }
 
@@ -118,24 +118,24 @@ func tokenOf(user string) string {
 	return token
 }
 
-// act sends one random request.
-func (c *client) act() {
-	node := c.site.node(c.random.IntN(2))
+// sendRandomRequest sends one random request.
+func (c *client) sendRandomRequest() {
+	node := c.installation.node(c.random.IntN(2))
 	switch n := c.random.IntN(100); {
 	case n < 54:
 		c.mutate(node)
 	case n < 62:
-		c.comment(node)
+		c.changeComment(node)
 	case n < 67:
 		c.readComments(node)
 	case n < 70:
-		c.write(node)
+		c.sendNewMessage(node)
 	case n < 72:
-		c.checkConversation(node)
+		c.readConversation(node)
 	case n < 97:
 		c.readPage(node)
 	default:
-		c.list(node)
+		c.readList(node)
 	}
 }
 
@@ -148,132 +148,132 @@ const collectIntoFolder = "collect into the box"
 
 func (c *client) mutate(node *process) {
 	sub := c.subjects[c.random.IntN(len(c.subjects))]
-	d := action{mutation: mutations[c.random.IntN(len(mutations))], folder: inDefault}
-	what, folder := d.mutation, ""
-	if d.mutation == "collect" && c.random.IntN(2) == 0 {
+	act := clientAction{mutation: mutations[c.random.IntN(len(mutations))], folder: stateInDefault}
+	what, folder := act.mutation, ""
+	if act.mutation == "collect" && c.random.IntN(2) == 0 {
 		what = collectIntoFolder
-		d.folder, folder = inBox, fmt.Sprintf(`, folderId: %q`, c.box)
+		act.folder, folder = stateInFolder, fmt.Sprintf(`, folderId: %q`, c.folderID)
 	}
-	query := fmt.Sprintf(`mutation { did: %s(input: {%s%s}) { changed durability interactive { %s } } }`, d.mutation, sub.input(), folder, fields)
+	query := fmt.Sprintf(`mutation { did: %s(input: {%s%s}) { changed durability interactive { %s } } }`, act.mutation, sub.input(), folder, subjectFields)
 	var got struct {
 		Did struct {
 			Changed     *bool
 			Durability  string
-			Interactive shown
+			Interactive subjectView
 		}
 	}
-	before, cutOff := c.known[sub], node.links[redis].hanging()
-	code := c.ask(node, entry{what: what, subject: sub}, query, &got)
+	before, cutOff := c.expected[sub], node.links[redis].isStopped()
+	code := c.execute(node, journalEntry{operation: what, subject: sub}, query, &got)
 	if code != "" {
-		c.known[sub] = before.afterUnknown(d)
+		c.expected[sub] = before.afterUnknown(act)
 		return
 	}
-	c.known[sub] = before.apply(d)
+	c.expected[sub] = before.apply(act)
 	changed := got.Did.Changed == nil || *got.Did.Changed
 	last := &c.journal[len(c.journal)-1]
 	switch {
-	case d.mutation == "read":
-	case changed && got.Did.Durability == "QUEUED" && cutOff && last.took >= awaitTime:
-		c.unmirrored[sub] = unmirrored{node, time.Now().Add(persistTime)}
-	case !changed && c.mayMiss(node, sub):
-		c.known[sub] = before.afterUnknown(d)
+	case act.mutation == "read":
+	case changed && got.Did.Durability == "QUEUED" && cutOff && last.elapsed >= persistWait:
+		c.unmirrored[sub] = unmirrored{node, time.Now().Add(maxPersistDelay)}
+	case !changed && c.mayLackAction(node, sub):
+		c.expected[sub] = before.afterUnknown(act)
 	case changed:
 		delete(c.unmirrored, sub)
 	}
 	last.changed, last.durability, last.shown = changed, got.Did.Durability, &got.Did.Interactive
 	switch {
 	case got.Did.Durability != "QUEUED" && got.Did.Durability != "PERSISTED":
-		c.site.violationf("durability", c, "%s of %v is %q, want QUEUED or PERSISTED", d.mutation, sub, got.Did.Durability)
-	case got.Did.Durability == "PERSISTED" && d.mutation != "read" && (changed || c.random.IntN(8) == 0):
-		c.site.checkPersisted(c, sub, d)
+		c.installation.violationf("durability", c, "%s of %v is %q, want QUEUED or PERSISTED", act.mutation, sub, got.Did.Durability)
+	case got.Did.Durability == "PERSISTED" && act.mutation != "read" && (changed || c.random.IntN(8) == 0):
+		c.installation.checkPersisted(c, sub, act)
 	}
-	c.check(node, sub, &got.Did.Interactive)
+	c.checkView(node, sub, &got.Did.Interactive)
 }
 
-// readPage reads a page: some of the client's own subjects, some hot ones, and one on which
-// nobody has acted.
+// readPage reads a page: some of the client's own subjects, some hot ones, and one without
+// any actions.
 func (c *client) readPage(node *process) {
 	page := []subject{{"cold", fmt.Sprint(c.random.IntN(1 << 30))}}
 	for len(page) < pageSize {
 		page = append(page, c.subjects[c.random.IntN(len(c.subjects))])
 	}
-	got, code := c.page(node, page)
+	got, code := c.fetchPage(node, page)
 	if code != "" {
 		return
 	}
 	if g := &got[0]; g.counts != (counts{}) || g.Liked != nil || g.Collected != nil || g.Followed != nil || g.Read != nil {
-		c.site.violationf("invented", c, "%+v of a subject that nobody has touched", got[0])
+		c.installation.violationf("invented", c, "%+v of a subject without any actions", got[0])
 	}
 	for i := range got[1:] {
-		c.check(node, page[1+i], &got[1+i])
+		c.checkView(node, page[1+i], &got[1+i])
 	}
 }
 
-// page reads subjects.
-func (c *client) page(node *process, subjects []subject) (page []shown, code string) {
+// fetchPage reads subjects.
+func (c *client) fetchPage(node *process, subjects []subject) (page []subjectView, code string) {
 	var query strings.Builder
 	query.WriteString(`{ interactives(subjects: [`)
 	for _, sub := range subjects {
 		fmt.Fprintf(&query, `{%s} `, sub.input())
 	}
-	fmt.Fprintf(&query, `]) { %s } }`, fields)
-	var got struct{ Interactives []shown }
-	code = c.ask(node, entry{what: "page"}, query.String(), &got)
+	fmt.Fprintf(&query, `]) { %s } }`, subjectFields)
+	var got struct{ Interactives []subjectView }
+	code = c.execute(node, journalEntry{operation: "page"}, query.String(), &got)
 	if code == "" && len(got.Interactives) != len(subjects) {
-		c.site.violationf("page", c, "%d subjects were asked for and %d came", len(subjects), len(got.Interactives))
+		c.installation.violationf("page", c, "got %[2]d subjects, want %[1]d", len(subjects), len(got.Interactives))
 		code = "SHORT"
 	}
 	return got.Interactives, code
 }
 
-const likesOfViewer = `{ viewer { userId likes(first: 5) { edges { node { at } } } } }`
+const viewerLikesQuery = `{ viewer { userId likes(first: 5) { edges { node { at } } } } }`
 
-// list reads a list. Only the database holds lists.
-func (c *client) list(node *process) {
+// readList reads a list, which only the database can answer.
+func (c *client) readList(node *process) {
 	var got struct{ Viewer struct{ UserID string } }
-	c.ask(node, entry{what: "list", direct: true}, likesOfViewer, &got)
+	c.execute(node, journalEntry{operation: "list", needsDatabase: true}, viewerLikesQuery, &got)
 }
 
-// check compares what a node shows of a subject with what the client knows.
-func (c *client) check(node *process, sub subject, s *shown) {
+// checkView compares a node's reply about a subject with the client's expectation.
+func (c *client) checkView(node *process, sub subject, s *subjectView) {
 	if s.Biz != sub.biz || s.BizID != sub.id {
-		c.site.violationf("page", c, "%v was asked for, %+v came", sub, *s)
+		c.installation.violationf("page", c, "got %+[2]v, want %[1]v", sub, *s)
 		return
 	}
-	c.site.tally(func(p *phase) { p.fresh[s.Freshness]++ })
+	c.installation.updatePhase(func(p *phase) { p.byFreshness[s.Freshness]++ })
 	key := versionKey{node, sub}
 	switch s.Freshness {
 	case "LIVE":
-		mismatch := c.known[sub].mismatch(s, sub.biz == "own")
-		if strings.HasPrefix(mismatch, notOwn) && c.mayMiss(node, sub) {
-			c.site.tally(func(p *phase) { p.missing++ })
+		mismatch := c.expected[sub].mismatch(s, sub.biz == "own")
+		if strings.HasPrefix(mismatch, ownMismatchPrefix) && c.mayLackAction(node, sub) {
+			c.installation.updatePhase(func(p *phase) { p.lackingReplies++ })
 			return
 		}
 		if mismatch != "" {
-			c.site.violationf(mismatch, c, "%v on %s: known %+v, shown %s", sub, node.name, c.known[sub], describe(s))
+			c.installation.violationf(mismatch, c, "%v on %s: known %+v, shown %s", sub, node.name, c.expected[sub], describe(s))
 		}
 	case "STALE":
 	case "UNAVAILABLE":
-		if s.counts != (counts{}) { // the viewer's own states may be known nevertheless
-			c.site.violationf("invented", c, "unavailable, and yet %s", describe(s))
+		if s.counts != (counts{}) { // the viewer's own states may still be known
+			c.installation.violationf("invented", c, "the counts are UNAVAILABLE, but the reply is %s", describe(s))
 		}
 		return
 	default:
-		c.site.violationf("freshness", c, "%v is %q, want LIVE, STALE or UNAVAILABLE", sub, s.Freshness)
+		c.installation.violationf("freshness", c, "%v is %q, want LIVE, STALE or UNAVAILABLE", sub, s.Freshness)
 	}
-	if before := c.versions[key]; s.Version < before {
-		c.site.violationf("backwards", c, "%v on %s was at %d, now %s", sub, node.name, before, describe(s))
+	if before := c.latestVersions[key]; s.Version < before {
+		c.installation.violationf("backwards", c, "%v on %s was at %d, now %s", sub, node.name, before, describe(s))
 	}
-	c.versions[key] = max(c.versions[key], s.Version)
+	c.latestVersions[key] = max(c.latestVersions[key], s.Version)
 }
 
-// mayMiss reports whether a node may lack an action that another one has acknowledged.
-func (c *client) mayMiss(node *process, sub subject) bool {
+// mayLackAction reports whether a node may lack an action that another one has acknowledged.
+func (c *client) mayLackAction(node *process, sub subject) bool {
 	u, ok := c.unmirrored[sub]
-	return ok && u.on != node && time.Now().Before(u.until)
+	return ok && u.node != node && time.Now().Before(u.expires)
 }
 
-func describe(s *shown) string {
+func describe(s *subjectView) string {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err.Error()
@@ -281,13 +281,13 @@ func describe(s *shown) string {
 	return string(text)
 }
 
-// ask sends an operation, records its outcome and returns the code of its error: the
+// execute sends an operation, records its outcome and returns the code of its error: the
 // code of the API, NODE if the node was killed, or another text.
-func (c *client) ask(node *process, e entry, query string, into any) string {
-	from := c.site.currentPhase()
-	e.at, e.node = time.Now(), node.name
+func (c *client) execute(node *process, e journalEntry, query string, into any) string {
+	from := c.installation.currentPhase()
+	e.sentAt, e.node = time.Now(), node.name
 	err := post(node, c.token, query, into)
-	e.took = time.Since(e.at)
+	e.elapsed = time.Since(e.sentAt)
 	switch failed := (*apiError)(nil); {
 	case err == nil:
 	case errors.As(err, &failed):
@@ -298,7 +298,7 @@ func (c *client) ask(node *process, e entry, query string, into any) string {
 		e.code = err.Error()
 	}
 	c.journal = append(c.journal, e)
-	c.site.judge(c, from, &e)
+	c.installation.checkOutcome(c, from, &e)
 	return e.code
 }
 
@@ -308,9 +308,9 @@ type apiError struct{ code, message string }
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
-	// visits holds the connections of the clients. A request that times out fails the test.
-	visits = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
-	probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
+	// clientHTTP holds the connections of the clients. A request that times out fails the test.
+	clientHTTP = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
+	probeHTTP  = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )
 
 // post sends an operation and decodes its data.
@@ -325,7 +325,7 @@ func post(node *process, token, query string, into any) error {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := visits.Do(request)
+	response, err := clientHTTP.Do(request)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,11 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// cluster is the services with a spare for each server: a Redis Cluster of three masters
+// cluster holds the services with a spare for each server: a Redis Cluster of three masters
 // and three replicas, three RabbitMQ nodes, and a Postgres primary with a synchronous
 // standby. Processes connect to them without links.
 type cluster struct {
-	folder   string
+	dir      string
 	postgres [2]*daemon
 	primary  int // in postgres
 	redis    [6]*daemon
@@ -35,35 +35,34 @@ type cluster struct {
 // daemon is a server that can be killed and started again.
 type daemon struct {
 	port    int
-	folder  string
+	dir     string
 	command func() *exec.Cmd
-	running *exec.Cmd
+	process *exec.Cmd
 }
 
 // start starts the server, as an unprivileged user if this process is root: Postgres and
 // RabbitMQ refuse to run as root.
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
-	d.running = d.command()
-	log, err := os.OpenFile(filepath.Join(d.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	d.process = d.command()
+	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	must(t, err)
 	defer log.Close()
-	d.running.Dir, d.running.Stdout, d.running.Stderr = d.folder, log, log
-	d.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: unprivileged()}
-	must(t, d.running.Start())
+	d.process.Dir, d.process.Stdout, d.process.Stderr = d.dir, log, log
+	d.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: unprivileged()}
+	must(t, d.process.Start())
 }
 
-// kill kills the server and all processes that it has started, as the loss of its machine
-// does. It may be called twice.
+// kill kills the server and all processes that it has started, like the loss of its machine. It may be called twice.
 //
 // Each process of Postgres is in a separate process group, and one that finds that the
 // first process has died commits what waits for a standby. The first process is therefore
 // stopped until the others are dead.
 func (d *daemon) kill() {
-	if d.running == nil {
+	if d.process == nil {
 		return
 	}
-	first := d.running.Process.Pid
+	first := d.process.Process.Pid
 	_ = syscall.Kill(first, syscall.SIGSTOP)
 	children, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(first)).Output() // fails if there are none
 	for child := range strings.FieldsSeq(string(children)) {
@@ -71,9 +70,9 @@ func (d *daemon) kill() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	_ = syscall.Kill(-first, syscall.SIGKILL) // unless it has ended
-	_ = d.running.Wait()
-	d.running = nil
+	_ = syscall.Kill(-first, syscall.SIGKILL) // fails if it has exited
+	_ = d.process.Wait()
+	d.process = nil
 }
 
 // unprivileged returns the user nobody if this process is root.
@@ -84,11 +83,11 @@ func unprivileged() *syscall.Credential {
 	return &syscall.Credential{Uid: 65534, Gid: 65534}
 }
 
-// tool runs a program of a server, as the server's user.
-func (c *cluster) tool(name string, args ...string) (string, error) {
+// runTool runs a program of a server, as the server's user.
+func (c *cluster) runTool(name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Env = c.environment()
-	command.Dir = c.folder
+	command.Dir = c.dir
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged()}
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -98,7 +97,7 @@ func (c *cluster) tool(name string, args ...string) (string, error) {
 }
 
 func (c *cluster) environment(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.folder, "LANG=C.UTF-8"}, more...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "LANG=C.UTF-8"}, more...)
 }
 
 // startCluster starts a cluster and removes it at the end of the test.
@@ -114,8 +113,8 @@ func startCluster(t *testing.T) *servers {
 		}
 	})
 	must(t, os.Chmod(folder, 0o777))
-	c := &cluster{folder: folder}
-	s := &servers{folder: folder, urls: map[string]string{}, cluster: c}
+	c := &cluster{dir: folder}
+	s := &servers{dir: folder, urls: map[string]string{}, cluster: c}
 	var all sync.WaitGroup
 	all.Go(func() { s.urls[redis] = c.startRedis(t) })
 	rabbit, database := "", ""
@@ -129,11 +128,11 @@ func startCluster(t *testing.T) *servers {
 	return s
 }
 
-func (c *cluster) daemon(t *testing.T, name string) *daemon {
+func (c *cluster) newDaemon(t *testing.T, name string) *daemon {
 	t.Helper()
-	d := &daemon{port: port.Free(t), folder: filepath.Join(c.folder, name)}
-	must(t, os.Mkdir(d.folder, 0o777))
-	must(t, os.Chmod(d.folder, 0o777))
+	d := &daemon{port: port.Free(t), dir: filepath.Join(c.dir, name)}
+	must(t, os.Mkdir(d.dir, 0o777))
+	must(t, os.Chmod(d.dir, 0o777))
 	t.Cleanup(d.kill)
 	return d
 }
@@ -144,7 +143,7 @@ func (c *cluster) startRedis(t *testing.T) string {
 	t.Helper()
 	create := []string{"--cluster", "create"}
 	for i := range c.redis {
-		d := c.daemon(t, fmt.Sprintf("redis-%d", i))
+		d := c.newDaemon(t, fmt.Sprintf("redis-%d", i))
 		bus := port.Free(t)
 		d.command = func() *exec.Cmd {
 			command := exec.Command("redis-server", "--port", strconv.Itoa(d.port), "--bind", "127.0.0.1", "--save", "",
@@ -154,36 +153,36 @@ func (c *cluster) startRedis(t *testing.T) string {
 		}
 		c.redis[i] = d
 		d.start(t)
-		create = append(create, c.redisAt(i))
+		create = append(create, c.redisAddress(i))
 	}
 	for i := range c.redis {
-		eventually(t, "Redis answers", waitTimeout, func() bool { return c.cli(i, "PING") == "PONG" })
+		awaitCondition(t, "Redis answers", waitTimeout, func() bool { return c.redisCLI(i, "PING") == "PONG" })
 	}
-	_, err := c.tool("redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...)
+	_, err := c.runTool("redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...)
 	must(t, err)
 	c.awaitRedis(t)
-	return "redis://" + c.redisAt(0) + "?addr=" + c.redisAt(1) + "&addr=" + c.redisAt(2)
+	return "redis://" + c.redisAddress(0) + "?addr=" + c.redisAddress(1) + "&addr=" + c.redisAddress(2)
 }
 
-func (c *cluster) redisAt(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.redis[i].port) }
+func (c *cluster) redisAddress(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.redis[i].port) }
 
-// cli sends a command to a node of Redis and returns the reply, or "" if there is none.
-func (c *cluster) cli(i int, words ...string) string {
-	out, _ := c.tool("redis-cli", append([]string{"-p", strconv.Itoa(c.redis[i].port)}, words...)...)
+// redisCLI sends a command to a node of Redis and returns the reply, or "" if there is none.
+func (c *cluster) redisCLI(i int, words ...string) string {
+	out, _ := c.runTool("redis-cli", append([]string{"-p", strconv.Itoa(c.redis[i].port)}, words...)...)
 	return strings.TrimSpace(out)
 }
 
 // awaitRedis waits until every master has a replica that follows it.
 func (c *cluster) awaitRedis(t *testing.T) {
 	t.Helper()
-	eventually(t, "the Redis Cluster is whole", waitTimeout, func() bool {
+	awaitCondition(t, "the Redis Cluster is whole", waitTimeout, func() bool {
 		masters := 0
 		for i := range c.redis {
-			said := c.cli(i, "INFO", "replication")
+			said := c.redisCLI(i, "INFO", "replication")
 			if strings.Contains(said, "role:master") && strings.Contains(said, "connected_slaves:1") {
 				masters++
 			}
-			if !strings.Contains(c.cli(i, "CLUSTER", "INFO"), "cluster_state:ok") {
+			if !strings.Contains(c.redisCLI(i, "CLUSTER", "INFO"), "cluster_state:ok") {
 				return false
 			}
 		}
@@ -191,21 +190,21 @@ func (c *cluster) awaitRedis(t *testing.T) {
 	})
 }
 
-// redisFailsOver kills a master; its replica takes over, and the old master comes back
-// empty, as a replica of the new one.
-func redisFailsOver(t *testing.T, s *site) {
+// failOverRedis kills a master, waits until its replica has taken over, and restarts the
+// old master, empty, as a replica of the new one.
+func failOverRedis(t *testing.T, s *installation) {
 	t.Helper()
 	c := s.cluster
 	master := s.random.IntN(len(c.redis))
-	for !strings.Contains(c.cli(master, "INFO", "replication"), "role:master") {
+	for !strings.Contains(c.redisCLI(master, "INFO", "replication"), "role:master") {
 		master = s.random.IntN(len(c.redis))
 	}
 	c.redis[master].kill()
 	other := (master + 1) % len(c.redis)
-	eventually(t, "a replica takes over", waitTimeout, func() bool {
-		for line := range strings.Lines(c.cli(other, "CLUSTER", "NODES")) {
+	awaitCondition(t, "a replica takes over", waitTimeout, func() bool {
+		for line := range strings.Lines(c.redisCLI(other, "CLUSTER", "NODES")) {
 			if strings.Contains(line, fmt.Sprintf(":%d@", c.redis[master].port)) {
-				return strings.Contains(line, "fail") && strings.Contains(c.cli(other, "CLUSTER", "INFO"), "cluster_state:ok")
+				return strings.Contains(line, "fail") && strings.Contains(c.redisCLI(other, "CLUSTER", "INFO"), "cluster_state:ok")
 			}
 		}
 		return false
@@ -223,14 +222,14 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		server = "rabbitmq-server"
 	}
 	epmd := port.Free(t)
-	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // once its nodes have ended
-	must(t, os.WriteFile(filepath.Join(c.folder, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
+	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // after its nodes have exited
+	must(t, os.WriteFile(filepath.Join(c.dir, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
 	if u := unprivileged(); u != nil {
-		must(t, os.Chown(filepath.Join(c.folder, ".erlang.cookie"), int(u.Uid), int(u.Gid)))
+		must(t, os.Chown(filepath.Join(c.dir, ".erlang.cookie"), int(u.Uid), int(u.Gid)))
 	}
 	var hosts []string
 	for i := range c.rabbitmq {
-		d := c.daemon(t, fmt.Sprintf("rabbitmq-%d", i))
+		d := c.newDaemon(t, fmt.Sprintf("rabbitmq-%d", i))
 		distribution := port.Free(t)
 		conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\ndefault_user = ovation\ndefault_pass = faults\n"+
 			"vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 64MB\nraft.wal_max_size_bytes = 67108864\n"+
@@ -238,16 +237,16 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		for j := range c.rabbitmq {
 			conf += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = faults%d@localhost\n", j+1, j)
 		}
-		must(t, os.WriteFile(filepath.Join(d.folder, "rabbitmq.conf"), []byte(conf), 0o644))
-		must(t, os.WriteFile(filepath.Join(d.folder, "plugins"), []byte("[]."), 0o644))
+		must(t, os.WriteFile(filepath.Join(d.dir, "rabbitmq.conf"), []byte(conf), 0o644))
+		must(t, os.WriteFile(filepath.Join(d.dir, "plugins"), []byte("[]."), 0o644))
 		d.command = func() *exec.Cmd {
 			command := exec.Command(server)
 			command.Env = c.environment("ERL_EPMD_PORT="+strconv.Itoa(epmd), "ERL_EPMD_ADDRESS=127.0.0.1",
 				fmt.Sprintf("RABBITMQ_NODENAME=faults%d@localhost", i), "RABBITMQ_DIST_PORT="+strconv.Itoa(distribution),
-				"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_CONFIG_FILE="+filepath.Join(d.folder, "rabbitmq.conf"),
-				"RABBITMQ_ADVANCED_CONFIG_FILE="+filepath.Join(d.folder, "none.config"),
-				"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(d.folder, "plugins"), "RABBITMQ_MNESIA_BASE="+filepath.Join(d.folder, "data"),
-				"RABBITMQ_GENERATED_CONFIG_DIR="+filepath.Join(d.folder, "generated"), "RABBITMQ_LOG_BASE="+d.folder, "RABBITMQ_LOGS=-",
+				"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_CONFIG_FILE="+filepath.Join(d.dir, "rabbitmq.conf"),
+				"RABBITMQ_ADVANCED_CONFIG_FILE="+filepath.Join(d.dir, "none.config"),
+				"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(d.dir, "plugins"), "RABBITMQ_MNESIA_BASE="+filepath.Join(d.dir, "data"),
+				"RABBITMQ_GENERATED_CONFIG_DIR="+filepath.Join(d.dir, "generated"), "RABBITMQ_LOG_BASE="+d.dir, "RABBITMQ_LOGS=-",
 				"RUNNING_UNDER_SYSTEMD=true", "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}")
 			return command
 		}
@@ -259,8 +258,8 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 	return "amqp://ovation:faults@" + startTCPBalancer(t, hosts) + "/"
 }
 
-// startTCPBalancer starts a TCP load balancer, as is common in front of RabbitMQ, and returns its
-// address. It passes each connection on to one of the hosts that accepts it.
+// startTCPBalancer starts a TCP load balancer, as is common in front of RabbitMQ, and returns
+// its address. It passes each connection on to one of the hosts that accepts it.
 func startTCPBalancer(t *testing.T, hosts []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -319,7 +318,7 @@ func proxyToFirst(client net.Conn, hosts []string, n int) {
 // awaitRabbitMQ waits until a node answers the header of the protocol.
 func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	t.Helper()
-	eventually(t, "a RabbitMQ node answers", waitTimeout, func() bool {
+	awaitCondition(t, "a RabbitMQ node answers", waitTimeout, func() bool {
 		connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.rabbitmq[i].port))
 		if err != nil {
 			return false
@@ -334,19 +333,19 @@ func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	})
 }
 
-// rabbitFailsOver kills a node of RabbitMQ for a while.
-func rabbitFailsOver(t *testing.T, s *site) {
+// failOverRabbitMQ kills a node of RabbitMQ for a while.
+func failOverRabbitMQ(t *testing.T, s *installation) {
 	t.Helper()
 	i := s.random.IntN(len(s.cluster.rabbitmq))
 	s.cluster.rabbitmq[i].kill()
-	s.during(failoverDowntime)
+	s.runFor(failoverDowntime)
 	s.cluster.rabbitmq[i].start(t)
 	s.cluster.awaitRabbitMQ(t, i)
 }
 
 // --- Postgres ---
 
-func programs(t *testing.T) string {
+func postgresBinDir(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
 	must(t, err)
@@ -361,20 +360,20 @@ func programs(t *testing.T) string {
 
 func (c *cluster) startPostgres(t *testing.T) string {
 	t.Helper()
-	bin := programs(t)
+	bin := postgresBinDir(t)
 	var hosts []string
 	for i := range c.postgres {
-		d := c.daemon(t, fmt.Sprintf("postgres-%d", i))
+		d := c.newDaemon(t, fmt.Sprintf("postgres-%d", i))
 		d.command = func() *exec.Cmd {
-			command := exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(d.folder, "data"), "-p", strconv.Itoa(d.port))
+			command := exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(d.dir, "data"), "-p", strconv.Itoa(d.port))
 			command.Env = c.environment()
 			return command
 		}
 		c.postgres[i] = d
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", d.port))
 	}
-	data := filepath.Join(c.postgres[0].folder, "data")
-	_, err := c.tool(filepath.Join(bin, "initdb"), "-D", data, "-U", "ovation", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	data := filepath.Join(c.postgres[0].dir, "data")
+	_, err := c.runTool(filepath.Join(bin, "initdb"), "-D", data, "-U", "ovation", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	must(t, err)
 	file, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
@@ -382,17 +381,17 @@ func (c *cluster) startPostgres(t *testing.T) string {
 	must(t, err)
 	must(t, file.Close())
 	c.postgres[0].start(t)
-	c.sql(t, 0, "CREATE DATABASE ovation", "ALTER SYSTEM SET synchronous_standby_names = '*'")
-	c.follow(t, 1)
-	c.sql(t, 0, "SELECT pg_reload_conf()")
+	c.execSQL(t, 0, "CREATE DATABASE ovation", "ALTER SYSTEM SET synchronous_standby_names = '*'")
+	c.startStandby(t, 1)
+	c.execSQL(t, 0, "SELECT pg_reload_conf()")
 	return "postgres://ovation@" + strings.Join(hosts, ",") + "/ovation?sslmode=disable&target_session_attrs=read-write"
 }
 
-// sql runs statements on a server as soon as the server answers.
-func (c *cluster) sql(t *testing.T, i int, statements ...string) {
+// execSQL runs statements on a server as soon as the server answers.
+func (c *cluster) execSQL(t *testing.T, i int, statements ...string) {
 	t.Helper()
 	var connection *pgx.Conn
-	eventually(t, "Postgres answers", waitTimeout, func() (ok bool) {
+	awaitCondition(t, "Postgres answers", waitTimeout, func() (ok bool) {
 		var err error
 		connection, err = pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[i].port))
 		return err == nil
@@ -404,12 +403,12 @@ func (c *cluster) sql(t *testing.T, i int, statements ...string) {
 	}
 }
 
-// follow makes a server a synchronous standby of the other one, starting with no data.
-func (c *cluster) follow(t *testing.T, i int) {
+// startStandby makes a server a synchronous standby of the other one, starting with no data.
+func (c *cluster) startStandby(t *testing.T, i int) {
 	t.Helper()
 	d, primary := c.postgres[i], c.postgres[1-i]
-	must(t, os.RemoveAll(filepath.Join(d.folder, "data")))
-	_, err := c.tool(filepath.Join(programs(t), "pg_basebackup"), "-D", filepath.Join(d.folder, "data"), "-R", "-X", "stream", "-c", "fast", "--no-sync",
+	must(t, os.RemoveAll(filepath.Join(d.dir, "data")))
+	_, err := c.runTool(filepath.Join(postgresBinDir(t), "pg_basebackup"), "-D", filepath.Join(d.dir, "data"), "-R", "-X", "stream", "-c", "fast", "--no-sync",
 		"-d", fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", primary.port))
 	must(t, err)
 	d.start(t)
@@ -418,7 +417,7 @@ func (c *cluster) follow(t *testing.T, i int) {
 // awaitStandby waits until commits of the primary wait for the standby.
 func (c *cluster) awaitStandby(t *testing.T) {
 	t.Helper()
-	eventually(t, "the standby is synchronous", waitTimeout, func() (synchronous bool) {
+	awaitCondition(t, "the standby is synchronous", waitTimeout, func() (synchronous bool) {
 		connection, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[c.primary].port))
 		if err != nil {
 			return false

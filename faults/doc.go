@@ -1,26 +1,31 @@
-// Package faults contains tests only. They run the distributed mode as processes
-// and kill, stop and disconnect every part of it under load.
+// Package faults contains tests only. They run the distributed mode as separate
+// processes and kill, stop and disconnect each of its parts under load.
 //
-// Each test starts Postgres, Redis and RabbitMQ of its own (scripts/services), two
-// nodes and two workers. Each process is behind links: TCP proxies that can hang, or
-// delay a single message. Clients act on both nodes during all faults, check each
-// reply and record what was acknowledged in a journal: reactions, collections,
-// follows, reads, comments and messages.
+// Each test starts its own Postgres, Redis and RabbitMQ (scripts/services, or a cluster
+// with a spare for each server), two nodes and two workers. Each process connects to the
+// services through links: TCP proxies that can stop all traffic or hold back a single
+// message. A cluster has no links. During all faults, clients send requests to both nodes,
+// check each reply and record it in a journal: reactions, collections, follows, reads,
+// comments and messages.
 //
-//	clients ─▶ link ─▶ nodes, workers ─▶ link ─▶ Postgres, Redis, RabbitMQ
-//	   │                   ▲ kill, stop             ▲ kill, stop, fail over
-//	   ▼                   └───────── phases ───────┘
-//	journal ──────────────── settle: compare with Postgres, nodes and queues
+//	clients ─▶ nodes, workers ─▶ links ─▶ Postgres, Redis, RabbitMQ
+//	   │           ▲ kill          ▲ stop     ▲ kill, stop, fail over
+//	   ▼           └────────── phases ────────┘
+//	journal ────── drainAndCompare: compare with Postgres, nodes and queues
 //
 // # Invariants
 //
-// After the faults, invariants I1 to I6 of package storage hold: everything that was
-// acknowledged is in Postgres, everything in Postgres is counted exactly once, every
-// list and total agrees, the nodes return it, and the queues are empty:
-// TestLongFaultsLoseNothing for each fault, TestLongRandomFaults for random sequences
-// of faults.
+//   - After the faults, invariants I1 to I6 of package storage hold. Every acknowledged
+//     action is in Postgres, every row is counted exactly once, every list and total agrees
+//     with the rows, the nodes return them, and the queues are empty:
+//     TestLongFaultsLoseNothing for each fault, TestLongRandomFaults for random sequences
+//     of faults.
+//   - The same holds when a server of a cluster fails and its spare takes over:
+//     TestLongRandomFailovers, TestLongFailoverToADisconnectedStandby.
+//   - During a fault, only the requests that need an unavailable service fail, with
+//     UNAVAILABLE, and breakers bound their delay: the same tests.
 //
-// Comments and messages are not queued: while Postgres is unavailable they may fail
+// Comments and messages are not queued: while Postgres is unavailable, they may fail
 // with UNAVAILABLE. Clients repeat a request of unknown outcome with the same
 // requestId.
 //
@@ -28,11 +33,21 @@
 //
 // The tests belong to the long tier (make test-faults, make test-long). OVATION_SEED
 // repeats the order of the faults and the actions of the clients. OVATION_FAULTS
-// selects faults by a part of their name. OVATION_FAULTS_TIME is the duration for
-// which random faults are injected. A failed run keeps the logs of all processes and
-// the journals, and prints where.
+// selects faults by a part of their name. OVATION_FAULTS_TIME is the duration of the
+// tests with random faults. A failed run keeps the logs of all processes and the
+// journals, and prints their location.
 //
-// The files: site_test.go and process_test.go start the site, link_test.go is the
-// proxy, client_test.go acts and checks, phase_test.go injects a fault, settle_test.go
-// compares in the end, faults_test.go lists the faults.
+// # Files
+//
+//	faults_test.go, failover_test.go               the faults, and the tests that inject them
+//	site_test.go, process_test.go                  the installation and its processes
+//	services_test.go, cluster_test.go              the services, single or in a cluster
+//	link_test.go                                   the TCP proxy
+//	client_test.go, own_*_test.go                  requests of the clients
+//	expectation_test.go                            the expected replies
+//	phase_test.go, pauses_test.go                  errors and delays during each fault
+//	settle_test.go, lists_test.go, totals_test.go  the comparison at the end
+//
+// The tests import storage, resolvers/viewer, internal/testing/port and
+// internal/testing/seed of this module.
 package faults

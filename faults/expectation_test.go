@@ -2,87 +2,88 @@
 
 package faults_test
 
-// set is a set of states, as bits. What a client knows of one state is the set of its
-// possible values: a single one, unless the outcome of an action is unknown.
-type set uint8
+// stateSet is a set of states, as bits. A client's knowledge of one
+// state is the set of its possible values: a single one, unless the outcome of an action is
+// unknown.
+type stateSet uint8
 
 // The states of a reaction, of a collection and of a follow.
 const (
-	none set = 1 << iota
-	like
-	dislike
+	stateNone stateSet = 1 << iota
+	stateLiked
+	stateDisliked
 
-	inDefault = like // the bits of the two reactions stand for the two folders
-	inBox     = dislike
+	stateInDefault = stateLiked // the bits of the two reactions stand for the two folders
+	stateInFolder  = stateDisliked
 
-	following = like
+	stateFollowing = stateLiked
 )
 
-func (s set) has(state set) bool { return s&state != 0 }
+func (s stateSet) has(state stateSet) bool { return s&state != 0 }
 
 // expectation is what a client knows about its own actions on one subject.
 type expectation struct {
-	reaction, collected, followed set
-	reads, maybeReads             int64 // acknowledged; of unknown outcome
+	reaction, collection, follow stateSet
+	reads, uncertainReads        int64 // acknowledged; of unknown outcome
 }
 
-// untouched is the expectation about a subject to which nothing was done.
-var untouched = expectation{reaction: none, collected: none, followed: none}
+// untouched is the expectation about a subject without any actions.
+var untouched = expectation{reaction: stateNone, collection: stateNone, follow: stateNone}
 
-// action is a mutation of a client.
-type action struct {
+// clientAction is a mutation of a client.
+type clientAction struct {
 	mutation string
-	folder   set // the folder that a collect names
+	folder   stateSet // the folder that a collect names
 }
 
 // apply returns the expectation after the action was acknowledged.
-func (b expectation) apply(d action) expectation {
+func (b expectation) apply(d clientAction) expectation {
 	switch d.mutation {
 	case "like":
-		b.reaction = like
+		b.reaction = stateLiked
 	case "dislike":
-		b.reaction = dislike
+		b.reaction = stateDisliked
 	case "unlike":
-		b.reaction = cleared(b.reaction, like)
+		b.reaction = clearReaction(b.reaction, stateLiked)
 	case "undislike":
-		b.reaction = cleared(b.reaction, dislike)
+		b.reaction = clearReaction(b.reaction, stateDisliked)
 	case "collect":
-		b.collected = d.folder
+		b.collection = d.folder
 	case "uncollect":
-		b.collected = none
+		b.collection = stateNone
 	case "follow":
-		b.followed = following
+		b.follow = stateFollowing
 	case "unfollow":
-		b.followed = none
+		b.follow = stateNone
 	case "read":
 		b.reads++
 	}
 	return b
 }
 
-// cleared returns the reaction s after a clear of taken, which leaves any other reaction.
-func cleared(s, taken set) set {
-	if s.has(taken) {
-		return s&^taken | none
+// clearReaction returns the reaction s after a clear of taken, which leaves any other reaction.
+func clearReaction(s, state stateSet) stateSet {
+	if s.has(state) {
+		return s&^state | stateNone
 	}
 	return s
 }
 
 // afterUnknown returns the expectation after an action of unknown outcome.
-func (b expectation) afterUnknown(d action) expectation {
+func (b expectation) afterUnknown(d clientAction) expectation {
 	if d.mutation == "read" {
-		b.maybeReads++
+		b.uncertainReads++
 		return b
 	}
 	after := b.apply(d)
 	b.reaction |= after.reaction
-	b.collected |= after.collected
-	b.followed |= after.followed
+	b.collection |= after.collection
+	b.follow |= after.follow
 	return b
 }
 
-// shown is one subject in a reply.
-type shown struct {
+// subjectView is one subject in a reply.
+type subjectView struct {
 	Biz, BizID, Freshness string
 	Version               int64
 	Liked                 *struct{ Reaction string }
@@ -95,69 +96,69 @@ type shown struct {
 // counts are those of a subject.
 type counts struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int64 }
 
-const fields = `biz bizId freshness version readCount likeCount dislikeCount collectCount followerCount
+const subjectFields = `biz bizId freshness version readCount likeCount dislikeCount collectCount followerCount
 	liked { reaction } collected { at } followed { at } read { times }`
 
-func (s *shown) reaction() set {
+func (s *subjectView) reactionState() stateSet {
 	switch {
 	case s.Liked == nil:
-		return none
+		return stateNone
 	case s.Liked.Reaction == "LIKE":
-		return like
+		return stateLiked
 	}
-	return dislike
+	return stateDisliked
 }
 
-func (s *shown) following() set {
+func (s *subjectView) followState() stateSet {
 	if s.Followed == nil {
-		return none
+		return stateNone
 	}
-	return following
+	return stateFollowing
 }
 
-func (s *shown) times() int64 {
+func (s *subjectView) readTimes() int64 {
 	if s.Read == nil {
 		return 0
 	}
 	return s.Read.Times
 }
 
-// own are the counts of the viewer's own states, reads excepted.
-func (s *shown) own() counts {
+// ownCounts are the counts of the viewer's own states, reads excepted.
+func (s *subjectView) ownCounts() counts {
 	return counts{
-		LikeCount: bit(s.reaction() == like), DislikeCount: bit(s.reaction() == dislike),
-		CollectCount: bit(s.Collected != nil), FollowerCount: bit(s.Followed != nil),
+		LikeCount: boolToInt(s.reactionState() == stateLiked), DislikeCount: boolToInt(s.reactionState() == stateDisliked),
+		CollectCount: boolToInt(s.Collected != nil), FollowerCount: boolToInt(s.Followed != nil),
 	}
 }
 
-// notOwn begins the result of mismatch for a reply that lacks the viewer's last action.
-const notOwn = "not the viewer's own "
+// ownMismatchPrefix begins the result of mismatch for a reply that lacks the viewer's last action.
+const ownMismatchPrefix = "not the viewer's own "
 
-// mismatch returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
-// nobody else acts on the subject, so that its counts are known, too.
-func (b expectation) mismatch(s *shown, alone bool) string {
-	own, counted := s.own(), s.counts
+// mismatch describes the error in a LIVE reply, or returns "" if the reply is correct. If
+// alone is true, no other user acts on the subject, so that its counts are known, too.
+func (b expectation) mismatch(s *subjectView, alone bool) string {
+	own, counted := s.ownCounts(), s.counts
 	counted.ReadCount = 0
 	switch {
-	case !b.reaction.has(s.reaction()):
-		return notOwn + "reaction"
-	case s.Collected != nil && b.collected == none, s.Collected == nil && !b.collected.has(none):
-		return notOwn + "collection"
-	case !b.followed.has(s.following()):
-		return notOwn + "follow"
+	case !b.reaction.has(s.reactionState()):
+		return ownMismatchPrefix + "reaction"
+	case s.Collected != nil && b.collection == stateNone, s.Collected == nil && !b.collection.has(stateNone):
+		return ownMismatchPrefix + "collection"
+	case !b.follow.has(s.followState()):
+		return ownMismatchPrefix + "follow"
 	case s.LikeCount < own.LikeCount, s.DislikeCount < own.DislikeCount, s.CollectCount < own.CollectCount, s.FollowerCount < own.FollowerCount:
 		return "counts that lack the viewer's own state"
 	case alone && counted != own:
 		return "counts that are not those of the only viewer's state"
-	case s.times() > b.reads+b.maybeReads: // fewer are right: reads follow within a second
+	case s.readTimes() > b.reads+b.uncertainReads: // fewer are correct: a read is visible within a second
 		return "more reads than the viewer's"
-	case alone && s.ReadCount > b.reads+b.maybeReads:
+	case alone && s.ReadCount > b.reads+b.uncertainReads:
 		return "a read count above that of the only viewer's reads"
 	}
 	return ""
 }
 
-func bit(is bool) int64 {
+func boolToInt(is bool) int64 {
 	if is {
 		return 1
 	}

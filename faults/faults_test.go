@@ -20,75 +20,77 @@ import (
 	"ovation/internal/testing/seed"
 )
 
-// fault is a fault that is injected under load. At its end every process is running
-// again, but need not work yet.
+// fault is a fault that is injected under load. When inject returns, every process is
+// running again, but may not have recovered yet.
 type fault struct {
-	name  string
-	rules rules
-	do    func(t *testing.T, s *site)
+	name    string
+	allowed allowances
+	inject  func(t *testing.T, s *installation)
 }
 
 // The bytes that a trap waits for: the COMMIT that pgx sends, and a basic.ack in a frame
 // of 13 bytes.
 const (
-	commits = "Q\x00\x00\x00\x0bcommit\x00"
-	acks    = "\x00\x00\x00\x0d\x00\x3c\x00\x50"
+	commitBytes = "Q\x00\x00\x00\x0bcommit\x00"
+	ackBytes    = "\x00\x00\x00\x0d\x00\x3c\x00\x50"
 )
 
-// without returns the rules for the time in which these services are unavailable.
-func without(names ...string) rules { return rules{dead: true, unavailable: names} }
+// withUnavailable returns the allowances while these services are unavailable.
+func withUnavailable(names ...string) allowances {
+	return allowances{serviceDown: true, unavailable: names}
+}
 
 var faults = []fault{
-	{"a node is killed", rules{}, killNode},
-	{"a worker is killed", rules{}, func(t *testing.T, s *site) {
+	{"a node is killed", allowances{}, killNode},
+	{"a worker is killed", allowances{}, func(t *testing.T, s *installation) {
 		t.Helper()
 		s.replaceWorker(t, s.random.IntN(2))
 	}},
-	{"a worker dies before its commit", rules{}, dieAt(postgres, commits, false)},
-	{"a worker dies after its commit", rules{}, dieAt(postgres, commits, true)},
-	{"a worker dies before its ack", rules{}, dieAt(rabbitmq, acks, false)},
-	{"Redis is killed", without(redis), restart(redis)},
-	{"Redis comes back with old data", without(redis), restoreOldRedis},
-	{"Redis is flushed", without(redis), func(t *testing.T, s *site) {
+	{"a worker dies before its commit", allowances{}, killWorkerAt(postgres, commitBytes, false)},
+	{"a worker dies after its commit", allowances{}, killWorkerAt(postgres, commitBytes, true)},
+	{"a worker dies before its ack", allowances{}, killWorkerAt(rabbitmq, ackBytes, false)},
+	{"Redis is killed", withUnavailable(redis), killAndRestart(redis)},
+	{"Redis comes back with old data", withUnavailable(redis), restoreOldRedis},
+	{"Redis is flushed", withUnavailable(redis), func(t *testing.T, s *installation) {
 		t.Helper()
-		s.redis(t, "FLUSHALL")
+		s.redisCommand(t, "FLUSHALL")
 	}},
-	{"RabbitMQ is killed", without(rabbitmq), restart(rabbitmq)},
-	{"RabbitMQ restarts", without(rabbitmq), func(t *testing.T, s *site) {
+	{"RabbitMQ is killed", withUnavailable(rabbitmq), killAndRestart(rabbitmq)},
+	{"RabbitMQ restarts", withUnavailable(rabbitmq), func(t *testing.T, s *installation) {
 		t.Helper()
-		s.end(t, rabbitmq, syscall.SIGTERM)
-		s.script(t, "up")
+		s.signalAndWait(t, rabbitmq, syscall.SIGTERM)
+		s.runScript(t, "up")
 	}},
-	{"Postgres restarts at once", without(postgres), restart(postgres)},
-	{"Redis hangs", without(redis), stall(redis)},
-	{"RabbitMQ hangs", without(rabbitmq), stall(rabbitmq)},
-	{"Postgres hangs", without(postgres), stall(postgres)},
-	{"one link hangs", rules{}, stallOne},
-	{"Redis is unavailable", without(redis), unavailable(12*time.Second, redis)},
-	{"RabbitMQ is unavailable", without(rabbitmq), unavailable(12*time.Second, rabbitmq)},
-	{"Postgres is unavailable", without(postgres), unavailable(12*time.Second, postgres)},
-	{"Redis and RabbitMQ are unavailable", without(redis, rabbitmq), unavailable(10*time.Second, redis, rabbitmq)},
+	{"Postgres restarts at once", withUnavailable(postgres), killAndRestart(postgres)},
+	{"Redis hangs", withUnavailable(redis), hangLinks(redis)},
+	{"RabbitMQ hangs", withUnavailable(rabbitmq), hangLinks(rabbitmq)},
+	{"Postgres hangs", withUnavailable(postgres), hangLinks(postgres)},
+	{"one link hangs", allowances{}, hangOneLink},
+	{"Redis is unavailable", withUnavailable(redis), killFor(12*time.Second, redis)},
+	{"RabbitMQ is unavailable", withUnavailable(rabbitmq), killFor(12*time.Second, rabbitmq)},
+	{"Postgres is unavailable", withUnavailable(postgres), killFor(12*time.Second, postgres)},
+	{"Redis and RabbitMQ are unavailable", withUnavailable(redis, rabbitmq), killFor(10*time.Second, redis, rabbitmq)},
 }
 
 // failoverDowntime is how long a server of a cluster is unavailable.
 const failoverDowntime = 8 * time.Second
 
 var failovers = []fault{
-	{"a node is killed", rules{hiccup: true}, killNode},
-	{"a worker is killed", rules{hiccup: true}, func(t *testing.T, s *site) {
+	{"a node is killed", allowances{reconnecting: true}, killNode},
+	{"a worker is killed", allowances{reconnecting: true}, func(t *testing.T, s *installation) {
 		t.Helper()
 		s.replaceWorker(t, s.random.IntN(2))
 	}},
-	{"a Redis master is killed", rules{hiccup: true}, redisFailsOver},
-	{"a RabbitMQ node is killed", rules{hiccup: true}, rabbitFailsOver},
-	{"Postgres fails over", rules{hiccup: true, unavailable: []string{postgres}}, postgresFailsOver},
-	{"the standby is unavailable", rules{hiccup: true, unavailable: []string{postgres}}, standbyUnavailable},
+	{"a Redis master is killed", allowances{reconnecting: true}, failOverRedis},
+	{"a RabbitMQ node is killed", allowances{reconnecting: true}, failOverRabbitMQ},
+	{"Postgres fails over", allowances{reconnecting: true, unavailable: []string{postgres}}, failOverPostgres},
+	{"the standby is unavailable", allowances{reconnecting: true, unavailable: []string{postgres}}, killStandby},
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	visits.CloseIdleConnections()
-	probes.CloseIdleConnections()
+	clientHTTP.CloseIdleConnections()
+	probeHTTP.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && code == 0 {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -109,113 +111,113 @@ func TestLongFaultsLoseNothing(t *testing.T) {
 	if len(chosen) == 0 {
 		t.Fatalf("OVATION_FAULTS is %q, want part of the name of a fault", which)
 	}
-	underLoad(t, startServers, func(s *site) {
+	runUnderLoad(t, startServers, func(s *installation) {
 		s.random.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 		for _, f := range chosen {
-			s.inject(t, f)
-			s.during(500 * time.Millisecond)
+			s.injectFault(t, f)
+			s.runFor(500 * time.Millisecond)
 		}
 	})
 }
 
 // TestLongRandomFaults injects random faults, one about every eight seconds, for the time
 // in OVATION_FAULTS_TIME (two minutes if unset).
-func TestLongRandomFaults(t *testing.T) { randomFaults(t, startServers, faults) }
+func TestLongRandomFaults(t *testing.T) { injectRandomFaults(t, startServers, faults) }
 
 // TestLongRandomFailovers injects random faults into a cluster.
-func TestLongRandomFailovers(t *testing.T) { randomFaults(t, startCluster, failovers) }
+func TestLongRandomFailovers(t *testing.T) { injectRandomFaults(t, startCluster, failovers) }
 
-func randomFaults(t *testing.T, start func(*testing.T) *servers, faults []fault) {
+func injectRandomFaults(t *testing.T, start func(*testing.T) *servers, faults []fault) {
 	t.Helper()
 	during, err := time.ParseDuration(cmp.Or(os.Getenv("OVATION_FAULTS_TIME"), "2m"))
 	must(t, err)
-	underLoad(t, start, func(s *site) {
+	runUnderLoad(t, start, func(s *installation) {
 		for end := time.Now().Add(during); time.Now().Before(end); {
 			next := time.After(8 * time.Second)
-			s.inject(t, faults[s.random.IntN(len(faults))])
+			s.injectFault(t, faults[s.random.IntN(len(faults))])
 			<-next
 		}
 	})
 }
 
-// underLoad runs a site with 32 clients on two nodes, injects faults, and checks every
+// runUnderLoad runs a site with 32 clients on two nodes, injects faults, and checks every
 // reply and everything that is stored in the end.
-func underLoad(t *testing.T, start func(*testing.T) *servers, inject func(*site)) {
+func runUnderLoad(t *testing.T, start func(*testing.T) *servers, inject func(*installation)) {
 	t.Helper()
-	s := newSite(t, seed.Of(t), 32, start)
-	t.Cleanup(func() { t.Log("\n" + s.record.table()) })
-	s.enter("quiet", rules{})
-	stop := sync.OnceFunc(s.load())
+	s := newInstallation(t, seed.Of(t), 32, start)
+	t.Cleanup(func() { t.Log("\n" + s.record.format()) })
+	s.enterPhase("quiet", allowances{})
+	stop := sync.OnceFunc(s.startLoad())
 	t.Cleanup(stop)
-	s.during(time.Second)
+	s.runFor(time.Second)
 	inject(s)
 	stop()
 	s.drainAndCompare(t)
 	s.checkRecord(t)
 }
 
-// inject injects one fault and waits until everything works again.
-func (s *site) inject(t *testing.T, f fault) {
+// injectFault injects one fault and waits until the installation has recovered.
+func (s *installation) injectFault(t *testing.T, f fault) {
 	t.Helper()
 	began := time.Now()
-	s.enter(f.name, f.rules)
-	f.do(t, s)
-	s.recover(t)
+	s.enterPhase(f.name, f.allowed)
+	f.inject(t, s)
+	s.awaitRecovery(t)
 	t.Logf("%s: %v", f.name, time.Since(began).Round(time.Millisecond))
 }
 
 // checkRecord fails the test if clients saw wrong or slow replies.
-func (s *site) checkRecord(t *testing.T) {
+func (s *installation) checkRecord(t *testing.T) {
 	t.Helper()
-	s.enter("the end", rules{})
+	s.enterPhase("the end", allowances{})
 	for _, kind := range slices.Sorted(maps.Keys(s.record.violations)) {
 		t.Errorf("got %d × %s, want none:\n%s", len(s.record.violations[kind]), kind, firstLines(s.record.violations[kind]))
 	}
-	// If no breaker opened, every request that needs a dead service would take until its
-	// timeout: 10 to 70 % of all requests. A busy machine delays a few: the share that it
-	// delays while nothing is down and, if a service restarts meanwhile, 1 % more.
-	control := s.record.control()
+	// Without breakers, every request that needs a dead service would take until its timeout:
+	// 10 to 70 % of all requests. A busy machine delays a few requests: the share that it
+	// delays while all services run and, if a service restarts, 1 % more.
+	control := s.record.quietShare()
 	for _, p := range s.record.phases {
-		if p.rules.dead && p.slow > 3 && share(p.slow, p.afterOpening) > 0.03+control {
+		if p.allowed.serviceDown && p.overdueAfterOpening > 3 && ratio(p.overdueAfterOpening, p.timedAfterOpening) > 0.03+control {
 			t.Errorf("%s: once breakers were open %d of %d requests took more than %v longer than the machine's own pauses, want at most %.1f %%: 3 %% and the %.1f %% while nothing was down",
-				p.name, p.slow, p.afterOpening, bound, 3+100*control, 100*control)
+				p.name, p.overdueAfterOpening, p.timedAfterOpening, maxDelay, 3+100*control, 100*control)
 		}
 	}
 }
 
-// killNode kills a node. Another one takes its place.
-func killNode(t *testing.T, s *site) {
+// killNode kills a node and starts another one.
+func killNode(t *testing.T, s *installation) {
 	t.Helper()
 	i := s.random.IntN(2)
 	s.node(i).kill()
-	s.during(time.Second)
+	s.runFor(time.Second)
 	s.nodes[i].Store(s.start(t, "serve"))
 }
 
 // replaceWorker kills a worker and starts another one.
-func (s *site) replaceWorker(t *testing.T, i int) {
+func (s *installation) replaceWorker(t *testing.T, i int) {
 	t.Helper()
 	s.workers[i].kill()
-	s.during(time.Second)
+	s.runFor(time.Second)
 	s.workers[i] = s.start(t, "work")
 }
 
-// dieAt kills the first worker that sends the bytes to a service: before they arrive or,
-// if answer is true, before the worker receives the reply.
-func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
-	return func(t *testing.T, s *site) {
+// killWorkerAt kills the first worker that sends the bytes to a service: before they arrive or,
+// if holdReply is true, before the worker receives the reply.
+func killWorkerAt(service, bytes string, holdReply bool) func(*testing.T, *installation) {
+	return func(t *testing.T, s *installation) {
 		t.Helper()
-		trap := newTrap(bytes, answer)
+		trap := newTrap(bytes, holdReply)
 		for _, w := range s.workers {
-			w.links[service].set(trap)
+			w.links[service].setTrap(trap)
 		}
 		select {
-		case <-trap.held:
+		case <-trap.sprung:
 		case <-time.After(waitTimeout):
 			t.Fatalf("within %v no worker sent the bytes to %s at which it was to be killed", waitTimeout, service)
 		}
 		for i, w := range s.workers {
-			w.links[service].set(nil)
+			w.links[service].setTrap(nil)
 			if w.links[service] == trap.triggered {
 				s.replaceWorker(t, i)
 			}
@@ -223,58 +225,58 @@ func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
 	}
 }
 
-// restart kills a service and starts it again, Redis without its data.
-func restart(name string) func(*testing.T, *site) {
-	return func(t *testing.T, s *site) {
+// killAndRestart kills a service and starts it again, Redis without its data.
+func killAndRestart(name string) func(*testing.T, *installation) {
+	return func(t *testing.T, s *installation) {
 		t.Helper()
 		s.kill(t, name)
-		s.script(t, "up")
+		s.runScript(t, "up")
 	}
 }
 
-// restoreOldRedis restarts Redis with the data that it held some time before.
-func restoreOldRedis(t *testing.T, s *site) {
+// restoreOldRedis restarts Redis with a snapshot that is up to two seconds old.
+func restoreOldRedis(t *testing.T, s *installation) {
 	t.Helper()
-	s.redis(t, "SAVE")
-	s.during(time.Duration(s.random.IntN(2000)) * time.Millisecond)
+	s.redisCommand(t, "SAVE")
+	s.runFor(time.Duration(s.random.IntN(2000)) * time.Millisecond)
 	s.kill(t, redis)
-	s.script(t, "up")
-	must(t, os.Remove(s.file(redis, "dump.rdb"))) // the next restart begins without data
+	s.runScript(t, "up")
+	must(t, os.Remove(s.path(redis, "dump.rdb"))) // the next restart begins without data
 }
 
-// unavailable returns a fault that stops services for a while.
-func unavailable(d time.Duration, names ...string) func(*testing.T, *site) {
-	return func(t *testing.T, s *site) {
+// killFor returns a fault that kills services and restarts them after a while.
+func killFor(d time.Duration, names ...string) func(*testing.T, *installation) {
+	return func(t *testing.T, s *installation) {
 		t.Helper()
 		s.kill(t, names...)
-		s.during(d)
-		s.enter("back: "+strings.Join(names, ", "), rules{hiccup: true})
-		s.script(t, "up")
+		s.runFor(d)
+		s.enterPhase("back: "+strings.Join(names, ", "), allowances{reconnecting: true})
+		s.runScript(t, "up")
 	}
 }
 
-// stall makes all links to a service hang for a while.
-func stall(name string) func(*testing.T, *site) {
-	return func(t *testing.T, s *site) {
+// hangLinks makes all links to a service hang for a while.
+func hangLinks(name string) func(*testing.T, *installation) {
+	return func(t *testing.T, s *installation) {
 		t.Helper()
-		hang(true, name, s.all()...)
-		s.during(6 * time.Second)
-		hang(false, name, s.all()...)
+		setStopped(true, name, s.allProcesses()...)
+		s.runFor(6 * time.Second)
+		setStopped(false, name, s.allProcesses()...)
 	}
 }
 
-// stallOne makes one link of one process hang for a while.
-func stallOne(t *testing.T, s *site) {
+// hangOneLink makes one link of one process hang for a while.
+func hangOneLink(t *testing.T, s *installation) {
 	t.Helper()
-	p, name := s.all()[s.random.IntN(4)], allServices[s.random.IntN(len(allServices))]
-	s.enter(fmt.Sprintf("one link hangs: %s to %s", p.name, name), without(name))
-	hang(true, name, p)
-	s.during(5 * time.Second)
-	hang(false, name, p)
+	p, name := s.allProcesses()[s.random.IntN(4)], allServices[s.random.IntN(len(allServices))]
+	s.enterPhase(fmt.Sprintf("one link hangs: %s to %s", p.name, name), withUnavailable(name))
+	setStopped(true, name, p)
+	s.runFor(5 * time.Second)
+	setStopped(false, name, p)
 }
 
-// redis sends a command to Redis.
-func (s *site) redis(t *testing.T, command string) {
+// redisCommand sends a command to Redis.
+func (s *installation) redisCommand(t *testing.T, command string) {
 	t.Helper()
 	options, err := rueidis.ParseURL(s.urls[redis])
 	must(t, err)

@@ -9,68 +9,68 @@ import (
 	"testing"
 )
 
-// link passes connections on to a server. While it hangs, it still accepts connections,
-// but passes nothing in either direction.
+// link forwards connections to a server. While it is stopped, it still accepts connections,
+// but forwards no bytes in either direction.
 type link struct {
-	to       string
+	address  string
 	listener net.Listener
 	wait     sync.WaitGroup
 
 	mu      sync.Mutex
-	hangs   bool
+	stopped bool
 	closed  bool
-	changed chan struct{} // closed and replaced whenever hangs changes
-	open    map[*pair]bool
+	changed chan struct{} // closed and replaced whenever stopped changes
+	conns   map[*proxiedConn]bool
 	trap    *trap
 }
 
-// pair is a connection and the one that passes it on.
-type pair struct {
+// proxiedConn is a client's connection and the connection to the server.
+type proxiedConn struct {
 	client, server net.Conn
-	over           chan struct{} // closed when either has ended
+	closed         chan struct{} // closed when either is closed
 	once           sync.Once
-	trapped        bool // the server's next bytes are held back
+	holdReply      bool // the server's next bytes must be held back
 }
 
-func (p *pair) close() {
+func (p *proxiedConn) close() {
 	p.once.Do(func() {
-		close(p.over)
+		close(p.closed)
 		_, _ = p.client.Close(), p.server.Close()
 	})
 }
 
-// trap holds back the bytes of a client that match or, if answer is set, the server's
-// reply to them. It springs once.
+// trap holds back the bytes of a client that match or, if holdReply is set, the server's
+// reply to them. It triggers once.
 type trap struct {
-	matches []byte
-	answer  bool
+	pattern   []byte
+	holdReply bool
 
 	mu        sync.Mutex
 	triggered *link
-	held      chan struct{} // closed when it has sprung
+	sprung    chan struct{} // closed once bytes are held back
 }
 
-func newTrap(matches string, answer bool) *trap {
-	return &trap{matches: []byte(matches), answer: answer, held: make(chan struct{})}
+func newTrap(pattern string, holdReply bool) *trap {
+	return &trap{pattern: []byte(pattern), holdReply: holdReply, sprung: make(chan struct{})}
 }
 
 // trigger reports whether the chunk is the first that matches.
 func (t *trap) trigger(l *link, chunk []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.triggered != nil || !bytes.Contains(chunk, t.matches) {
+	if t.triggered != nil || !bytes.Contains(chunk, t.pattern) {
 		return false
 	}
 	t.triggered = l
 	return true
 }
 
-// newLink makes a link to a server. It is closed with the test at the latest.
+// newLink creates a link to a server. It is closed when the test ends, if not before.
 func newLink(t *testing.T, to string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	l := &link{to: to, listener: listener, changed: make(chan struct{}), open: map[*pair]bool{}}
+	l := &link{address: to, listener: listener, changed: make(chan struct{}), conns: map[*proxiedConn]bool{}}
 	l.wait.Go(l.accept)
 	t.Cleanup(l.close)
 	return l
@@ -86,11 +86,11 @@ func (l *link) accept() {
 	}
 }
 
-// serve passes a connection on until it ends, which it does at once if the server is
-// down.
+// serve forwards a connection until it is closed. If the server is down, it closes the
+// connection at once.
 func (l *link) serve(client net.Conn) {
-	p := &pair{client: client, over: make(chan struct{})}
-	server, err := net.Dial("tcp", l.to)
+	p := &proxiedConn{client: client, closed: make(chan struct{})}
+	server, err := net.Dial("tcp", l.address)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -102,19 +102,19 @@ func (l *link) serve(client net.Conn) {
 		p.close()
 		return
 	}
-	l.open[p] = true
+	l.conns[p] = true
 	l.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { l.pass(p, p.client, p.server, true) })
-	both.Go(func() { l.pass(p, p.server, p.client, false) })
+	both.Go(func() { l.forward(p, p.client, p.server, true) })
+	both.Go(func() { l.forward(p, p.server, p.client, false) })
 	both.Wait()
 	l.mu.Lock()
-	delete(l.open, p)
+	delete(l.conns, p)
 	l.mu.Unlock()
 }
 
-// pass passes one direction.
-func (l *link) pass(p *pair, from, to net.Conn, toServer bool) {
+// forward copies bytes in one direction.
+func (l *link) forward(p *proxiedConn, from, to net.Conn, toServer bool) {
 	defer p.close()
 	buffer := make([]byte, 64<<10)
 	for {
@@ -133,8 +133,8 @@ func (l *link) pass(p *pair, from, to net.Conn, toServer bool) {
 	}
 }
 
-// admit waits until the chunk may pass. It returns false if the pair has ended.
-func (l *link) admit(p *pair, chunk []byte, toServer bool) bool {
+// admit waits until the chunk may pass. It returns false if the connection is closed.
+func (l *link) admit(p *proxiedConn, chunk []byte, toServer bool) bool {
 	for {
 		l.mu.Lock()
 		trap := l.trap
@@ -142,62 +142,62 @@ func (l *link) admit(p *pair, chunk []byte, toServer bool) bool {
 		switch {
 		case trap == nil:
 		case toServer && trap.trigger(l, chunk):
-			held, p.trapped = !trap.answer, trap.answer
-		case !toServer && p.trapped:
+			held, p.holdReply = !trap.holdReply, trap.holdReply
+		case !toServer && p.holdReply:
 			held = true
 		}
-		hangs, changed := l.hangs, l.changed
+		hangs, changed := l.stopped, l.changed
 		l.mu.Unlock()
 		switch {
 		case held:
-			close(trap.held)
-			<-p.over
+			close(trap.sprung)
+			<-p.closed
 			return false
 		case !hangs:
 			return true
 		}
 		select {
 		case <-changed:
-		case <-p.over:
+		case <-p.closed:
 			return false
 		}
 	}
 }
 
-// hang stops all traffic, or lets it continue where it stopped.
-func (l *link) hang(hangs bool) {
+// setStopped stops all traffic, or lets it continue where it stopped.
+func (l *link) setStopped(hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hangs = hangs
+	l.stopped = hangs
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// hanging reports whether everything is stopped. A nil link, in place of that of a
-// process that connects without one, never is.
-func (l *link) hanging() bool {
+// isStopped reports whether all traffic is stopped. A nil link stands for a direct
+// connection, which is never stopped.
+func (l *link) isStopped() bool {
 	if l == nil {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.hangs
+	return l.stopped
 }
 
-// set sets a trap in the link; nil removes it.
-func (l *link) set(t *trap) {
+// setTrap sets a trap in the link; nil removes it.
+func (l *link) setTrap(t *trap) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trap = t
 }
 
-// close ends all connections and discards bytes that are held back. It may be called
+// close closes all connections and discards bytes that are held back. It may be called
 // twice.
 func (l *link) close() {
 	_ = l.listener.Close()
 	l.mu.Lock()
 	l.closed = true
-	for p := range l.open {
+	for p := range l.conns {
 		p.close()
 	}
 	l.mu.Unlock()

@@ -14,13 +14,13 @@ import (
 
 // The checks of comments, and of every list, when no request is in progress.
 
-// resolve determines the outcome of every comment by repeating requests.
-func (s *site) resolve(t *testing.T) {
+// resolveComments determines the outcome of every comment by repeating requests.
+func (s *installation) resolveComments(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
 		for _, r := range c.ownComments {
-			if r.uncertain() && !waitUntil(waitTimeout, func() bool { c.resolve(s.node(i%2), r); return !r.uncertain() }) {
-				t.Errorf("%s cannot find out what became of %+v", c.name, *r)
+			if r.uncertain() && !pollUntil(waitTimeout, func() bool { c.resolveComment(s.node(i%2), r); return !r.uncertain() }) {
+				t.Errorf("%s cannot determine the outcome of %+v", c.name, *r)
 				return
 			}
 		}
@@ -37,7 +37,7 @@ type storedComment struct {
 }
 
 // storedComments returns the comments on the subjects of the clients, the oldest first.
-func (s *site) storedComments(t *testing.T) (out []storedComment) {
+func (s *installation) storedComments(t *testing.T) (out []storedComment) {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
 		SELECT biz, biz_id, comment_id, reply_to, user_id, text, deleted <> 0, listed, reply_count, like_count
@@ -53,9 +53,9 @@ func (s *site) storedComments(t *testing.T) (out []storedComment) {
 	return out
 }
 
-// checkComments compares what the clients know of their comments with the rows: none is
-// lost, none is stored twice, and there are no others.
-func (s *site) checkComments(t *testing.T) {
+// checkComments compares the comments of the clients with the rows: no comment is lost or
+// stored twice, and there are no others.
+func (s *installation) checkComments(t *testing.T) {
 	t.Helper()
 	known := map[int64]*ownComment{} // including deleted ones
 	authors := map[int64]string{}
@@ -71,13 +71,13 @@ func (s *site) checkComments(t *testing.T) {
 		r := known[got.number]
 		switch {
 		case r == nil:
-			wrong = append(wrong, fmt.Sprintf("nobody added, or one added twice: %+v", got))
+			wrong = append(wrong, fmt.Sprintf("stored, but never added or added twice: %+v", got))
 			continue
 		case r.subject != got.subject || (r.parent == "") != (got.parent == 0):
 			wrong = append(wrong, fmt.Sprintf("%+v is stored as %+v", *r, got))
-		case got.deleted && (r.fate != removed || got.user+got.text != ""):
+		case got.deleted && (r.outcome != outcomeDeleted || got.user+got.text != ""):
 			wrong = append(wrong, fmt.Sprintf("%+v is deleted: %+v", *r, got))
-		case !got.deleted && (r.fate != written || got.user != authors[got.number] || !slices.Contains(r.texts, got.text)):
+		case !got.deleted && (r.outcome != outcomeStored || got.user != authors[got.number] || !slices.Contains(r.texts, got.text)):
 			wrong = append(wrong, fmt.Sprintf("%+v of %s is stored as %+v", *r, authors[got.number], got))
 		}
 		delete(known, got.number)
@@ -90,8 +90,8 @@ func (s *site) checkComments(t *testing.T) {
 	}
 }
 
-// entries is a page of any list.
-type entries struct {
+// listPage is a page of any list.
+type listPage struct {
 	Edges []struct {
 		Node struct {
 			CommentID   string
@@ -105,31 +105,31 @@ type entries struct {
 	}
 }
 
-// list is a list of an object. of selects the name of an entry.
-type list struct{ object, field, arguments, of string }
+// listQuery is a query for a list of an object. selection selects the name of an entry.
+type listQuery struct{ object, field, arguments, selection string }
 
 // The selections of the entries of lists.
 const (
-	ofSubjects = `interactive { biz bizId }`
-	ofUsers    = `user { userId }`
-	ofComments = `commentId`
+	subjectSelection = `interactive { biz bizId }`
+	userSelection    = `user { userId }`
+	commentSelection = `commentId`
 )
 
-// names reads the list to its end, as a user, and returns the names of the entries.
-func (l list) names(node *process, user string) (names []string, err error) {
+// readAll reads the list to its end, as a user, and returns the names of the entries.
+func (l listQuery) readAll(node *process, user string) (names []string, err error) {
 	for after, more := "", true; more; {
-		var got struct{ Of *struct{ List entries } }
+		var got struct{ Of *struct{ List listPage } }
 		err := post(node, tokenOf(user), fmt.Sprintf(`{ of: %s { ... on %s { list: %s(first: 100%s%s) { edges { node { %s } } pageInfo { hasNextPage endCursor } } } } }`,
-			l.object, l.typeOf(), l.field, l.arguments, after, l.of), &got)
+			l.object, l.objectType(), l.field, l.arguments, after, l.selection), &got)
 		if err != nil || got.Of == nil {
 			return nil, fmt.Errorf("%+v: %w", l, cmp.Or(err, errNoObject))
 		}
 		for _, edge := range got.Of.List.Edges {
 			n := &edge.Node
-			switch l.of {
-			case ofSubjects:
+			switch l.selection {
+			case subjectSelection:
 				names = append(names, n.Interactive.Biz+" "+n.Interactive.BizID)
-			case ofUsers:
+			case userSelection:
 				names = append(names, n.User.UserID)
 			default:
 				names = append(names, n.CommentID)
@@ -140,10 +140,10 @@ func (l list) names(node *process, user string) (names []string, err error) {
 	return names, nil
 }
 
-var errNoObject = errors.New("there is no such object")
+var errNoObject = errors.New("the object does not exist")
 
-// typeOf returns the type of the object.
-func (l list) typeOf() string {
+// objectType returns the type of the object.
+func (l listQuery) objectType() string {
 	switch {
 	case strings.HasPrefix(l.object, "node"):
 		return "Comment"
@@ -155,22 +155,22 @@ func (l list) typeOf() string {
 
 // checkLists compares the lists of every client, and those of the subjects on which all
 // clients act, with the rows.
-func (s *site) checkLists(t *testing.T, node *process) {
+func (s *installation) checkLists(t *testing.T, node *process) {
 	t.Helper()
 	likes, follows := map[string][]string{}, map[string][]string{}    // by user
 	likers, followers := map[string][]string{}, map[string][]string{} // by subject
-	for key, r := range s.stored(t) {
+	for key, r := range s.storedStates(t) {
 		name := key.biz + " " + key.id
-		if r.reaction == like {
+		if r.reaction == stateLiked {
 			likes[key.user], likers[name] = append(likes[key.user], name), append(likers[name], key.user)
 		}
-		if r.followed == following {
+		if r.follow == stateFollowing {
 			follows[key.user], followers[name] = append(follows[key.user], name), append(followers[name], key.user)
 		}
 	}
 	var wrong []string
-	check := func(l list, user string, want []string) {
-		got, err := l.names(node, user)
+	check := func(l listQuery, user string, want []string) {
+		got, err := l.readAll(node, user)
 		slices.Sort(got)
 		slices.Sort(want)
 		if err != nil || !slices.Equal(got, want) {
@@ -184,15 +184,15 @@ func (s *site) checkLists(t *testing.T, node *process) {
 				friends = append(friends, other.name)
 			}
 		}
-		check(list{"viewer", "likes", "", ofSubjects}, c.name, likes[c.name])
-		check(list{"viewer", "following", ", biz: null", ofSubjects}, c.name, follows[c.name])
-		check(list{"viewer", "followers", "", ofUsers}, c.name, followers["user "+c.name])
-		check(list{"viewer", "friends", "", ofUsers}, c.name, friends)
+		check(listQuery{"viewer", "likes", "", subjectSelection}, c.name, likes[c.name])
+		check(listQuery{"viewer", "following", ", biz: null", subjectSelection}, c.name, follows[c.name])
+		check(listQuery{"viewer", "followers", "", userSelection}, c.name, followers["user "+c.name])
+		check(listQuery{"viewer", "friends", "", userSelection}, c.name, friends)
 	}
-	for _, sub := range s.clients[people].subjects[ownSubjects:s.clients[people].lasting] {
+	for _, sub := range s.clients[followedClients].subjects[ownSubjects:s.clients[followedClients].permanentSubjects] {
 		object := fmt.Sprintf("interactive(%s)", sub.input())
-		check(list{object, "likers", "", ofUsers}, s.clients[0].name, likers[sub.biz+" "+sub.id])
-		check(list{object, "followers", "", ofUsers}, s.clients[0].name, followers[sub.biz+" "+sub.id])
+		check(listQuery{object, "likers", "", userSelection}, s.clients[0].name, likers[sub.biz+" "+sub.id])
+		check(listQuery{object, "followers", "", userSelection}, s.clients[0].name, followers[sub.biz+" "+sub.id])
 	}
 	if len(wrong) > 0 {
 		t.Errorf("%d lists on %s differ from the database:\n%s", len(wrong), node.name, firstLines(wrong))
@@ -200,7 +200,7 @@ func (s *site) checkLists(t *testing.T, node *process) {
 }
 
 // checkCommentLists compares the lists and numbers of comments with the rows.
-func (s *site) checkCommentLists(t *testing.T, node *process) {
+func (s *installation) checkCommentLists(t *testing.T, node *process) {
 	t.Helper()
 	ids := map[int64]string{}
 	of := map[subject][]storedComment{}
@@ -220,14 +220,14 @@ func (s *site) checkCommentLists(t *testing.T, node *process) {
 		}
 	}
 	var wrong []string
-	check := func(l list, want []string) {
-		if got, err := l.names(node, s.clients[0].name); err != nil || !slices.Equal(got, want) {
+	check := func(l listQuery, want []string) {
+		if got, err := l.readAll(node, s.clients[0].name); err != nil || !slices.Equal(got, want) {
 			wrong = append(wrong, fmt.Sprintf("%+v: listed %q (%v), stored %q", l, got, err, want))
 		}
 	}
 	for sub, rows := range of {
 		object := fmt.Sprintf("interactive(%s)", sub.input())
-		for order, compare := range orders {
+		for order, compare := range commentOrders {
 			slices.SortFunc(rows, compare)
 			var want []string
 			for i := range rows {
@@ -235,7 +235,7 @@ func (s *site) checkCommentLists(t *testing.T, node *process) {
 					want = append(want, strconv.FormatInt(rows[i].number, 10))
 				}
 			}
-			check(list{object, "comments", ", order: " + order, ofComments}, want)
+			check(listQuery{object, "comments", ", order: " + order, commentSelection}, want)
 		}
 		var got struct{ Of struct{ CommentCount int } }
 		err := post(node, tokenOf(s.clients[0].name), `{ of: `+object+` { commentCount } }`, &got)
@@ -245,15 +245,15 @@ func (s *site) checkCommentLists(t *testing.T, node *process) {
 		}
 	}
 	for parent, want := range replies {
-		check(list{fmt.Sprintf("node(id: %q)", ids[parent]), "replies", "", ofComments}, want)
+		check(listQuery{fmt.Sprintf("node(id: %q)", ids[parent]), "replies", "", commentSelection}, want)
 	}
 	if len(wrong) > 0 {
 		t.Errorf("%d lists and numbers of comments on %s differ from the database:\n%s", len(wrong), node.name, firstLines(wrong))
 	}
 }
 
-// orders are the orders of comments.
-var orders = map[string]func(a, b storedComment) int{
+// commentOrders are the orders of comments.
+var commentOrders = map[string]func(a, b storedComment) int{
 	"NEWEST": func(a, b storedComment) int { return cmp.Compare(b.number, a.number) },
 	"OLDEST": func(a, b storedComment) int { return cmp.Compare(a.number, b.number) },
 	"TOP": func(a, b storedComment) int {

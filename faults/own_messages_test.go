@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// messagePage is the number of messages of a conversation that are read at once.
-const messagePage = 50
+// messagePageSize is the number of messages of a conversation that are read at once.
+const messagePageSize = 50
 
-// ownMessage is a message of a client, and what the client knows of it.
+// ownMessage is a message of a client, with the client's knowledge of it.
 type ownMessage struct {
-	to   string
-	text string // also its requestId
-	fate set
-	id   string // once it is acknowledged
+	to      string
+	text    string // also its requestId
+	outcome stateSet
+	id      string // once it is acknowledged
 }
 
-// listedMessage is a message as a reply shows it.
+// listedMessage is a message in a reply.
 type listedMessage struct {
 	ID, Text string
 	From, To struct{ UserID string }
@@ -27,47 +27,47 @@ type listedMessage struct {
 
 const messageFields = `id text from { userId } to { userId }`
 
-// write sends a message, after repeating an earlier one whose outcome is unknown.
-func (c *client) write(node *process) {
-	if n := len(c.ownMessages); n > 0 && c.ownMessages[n-1].fate != written {
-		c.send(node, c.ownMessages[n-1])
+// sendNewMessage sends a message, after repeating an earlier one whose outcome is unknown.
+func (c *client) sendNewMessage(node *process) {
+	if n := len(c.ownMessages); n > 0 && c.ownMessages[n-1].outcome != outcomeStored {
+		c.sendMessage(node, c.ownMessages[n-1])
 		return
 	}
-	l := &ownMessage{to: fmt.Sprintf("user-%d", c.random.IntN(people)), text: fmt.Sprintf("%s, message %d", c.name, len(c.ownMessages)), fate: unwritten}
+	l := &ownMessage{to: fmt.Sprintf("user-%d", c.random.IntN(followedClients)), text: fmt.Sprintf("%s, message %d", c.name, len(c.ownMessages)), outcome: outcomeAbsent}
 	if l.to == c.name {
-		return // nobody writes to themselves
+		return // users cannot send messages to themselves
 	}
 	c.ownMessages = append(c.ownMessages, l)
-	c.send(node, l)
+	c.sendMessage(node, l)
 	if l.id != "" && c.random.IntN(10) == 0 { // a client may retry a request that has succeeded
-		c.send(c.site.node(c.random.IntN(2)), l)
+		c.sendMessage(c.installation.node(c.random.IntN(2)), l)
 	}
 }
 
-// send sends a message, possibly not for the first time.
-func (c *client) send(node *process, l *ownMessage) {
+// sendMessage sends a message, possibly not for the first time.
+func (c *client) sendMessage(node *process, l *ownMessage) {
 	var got struct {
 		Did struct{ Message listedMessage }
 	}
-	code := c.ask(node, entry{what: "message", about: l.text, direct: true, limit: commentTime},
+	code := c.execute(node, journalEntry{operation: "message", detail: l.text, needsDatabase: true, maxDuration: maxCommentDuration},
 		fmt.Sprintf(`mutation { did: sendMessage(input: {to: %q, text: %[2]q, requestId: %[2]q}) { message { `+messageFields+` } } }`, l.to, l.text), &got)
 	if code != "" {
-		l.fate |= written
+		l.outcome |= outcomeStored
 		return
 	}
 	m := &got.Did.Message
 	if l.id != "" && l.id != m.ID {
-		c.site.violationf("a request was done twice", c, "%q is %s and %s", l.text, l.id, m.ID)
+		c.installation.violationf("a request was done twice", c, "%q is %s and %s", l.text, l.id, m.ID)
 	}
-	if l.fate, l.id = written, m.ID; m.Text != l.text || m.From.UserID != c.name || m.To.UserID != l.to {
-		c.site.violationf("not the message that was sent", c, "%+v on %s: %+v", *l, node.name, *m)
+	if l.outcome, l.id = outcomeStored, m.ID; m.Text != l.text || m.From.UserID != c.name || m.To.UserID != l.to {
+		c.installation.violationf("not the message that was sent", c, "%+v on %s: %+v", *l, node.name, *m)
 	}
 }
 
-// checkConversation reads a conversation, which must contain the last acknowledged message and no
-// message twice.
-func (c *client) checkConversation(node *process) {
-	known := slices.DeleteFunc(slices.Clone(c.ownMessages), func(l *ownMessage) bool { return l.fate != written })
+// readConversation reads a conversation, which must contain the last acknowledged message
+// and no message twice.
+func (c *client) readConversation(node *process) {
+	known := slices.DeleteFunc(slices.Clone(c.ownMessages), func(l *ownMessage) bool { return l.outcome != outcomeStored })
 	if len(known) == 0 {
 		return
 	}
@@ -79,8 +79,8 @@ func (c *client) checkConversation(node *process) {
 			}
 		}
 	}
-	query := fmt.Sprintf(`{ conversation(with: %q) { messages(first: %d) { edges { node { %s } } } } }`, last.to, messagePage, messageFields)
-	if c.ask(node, entry{what: "conversation", about: last.to, direct: true}, query, &got) != "" {
+	query := fmt.Sprintf(`{ conversation(with: %q) { messages(first: %d) { edges { node { %s } } } } }`, last.to, messagePageSize, messageFields)
+	if c.execute(node, journalEntry{operation: "conversation", detail: last.to, needsDatabase: true}, query, &got) != "" {
 		return
 	}
 	seen := map[string]int{}
@@ -91,29 +91,29 @@ func (c *client) checkConversation(node *process) {
 	}
 	for text, n := range seen {
 		if n > 1 {
-			c.site.violationf("a message is listed twice", c, "%q on %s: %d times", text, node.name, n)
+			c.installation.violationf("a message is listed twice", c, "%q on %s: %d times", text, node.name, n)
 		}
 	}
 	if seen[last.text] == 0 {
-		c.site.violationf("a message is lost", c, "%+v on %s: %v", *last, node.name, seen)
+		c.installation.violationf("a message is lost", c, "%+v on %s: %v", *last, node.name, seen)
 	}
 }
 
-// resolveMessages finds out what became of every message.
-func (s *site) resolveMessages(t *testing.T) {
+// resolveMessages determines the outcome of every message by repeating requests.
+func (s *installation) resolveMessages(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
 		for _, l := range c.ownMessages {
-			if l.fate != written && !waitUntil(waitTimeout, func() bool { c.send(s.node(i%2), l); return l.fate == written }) {
-				t.Errorf("%s cannot find out what became of %+v", c.name, *l)
+			if l.outcome != outcomeStored && !pollUntil(waitTimeout, func() bool { c.sendMessage(s.node(i%2), l); return l.outcome == outcomeStored }) {
+				t.Errorf("%s cannot determine the outcome of %+v", c.name, *l)
 				return
 			}
 		}
 	}
 }
 
-// checkMessages compares what the clients know of their messages with the rows.
-func (s *site) checkMessages(t *testing.T) {
+// checkMessages compares the messages of the clients with the rows.
+func (s *installation) checkMessages(t *testing.T) {
 	t.Helper()
 	type key struct{ from, to, text string }
 	stored := map[key]int{}
@@ -141,7 +141,7 @@ func (s *site) checkMessages(t *testing.T) {
 		}
 	}
 	for k := range stored {
-		wrong = append(wrong, fmt.Sprintf("nobody sent %+v", k))
+		wrong = append(wrong, fmt.Sprintf("stored, but never sent: %+v", k))
 	}
 	if len(wrong) > 0 {
 		t.Errorf("%d of %d messages differ from what was acknowledged:\n%s", len(wrong), sent, firstLines(wrong))

@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// pauses are the times in which this process was ready to run and got no processor:
+// pauses are the intervals in which this process was ready to run but was not scheduled:
 // delays of the machine, not of any request. The zero value is ready to use.
 type pauses struct {
-	mu   sync.Mutex
-	late []pause
+	mu        sync.Mutex
+	intervals []pause
 }
 
 type pause struct{ from, to time.Time }
 
-const beat = 5 * time.Millisecond
+const pauseTick = 5 * time.Millisecond
 
-// measure notes pauses of more than two beats until done is closed.
+// measure records pauses of more than two ticks until done is closed.
 func (p *pauses) measure(done <-chan struct{}) {
 	for last := time.Now(); ; {
 		select {
 		case <-done:
 			return
-		case <-time.After(beat):
+		case <-time.After(pauseTick):
 		}
 		now := time.Now()
-		if now.Sub(last) > 2*beat {
+		if now.Sub(last) > 2*pauseTick {
 			p.mu.Lock()
-			p.late = append(p.late, pause{last.Add(beat), now})
+			p.intervals = append(p.intervals, pause{last.Add(pauseTick), now})
 			p.mu.Unlock()
 		}
 		last = now
 	}
 }
 
-// between returns the total duration of the pauses between two moments.
-func (p *pauses) between(from, to time.Time) (sum time.Duration) {
+// durationBetween returns the total duration of the pauses between two moments.
+func (p *pauses) durationBetween(from, to time.Time) (sum time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := len(p.late) - 1; i >= 0 && p.late[i].to.After(from); i-- {
-		begin, end := p.late[i].from, p.late[i].to
+	for i := len(p.intervals) - 1; i >= 0 && p.intervals[i].to.After(from); i-- {
+		begin, end := p.intervals[i].from, p.intervals[i].to
 		if begin.Before(from) {
 			begin = from
 		}

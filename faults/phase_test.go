@@ -12,77 +12,77 @@ import (
 )
 
 const (
-	// opening is how long a breaker may take to open.
-	opening = 2 * time.Second
-	// bound is how long a request may take while a part is dead.
-	bound = 500 * time.Millisecond
+	// breakerOpenTime is the maximum time for a breaker to open.
+	breakerOpenTime = 2 * time.Second
+	// maxDelay is the maximum duration of a request while a service is dead.
+	maxDelay = 500 * time.Millisecond
 )
 
-// rules are the errors and delays that are allowed during a phase. The zero value is for
+// allowances are the errors and delays that are allowed during a phase. The zero value is for
 // a phase without faults: no errors, but any delay.
-type rules struct {
-	dead        bool     // a service is dead: no request takes longer than bound, once breakers are open
-	unavailable []string // the services that are unavailable; if there are two, mutations may be UNAVAILABLE
-	hiccup      bool     // requests may be UNAVAILABLE at any time, as all processes reconnect
+type allowances struct {
+	serviceDown  bool     // a service is dead: once breakers are open, no request takes longer than maxDelay
+	unavailable  []string // the services that are unavailable; if there are several, mutations may be UNAVAILABLE
+	reconnecting bool     // requests may be UNAVAILABLE at any time, as all processes reconnect
 }
 
-// noDatabase reports whether Postgres is unavailable.
-func (r rules) noDatabase() bool { return slices.Contains(r.unavailable, postgres) }
+// databaseUnavailable reports whether Postgres is unavailable.
+func (r allowances) databaseUnavailable() bool { return slices.Contains(r.unavailable, postgres) }
 
-// phase is a period of the run, with what the clients saw in it.
+// phase is a period of the run, with the replies that the clients received in it.
 type phase struct {
-	name  string
-	rules rules
-	began time.Time
-	ended time.Time
+	name    string
+	allowed allowances
+	started time.Time
+	ended   time.Time
 
-	requests, early, late int           // early and late are UNAVAILABLE mutations
-	refused               int           // requests to a killed node
-	missing               int           // LIVE replies that lacked actions which they may lack (see unseen)
-	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
-	begun, over           int           // the requests that began in it, and those of them over bound
-	afterOpening, slow    int           // the same once breakers had opened
-	pulse                 time.Duration // the longest time that a node took to answer a liveness probe
-	fresh                 map[string]int
-	recovery              time.Duration
+	requests, earlyFailures, lateFailures  int           // UNAVAILABLE mutations, before and after breakers must be open
+	nodeErrors                             int           // requests to a killed node
+	lackingReplies                         int           // LIVE replies without an action that may be missing (see unmirrored)
+	slowest, slowestAfterOpening           time.Duration // of the requests that began in it; late, once breakers had opened
+	timed, overdue                         int           // the requests that began in it, and those of them over bound
+	timedAfterOpening, overdueAfterOpening int           // the same once breakers had opened
+	slowestProbe                           time.Duration // the longest time that a node took to answer a liveness probe
+	byFreshness                            map[string]int
+	recoveryTime                           time.Duration
 }
 
-// opened reports whether breakers had enough time to open by that moment.
-func (p *phase) opened(at time.Time) bool { return at.Sub(p.began) >= opening }
+// breakersOpen reports whether breakers had enough time to open by that moment.
+func (p *phase) breakersOpen(at time.Time) bool { return at.Sub(p.started) >= breakerOpenTime }
 
-// record is everything that the clients saw.
+// record holds the phases and violations of a run.
 type record struct {
 	mu         sync.Mutex
 	phases     []*phase
 	violations map[string][]string // by kind
 }
 
-// enter begins a phase.
-func (s *site) enter(name string, r rules) {
+// enterPhase begins a phase.
+func (s *installation) enterPhase(name string, r allowances) {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	now := time.Now()
 	if n := len(s.record.phases); n > 0 {
 		s.record.phases[n-1].ended = now
 	}
-	s.record.phases = append(s.record.phases, &phase{name: name, rules: r, began: now, fresh: map[string]int{}})
+	s.record.phases = append(s.record.phases, &phase{name: name, allowed: r, started: now, byFreshness: map[string]int{}})
 }
 
-func (s *site) currentPhase() *phase {
+func (s *installation) currentPhase() *phase {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	return s.record.phases[len(s.record.phases)-1]
 }
 
-// tally updates the present phase.
-func (s *site) tally(add func(*phase)) {
+// updatePhase updates the current phase.
+func (s *installation) updatePhase(add func(*phase)) {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	add(s.record.phases[len(s.record.phases)-1])
 }
 
 // violationf records a violation.
-func (s *site) violationf(kind string, c *client, format string, args ...any) {
+func (s *installation) violationf(kind string, c *client, format string, args ...any) {
 	who := ""
 	if c != nil {
 		who = c.name + ": "
@@ -95,96 +95,96 @@ func (s *site) violationf(kind string, c *client, format string, args ...any) {
 		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
 }
 
-// control returns the share of requests that took longer than bound while nothing was
-// down.
-func (r *record) control() float64 {
+// quietShare returns the share of requests that took longer than maxDelay while all services
+// were running.
+func (r *record) quietShare() float64 {
 	over, begun := 0, 0
 	for _, p := range r.phases {
 		if p.name == "quiet" {
-			over, begun = over+p.over, begun+p.begun
+			over, begun = over+p.overdue, begun+p.timed
 		}
 	}
-	return share(over, begun)
+	return ratio(over, begun)
 }
 
-func share(some, all int) float64 { return float64(some) / float64(max(all, 1)) }
+func ratio(some, all int) float64 { return float64(some) / float64(max(all, 1)) }
 
-// judge decides whether the outcome of a request is allowed. The request began in the
-// phase from and ended in the present one.
-func (s *site) judge(c *client, from *phase, e *entry) {
+// checkOutcome decides whether the outcome of a request is allowed. The request began in the
+// phase from and ended in the current one.
+func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 	to := s.currentPhase()
 	var verdict string
 	switch {
 	case e.code == "":
-	case e.code == "NOT_FOUND" && e.mayMiss:
+	case e.code == "NOT_FOUND" && e.mayBeNotFound:
 	case e.code == "NODE":
-		s.tally(func(p *phase) { p.refused++ })
+		s.updatePhase(func(p *phase) { p.nodeErrors++ })
 	case e.code != "UNAVAILABLE":
 		verdict = "an error that is not UNAVAILABLE"
-	case e.what == "page":
+	case e.operation == "page":
 		verdict = "a query failed"
-	case e.direct:
-		if !from.rules.hiccup && !to.rules.hiccup && !from.rules.noDatabase() && !to.rules.noDatabase() {
-			verdict = e.what + ": it failed, and the database is there"
+	case e.needsDatabase:
+		if !from.allowed.reconnecting && !to.allowed.reconnecting && !from.allowed.databaseUnavailable() && !to.allowed.databaseUnavailable() {
+			verdict = e.operation + ": it failed while the database was available"
 		}
 	default:
-		verdict = s.judgeMutation(from, to, e)
+		verdict = s.checkFailedMutation(from, to, e)
 	}
-	took := e.took - s.pauses.between(e.at, e.at.Add(e.took))
-	if verdict == "" && e.limit > 0 && took > e.limit && e.code != "NODE" {
-		verdict = e.what + ": it took longer than " + e.limit.String()
+	took := e.elapsed - s.pauses.durationBetween(e.sentAt, e.sentAt.Add(e.elapsed))
+	if verdict == "" && e.maxDuration > 0 && took > e.maxDuration && e.code != "NODE" {
+		verdict = e.operation + ": it took longer than " + e.maxDuration.String()
 	}
 	if verdict != "" {
-		s.violationf(verdict, c, "%s of %v %s on %s after %v: %s", e.what, e.subject, e.about, e.node, e.took, e.code)
+		s.violationf(verdict, c, "%s of %v %s on %s after %v: %s", e.operation, e.subject, e.detail, e.node, e.elapsed, e.code)
 	}
-	s.tally(func(p *phase) {
+	s.updatePhase(func(p *phase) {
 		p.requests++
 		if e.code != "NODE" {
-			from.slowest = max(from.slowest, e.took)
+			from.slowest = max(from.slowest, e.elapsed)
 			over := 0
 			switch {
-			case e.limit > 0:
+			case e.maxDuration > 0:
 				return
-			case took > bound:
+			case took > maxDelay:
 				over = 1
 			}
-			from.begun++
-			from.over += over
-			if from.opened(e.at) {
-				from.slowestLate = max(from.slowestLate, e.took)
-				from.afterOpening++
-				from.slow += over
+			from.timed++
+			from.overdue += over
+			if from.breakersOpen(e.sentAt) {
+				from.slowestAfterOpening = max(from.slowestAfterOpening, e.elapsed)
+				from.timedAfterOpening++
+				from.overdueAfterOpening += over
 			}
 		}
 	})
 }
 
-// judgeMutation decides whether a mutation may be UNAVAILABLE: while only one service is
+// checkFailedMutation decides whether a mutation may be UNAVAILABLE: while only one service is
 // unavailable, none may be once the breakers are open.
-func (s *site) judgeMutation(from, to *phase, e *entry) string {
-	late := from == to && from.opened(e.at)
-	s.tally(func(p *phase) {
+func (s *installation) checkFailedMutation(from, to *phase, e *journalEntry) string {
+	late := from == to && from.breakersOpen(e.sentAt)
+	s.updatePhase(func(p *phase) {
 		if late {
-			p.late++
+			p.lateFailures++
 		} else {
-			p.early++
+			p.earlyFailures++
 		}
 	})
-	folder := e.what == collectIntoFolder && (from.rules.noDatabase() || to.rules.noDatabase())
+	folder := e.operation == collectIntoFolder && (from.allowed.databaseUnavailable() || to.allowed.databaseUnavailable())
 	switch {
-	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.unavailable) > 1, len(to.rules.unavailable) > 1:
+	case from.allowed.reconnecting, to.allowed.reconnecting, folder, len(from.allowed.unavailable) > 1, len(to.allowed.unavailable) > 1:
 		return ""
-	case len(from.rules.unavailable)+len(to.rules.unavailable) == 0:
-		return "a mutation failed, and nothing is unavailable"
+	case len(from.allowed.unavailable)+len(to.allowed.unavailable) == 0:
+		return "a mutation failed while all services were available"
 	case late:
-		return "a mutation failed, and only one part is unavailable"
+		return "a mutation failed while only one service was unavailable"
 	}
 	return ""
 }
 
-// probeLiveness probes the liveness of a node again and again. The durations show how busy the
-// machine is.
-func (s *site) probeLiveness(done <-chan struct{}) {
+// probeLiveness probes the liveness of the nodes periodically. The durations show how busy
+// the machine is.
+func (s *installation) probeLiveness(done <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; ; i++ {
@@ -194,14 +194,14 @@ func (s *site) probeLiveness(done <-chan struct{}) {
 		case <-tick.C:
 		}
 		began, node := time.Now(), s.node(i%2)
-		if node.get("/healthz") == http.StatusOK {
-			s.tally(func(p *phase) { p.pulse = max(p.pulse, time.Since(began)) })
+		if node.status("/healthz") == http.StatusOK {
+			s.updatePhase(func(p *phase) { p.slowestProbe = max(p.slowestProbe, time.Since(began)) })
 		}
 	}
 }
 
-// table returns the phases as a table.
-func (r *record) table() string {
+// format returns the phases as a table.
+func (r *record) format() string {
 	var b strings.Builder
 	all, total, lacking := map[string]int{}, 0, 0
 	fmt.Fprintf(&b, "%-34s %6s %8s %6s %6s %6s %9s %9s %9s %9s  %s\n", "phase", "s", "requests", "early", "late", "killed", "slowest", "late", "pulse", "recovery", "freshness")
@@ -210,16 +210,16 @@ func (r *record) table() string {
 			p.ended = time.Now()
 		}
 		ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
-		fmt.Fprintf(&b, "%-34s %6.1f %8d %6d %6d %6d %9s %9s %9s %9s  %v\n", p.name, p.ended.Sub(p.began).Seconds(), p.requests,
-			p.early, p.late, p.refused, ms(p.slowest), ms(p.slowestLate), ms(p.pulse), ms(p.recovery), p.fresh)
-		lacking += p.missing
-		for freshness, n := range p.fresh {
+		fmt.Fprintf(&b, "%-34s %6.1f %8d %6d %6d %6d %9s %9s %9s %9s  %v\n", p.name, p.ended.Sub(p.started).Seconds(), p.requests,
+			p.earlyFailures, p.lateFailures, p.nodeErrors, ms(p.slowest), ms(p.slowestAfterOpening), ms(p.slowestProbe), ms(p.recoveryTime), p.byFreshness)
+		lacking += p.lackingReplies
+		for freshness, n := range p.byFreshness {
 			all[freshness] += n
 			total += n
 		}
 	}
 	fmt.Fprintf(&b, "%.1f %% of %d subjects shown were STALE, %.2f %% UNAVAILABLE\n",
 		100*float64(all["STALE"])/float64(max(total, 1)), total, 100*float64(all["UNAVAILABLE"])/float64(max(total, 1)))
-	fmt.Fprintf(&b, "%d LIVE answers lacked what a node without Redis had acknowledged %v before a worker persisted it\n", lacking, awaitTime)
+	fmt.Fprintf(&b, "%d LIVE answers lacked what a node without Redis had acknowledged %v before a worker persisted it\n", lacking, persistWait)
 	return b.String()
 }

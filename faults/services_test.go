@@ -24,9 +24,9 @@ const (
 
 var allServices = []string{postgres, redis, rabbitmq}
 
-// servers are Postgres, Redis and RabbitMQ servers that only this test uses.
+// servers are the Postgres, Redis and RabbitMQ servers of one test.
 type servers struct {
-	folder  string
+	dir     string
 	urls    map[string]string
 	cluster *cluster // nil: one server of each kind
 }
@@ -34,19 +34,19 @@ type servers struct {
 // startServers starts the servers and removes them at the end of the test.
 func startServers(t *testing.T) *servers {
 	t.Helper()
-	s := &servers{folder: filepath.Join(t.TempDir(), "services"), urls: map[string]string{}}
-	t.Cleanup(func() { s.script(t, "down") })
-	s.script(t, "up")
+	s := &servers{dir: filepath.Join(t.TempDir(), "services"), urls: map[string]string{}}
+	t.Cleanup(func() { s.runScript(t, "down") })
+	s.runScript(t, "up")
 	for _, name := range allServices {
-		text, err := os.ReadFile(s.file(name, "url"))
+		text, err := os.ReadFile(s.path(name, "url"))
 		must(t, err)
 		s.urls[name] = strings.TrimSpace(string(text))
 	}
 	return s
 }
 
-// script runs scripts/services on these servers.
-func (s *servers) script(t *testing.T, command string) {
+// runScript runs scripts/services on these servers.
+func (s *servers) runScript(t *testing.T, command string) {
 	t.Helper()
 	c := exec.Command("../scripts/services", command)
 	for _, v := range os.Environ() {
@@ -54,23 +54,23 @@ func (s *servers) script(t *testing.T, command string) {
 			c.Env = append(c.Env, v)
 		}
 	}
-	c.Env = append(c.Env, "OVATION_SERVICES_DIR="+s.folder)
+	c.Env = append(c.Env, "OVATION_SERVICES_DIR="+s.dir)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("services %s: %v\n%s", command, err, out)
 	}
 }
 
-func (s *servers) file(name, file string) string { return filepath.Join(s.folder, "data", name, file) }
+func (s *servers) path(name, file string) string { return filepath.Join(s.dir, "data", name, file) }
 
-// end sends a server a signal and waits until it has ended.
-func (s *servers) end(t *testing.T, name string, signal syscall.Signal) {
+// signalAndWait sends a signal to a server and waits until it has exited.
+func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal) {
 	t.Helper()
-	text, err := os.ReadFile(s.file(name, "pid"))
+	text, err := os.ReadFile(s.path(name, "pid"))
 	must(t, err)
 	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
 	must(t, err)
 	must(t, syscall.Kill(pid, signal))
-	eventually(t, name+" has ended", waitTimeout, func() bool {
+	awaitCondition(t, name+" has exited", waitTimeout, func() bool {
 		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is none
 		return len(state) == 0 || state[0] == 'Z'
 	})
@@ -84,12 +84,12 @@ func (s *servers) kill(t *testing.T, names ...string) {
 		if name == postgres {
 			signal = syscall.SIGQUIT // immediate shutdown, which only releases the shared memory
 		}
-		s.end(t, name, signal)
+		s.signalAndWait(t, name, signal)
 	}
 }
 
-// through returns the URL of a server through a link.
-func (s *servers) through(t *testing.T, name string, l *link) string {
+// urlThrough returns the URL of a server through a link.
+func (s *servers) urlThrough(t *testing.T, name string, l *link) string {
 	t.Helper()
 	u, err := url.Parse(s.urls[name])
 	must(t, err)
@@ -97,8 +97,8 @@ func (s *servers) through(t *testing.T, name string, l *link) string {
 	return u.String()
 }
 
-// host is where a server listens.
-func (s *servers) host(t *testing.T, name string) string {
+// address returns the address at which a server listens.
+func (s *servers) address(t *testing.T, name string) string {
 	t.Helper()
 	u, err := url.Parse(s.urls[name])
 	must(t, err)
@@ -108,8 +108,8 @@ func (s *servers) host(t *testing.T, name string) string {
 // waitTimeout is how long a test waits for an event that must occur.
 const waitTimeout = 2 * time.Minute
 
-// waitUntil waits until something holds, and reports whether it came in time.
-func waitUntil(within time.Duration, what func() bool) bool {
+// pollUntil polls a condition and reports whether it became true in time.
+func pollUntil(within time.Duration, what func() bool) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -124,10 +124,10 @@ func waitUntil(within time.Duration, what func() bool) bool {
 	return true
 }
 
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, within time.Duration, is func() bool) {
+// awaitCondition waits until a condition is true. It fails the test after the given time.
+func awaitCondition(t *testing.T, what string, within time.Duration, is func() bool) {
 	t.Helper()
-	if !waitUntil(within, is) {
+	if !pollUntil(within, is) {
 		t.Fatalf("still not true after %v: %s", within, what)
 	}
 }
@@ -139,5 +139,5 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// variable is the name of the variable with a service's URL.
-func variable(name string) string { return fmt.Sprintf("OVATION_%s_URL", strings.ToUpper(name)) }
+// urlVariable returns the name of the environment variable with a service's URL.
+func urlVariable(name string) string { return fmt.Sprintf("OVATION_%s_URL", strings.ToUpper(name)) }

@@ -26,33 +26,33 @@ const (
 	partitions = 4
 )
 
-// site is a whole installation under load.
-type site struct {
+// installation is the services, nodes and workers under load, with their clients.
+type installation struct {
 	*servers
 
-	binary    string
-	logs      string // a folder
-	random    *rand.Rand
-	database  *pgxpool.Pool // connected directly, without links
-	nodes     [2]atomic.Pointer[process]
-	workers   [2]*process
-	processes []*process // all that were ever started
-	clients   []*client
-	record    record
-	pauses    pauses
-	probed    int
+	binary      string
+	logs        string // a folder
+	random      *rand.Rand
+	database    *pgxpool.Pool // connected directly, without links
+	nodes       [2]atomic.Pointer[process]
+	workers     [2]*process
+	processes   []*process // all that were started
+	clients     []*client
+	record      record
+	pauses      pauses
+	probeRounds int
 }
 
-func (s *site) node(i int) *process { return s.nodes[i].Load() }
+func (s *installation) node(i int) *process { return s.nodes[i].Load() }
 
-// currentNodes returns the present nodes, all the present nodes and workers.
-func (s *site) currentNodes() []*process { return []*process{s.node(0), s.node(1)} }
-func (s *site) all() []*process          { return append(s.currentNodes(), s.workers[:]...) }
+// currentNodes returns the current nodes, allProcesses the current nodes and workers.
+func (s *installation) currentNodes() []*process { return []*process{s.node(0), s.node(1)} }
+func (s *installation) allProcesses() []*process { return append(s.currentNodes(), s.workers[:]...) }
 
-// newSite starts everything but the load.
-func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *servers) *site {
+// newInstallation starts all processes, but not the load.
+func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing.T) *servers) *installation {
 	t.Helper()
-	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{violations: map[string][]string{}}}
+	s := &installation{random: rand.New(rand.NewPCG(seed, 0)), record: record{violations: map[string][]string{}}}
 	var err error
 	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept if the test fails
 	must(t, err)
@@ -86,20 +86,20 @@ func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *ser
 			CreateFolder struct{ Folder struct{ ID string } }
 		}
 		must(t, post(s.node(0), c.token, `mutation { createFolder(input: {name: "box"}) { folder { id } } }`, &got))
-		c.box = got.CreateFolder.Folder.ID
+		c.folderID = got.CreateFolder.Folder.ID
 	}
 	for i := range hotSubjects / 2 {
-		must(t, declare(s.node(i%2), subject{"hot", fmt.Sprint(i)}, fmt.Sprintf("user-%d", i%people)))
+		must(t, declare(s.node(i%2), subject{"hot", fmt.Sprint(i)}, fmt.Sprintf("user-%d", i%followedClients)))
 	}
 	return s
 }
 
 // run runs a command of ovation, without links.
-func (s *site) run(args ...string) (string, error) {
+func (s *installation) run(args ...string) (string, error) {
 	c := exec.Command(s.binary, args...)
 	c.Env = []string{"OVATION_PREFIX=" + prefix}
 	for name, at := range s.urls {
-		c.Env = append(c.Env, variable(name)+"="+at)
+		c.Env = append(c.Env, urlVariable(name)+"="+at)
 	}
 	out, err := c.CombinedOutput()
 	if err != nil {
@@ -108,16 +108,16 @@ func (s *site) run(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// load lets all clients act until stop is called.
-func (s *site) load() (stop func()) {
+// startLoad makes all clients send requests until stop is called.
+func (s *installation) startLoad() (stop func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	for _, c := range s.clients {
 		all.Go(func() {
-			tick := time.NewTicker(pace)
+			tick := time.NewTicker(requestInterval)
 			defer tick.Stop()
 			for {
-				c.act()
+				c.sendRandomRequest()
 				select {
 				case <-tick.C:
 				case <-done:
@@ -134,65 +134,66 @@ func (s *site) load() (stop func()) {
 	}
 }
 
-// pace is the time from one request of a client to the next, unless that one
+// requestInterval is the time from one request of a client to the next, unless the first
 // takes longer.
-const pace = 30 * time.Millisecond
+const requestInterval = 30 * time.Millisecond
 
-// during waits for a while, during which the load goes on.
-func (s *site) during(d time.Duration) { <-time.After(d) }
+// runFor waits while the load continues.
+func (s *installation) runFor(d time.Duration) { <-time.After(d) }
 
-// recover waits until everything works again by itself, and records how long that took:
-// on each node, a mutation is confirmed by the queue and persisted by a worker, and the
-// node adds a comment, sends a message, declares an author and reads from the database.
-func (s *site) recover(t *testing.T) {
+// awaitRecovery waits until the installation has recovered by itself, and records the time
+// that took: on each node, a mutation is confirmed by the queue and persisted by a worker,
+// and the node adds a comment, sends a message, declares an author and reads from the
+// database.
+func (s *installation) awaitRecovery(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	fault := s.currentPhase()
-	s.enter("after it", rules{hiccup: true})
-	s.probed++
+	s.enterPhase("after it", allowances{reconnecting: true})
+	s.probeRounds++
 	for i, node := range s.currentNodes() {
-		id := fmt.Sprintf("%d-%d", s.probed, i)
+		id := fmt.Sprintf("%d-%d", s.probeRounds, i)
 		query := fmt.Sprintf(`mutation { like(input: {biz: "probe", bizId: %q}) { durability } }`, id)
 		tries := 0
-		eventually(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), waitTimeout, func() bool {
 			tries++
 			var got struct{ Like struct{ Durability string } }
-			// Each try is by another user, because a second like changes nothing.
+			// Each attempt is by a different user, because a second like changes nothing.
 			err := post(node, tokenOf(fmt.Sprintf("probe-%d", tries)), query, &got)
 			return err == nil && got.Like.Durability == "QUEUED"
 		})
 		comment := fmt.Sprintf(`mutation { addComment(input: {biz: "probe", bizId: %[1]q, text: "probe", requestId: %[1]q}) { comment { id } } }`, id)
-		eventually(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), waitTimeout, func() bool {
 			return post(node, tokenOf("probe"), comment, &struct{}{}) == nil
 		})
 		message := fmt.Sprintf(`mutation { sendMessage(input: {to: "probed", text: %[1]q, requestId: %[1]q}) { message { id } } }`, "message "+id)
-		eventually(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), waitTimeout, func() bool {
 			return post(node, tokenOf("probe"), message, &struct{}{}) == nil
 		})
-		eventually(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), waitTimeout, func() bool {
-			return declare(node, subject{"hot", fmt.Sprint((2*s.probed + i) % hotSubjects)}, fmt.Sprintf("user-%d", s.probed%people)) == nil
+		awaitCondition(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), waitTimeout, func() bool {
+			return declare(node, subject{"hot", fmt.Sprint((2*s.probeRounds + i) % hotSubjects)}, fmt.Sprintf("user-%d", s.probeRounds%followedClients)) == nil
 		})
-		eventually(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), waitTimeout, func() bool {
 			var got struct{ Viewer struct{ UserID string } }
-			return post(node, tokenOf("probe"), likesOfViewer, &got) == nil
+			return post(node, tokenOf("probe"), viewerLikesQuery, &got) == nil
 		})
-		eventually(t, fmt.Sprintf("after %s the like is persisted", fault.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s the like is persisted", fault.name), waitTimeout, func() bool {
 			var count int64
 			err := s.database.QueryRow(t.Context(), `SELECT like_count FROM interactive WHERE biz = 'probe' AND biz_id = $1`, id).Scan(&count)
 			return err == nil && count > 0
 		})
 	}
-	for _, p := range s.all() {
-		eventually(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), waitTimeout, func() bool { return p.get("/readyz") == http.StatusOK })
+	for _, p := range s.allProcesses() {
+		awaitCondition(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), waitTimeout, func() bool { return p.status("/readyz") == http.StatusOK })
 	}
-	s.tally(func(*phase) { fault.recovery = time.Since(began) })
-	s.enter("quiet", rules{})
+	s.updatePhase(func(*phase) { fault.recoveryTime = time.Since(began) })
+	s.enterPhase("quiet", allowances{})
 }
 
-// checkPersisted compares a reply with the database, if that answers. A clear that
+// checkPersisted compares a reply with the database, if that is available. A clear that
 // bypassed the queue may be persisted before actions that are still queued: it only
 // proves that the cleared reaction is not stored.
-func (s *site) checkPersisted(c *client, sub subject, d action) {
+func (s *installation) checkPersisted(c *client, sub subject, d clientAction) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	reaction, folder, follow := int16(0), "", int16(0)
@@ -202,41 +203,41 @@ func (s *site) checkPersisted(c *client, sub subject, d action) {
 		       coalesce((SELECT state FROM user_follow WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), 0)`,
 		c.name, sub.biz, sub.id).Scan(&reaction, &folder, &follow)
 	if err != nil {
-		return // it is being restarted
+		return // the database is unavailable
 	}
-	known := c.known[sub]
+	known := c.expected[sub]
 	is := known.reaction.has(reactionOf(reaction))
 	switch d.mutation {
 	case "unlike":
-		is = is || reactionOf(reaction) != like
+		is = is || reactionOf(reaction) != stateLiked
 	case "undislike":
-		is = is || reactionOf(reaction) != dislike
+		is = is || reactionOf(reaction) != stateDisliked
 	case "collect", "uncollect":
-		is = known.collected.has(folderOf(folder))
+		is = known.collection.has(folderOf(folder))
 	case "follow", "unfollow":
-		is = known.followed.has(followOf(follow))
+		is = known.follow.has(followOf(follow))
 	}
 	if !is {
-		s.violationf("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q, follow %d", d.mutation, sub, reaction, folder, follow)
+		s.violationf("not persisted", c, "%s of %v is PERSISTED, but the database has reaction %d, folder %q, follow %d", d.mutation, sub, reaction, folder, follow)
 	}
 }
 
-func reactionOf(state int16) set { return none << state }
+func reactionOf(state int16) stateSet { return stateNone << state }
 
-func followOf(state int16) set { return none << state }
+func followOf(state int16) stateSet { return stateNone << state }
 
-func folderOf(state string) set {
+func folderOf(state string) stateSet {
 	switch state {
 	case "":
-		return none
+		return stateNone
 	case "default":
-		return inDefault
+		return stateInDefault
 	}
-	return inBox
+	return stateInFolder
 }
 
-// waiting returns the number of messages that wait in the queues.
-func (s *site) waiting(t *testing.T, queues ...string) int {
+// countQueued returns the number of messages that wait in the queues.
+func (s *installation) countQueued(t *testing.T, queues ...string) int {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])
 	must(t, err)
@@ -261,7 +262,7 @@ func partitionQueues() []string {
 }
 
 // keepLogs keeps the logs and writes the journals of a run that failed.
-func (s *site) keepLogs(t *testing.T) {
+func (s *installation) keepLogs(t *testing.T) {
 	t.Helper()
 	if !t.Failed() {
 		_ = os.RemoveAll(s.logs)
@@ -275,7 +276,7 @@ func (s *site) keepLogs(t *testing.T) {
 		}
 		for i := range c.journal {
 			e := &c.journal[i]
-			fmt.Fprintf(file, "%s %8s %s %s %v %s code=%q changed=%v %s", e.at.Format("15:04:05.000000"), e.took.Round(time.Microsecond), e.node, e.what, e.subject, e.about, e.code, e.changed, e.durability)
+			fmt.Fprintf(file, "%s %8s %s %s %v %s code=%q changed=%v %s", e.sentAt.Format("15:04:05.000000"), e.elapsed.Round(time.Microsecond), e.node, e.operation, e.subject, e.detail, e.code, e.changed, e.durability)
 			if e.shown != nil {
 				fmt.Fprint(file, " ", describe(e.shown))
 			}

@@ -25,7 +25,7 @@ func declare(node *process, sub subject, author string) error {
 type totals struct{ Following, Followers, Likes, Collections, Comments, Works, LikesReceived int64 }
 
 // countedTotals counts the rows of every user.
-func (s *site) countedTotals(t *testing.T) map[string]totals {
+func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	t.Helper()
 	out := map[string]totals{}
 	likes := map[subject]int64{}
@@ -34,14 +34,14 @@ func (s *site) countedTotals(t *testing.T) map[string]totals {
 		change(&of)
 		out[user] = of
 	}
-	for key, r := range s.stored(t) {
-		likes[key.subject] += bit(r.reaction == like)
+	for key, r := range s.storedStates(t) {
+		likes[key.subject] += boolToInt(r.reaction == stateLiked)
 		add(key.user, func(of *totals) {
-			of.Likes += bit(r.reaction == like)
-			of.Collections += bit(r.collected != none)
-			of.Following += bit(r.followed == following)
+			of.Likes += boolToInt(r.reaction == stateLiked)
+			of.Collections += boolToInt(r.collection != stateNone)
+			of.Following += boolToInt(r.follow == stateFollowing)
 		})
-		if key.biz == "user" && r.followed == following {
+		if key.biz == "user" && r.follow == stateFollowing {
 			add(key.id, func(of *totals) { of.Followers++ })
 		}
 	}
@@ -64,13 +64,13 @@ func (s *site) countedTotals(t *testing.T) map[string]totals {
 }
 
 // checkTotals compares the totals of every user that a node shows with the rows.
-func (s *site) checkTotals(t *testing.T, node *process) {
+func (s *installation) checkTotals(t *testing.T, node *process) {
 	t.Helper()
 	counted := s.countedTotals(t)
 	for _, c := range s.clients {
 		var got struct{ Viewer struct{ Totals totals } }
 		var err error
-		if !waitUntil(10*time.Second, func() bool {
+		if !pollUntil(10*time.Second, func() bool {
 			err = post(node, c.token, `{ viewer { totals { following followers likes collections comments works likesReceived } } }`, &got)
 			return err == nil && got.Viewer.Totals == counted[c.name]
 		}) {
