@@ -30,12 +30,12 @@ func run() error {
 		return err
 	}
 	exec, models := cfg.Exec.Filename, cfg.Model.Filename
-	resolvers := &resolverFilter{to: os.Stderr}
+	resolvers := &resolverFilter{out: os.Stderr}
 	log.SetOutput(resolvers)
 	if err := api.Generate(cfg, api.AddPlugin(plainWriter{})); err != nil {
 		return err
 	}
-	fmt.Printf("generate: wrote %s, %s and %s; %d fields match nothing in Go and need a resolver\n", exec, models, plainFile, resolvers.n)
+	fmt.Printf("generate: wrote %s, %s and %s; %d fields match nothing in Go and need a resolver\n", exec, models, plainFile, resolvers.dropped)
 	return nil
 }
 
@@ -43,15 +43,15 @@ func run() error {
 // neither a struct field nor a method, so that a resolver is needed. These lines are
 // counted instead: if a resolver is missing, package resolvers does not compile.
 type resolverFilter struct {
-	to io.Writer
-	n  int // lines left out
+	out     io.Writer
+	dropped int // dropped lines
 }
 
 // Write receives one line.
 func (f *resolverFilter) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte(" adding resolver method for ")) && bytes.HasSuffix(line, []byte(", nothing matched\n")) {
-		f.n++
+		f.dropped++
 		return len(line), nil
 	}
-	return f.to.Write(line)
+	return f.out.Write(line)
 }

@@ -17,8 +17,8 @@ const plainFile = "graph/plain.go"
 var plainTemplate string
 
 // plainWriter is a plugin of gqlgen. It generates code that writes the fields of
-// objects directly as JSON (see package plain). Fields that have arguments or
-// directives, or methods that can fail, are left to the executor.
+// objects directly as JSON (see package plain). The executor handles fields that have
+// arguments or directives, or whose methods can fail.
 type plainWriter struct{}
 
 var _ plugin.CodeGenerator = plainWriter{}
@@ -33,7 +33,7 @@ func (plainWriter) GenerateCode(data *codegen.Data) error {
 		if object.Root || object.BuiltIn || len(object.Directives) > 0 {
 			continue
 		}
-		objects = append(objects, plainObject{object, fieldsOf(object)})
+		objects = append(objects, plainObject{object, plainFieldsOf(object)})
 	}
 	return templates.Render(templates.Options{
 		PackageName:     data.Config.Exec.Package,
@@ -55,27 +55,27 @@ type plainObject struct {
 type plainField struct {
 	*codegen.Field
 
-	Number  int
-	Holds   string // the object type that the field or its list holds; "" if none
-	Method  string // for fields without an object type: the method of the writer
-	Value   string // the Go expression of the value
-	Pointer bool   // the value, or each entry of its list, is a pointer
+	Number     int
+	ObjectType string // the object type of the field, or of its list's entries; "" if none
+	Method     string // for fields without an object type: the method of the writer
+	Value      string // the Go expression of the value
+	Pointer    bool   // the value, or each entry of its list, is a pointer
 }
 
-func fieldsOf(object *codegen.Object) []*plainField {
+func plainFieldsOf(object *codegen.Object) []*plainField {
 	var out []*plainField
 	for i, field := range object.Fields {
 		f := &plainField{Field: field, Number: i + 1}
-		if f.fill() {
+		if f.bind() {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// fill sets how the field is written. It returns false if the field cannot be written.
-func (f *plainField) fill() bool {
-	of := f.TypeReference
+// bind sets how the field is written. It returns false if the field cannot be written.
+func (f *plainField) bind() bool {
+	ref := f.TypeReference
 	if len(f.Args) > 0 || f.HasDirectives() || f.MethodHasContext || f.VOkFunc || f.IsBatch() || f.HasHaser {
 		return false
 	}
@@ -88,31 +88,31 @@ func (f *plainField) fill() bool {
 	case f.GoFieldType != codegen.GoFieldVariable:
 		return false
 	}
-	if f.IsResolver && of.IsSlice() {
+	if f.IsResolver && ref.IsSlice() {
 		return false
 	}
-	held := of.GO
-	if list, is := held.(*types.Slice); is {
-		held = list.Elem()
+	valueType := ref.GO
+	if list, is := valueType.(*types.Slice); is {
+		valueType = list.Elem()
 	}
-	_, f.Pointer = held.(*types.Pointer)
-	if of.Definition.Kind == ast.Object {
-		f.Holds = of.Definition.Name
-		return f.Pointer || !of.IsSlice() && !f.IsResolver && f.GoFieldType == codegen.GoFieldVariable
+	_, f.Pointer = valueType.(*types.Pointer)
+	if ref.Definition.Kind == ast.Object {
+		f.ObjectType = ref.Definition.Name
+		return f.Pointer || !ref.IsSlice() && !f.IsResolver && f.GoFieldType == codegen.GoFieldVariable
 	}
-	if of.IsSlice() || f.IsResolver && (f.Pointer || of.HasEnumValues()) {
+	if ref.IsSlice() || f.IsResolver && (f.Pointer || ref.HasEnumValues()) {
 		return false
 	}
-	f.Method = methodOf(of)
+	f.Method = writerMethod(ref)
 	return f.Method != ""
 }
 
-// methodOf returns the method of the writer for a scalar or an enum, "" if there is none.
-func methodOf(of *config.TypeReference) string {
-	if of.Marshaler == nil || of.IsContext || of.CastType != nil {
+// writerMethod returns the method of the writer for a scalar or an enum, "" if there is none.
+func writerMethod(ref *config.TypeReference) string {
+	if ref.Marshaler == nil || ref.IsContext || ref.CastType != nil {
 		return ""
 	}
-	if of.HasEnumValues() {
+	if ref.HasEnumValues() {
 		return "String"
 	}
 	return map[string]string{
@@ -121,13 +121,13 @@ func methodOf(of *config.TypeReference) string {
 		"github.com/99designs/gqlgen/graphql.MarshalInt64":   "Int",
 		"github.com/99designs/gqlgen/graphql.MarshalBoolean": "Bool",
 		"github.com/99designs/gqlgen/graphql.MarshalTime":    "Time",
-	}[of.Marshaler.FullName()]
+	}[ref.Marshaler.FullName()]
 }
 
 // Enum returns the variable that maps the values of the field's enum to their names, or
 // "" if the field is not an enum.
 func (f *plainField) Enum() string {
-	if f.Holds == "" && f.TypeReference.HasEnumValues() {
+	if f.ObjectType == "" && f.TypeReference.HasEnumValues() {
 		return f.TypeReference.EnumMarshalVar(false)
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// PlainSchema is what PlainWriter can write.
+// PlainSchema lists the fields that PlainWriter can write.
 var PlainSchema = plain.Schema{
 	"AddCommentPayload": {
 		"comment":     1,
@@ -800,8 +800,8 @@ func PlainType(value any) string {
 	return ""
 }
 
-// PlainWriter writes objects as their fields say. Resolvers are called one after
-// another, so they had better not wait.
+// PlainWriter writes the selected fields of objects. It calls resolvers one after
+// another, so they should not block.
 type PlainWriter struct {
 	plain.Writer
 
