@@ -1,6 +1,6 @@
 // Command sbom prints the software bill of materials of a Go binary: the modules
-// that are linked into it, as the linker has recorded them, in the format
-// CycloneDX 1.6 (JSON). The output for a binary is always the same.
+// linked into it, as recorded by the linker, in the format CycloneDX 1.6 (JSON). The
+// output is reproducible: it depends only on the binary and the arguments.
 //
 //	go run ./internal/sbom NAME VERSION BINARY
 //
@@ -137,7 +137,7 @@ func purl(path, version string) string {
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// serial returns a UUID (version 8) made from a sum.
+// serial returns a UUID (version 8) derived from a SHA-256 sum.
 func serial(sum []byte) string {
 	id := [16]byte(sum)
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestBillHoldsWhatIsLinked(t *testing.T) {
+func TestBillListsLinkedModules(t *testing.T) {
 	sum := sha256.Sum256([]byte("a binary"))
 	b := billOf("ovation", "v0.1.0+dirty", &debug.BuildInfo{
 		GoVersion: "go1.26.8",
@@ -42,7 +42,7 @@ func TestBillHoldsWhatIsLinked(t *testing.T) {
 	}
 }
 
-func TestBillOfThisBinary(t *testing.T) {
+func TestBillOfABinaryIsReproducible(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

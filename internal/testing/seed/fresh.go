@@ -2,5 +2,5 @@
 
 package seed
 
-// fresh is true if each run draws a seed of its own.
-const fresh = true
+// drawsSeed is true if each run draws a new seed.
+const drawsSeed = true

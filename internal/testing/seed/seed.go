@@ -16,14 +16,14 @@ import (
 // Variable is the environment variable that sets every seed.
 const Variable = "OVATION_SEED"
 
-// fixed is the seed of make test.
-const fixed = 1
+// fixedSeed is the seed of make test.
+const fixedSeed = 1
 
 // Of returns the seed of a test and logs how to repeat the run. It fails the test if the
 // environment variable is set to something other than a number.
 func Of(tb testing.TB) uint64 {
 	tb.Helper()
-	n, err := current()
+	n, err := choose()
 	if err != nil {
 		tb.Fatalf("%s is %q: it must be a whole number from 0 to 2^64-1", Variable, os.Getenv(Variable))
 	}
@@ -43,11 +43,11 @@ func ForRapid() uint64 { return forRapid(30) }
 func ForRapidOverServers() uint64 { return forRapid(10) }
 
 func forRapid(checks int) uint64 {
-	n, err := current()
+	n, err := choose()
 	if err != nil || n == 0 {
-		n = fixed // rapid takes 0 for a random seed
+		n = fixedSeed // rapid takes 0 for a random seed
 	}
-	if fresh {
+	if drawsSeed {
 		checks = 300
 	}
 	for flagName, value := range map[string]string{"rapid.seed": strconv.FormatUint(n, 10), "rapid.checks": strconv.Itoa(checks)} {
@@ -58,12 +58,12 @@ func forRapid(checks int) uint64 {
 	return n
 }
 
-func current() (uint64, error) {
+func choose() (uint64, error) {
 	if given := os.Getenv(Variable); given != "" {
 		return strconv.ParseUint(given, 10, 64)
 	}
-	if fresh {
-		return rand.Uint64(), nil //nolint:gosec // tests need no secret
+	if drawsSeed {
+		return rand.Uint64(), nil //nolint:gosec // not a secret
 	}
-	return fixed, nil
+	return fixedSeed, nil
 }

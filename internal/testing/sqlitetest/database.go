@@ -19,9 +19,9 @@ import (
 
 // Database is a SQLite store that implements mirror.Database, so that tests of the
 // mirror need no Postgres. In production, SQLite is used without a mirror. Epochs and
-// barriers are in tables of their own in the same file. They change only while no
-// transaction of the store holds SQLite's write lock. Every mark is called under that
-// lock, so no transaction spans a change.
+// barriers are in separate tables of the same file. They change only while no transaction
+// of the store holds SQLite's write lock. Every mark is called under that lock, so no
+// transaction spans a change.
 type Database struct {
 	*sqlite.Store
 
@@ -74,7 +74,8 @@ func OpenDatabaseAt(tb testing.TB, path string) *Database {
 	return d
 }
 
-// connect opens connections that wait for the write lock, for so many milliseconds.
+// connect opens connections that wait for the write lock for up to the given number of
+// milliseconds.
 func connect(tb testing.TB, path, wait string) *sql.DB {
 	tb.Helper()
 	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "_txlock=immediate&_busy_timeout=" + wait}
@@ -88,7 +89,7 @@ func connect(tb testing.TB, path, wait string) *sql.DB {
 // Edit runs an SQL statement on the file, bypassing the store.
 func (d *Database) Edit(tb testing.TB, statement string) {
 	tb.Helper()
-	edit(tb, d.db, statement)
+	execute(tb, d.db, statement)
 }
 
 // Edit runs an SQL statement on the database in a file, bypassing its stores.
@@ -96,10 +97,10 @@ func Edit(tb testing.TB, path, statement string) {
 	tb.Helper()
 	db := connect(tb, path, "5000")
 	defer func() { _ = db.Close() }()
-	edit(tb, db, statement)
+	execute(tb, db, statement)
 }
 
-func edit(tb testing.TB, db *sql.DB, statement string) {
+func execute(tb testing.TB, db *sql.DB, statement string) {
 	tb.Helper()
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
 		tb.Fatalf("execute %s: %v", statement, err)
@@ -119,7 +120,7 @@ func (d *Database) Persist(ctx context.Context, messages []storage.Message, mark
 	}
 	barriers, others := mirror.SplitBarriers(messages)
 	outcome := new(storage.Outcome)
-	if _, err := d.Store.Persist(ctx, others, d.within(mark, outcome)); err != nil {
+	if _, err := d.Store.Persist(ctx, others, d.markInEpoch(mark, outcome)); err != nil {
 		return storage.Outcome{}, err
 	}
 	for _, b := range barriers {
@@ -135,7 +136,7 @@ func (d *Database) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
 	outcome := new(storage.Outcome)
-	n, _, err := d.Store.EmptyFolder(ctx, key, moveTo, at, limit, d.within(mark, outcome))
+	n, _, err := d.Store.EmptyFolder(ctx, key, moveTo, at, limit, d.markInEpoch(mark, outcome))
 	if err != nil {
 		return 0, storage.Outcome{}, err
 	}
@@ -145,7 +146,7 @@ func (d *Database) EmptyFolder(
 // PublishVideo publishes a video in the current epoch.
 func (d *Database) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	outcome := new(storage.Outcome)
-	out, _, err := d.Store.PublishVideo(ctx, video, d.within(mark, outcome))
+	out, _, err := d.Store.PublishVideo(ctx, video, d.markInEpoch(mark, outcome))
 	if err != nil {
 		return storage.PublishedVideo{}, storage.Outcome{}, err
 	}
@@ -155,7 +156,7 @@ func (d *Database) PublishVideo(ctx context.Context, video storage.NewVideo, mar
 // DeleteVideo deletes a video in the current epoch.
 func (d *Database) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
 	outcome := new(storage.Outcome)
-	video, _, err := d.Store.DeleteVideo(ctx, deletion, d.within(mark, outcome))
+	video, _, err := d.Store.DeleteVideo(ctx, deletion, d.markInEpoch(mark, outcome))
 	if err != nil {
 		return nil, storage.Outcome{}, err
 	}
@@ -176,8 +177,8 @@ func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.
 	return d.Store.Verify(ctx, repair, report)
 }
 
-// within returns a mark that enters the current epoch and stores the outcome in outcome.
-func (d *Database) within(mark storage.Mark, outcome *storage.Outcome) storage.Mark {
+// markInEpoch returns a mark that enters the current epoch and stores the outcome in outcome.
+func (d *Database) markInEpoch(mark storage.Mark, outcome *storage.Outcome) storage.Mark {
 	return func(ctx context.Context, o storage.Outcome) error {
 		*outcome = o
 		epoch, err := d.Epoch(ctx)
@@ -274,7 +275,7 @@ SELECT biz_id, count(*) FROM (
     UNION ALL SELECT biz_id FROM user_follow WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
 ) GROUP BY biz_id ORDER BY biz_id`
 
-// subjects returns the subjects of a window, and how many states there are of them.
+// subjects returns the subjects of a window, and their number of states.
 func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []storage.StateKey, states int, err error) {
 	rows, err := d.db.QueryContext(ctx, selectSubjects, of.User.Tenant, of.User.UserID, of.Biz)
 	if err != nil {
@@ -292,8 +293,8 @@ func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []st
 	return keys, states, rows.Err()
 }
 
-// unavailable wraps an error of the file in storage.ErrUnavailable, unless the caller
-// has cancelled.
+// unavailable wraps an error of the file in storage.ErrUnavailable. If the caller has
+// cancelled, it returns the context's error instead.
 func unavailable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -307,7 +308,7 @@ func unavailable(ctx context.Context, err error) error {
 // NewFile returns the path of an empty database that already has its tables.
 func NewFile(tb testing.TB) string {
 	tb.Helper()
-	empty, err := template()
+	empty, err := templateFile()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -18,7 +18,7 @@ FROM mirror`
 UPDATE mirror SET epoch = ?4, open = TRUE, changed_at = ?1, free_at = iif(open, ?1 + ?2, free_at), holder = ?5, held_at = ?1,
     barrier = iif(epoch = 1, barrier, max(barrier + 1, ?1)), raised_at = iif(epoch = 1, raised_at, ?1)
 WHERE epoch = ?3`
-	hold            = `UPDATE mirror SET held_at = ?1 WHERE epoch = ?3 AND held_at < ?1 - ?2`
+	holdEpoch       = `UPDATE mirror SET held_at = ?1 WHERE epoch = ?3 AND held_at < ?1 - ?2`
 	raiseBarrier    = `UPDATE mirror SET barrier = max(barrier + 1, ?1), raised_at = ?1`
 	recordWatermark = `
 INSERT INTO watermark (partitions, partition, barrier) SELECT ?1, ?2, barrier FROM mirror WHERE barrier = ?3
@@ -29,7 +29,7 @@ ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 func (d *Database) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	now := time.Now()
 	epoch, err := epochAt(ctx, d.db, now)
-	epoch.Clock = mirror.ClockReading{Time: now, Before: now, After: now} // the one clock there is
+	epoch.Clock = mirror.ClockReading{Time: now, Before: now, After: now} // there is only one clock
 	return epoch, unavailable(ctx, err)
 }
 
@@ -46,30 +46,30 @@ func epochAt(ctx context.Context, db interface {
 
 // CloseEpoch closes an epoch.
 func (d *Database) CloseEpoch(ctx context.Context, number int64) (mirror.Epoch, error) {
-	return d.change(ctx, closeEpoch, number)
+	return d.updateEpoch(ctx, closeEpoch, number)
 }
 
 // NextEpoch begins an epoch.
 func (d *Database) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoch) (mirror.Epoch, error) {
-	return d.change(ctx, nextEpoch, number, next.Number, next.Holder)
+	return d.updateEpoch(ctx, nextEpoch, number, next.Number, next.Holder)
 }
 
 // Hold records that the mirror is in use. It fails if it would have to wait for a
 // transaction for more than 10 ms.
 func (d *Database) Hold(ctx context.Context, number int64) error {
-	_, err := d.shortWait.ExecContext(ctx, hold, storage.Micros(time.Now()), mirror.HoldTime.Microseconds(), number)
+	_, err := d.shortWait.ExecContext(ctx, holdEpoch, storage.Micros(time.Now()), mirror.HoldTime.Microseconds(), number)
 	return unavailable(ctx, err)
 }
 
 // RaiseBarrier raises the barrier.
 func (d *Database) RaiseBarrier(ctx context.Context) (mirror.Epoch, error) {
-	return d.change(ctx, raiseBarrier)
+	return d.updateEpoch(ctx, raiseBarrier)
 }
 
-// change runs an update of the epoch. It waits for a transaction in progress, because
+// updateEpoch runs an update of the epoch. It waits for a transaction in progress, because
 // SQLite has one writer at a time. The first two arguments of every update are the time
 // and the grace period.
-func (d *Database) change(ctx context.Context, update string, args ...any) (mirror.Epoch, error) {
+func (d *Database) updateEpoch(ctx context.Context, update string, args ...any) (mirror.Epoch, error) {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return mirror.Epoch{}, unavailable(ctx, err)

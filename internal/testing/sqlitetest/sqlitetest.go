@@ -29,11 +29,11 @@ func Open(tb testing.TB) *sqlite.Store {
 	return store
 }
 
-// template returns the file of an empty database.
-var template = sync.OnceValues(func() (file []byte, err error) {
+// templateFile returns the file of an empty database.
+var templateFile = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "ovation-template-")
 	if err != nil {
-		return nil, fmt.Errorf("make the template of a database: %w", err)
+		return nil, fmt.Errorf("create a template of the database: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "ovation.db")
