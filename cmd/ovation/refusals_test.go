@@ -172,8 +172,8 @@ func TestImportedRowsAreShown(t *testing.T) {
 	})
 	importRows().want(t, 0, "already there 2")
 	s.sql(t, "UPDATE interactive SET like_count = 7")
-	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 differences; ", "1 differences in Redis; ")
-	s.run(t, "verify", "--repair").want(t, 0, "1 differences, all repaired; ", "0 differences in Redis; ")
+	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 difference; ", "1 difference in Redis; ")
+	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ", "0 differences in Redis; ")
 	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 

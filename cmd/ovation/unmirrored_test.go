@@ -43,7 +43,7 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 		t.Errorf("Persist past Redis = %v, want %v", err, errMirrorOpen)
 	}
 	call(t, withoutRedis, "verify").want(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
-	s.run(t, "verify", "--repair").want(t, 0, "1 differences, all repaired; ")
+	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ")
 	s.run(t, importRows...).want(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {
 		must(t, node.graphQL("alice", movieQuery, &seen))

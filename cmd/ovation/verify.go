@@ -37,14 +37,14 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	wrong, err := c.count(p, "differences", "counts", "the database", func(found func(string) error) (int64, error) {
+	wrong, err := c.count(p, "", "counts", "the database", func(found func(string) error) (int64, error) {
 		return store.Verify(p.ctx, c.Repair, func(d storage.Difference) error { return found(describe(d)) })
 	})
 	if err != nil {
 		return err
 	}
 	if copied, is := store.(*redis.Store); is {
-		stale, err := c.count(p, "differences in Redis", "counts and states", fmt.Sprintf("Redis under the prefix %q (--prefix)", c.Prefix), func(found func(string) error) (int64, error) {
+		stale, err := c.count(p, " in Redis", "counts and states", fmt.Sprintf("Redis under the prefix %q (--prefix)", c.Prefix), func(found func(string) error) (int64, error) {
 			return copied.Compare(p.ctx, c.Repair, func(s redis.Mismatch) error { return found(describeStale(s)) })
 		})
 		if err != nil {
@@ -62,7 +62,7 @@ func (c *verifyCommand) Run(p *program) (err error) {
 }
 
 // count prints each difference and a summary, and reports whether there were any.
-func (c *verifyCommand) count(p *program, differences, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
+func (c *verifyCommand) count(p *program, where, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
 	start, n := time.Now(), 0
 	compared, err := compare(func(line string) error {
 		n++
@@ -76,11 +76,14 @@ func (c *verifyCommand) count(p *program, differences, things, place string, com
 		sayf(p.stdout, "Nothing was compared: there are no %s in %s.\n", things, place)
 		return false, nil
 	}
-	repaired := ""
-	if c.Repair && n > 0 {
-		repaired = ", all repaired"
+	differences, repaired := "differences", ", all repaired"
+	if n == 1 {
+		differences, repaired = "difference", ", repaired"
 	}
-	sayf(p.stdout, "%d %s%s; %d %s compared in %.2f s\n", n, differences, repaired, compared, things, time.Since(start).Seconds())
+	if !c.Repair || n == 0 {
+		repaired = ""
+	}
+	sayf(p.stdout, "%d %s%s%s; %d %s compared in %.2f s\n", n, differences, where, repaired, compared, things, time.Since(start).Seconds())
 	return n > 0, nil
 }
 
