@@ -189,11 +189,6 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	}
 }
 
-func TestMissingKeySetIsReported(t *testing.T) {
-	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope", "--audience=any").
-		want(t, 1, `--jwks or OVATION_JWKS: there is no file "/nope"`)
-}
-
 func TestKeySetNeedsAnAudience(t *testing.T) {
 	call(t, environment("OVATION_JWKS", "/nope"), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).
 		want(t, exitUsage, "--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE", "the word any")

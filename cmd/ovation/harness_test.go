@@ -89,8 +89,13 @@ func call(tb testing.TB, getenv func(string) string, args ...string) programResu
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
 	defer cancel()
+	return callWith(ctx, getenv, strings.NewReader(""), args...)
+}
+
+// callWith is call with a context and an input.
+func callWith(ctx context.Context, getenv func(string) string, stdin io.Reader, args ...string) programResult {
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
+	code := run(ctx, args, getenv, stdin, &stdout, &stderr)
 	return programResult{strings.Join(args, " "), code, stdout.String(), stderr.String()}
 }
 

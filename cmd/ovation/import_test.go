@@ -100,53 +100,36 @@ func TestDeskdropIsImported(t *testing.T) {
 	}
 }
 
-// cancellingReader cancels a context when it is read to its end.
-type cancellingReader struct {
+// stoppingReader stops the program when it is read to its end, which it reports once over is
+// closed.
+type stoppingReader struct {
 	text io.Reader
 	stop context.CancelFunc
+	over <-chan struct{}
 }
 
-func (s *cancellingReader) Read(p []byte) (int, error) {
+func (s *stoppingReader) Read(p []byte) (int, error) {
 	n, err := s.text.Read(p)
 	if err != nil {
 		s.stop()
+		<-s.over
 	}
 	return n, err
 }
 
+// Also while it waits for input, before the first row or behind it.
 func TestStoppedImportSaysHowToResume(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	stdin := &cancellingReader{strings.NewReader(csvOf(1)), cancel}
-	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
-	programResult{"import -", code, stdout.String(), stderr.String()}.want(t, 1, "the import was stopped", "resumes from there")
-}
-
-// blockingReader waits for more input at its end, and reports that it does.
-type blockingReader struct {
-	text  io.Reader
-	tell  func()
-	never chan struct{}
-}
-
-func (e *blockingReader) Read(p []byte) (int, error) {
-	n, err := e.text.Read(p)
-	if err != nil {
-		e.tell()
-		<-e.never
-	}
-	return n, err
-}
-
-func TestImportThatWaitsForInputCanBeStopped(t *testing.T) {
-	never := make(chan struct{})
-	defer close(never)
-	for _, sent := range []string{"", csvOf(1)} {
+	ended, waits := make(chan struct{}), make(chan struct{})
+	close(ended)
+	defer close(waits)
+	for _, c := range []struct {
+		text string
+		over <-chan struct{}
+	}{{csvOf(1), ended}, {csvOf(1), waits}, {"", waits}} {
 		ctx, cancel := context.WithCancel(t.Context())
-		stdin := &blockingReader{strings.NewReader(sent), cancel, never}
-		var out bytes.Buffer
-		code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &out, &out)
-		programResult{"import -", code, out.String(), ""}.want(t, 1, "the import was stopped", "resumes from there")
+		stdin := &stoppingReader{strings.NewReader(c.text), cancel, c.over}
+		callWith(ctx, environment(), stdin, "import", "--data="+emptyData(t), "--biz=video", "--time-unit=s", "-").
+			want(t, 1, "the import was stopped", "resumes from there")
 	}
 }
 
@@ -156,12 +139,14 @@ func TestAdviceFitsTheFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
 		stdin bool
-		want  string
+		want  []string
 	}{
-		"packed and cut":     {whole[:len(whole)-9], false, "cut off or damaged; nothing was imported"},
-		"cut on the way":     {whole[:len(whole)-9], true, "the last of them may be corrupt: if so, importing an intact copy counts its reads twice"},
-		"quote left open":    {csvOf(3) + `ann,"1,read`, false, "line 5: the quotes of the last row do not match"},
-		"quote left open, 2": {csvOf(3) + `ann,"1,read`, false, "the rows before it are imported. Correct the file there without changing anything above, then import it again"},
+		"packed and cut": {whole[:len(whole)-9], false, []string{"cut off or damaged; nothing was imported"}},
+		"cut on the way": {whole[:len(whole)-9], true, []string{"the last of them may be corrupt: if so, importing an intact copy counts its reads twice"}},
+		"quote left open": {csvOf(3) + `ann,"1,read`, false, []string{
+			"line 5: the quotes of the last row do not match",
+			"the rows before it are imported. Correct the file there without changing anything above, then import it again",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(folder, "rows")
@@ -170,11 +155,10 @@ func TestAdviceFitsTheFault(t *testing.T) {
 			if c.stdin {
 				file, stdin = "-", strings.NewReader(c.text)
 			}
-			var out bytes.Buffer
-			code := run(t.Context(), []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", file}, environment(), stdin, &out, &out)
-			programResult{"import " + file, code, out.String(), ""}.want(t, 1, c.want)
-			if strings.Contains(out.String(), "the same command") {
-				t.Errorf("the output advises to repeat a command that cannot work:\n%s", &out)
+			got := callWith(t.Context(), environment(), stdin, "import", "--data="+emptyData(t), "--biz=video", "--time-unit=s", file)
+			got.want(t, 1, c.want...)
+			if strings.Contains(got.stdout+got.stderr, "the same command") {
+				t.Errorf("the output advises to repeat a command that cannot work:\n%s%s", got.stdout, got.stderr)
 			}
 		})
 	}

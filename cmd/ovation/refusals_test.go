@@ -34,10 +34,6 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 		{"work", []string{postgres, queue}, []string{"set " + redis + "."}},
 		{"work", []string{redis, queue}, []string{"set " + postgres + "."}},
 		{"serve", []string{postgres, redis, queue}, []string{"OVATION_JWT_SECRET", "OVATION_JWKS"}},
-		{"work --max-actions-per-second=-1", []string{postgres, redis, queue}, []string{"--max-actions-per-second", `"-1" is not a number from 0`}},
-		{"migrate", nil, []string{"set " + postgres}},
-		{"dead list", nil, []string{"set " + queue}},
-		{"dead replay", []string{queue}, []string{"--all"}},
 		{"dead list --limit=0", []string{queue}, []string{"--limit is 0"}},
 		{"dead replay one --all", []string{queue}, []string{"--all"}},
 		{"verify", []string{redis}, []string{redis + " is set", postgres + " is not"}},
@@ -67,7 +63,7 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 		call(t, set(values[0]), "serve").want(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
 		call(t, set(values[1]), "serve").want(t, exitUsage, "a way to verify tokens") // which comes next
 	}
-	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers", "--demo"} {
+	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers"} {
 		call(t, environment(), "serve", flag).want(t, exitUsage, "unknown flag "+flag)
 	}
 }

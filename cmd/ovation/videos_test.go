@@ -103,9 +103,7 @@ func fakeFFmpeg(tb testing.TB) (folder string) {
 
 func TestVideoFlagsAreChecked(t *testing.T) {
 	t.Parallel()
-	for name, bad := range map[string]string{
-		"OVATION_BLOB_URL": "ftp://x", "OVATION_MAX_UPLOAD": "0", "OVATION_VIDEOS": "perhaps",
-	} {
+	for name, bad := range map[string]string{"OVATION_BLOB_URL": "ftp://x", "OVATION_MAX_UPLOAD": "0"} {
 		call(t, environment(name, bad), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).want(t, exitUsage, name)
 	}
 	dir := t.TempDir()
