@@ -28,8 +28,7 @@
 //   - I1 Acknowledged is durable, whichever process is killed:
 //     TestKilledNodeLosesNothingAcknowledged, TestKilledWorkerLosesNothing,
 //     TestKillUnderLoadLosesNothingAcknowledged.
-//   - I4 Read your writes, on every node: TestOwnActionsAreInEveryReply,
-//     TestLikeIsSeenByItsViewerOnEveryNode.
+//   - I4 Read your writes, on every node: TestOwnActionsAreInEveryReply.
 //   - I6 Degrade: TestLikesArePersistedWithoutTheQueue,
 //     TestCommentsAndFollowsContinueWithoutRedis,
 //     TestCommentsFailAndFollowsContinueWithoutTheDatabase.

@@ -17,8 +17,6 @@ func TestLongDoubleClicks(t *testing.T) {
 	promisedLoad.doubleClicks(t, data, serveBinary(t, data, "--log-level=error"))
 }
 
-func TestLongDoubleClicksOverTwoNodes(t *testing.T) { promisedLoad.twoNodes(t) }
-
 func TestLongKillUnderLoad(t *testing.T) { promisedLoad.kill(t) }
 
 func TestLongKilledWorker(t *testing.T) { promisedLoad.killedWorker(t) }

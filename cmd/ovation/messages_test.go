@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -112,42 +111,6 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 			}
 		}
 	}
-}
-
-// TestMessagesReachTheOtherNode measures how long it takes from the request that
-// sends a message on one node to the event on another.
-func TestMessagesReachTheOtherNode(t *testing.T) {
-	t.Parallel()
-	messagesOnOtherNodes(t, 50, waitTimeout)
-}
-
-func messagesOnOtherNodes(t *testing.T, messages int, bound time.Duration) {
-	t.Helper()
-	s := newSite(t)
-	a, b := s.start(t, "serve"), s.start(t, "serve")
-	conn, err := b.watch(t.Context(), "bob", map[string]any{"query": messagesSubscription, "variables": map[string]any{"a": mailboxCursor(t, b, "bob")}})
-	must(t, err)
-	defer conn.CloseNow()
-	took := make([]time.Duration, messages)
-	pulse := probeNode(t, b)
-	modestly := time.NewTicker(20 * time.Millisecond)
-	defer modestly.Stop()
-	for i := range took {
-		<-modestly.C
-		begun := time.Now()
-		id, err := a.sendMessage("alice", "bob", fmt.Sprint(i))
-		must(t, err)
-		var got struct{ Messages struct{ ID string } }
-		must(t, nextOn(t.Context(), conn, &got))
-		if took[i] = time.Since(begun); got.Messages.ID != id {
-			t.Fatalf("received message %s, want %s", got.Messages.ID, id)
-		}
-	}
-	pause := pulse.finish()
-	slices.Sort(took)
-	p99 := took[messages*99/100]
-	t.Logf("%d messages were on the other node after: p50 %v, p99 %v, max %v; the machine's own p99 is %v", messages, took[messages/2], p99, took[messages-1], pause)
-	within(t, "p99", p99, pause, bound)
 }
 
 // The database becomes unavailable while messages are sent, again and again. Senders

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -149,28 +147,6 @@ func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
 	call(t, alone, "migrate").want(t, 0, "are up to date")
 	call(t, alone, "migrate").want(t, 0, "are up to date")
 	s.run(t, "verify").want(t, 0, "Nothing was compared: there are no counts in the database", "Nothing was compared: there are no counts and states in Redis under the prefix")
-}
-
-func TestImportedRowsAreShown(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	node := s.start(t, "serve")
-	var seen movieReply
-	must(t, node.graphQL("alice", movieQuery, &seen)) // it is in every cache now
-	rows := "user,subject,event,time\nalice,movie,like,1700000000\nbob,movie,like,1700000001\n"
-	file := filepath.Join(t.TempDir(), "rows.csv")
-	must(t, os.WriteFile(file, []byte(rows), 0o600))
-	importRows := func() programResult { return s.run(t, "import", "--biz=video", "--time-unit=s", file) }
-	importRows().want(t, 0, "imported      2 × like")
-	eventually(t, "the node shows what was imported", func() bool {
-		must(t, node.graphQL("alice", movieQuery, &seen))
-		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil
-	})
-	importRows().want(t, 0, "already there 2")
-	s.sql(t, "UPDATE interactive SET like_count = 7")
-	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 difference; ", "1 difference in Redis; ")
-	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ", "0 differences in Redis; ")
-	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
 func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {

@@ -95,28 +95,6 @@ func TestStopFinishesRunningRequests(t *testing.T) {
 	verified(t, data)
 }
 
-func TestSecondSignalStopsAtOnce(t *testing.T) {
-	t.Parallel()
-	s := serveBinary(t, t.TempDir())
-	beginLike(t, s, dev("alice")) // it would be waited for
-	s.signal()
-	s.refuses(t)
-	eventually(t, "a second signal ends the process", func() bool {
-		s.signal()
-		return isClosed(s.ended)
-	})
-	s.wasKilled(t)
-}
-
-// wasKilled checks that a signal has ended the process, which had not come to
-// its own end.
-func (s *server) wasKilled(t *testing.T) {
-	t.Helper()
-	if e := s.stop(); e.code != -1 {
-		t.Errorf("got exit code %d, want -1, of a process ended by a signal:\n%s", e.code, e.stderr)
-	}
-}
-
 // TestNodeFinishesRunningRequests stops a node with a mutation half sent and a
 // connection that idles.
 func TestNodeFinishesRunningRequests(t *testing.T) {
@@ -157,6 +135,8 @@ func TestSecondSignalStopsANode(t *testing.T) {
 			node.signal()
 			return isClosed(node.ended)
 		})
-		node.wasKilled(t)
+		if e := node.stop(); e.code != -1 { // it came to its own end
+			t.Errorf("got exit code %d, want -1, of a process ended by a signal:\n%s", e.code, e.stderr)
+		}
 	}
 }

@@ -33,7 +33,7 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 
 	node := s.start(t, "serve")
 	var seen movieReply
-	must(t, node.graphQL("alice", movieQuery, &seen)) // it is in every cache now
+	must(t, node.graphQL("bob", movieQuery, &seen)) // it is in every cache now
 	s.sql(t, "UPDATE interactive SET like_count = 7")
 	for _, args := range [][]string{importRows, {"verify", "--repair"}} {
 		call(t, withoutRedis, args...).want(t, exitUsage, "set OVATION_REDIS_URL", "OVATION_PREFIX")
@@ -43,10 +43,13 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 		t.Errorf("Persist past Redis = %v, want %v", err, errMirrorOpen)
 	}
 	call(t, withoutRedis, "verify").want(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
-	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ")
+	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 1", "1 difference; ", "1 difference in Redis; ")
+	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ", "0 differences in Redis; ")
 	s.run(t, importRows...).want(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {
-		must(t, node.graphQL("alice", movieQuery, &seen))
-		return seen.Interactive.LikeCount == 2 && seen.Interactive.Freshness == "LIVE"
+		must(t, node.graphQL("bob", movieQuery, &seen))
+		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil && seen.Interactive.Freshness == "LIVE"
 	})
+	s.run(t, importRows...).want(t, 0, "already there 2")
+	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }

@@ -141,17 +141,3 @@ func (s *site) sweep(t *testing.T, blobURL string) {
 	_, err = media.NewJanitor(media.JanitorOptions{Store: store, Blobs: blobs, Age: time.Nanosecond}).Sweep(t.Context())
 	must(t, err)
 }
-
-// The story of two people behind the one address of a whole site: two nodes and two
-// workers, of which one makes the cover.
-func TestLongStoryOverAStack(t *testing.T) {
-	s := emptySite(t)
-	s.variables["PATH"] = fakeFFmpeg(t)
-	n := s.startStack(t, t.TempDir())
-	parts := n.parts(t)
-	douyinStory(t, n.url, n.url)
-	coverIsMade(t, n.url)
-	n.stop().want(t, 0)
-	wantNoProcesses(t, parts)
-	s.run(t, "verify").want(t, 0, "0 differences; ")
-}
