@@ -133,13 +133,13 @@ func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, coun
 			return w, err
 		}
 		if s.last.evicted != before.evicted {
-			return w, errors.New("Redis evicted keys during the measurement: it needs more memory (maxmemory)")
+			return w, errors.New("keys were evicted from Redis during the measurement: it needs more memory (maxmemory)")
 		}
 		if s.last.counts-before.counts == counts && s.last.windows-before.windows == windows {
 			return itemSize{n, float64(s.last.memory-before.memory) / float64(n)}, nil
 		}
 	}
-	return w, fmt.Errorf("Redis has %d more counts and %d more windows, want %d and %d",
+	return w, fmt.Errorf("got %d more counts and %d more windows in Redis, want %d and %d",
 		s.last.counts-before.counts, s.last.windows-before.windows, counts, windows)
 }
 

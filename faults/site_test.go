@@ -45,8 +45,10 @@ type installation struct {
 
 func (s *installation) node(i int) *process { return s.nodes[i].Load() }
 
-// currentNodes returns the current nodes, allProcesses the current nodes and workers.
+// currentNodes returns the current nodes.
 func (s *installation) currentNodes() []*process { return []*process{s.node(0), s.node(1)} }
+
+// allProcesses returns the current nodes and workers.
 func (s *installation) allProcesses() []*process { return append(s.currentNodes(), s.workers[:]...) }
 
 // newInstallation starts all processes, but not the load.
