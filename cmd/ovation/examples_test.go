@@ -16,8 +16,8 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// The examples as their READMEs have them started, and as they are built, in
-// headless Chromium, with the server restarted under them.
+// Checks the examples in headless Chromium, both as served for development and as built,
+// across a restart of the server.
 func TestLongExamplesInABrowser(t *testing.T) {
 	for _, name := range []string{"apollo", "urql"} {
 		t.Run(name, func(t *testing.T) {

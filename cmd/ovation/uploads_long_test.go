@@ -76,9 +76,8 @@ func s3Store(t *testing.T, s *site) blobStore {
 	}}
 }
 
-// A node is killed in the middle of an upload, and the other one goes on: there is no
-// video and no file of it, clients upload the same again, and the sweep leaves nothing but
-// what videos name.
+// If a node is killed during an upload, neither a video nor its file exists. Clients can
+// repeat the upload on the other node, and the sweep leaves only the files of videos.
 func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *site) blobStore{"folder": folderStore, "S3": s3Store} {
 		t.Run(name, func(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// ErrRepairInProgress is returned while another repair runs. Two concurrent repairs would
-// correct the same count twice.
-var ErrRepairInProgress = errors.New("another repair of this database is in progress; wait for it to end")
+// ErrRepairInProgress is returned while another repair runs, or a VACUUM or ANALYZE keeps
+// its lock for longer than repairLockTimeout. Two concurrent repairs would correct the same
+// count twice.
+var ErrRepairInProgress = errors.New("another repair of this database, or a VACUUM or ANALYZE of its table secret, is in progress; wait for it to end")
 
 // Verify recounts on a snapshot, during which other transactions may read and write.
 //

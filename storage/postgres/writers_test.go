@@ -249,6 +249,7 @@ func TestRepairWaitsForAnAnalyze(t *testing.T) {
 	s := openAt(t, Options{URL: at})
 	analyzing, err := s.pool.Begin(t.Context())
 	must(t, err)
+	defer func() { _ = analyzing.Rollback(context.WithoutCancel(t.Context())) }() // or a failed test never closes the pool
 	_, err = analyzing.Exec(t.Context(), `ANALYZE secret`)
 	must(t, err)
 
