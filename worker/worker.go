@@ -84,7 +84,7 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 	w := &Worker{
 		consumer: consumer, persister: persister, mirror: mirror, opts: opts,
 		settleOutage: outage.New(opts.Logger, "deliveries not settled; the queue will redeliver them", "settling deliveries succeeds again"),
-		splitLog:     outage.New(opts.Logger, "batch not persisted; it is split in halves", "batches are persisted without splitting again"),
+		splitLog:     outage.New(opts.Logger, "batch not persisted; it is split into halves", "batches are persisted without splitting again"),
 	}
 	for range opts.Concurrency {
 		w.loops = append(w.loops, &batchLoop{Worker: w})

@@ -17,7 +17,7 @@ import (
 type accountFlags struct {
 	AccountTokenTTL    time.Duration `default:"24h" help:"How long the token of an account is valid before it must be refreshed." name:"account-token-ttl" type:"tokenttl" variable:"OVATION_ACCOUNT_TOKEN_TTL"`
 	AccountKey         int           `default:"1"   help:"Number of the key that signs account tokens if no secret is set. The previous and the next key also verify them: to rotate keys, increase it by one." type:"key" variable:"OVATION_ACCOUNT_KEY"`
-	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed logins that one address may make in a burst, then one every 10 s; 0 is no limit." type:"units" variable:"OVATION_ATTEMPTS_PER_ADDRESS"`
+	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed logins that one address may make in a burst, then one every 10 s; 0 means no limit." type:"units" variable:"OVATION_ATTEMPTS_PER_ADDRESS"`
 }
 
 // account holds the components of a site's accounts. Without accounts it is empty.

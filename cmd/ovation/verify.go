@@ -55,7 +55,7 @@ func (c *verifyCommand) Run(p *program) (err error) {
 		sayf(p.stdout, "Redis was not compared: set OVATION_REDIS_URL.\n")
 	}
 	if wrong && !c.Repair {
-		sayf(p.stdout, "ovation verify --repair corrects them.\n")
+		sayf(p.stdout, "ovation verify --repair corrects what differs.\n")
 		return &exitError{code: exitFailed}
 	}
 	return nil

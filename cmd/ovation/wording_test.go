@@ -74,7 +74,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 		"health":      {"Check whether the node is running (/healthz) instead of ready for requests (/readyz)."},
 		"serve": {
 			"The word any accepts every token, also those issued for other applications.", "How long to continue serving after /readyz reports that this node is stopping.",
-			"if no secret is set", "in a burst, then one every 10 s; 0 is no limit",
+			"if no secret is set", "in a burst, then one every 10 s; 0 means no limit",
 		},
 		"token": {`-H "Authorization: Bearer $(ovation token --user alice)"`, "with subjects:write a service declares", "an identity provider"},
 	} {

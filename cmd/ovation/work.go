@@ -31,7 +31,7 @@ type workCommand struct {
 
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
 	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
-	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 is no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 means no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
 // pace is the minimum time between the starts of two batches of one batch loop while

@@ -10,7 +10,7 @@ export function useStatus({ status }: Socket): Status {
 export const StatusContext = createContext<Status>({ state: 'idle', reason: '' });
 
 const labels = {
-  idle: 'Not live', // nothing is subscribed
+  idle: 'Not live', // there are no subscriptions
   connecting: 'Connecting…',
   live: 'Live',
   reconnecting: 'Reconnecting…',

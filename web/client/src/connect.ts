@@ -5,7 +5,7 @@ import { Value, type Watched } from './value.js';
 
 // Status is the state of the connection, for display to the user:
 //
-// - idle: nothing is subscribed.
+// - idle: there are no subscriptions.
 // - connecting, live.
 // - reconnecting: the connection was lost. It is re-established, and subscriptions
 //   start again with the latest counts.
