@@ -14,7 +14,7 @@ import (
 )
 
 // ErrRepairInProgress is returned while another repair runs, or a VACUUM or ANALYZE keeps
-// its lock for longer than repairLockTimeout. Two concurrent repairs would correct the same
+// its lock for longer than three seconds. Two concurrent repairs would correct the same
 // count twice.
 var ErrRepairInProgress = errors.New("another repair of this database, or a VACUUM or ANALYZE of its table secret, is in progress; wait for it to end")
 
@@ -23,8 +23,8 @@ var ErrRepairInProgress = errors.New("another repair of this database, or a VACU
 // A count that is wrong in the snapshot is wrong by the same number later, whatever was
 // written in between, since every transaction adjusts counts by what it changes. A repair
 // therefore adds that number, in transactions of bounded size, and locks only the rows
-// that it repairs. Repairs made before an error remain. One repair runs at a time;
-// another one fails with ErrRepairInProgress.
+// that it repairs. Repairs made before an error remain. One repair runs at a time: another
+// one waits for up to three seconds, then fails with ErrRepairInProgress.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	now := storage.Micros(s.now())
 	v := sqlstore.Recount{Report: report, Repair: func(*sqlstore.Discrepancies) error { return nil }}
@@ -42,17 +42,18 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	}
 	err := s.transact(ctx, ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(t *tx) error {
 		b := t.batch()
-		if repair {
-			// The lock comes before the first statement that reads, with which the
-			// snapshot begins. No writer takes it, but VACUUM and ANALYZE do, for a moment.
-			b.Queue(repairLockTimeout)
-			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE`)
-		}
 		for _, setting := range []string{
 			"statement_timeout = 0", "idle_in_transaction_session_timeout = 0",
 			"enable_seqscan = on", "enable_bitmapscan = on", "work_mem = '64MB'",
 		} {
 			b.Queue("SET LOCAL " + setting)
+		}
+		if repair {
+			// The lock comes before the first statement that reads, with which the
+			// snapshot begins. No writer takes it, but VACUUM and ANALYZE do, for a moment.
+			b.Queue(repairLockTimeout)
+			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE`)
+			b.Queue(`SET LOCAL lock_timeout TO DEFAULT`)
 		}
 		if err := t.send(b); err != nil {
 			if hasCode(err, lockTimeout) {
