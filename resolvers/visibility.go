@@ -31,8 +31,8 @@ import (
 // An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
 // every signed-in viewer sees, the viewer's own lists, and objects by id, except
 // subjects, videos and comments. A private list of a user is NOT_FOUND for everybody
-// else, including anonymous viewers, who reach a user only as an author: Query.user is
-// UNAUTHENTICATED for them.
+// else, including anonymous viewers, who reach a user only as an author or in the payload
+// of a login or registration: Query.user is UNAUTHENTICATED for them.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
