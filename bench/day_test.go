@@ -98,7 +98,7 @@ func TestRequestsWithoutAReplyCountAsFailed(t *testing.T) {
 	v.currentTask, v.sentAt = &one, time.Now()
 	v.recordMissingReply()
 	if v.currentTask != nil || v.commented != (tally{0, 1}) || d.recorder.failures() != 1 {
-		t.Errorf("after a request without a reply: current %v, commented %+v, %d wrong, want nil, {0 1}, 1", v.currentTask, v.commented, d.recorder.failures())
+		t.Errorf("after a request without a reply: current %v, commented %+v, %d failures, want nil, {0 1}, 1", v.currentTask, v.commented, d.recorder.failures())
 	}
 	d.recorder.record("x", time.Second, nil)
 	d.recorder.record("x", time.Second, errors.New("no"))
@@ -134,7 +134,7 @@ func TestLostStatesAreFound(t *testing.T) {
 func TestSimulationFlagsAreChecked(t *testing.T) {
 	for _, bad := range [][]string{{"-people", "3"}, {"-during", "1ms"}, {"now"}, {"-people", "many"}} {
 		if _, _, _, err := parseSimulation(bad); err == nil {
-			t.Errorf("parseSimulation(%q) returned no error", bad)
+			t.Errorf("parseSimulation(%q) returned no error, want one", bad)
 		}
 	}
 	if _, people, during, err := parseSimulation(nil); err != nil || people != 500 || during != time.Minute {

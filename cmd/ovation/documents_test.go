@@ -13,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
 // A block of operations, and the response that follows it directly, if any.
@@ -66,6 +68,28 @@ func TestDocumentsShowTheServersResponses(t *testing.T) {
 	live := `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount } }`
 	if got := s.firstEvent(t, live); got != event[1] {
 		t.Errorf("the first event is %s, want %s as in docs/api.md", got, event[1])
+	}
+}
+
+func TestDocumentedOperationsAreValid(t *testing.T) {
+	declared, err := os.ReadFile("../../schema.graphqls")
+	must(t, err)
+	schema := gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: string(declared)})
+	validated := 0
+	for _, name := range []string{"../../README.md", "../../docs/api.md", "../../docs/douyin.md", "../../docs/frontend.md"} {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		for _, block := range operationsAndResponse.FindAllStringSubmatch(string(text), -1) {
+			for _, operation := range operationsOf(t, block[1]) {
+				if _, err := gqlparser.LoadQueryWithRules(schema, operation, rules.NewDefaultRules()); err != nil {
+					t.Errorf("%s: an operation is invalid: %v, want it valid:\n%s", name, err, operation)
+				}
+				validated++
+			}
+		}
+	}
+	if validated < 20 {
+		t.Errorf("%d operations were validated, want at least 20", validated)
 	}
 }
 

@@ -18,7 +18,7 @@ func (s *server) sendMessage(from, to, text string) (id string, err error) {
 	return out.SendMessage.Message.ID, err
 }
 
-// conversationsReply is the answer to seeMail.
+// conversationsReply is the reply to conversationsQuery.
 type conversationsReply struct {
 	Conversations struct {
 		MessagesCursor string

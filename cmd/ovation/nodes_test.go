@@ -31,7 +31,7 @@ func unchanged(changed *bool) bool { return changed != nil && !*changed }
 
 const movieQuery = `{ interactive(biz: "video", bizId: "movie") { likeCount freshness liked { reaction } } }`
 
-// movieReply is the reply to seeMovie.
+// movieReply is the reply to movieQuery.
 type movieReply struct {
 	Interactive struct {
 		LikeCount int

@@ -86,6 +86,13 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	if !strings.Contains(n.banner, "Data      in Postgres; the secret for tokens in "+data) {
 		t.Errorf("the banner does not name Postgres and %s as the places of the data:\n%s", data, n.banner)
 	}
+	clips := douyinClient{t, n.url}.get("feed/").ok(t).VideoList
+	if len(clips) == 0 || !strings.HasPrefix(clips[0].PlayURL, n.url+"/media/videos/") {
+		t.Fatalf("the clips of the demo data are %+v, want a play_url below %s/media/videos/", clips, n.url)
+	}
+	if status, _, _ := get(t, clips[0].PlayURL); status != http.StatusOK {
+		t.Errorf("GET %s = %d, want 200", clips[0].PlayURL, status)
+	}
 	status, _, says := get(t, n.url+"/metrics")
 	if named := regexp.MustCompile(`(?m)^(serve|work)-\d http://127.0.0.1:\d+/metrics$`).FindAll(says, -1); status != http.StatusNotFound || len(named) != 4 {
 		t.Errorf("GET /metrics = %d, %s, want 404 and the addresses of four processes", status, says)

@@ -61,6 +61,6 @@ func TestBillOfABinaryIsReproducible(t *testing.T) {
 		t.Errorf("two runs on one binary differ:\n%s\n%s", &one, &two)
 	}
 	if err := run([]string{"sbom"}, &one); err == nil {
-		t.Error("run without a binary returned no error")
+		t.Error("run without a binary returned no error, want one")
 	}
 }

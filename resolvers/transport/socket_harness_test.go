@@ -248,7 +248,7 @@ func (s *site) value(tb testing.TB, series string) float64 {
 	return 0
 }
 
-// bystander watches a subject of "told" while others misbehave.
+// bystander watches a subject of "events" while others misbehave.
 type bystander struct {
 	*client
 

@@ -261,6 +261,9 @@ func TestRepairWaitsForAnAnalyze(t *testing.T) {
 	await.That(t, "the repair waits for the lock", func() bool {
 		return len(repaired) > 0 || ask[bool](t, at, `SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'secret'::regclass`)
 	})
+	if len(repaired) > 0 {
+		t.Error("the repair ended during ANALYZE, want it to wait")
+	}
 	must(t, analyzing.Commit(t.Context()))
 	if err := <-repaired; err != nil {
 		t.Errorf("a repair during ANALYZE: got %v, want no error", err)
