@@ -34,16 +34,8 @@ func TestReplyComesAfterApply(t *testing.T) {
 	})
 }
 
+// An action that cannot be applied succeeds. The failures are logged as one outage.
 func TestFailedApplyFailsNoAction(t *testing.T) {
-	store, queue := openStore(t), newQueue(t)
-	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
-	startWorker(t, queue, store, mirror, worker.Options{})
-	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
-	record(t, r, react(alice, movie, storage.Like))
-	wantLikes(t, store, movie, 1)
-}
-
-func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
 	startWorker(t, queue, store, mirror, worker.Options{})
@@ -53,6 +45,7 @@ func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {
 	for i := range 20 {
 		record(t, r, react(user(i), movie, storage.Like))
 	}
+	wantLikes(t, store, movie, 20)
 	most := 1 + int(time.Since(began)/(10*time.Second))
 	if n := strings.Count(log.String(), "not applied to the mirror yet"); n < 1 || n > most {
 		t.Errorf("one outage: got %d log lines, want 1 to %d:\n%s", n, most, log.String())
@@ -86,7 +79,8 @@ func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 			}
 			return nil
 		}, get: func() (storage.Durability, error) { return "", nil }} // so that each is published
-		r := newRecorder(t, &confirmingAs{where: &where}, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		confirming := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return where, nil })
+		r := newRecorder(t, confirming, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		record(t, r, react(alice, movie, storage.Like))
 		time.Sleep(time.Minute)
 		for _, c := range []struct {
@@ -100,13 +94,4 @@ func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 			}
 		}
 	})
-}
-
-// confirmingAs is a queue that confirms everything with the durability in where.
-type confirmingAs struct{ where *storage.Durability }
-
-func (c *confirmingAs) Partitions() int { return 1 }
-
-func (c *confirmingAs) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
-	return *c.where, nil
 }

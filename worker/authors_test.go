@@ -57,22 +57,14 @@ func TestDeclarationsAreRetriedOnce(t *testing.T) {
 	}
 }
 
-// heldPersister holds its calls as a hanging commit does: no context ends them.
-type heldPersister struct {
-	storage.Persister
-
-	hold chan struct{}
-}
-
-func (h *heldPersister) Persist(context.Context, []storage.Message, storage.Mark) (storage.Outcome, error) {
-	<-h.hold
-	return storage.Outcome{}, nil
-}
-
 func TestDeclarationTimesOutWhileItsCommitHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &heldPersister{hold: make(chan struct{})}
-		release := sync.OnceFunc(func() { close(store.hold) })
+		hold := make(chan struct{})
+		release := sync.OnceFunc(func() { close(hold) })
+		store := &hooks{before: func(context.Context, []storage.Message) error {
+			<-hold // as a hanging commit: no context ends it
+			return errBroken
+		}}
 		time.AfterFunc(time.Minute, release) // in case Declare does not return
 		a := worker.NewAuthors(store, quiet)
 		began := time.Now()

@@ -30,23 +30,12 @@ func drained(t *testing.T, store *sqlitetest.Database) bool {
 	return epoch.Drained
 }
 
-// publish publishes a message and returns a channel that receives the result.
-func publish(q *local.Queue, m storage.Message) <-chan error {
-	done := make(chan error, 1)
-	go func() {
-		_, err := q.Publish(context.Background(), 0, m)
-		done <- err
-	}()
-	synctest.Wait() // it is queued
-	return done
-}
-
 func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raiseBarrier(t, store)
 		errs := publishAll(t, queue, 3)
-		passed := publish(queue, barrier)
+		passed := publish(queue, 0, barrier)
 		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
 			if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == "barrier" }) && len(messages) < 4 {
 				t.Errorf("the barrier is passed with a batch of %d messages, want the 3 before it in the same batch", len(messages))
@@ -66,8 +55,8 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raiseBarrier(t, store)
-		first := publish(queue, message(0))
-		second := publish(queue, barrier)
+		first := publish(queue, 0, message(0))
+		second := publish(queue, 0, barrier)
 		ctx, stop := context.WithCancel(t.Context())
 		behind := false
 		stopping := worker.New(queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
@@ -92,7 +81,7 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
 		must(t, <-first)
 		must(t, <-second)
-		must(t, <-publish(queue, barrier))
+		must(t, <-publish(queue, 0, barrier))
 		if !drained(t, store) {
 			t.Error("the next barrier is not passed")
 		}
@@ -104,7 +93,7 @@ func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raiseBarrier(t, store)
-		first := publish(queue, barrier)
+		first := publish(queue, 0, barrier)
 		ctx, leave := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
 		must(t, err)
@@ -116,7 +105,7 @@ func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 		if drained(t, store) {
 			t.Error("a barrier that was redelivered is passed")
 		}
-		must(t, <-publish(queue, barrier))
+		must(t, <-publish(queue, 0, barrier))
 		if !drained(t, store) {
 			t.Error("the next barrier is not passed")
 		}
@@ -130,7 +119,7 @@ func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 		barrier := raiseBarrier(t, store)
 		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error { return errBroken }},
 			local.Mirror{Reader: store}, worker.Options{})
-		must(t, <-publish(queue, barrier))
+		must(t, <-publish(queue, 0, barrier))
 		if drained(t, store) {
 			t.Error("the failing barrier is passed")
 		}
@@ -139,9 +128,10 @@ func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 
 func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		published := &tap{Publisher: newQueue(t), partitions: 3}
+		confirming := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return storage.Queued, nil })
+		published := &tap{Publisher: confirming, partitions: 3}
 		var due atomic.Int64
-		barriers := worker.NewBarriers(publisherOf(published), due.Load, worker.Options{Logger: quiet})
+		barriers := worker.NewBarriers(published, due.Load, worker.Options{Logger: quiet})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -179,45 +169,23 @@ func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 	})
 }
 
-// publisherOf returns the tap as a publisher that confirms messages without a worker.
-func publisherOf(t *tap) worker.Publisher {
-	t.Publisher = confirming{t.Publisher}
-	return t
-}
-
-// confirming is a queue that confirms without a worker.
-type confirming struct{ worker.Publisher }
-
-func (confirming) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
-	return storage.Queued, nil
-}
-
 // While the queue is unavailable, barriers wait; they are published when it is back.
 func TestBarriersWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failures := 0
-		queue := &unavailable{Publisher: newQueue(t), fail: func() bool { failures++; return failures <= 5 }}
+		failures, published := 0, 0
+		queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) {
+			if failures++; failures <= 5 {
+				return "", errors.Join(errBroken, storage.ErrUnavailable)
+			}
+			published++
+			return storage.Queued, nil
+		})
 		barriers := worker.NewBarriers(queue, func() int64 { return 1 }, worker.Options{Logger: quiet})
 		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 		defer stop()
 		barriers.Run(ctx)
-		if queue.published != 1 {
-			t.Errorf("got %d barriers published, want 1", queue.published)
+		if published != 1 {
+			t.Errorf("got %d barriers published, want 1", published)
 		}
 	})
-}
-
-type unavailable struct {
-	worker.Publisher
-
-	fail      func() bool
-	published int
-}
-
-func (a *unavailable) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
-	if a.fail() {
-		return "", errors.Join(errBroken, storage.ErrUnavailable)
-	}
-	a.published++
-	return storage.Queued, nil
 }

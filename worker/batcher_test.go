@@ -12,15 +12,12 @@ import (
 
 	"ovation/storage"
 	"ovation/worker"
-	"ovation/worker/local"
 )
 
 // A lone action is sent without delay.
 func TestLoneActionIsPublishedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		_, queue, mirror := startLocal(t)
 		r := newRecorder(t, queue, mirror, worker.RecorderOptions{Linger: time.Second})
 		start := time.Now()
 		for i := range 10 {
@@ -36,9 +33,7 @@ func TestLoneActionIsPublishedAtOnce(t *testing.T) {
 // MaxBatch actions each.
 func TestActionsInFlightShareAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		store, queue, mirror := startLocal(t)
 		held := &tap{Publisher: queue, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBatch: 100})
 
@@ -70,9 +65,7 @@ func TestActionsInFlightShareAMessage(t *testing.T) {
 func TestMessageHoldsOnePartition(t *testing.T) {
 	const partitions = 4
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		_, queue, mirror := startLocal(t)
 		held := &tap{Publisher: queue, partitions: partitions, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxInFlight: 2})
 		answers := make([]<-chan recordResult, 100)
@@ -100,12 +93,14 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 func TestPartitionsTakeTurns(t *testing.T) {
 	const partitions, actions, confirm = 8, 400, time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		_, queue, mirror := startLocal(t)
 		slow := &tap{Publisher: queue, partitions: partitions, takes: confirm}
 		r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: time.Second})
-		recordMany(t, r, actions)
+		answers := make([]<-chan recordResult, actions)
+		for i := range answers {
+			answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
+		}
+		wantRecorded(t, answers...)
 		// A small message, then one of each partition in turn.
 		if n := len(slow.seen()); n != 1+partitions {
 			t.Errorf("got %d actions in %d messages, want %d: one at once, then one of each partition", actions, n, 1+partitions)
@@ -143,9 +138,7 @@ func TestPartitionsLinger(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, queue := openStore(t), newQueue(t)
-				mirror := local.Mirror{Reader: store}
-				startWorker(t, queue, store, mirror, worker.Options{})
+				_, queue, mirror := startLocal(t)
 				slow := &tap{Publisher: queue, partitions: partitions, takes: c.confirm}
 				r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: c.linger})
 				start := time.Now()
@@ -176,16 +169,6 @@ func videoOf(partition, partitions int) storage.Subject {
 	}
 }
 
-// recordMany records that many likes at the same time, each of another user and video.
-func recordMany(t *testing.T, r *worker.Recorder, actions int) {
-	t.Helper()
-	answers := make([]<-chan recordResult, actions)
-	for i := range answers {
-		answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
-	}
-	wantRecorded(t, answers...)
-}
-
 // The numbers were computed by another program; queued messages rely on them.
 func TestPartitionsNeverChange(t *testing.T) {
 	for _, c := range []struct {
@@ -207,9 +190,7 @@ func TestPartitionsNeverChange(t *testing.T) {
 
 func TestFullBacklogHonoursTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		store, queue, mirror := startLocal(t)
 		held := &tap{Publisher: queue, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBacklog: 2})
 
@@ -238,9 +219,7 @@ func TestFullBacklogHonoursTheContext(t *testing.T) {
 
 func TestCloseSendsTheBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		store, queue, mirror := startLocal(t)
 		held := &tap{Publisher: queue, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBatch: 10, MaxBacklog: 50})
 		answers := make([]<-chan recordResult, 50)

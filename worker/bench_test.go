@@ -11,7 +11,6 @@ import (
 
 	"ovation/storage"
 	"ovation/worker"
-	"ovation/worker/local"
 )
 
 // BenchmarkRecord likes one of a thousand subjects, each time as another user, from
@@ -19,9 +18,7 @@ import (
 func BenchmarkRecord(b *testing.B) {
 	for _, callers := range []int{1, 64, 1000} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			store, queue := openStore(b), newQueue(b)
-			mirror := local.Mirror{Reader: store}
-			startWorker(b, queue, store, mirror, worker.Options{})
+			_, queue, mirror := startLocal(b)
 			watched := &counter{Publisher: queue}
 			r := newRecorder(b, watched, mirror, worker.RecorderOptions{})
 

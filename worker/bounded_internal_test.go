@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -16,22 +15,6 @@ func like(user int) storage.Action {
 		User:    storage.User{Tenant: storage.DefaultTenant, UserID: strconv.Itoa(user)},
 		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"},
 		Kind:    storage.KindReaction, Reaction: storage.Like,
-	}
-}
-
-func TestKeyedMutexReleasesItsKeys(t *testing.T) {
-	turns, id := newKeyedMutex(), idOf(like(1))
-	if err := turns.lock(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := turns.lock(gone, id); !errors.Is(err, context.Canceled) {
-		t.Errorf("locking a locked key with a cancelled context: got %v, want %v", err, context.Canceled)
-	}
-	turns.unlock(id)
-	if len(turns.locks) != 0 {
-		t.Errorf("%d locks are left, want none", len(turns.locks))
 	}
 }
 

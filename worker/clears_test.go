@@ -45,8 +45,7 @@ func TestClearsAreConditional(t *testing.T) {
 				startWorker(t, queue, store, mirror, worker.Options{})
 				var publisher worker.Publisher = queue
 				if unavailable {
-					unreachable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
-					publisher = newFallback(unreachable, store, worker.FallbackOptions{})
+					publisher = newFallback(downQueue, store, worker.FallbackOptions{})
 				}
 				r := newRecorder(t, publisher, mirror, worker.RecorderOptions{})
 				before := storage.NoReaction

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -14,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/rabbitmq/amqp091-go"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/postgres"
 	"ovation/storage/redis"
@@ -34,44 +33,27 @@ type servers struct {
 
 func openServers(b *testing.B) servers {
 	b.Helper()
-	var at [3]string
-	for i, name := range []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"} {
+	var at [2]string
+	for i, name := range []string{"OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"} {
 		if at[i] = os.Getenv(name); at[i] == "" {
 			b.Skip(name + " is not set: run it by scripts/services run")
 		}
 	}
 	own := "bench-" + strings.ToLower(rand.Text()[:12])
-	execute(b, at[0], fmt.Sprintf("CREATE SCHEMA %q", own))
-	b.Cleanup(func() { execute(b, at[0], fmt.Sprintf("DROP SCHEMA %q CASCADE", own)) })
-	u, err := url.Parse(at[0])
-	must(b, err)
-	query := u.Query()
-	query.Set("search_path", own)
-	u.RawQuery = query.Encode()
-	must(b, postgres.Migrate(b.Context(), u.String()))
 	var s servers
-	s.database, err = postgres.Open(b.Context(), postgres.Options{URL: u.String(), Logger: quiet})
+	var err error
+	s.database, err = postgres.Open(b.Context(), postgres.Options{URL: postgrestest.Schema(b), Logger: quiet})
 	must(b, err)
-	s.copied, err = redis.Open(b.Context(), redis.Options{URL: at[1], Database: s.database, Prefix: own, TTL: 2 * time.Minute, QueuedTTL: 2 * time.Minute, Logger: quiet})
+	s.copied, err = redis.Open(b.Context(), redis.Options{URL: at[0], Database: s.database, Prefix: own, TTL: 2 * time.Minute, QueuedTTL: 2 * time.Minute, Logger: quiet})
 	must(b, err)
 	b.Cleanup(func() { must(b, s.copied.Close()) })
-	s.queue, err = amqp.Open(b.Context(), amqp.Options{URL: at[2], Prefix: own, Logger: quiet})
+	s.queue, err = amqp.Open(b.Context(), amqp.Options{URL: at[1], Prefix: own, Logger: quiet})
 	must(b, err)
 	b.Cleanup(func() {
 		must(b, s.queue.Close())
-		deleteQueues(b, at[2], own, s.queue.Partitions())
+		deleteQueues(b, at[1], own, s.queue.Partitions())
 	})
 	return s
-}
-
-func execute(b *testing.B, at, statement string) {
-	b.Helper()
-	ctx := context.WithoutCancel(b.Context()) // it is done when cleanup runs
-	c, err := pgx.Connect(ctx, at)
-	must(b, err)
-	defer c.Close(ctx)
-	_, err = c.Exec(ctx, statement)
-	must(b, err)
 }
 
 func deleteQueues(b *testing.B, at, prefix string, partitions int) {

@@ -13,9 +13,7 @@ import (
 )
 
 func TestAcknowledgedActionIsInTheStore(t *testing.T) {
-	store, queue := openStore(t), newQueue(t)
-	mirror := local.Mirror{Reader: store}
-	startWorker(t, queue, store, mirror, worker.Options{})
+	store, queue, mirror := startLocal(t)
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 
 	for _, a := range []storage.Action{
@@ -41,9 +39,7 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 }
 
 func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
-	store, queue := openStore(t), newQueue(t)
-	mirror := local.Mirror{Reader: store}
-	startWorker(t, queue, store, mirror, worker.Options{})
+	_, queue, mirror := startLocal(t)
 	watched := &tap{Publisher: queue}
 	r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
 
@@ -137,9 +133,7 @@ func TestInvalidActionIsRefused(t *testing.T) {
 // A clock that runs behind must not make an action older than what its user
 // saw before.
 func TestVersionRisesAboveTheSeenOne(t *testing.T) {
-	store, queue := openStore(t), newQueue(t)
-	mirror := local.Mirror{Reader: store}
-	startWorker(t, queue, store, mirror, worker.Options{})
+	store, queue, mirror := startLocal(t)
 	now := time.Now()
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Now: func() time.Time { return now }})
 
@@ -157,9 +151,7 @@ func TestVersionRisesAboveTheSeenOne(t *testing.T) {
 // waits and sees the effect of the first.
 func TestActionsOnOneStateTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
+		store, queue, mirror := startLocal(t)
 		held := &tap{Publisher: queue, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{})
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -28,8 +29,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // openStore opens a new store that is closed with the test.
 func openStore(tb testing.TB) *sqlite.Store {
 	tb.Helper()
-	store := sqlitetest.Open(tb)
-	return store
+	return sqlitetest.Open(tb)
 }
 
 // newQueue makes a queue that is closed with the test.
@@ -59,7 +59,7 @@ func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker
 // returns what Run returned.
 func startWorker(tb testing.TB, c worker.Consumer, p storage.Persister, m worker.Mirror, opts worker.Options) (stop func() error) {
 	tb.Helper()
-	opts.Logger = quiet
+	opts.Logger = cmp.Or(opts.Logger, quiet)
 	w := worker.New(c, p, m, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -67,6 +67,27 @@ func startWorker(tb testing.TB, c worker.Consumer, p storage.Persister, m worker
 	stop = sync.OnceValue(func() error { cancel(); return <-ran })
 	tb.Cleanup(func() { _ = stop() })
 	return stop
+}
+
+// startLocal starts a worker between a new queue and a new store.
+func startLocal(tb testing.TB) (store *sqlite.Store, queue *local.Queue, mirror local.Mirror) {
+	tb.Helper()
+	store, queue = openStore(tb), newQueue(tb)
+	mirror = local.Mirror{Reader: store}
+	startWorker(tb, queue, store, mirror, worker.Options{})
+	return store, queue, mirror
+}
+
+// publish publishes a message and returns a channel that receives the result. It runs in
+// a synctest bubble.
+func publish(q *local.Queue, partition int, m storage.Message) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := q.Publish(context.Background(), partition, m)
+		done <- err
+	}()
+	synctest.Wait() // it is queued
+	return done
 }
 
 // tap is a publisher that records the messages that pass, and may delay them.

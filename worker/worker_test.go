@@ -23,13 +23,7 @@ func publishAll(t *testing.T, q *local.Queue, n int) []<-chan error {
 	t.Helper()
 	errs := make([]<-chan error, n)
 	for i := range errs {
-		done := make(chan error, 1)
-		errs[i] = done
-		go func() {
-			_, err := q.Publish(context.Background(), 0, message(i))
-			done <- err
-		}()
-		synctest.Wait()
+		errs[i] = publish(q, 0, message(i))
 	}
 	return errs
 }
@@ -79,30 +73,6 @@ func TestMarksComeBeforeTheCommitAndTheAckAfterIt(t *testing.T) {
 	steps = append(steps, "acknowledged")
 	if want := []string{"mark 1", "committed", "publish 1", "acknowledged"}; !slices.Equal(steps, want) {
 		t.Errorf("the steps were %v, want %v", steps, want)
-	}
-}
-
-func TestBatchTakesAvailableMessages(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		opts worker.Options
-		want []int
-	}{
-		{"all of it", worker.Options{}, []int{10}},
-		{"up to the bound", worker.Options{MaxActions: 4}, []int{4, 4, 2}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, queue := openStore(t), newQueue(t)
-				errs := publishAll(t, queue, 10)
-				var got batchSizes
-				startWorker(t, queue, &hooks{Persister: store, before: got.record}, local.Mirror{Reader: store}, c.opts)
-				wantAcked(t, errs)
-				if !slices.Equal(got.calls, c.want) {
-					t.Errorf("the batches had %v messages, want %v", got.calls, c.want)
-				}
-			})
-		})
 	}
 }
 
@@ -165,15 +135,9 @@ func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 		queue := local.NewQueue(local.Options{Partitions: 4})
 		t.Cleanup(func() { _ = queue.Close() })
 		publish := func(partition, number int) <-chan error {
-			answer := make(chan error, 1)
-			go func() {
-				m := message(number)
-				m.ID = fmt.Sprintf("%d-of-%d", number, partition)
-				_, err := queue.Publish(context.Background(), partition, m)
-				answer <- err
-			}()
-			synctest.Wait()
-			return answer
+			m := message(number)
+			m.ID = fmt.Sprintf("%d-of-%d", number, partition)
+			return publish(queue, partition, m)
 		}
 		gate := make(chan struct{})
 		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, all []storage.Message) error {
@@ -209,11 +173,7 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		read := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 3, First: 1, Version: 2}
-		answer := make(chan error, 1)
-		go func() {
-			_, err := queue.Publish(context.Background(), 0, storage.Message{ID: "reads", Actions: []storage.Action{read}})
-			answer <- err
-		}()
+		answer := publish(queue, 0, storage.Message{ID: "reads", Actions: []storage.Action{read}})
 		ctx, die := context.WithCancel(t.Context())
 		deliveries, err := queue.Consume(ctx)
 		must(t, err)
@@ -262,15 +222,10 @@ func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 		if n, err := store.Prune(t.Context(), storage.InboxAge); n != 1 || err != nil {
 			t.Fatalf("Prune: got %d ids, %v, want 1", n, err)
 		}
-		answers := make([]chan error, len(messages))
+		answers := make([]<-chan error, len(messages))
 		for i, m := range messages {
-			answers[i] = make(chan error, 1)
-			go func() {
-				_, err := queue.Publish(context.Background(), 0, m)
-				answers[i] <- err
-			}()
+			answers[i] = publish(queue, 0, m)
 		}
-		synctest.Wait()
 		var dropped []storage.Action
 		startWorker(t, queue, store, &spy{
 			Mirror: local.Mirror{Reader: store},

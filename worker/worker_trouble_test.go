@@ -298,20 +298,14 @@ func TestLastingOutageIsLoggedTwice(t *testing.T) {
 		errs := publishAll(t, queue, 1)
 		var log bytes.Buffer
 		left := 30
-		w := worker.New(queue, store, &spy{Mirror: local.Mirror{Reader: store}, mark: func(storage.Outcome) error {
+		stop := startWorker(t, queue, store, &spy{Mirror: local.Mirror{Reader: store}, mark: func(storage.Outcome) error {
 			if left--; left >= 0 {
 				return errBroken
 			}
 			return nil
 		}}, worker.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		ctx, cancel := context.WithCancel(t.Context())
-		ran := make(chan error, 1)
-		go func() { ran <- w.Run(ctx) }()
 		wantAcked(t, errs)
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+		must(t, stop())
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "worker recovered") {
 			t.Errorf("got the log %q, want two lines: the failure with %v and worker recovered", lines, errBroken)
