@@ -40,6 +40,15 @@ type broker struct {
 // startBroker starts a broker with an empty folder and waits until it answers.
 func startBroker(t *testing.T) *broker {
 	t.Helper()
+	b := newBroker(programs(t), t.TempDir(), startEPMD(t), []int{port.Free(t), port.Free(t)})
+	b.start(t)
+	t.Cleanup(func() { b.kill(t) })
+	return b
+}
+
+// programs returns the folder of RabbitMQ's programs.
+func programs(t *testing.T) string {
+	t.Helper()
 	brokerURL(t) // skips or fails where there are no servers
 	found, _ := filepath.Glob("/usr/lib/rabbitmq/bin/rabbitmq-server")
 	if path, err := exec.LookPath("rabbitmq-server"); err == nil {
@@ -51,10 +60,7 @@ func startBroker(t *testing.T) *broker {
 		}
 		t.Skip("rabbitmq-server is not installed: these tests hurt one of their own")
 	}
-	b := newBroker(filepath.Dir(found[0]), t.TempDir(), startEPMD(t), []int{port.Free(t), port.Free(t)})
-	b.start(t)
-	t.Cleanup(func() { b.kill(t) })
-	return b
+	return filepath.Dir(found[0])
 }
 
 // startEPMD starts a name server for nodes, and returns its port. A node would

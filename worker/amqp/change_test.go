@@ -10,44 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rabbitmq/amqp091-go"
-
 	"ovation/internal/testing/await"
 	"ovation/storage"
 	"ovation/worker"
 )
-
-// persisted records the messages that drains have received.
-type persisted struct {
-	mu  sync.Mutex
-	ids map[string]int
-}
-
-// drain acknowledges what it receives.
-func (p *persisted) drain(ctx context.Context, from worker.Consumer) error {
-	deliveries, err := from.Consume(ctx)
-	if err != nil {
-		return err
-	}
-	for d := range deliveries {
-		p.mu.Lock()
-		if p.ids == nil {
-			p.ids = map[string]int{}
-		}
-		p.ids[d.Message().ID]++
-		p.mu.Unlock()
-		if err := d.Ack(); err != nil && !errors.Is(err, worker.ErrSettled) {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *persisted) has(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ids[id] > 0
-}
 
 func changeTo(t *testing.T, opts Options, to int, drain Drain) Changed {
 	t.Helper()
@@ -74,7 +40,7 @@ func refuses(t *testing.T, opts Options, partitions int, says string) {
 func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
-	var got persisted
+	var got collector
 	var confirmed sync.Map
 	var round atomic.Int64
 	for _, step := range []struct{ from, to int }{{3, 8}, {8, 5}, {5, 6}} {
@@ -134,7 +100,7 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
 	rejectAll(t, q, "a", "b")
-	var got persisted
+	var got collector
 	changeTo(t, opts, 7, got.drain)
 	dead := openDead(t, opts) // with the old number
 	if found := ids(list(t, dead, 10)); len(found) != 2 {
@@ -160,15 +126,10 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 // strayConsumer consumes from a queue for registrations and ignores the closing of the gate.
 func strayConsumer(t *testing.T, opts Options) (leave func()) {
 	t.Helper()
-	s := dialed(t, opts)
-	ch, err := s.conn.Channel()
-	if err == nil {
-		_, err = ch.Consume(opts.withDefaults().publishers(), "", false, false, false, false, nil)
-	}
+	ch := channel(t, opts)
+	_, err := ch.Consume(opts.withDefaults().publishers(), "", false, false, false, false, nil)
 	must(t, err)
-	leave = sync.OnceFunc(s.close)
-	t.Cleanup(leave)
-	return leave
+	return func() { must(t, ch.Close()) }
 }
 
 func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
@@ -178,7 +139,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	leave := strayConsumer(t, opts)
-	var got persisted
+	var got collector
 	to := opts
 	to.Partitions = 5
 	_, err := ChangePartitions(t.Context(), to, got.drain)
@@ -203,16 +164,11 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
-	s := dialed(t, opts)
-	defer s.close()
-	err := s.withChannel(func(ch *amqp091.Channel) error {
-		_, err := ch.QueueDelete(q.opts.gate(), false, false, false)
-		return err
-	})
+	_, err := channel(t, opts).QueueDelete(q.opts.gate(), false, false, false)
 	must(t, err)
 	refuses(t, opts, 3, "run it again")
 	await.That(t, "the publisher with the old number is disconnected", func() bool { return !q.Up() })
-	var got persisted
+	var got collector
 	if changed := changeTo(t, opts, 2, got.drain); changed != (Changed{From: 3, Kept: 1}) {
 		t.Errorf("ChangePartitions once more: got %+v, want %+v", changed, Changed{From: 3, Kept: 1})
 	}
@@ -256,7 +212,7 @@ func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
 	open(t, opts)
-	var got persisted
+	var got collector
 	changeTo(t, opts, 1, got.drain)
 	opts.Partitions = 1
 	q := open(t, opts)
@@ -286,7 +242,7 @@ func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "another process is making the queues or changes") {
 			t.Errorf("ChangePartitions within another: got %v, want an error about another process", err)
 		}
-		return new(persisted).drain(ctx, from)
+		return new(collector).drain(ctx, from)
 	})
 	refuses(t, opts, 4, "use 2")
 }

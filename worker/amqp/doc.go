@@ -56,8 +56,6 @@
 //     TestMessageDeliveredTooOftenIsDeadLettered,
 //     TestKilledWorkersDeadLetterNothing,
 //     TestRejectWithoutRoomForACopyLosesNothing.
-//   - A message that cannot be persisted delays no other:
-//     TestPoisonIsDeadLetteredAndDelaysNothing.
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,
 //     TestPartitionIsHandedOverOnceItsMessagesAreSettled.

@@ -3,6 +3,7 @@ package amqp
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
 	"ovation/storage"
@@ -54,10 +56,7 @@ func options(tb testing.TB) Options {
 // deleteQueues removes whatever a test has left at the broker.
 func deleteQueues(tb testing.TB, opts Options) {
 	tb.Helper()
-	s := dialed(tb, opts)
-	defer s.close()
-	ch, err := s.conn.Channel()
-	must(tb, err)
+	ch := channel(tb, opts)
 	opts = opts.withDefaults()
 	opts.Partitions = 8 // the maximum of all tests; deleting a missing queue is no error
 	for _, queue := range topology(opts) {
@@ -72,6 +71,16 @@ func dialed(tb testing.TB, opts Options) *brokerConn {
 	s, err := dial(context.Background(), opts.withDefaults(), "test")
 	must(tb, err)
 	return s
+}
+
+// channel returns a channel of a new connection, which is closed with the test.
+func channel(tb testing.TB, opts Options) *amqp091.Channel {
+	tb.Helper()
+	s := dialed(tb, opts)
+	tb.Cleanup(s.close)
+	ch, err := s.conn.Channel()
+	must(tb, err)
+	return ch
 }
 
 func open(tb testing.TB, opts Options) *Queue {
@@ -141,6 +150,55 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 		tb.Fatalf("got no message in %v, want one", waitTimeout)
 	}
 	return nil
+}
+
+// collector acknowledges messages and records the ids of those that it has acknowledged.
+type collector struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+// collect starts a collector, which consumes again after each loss of the connection.
+func collect(t *testing.T, q *Queue) *collector {
+	t.Helper()
+	c := new(collector)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { stop(); <-done })
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil && !errors.Is(c.drain(ctx, q), worker.ErrClosed) { // has waited
+		}
+	}()
+	return c
+}
+
+// drain consumes until the context ends or the connection is lost.
+func (c *collector) drain(ctx context.Context, from worker.Consumer) error {
+	deliveries, err := from.Consume(ctx)
+	if err != nil {
+		return err
+	}
+	for d := range deliveries {
+		switch err := d.Ack(); {
+		case err == nil:
+			c.mu.Lock()
+			if c.ids == nil {
+				c.ids = map[string]bool{}
+			}
+			c.ids[d.Message().ID] = true
+			c.mu.Unlock()
+		case !errors.Is(err, worker.ErrSettled):
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collector) has(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids[id]
 }
 
 // proxy stands between a Queue and the broker.

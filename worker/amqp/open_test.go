@@ -144,18 +144,14 @@ func TestQueuesAreMadeBySlowBrokers(t *testing.T) {
 // Queues that an earlier release created lack an argument. They are used as they are.
 func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 	opts := options(t)
-	s := dialed(t, opts)
-	defer s.close()
-	ch, err := s.conn.Channel()
-	must(t, err)
+	ch := channel(t, opts)
 	for _, queue := range topology(opts) {
 		if queue.name == opts.queue(opts.Partitions-1) { // it is lost, and created again
 			continue
 		}
 		delete(queue.args, leaderLocator)
-		if _, err := ch.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
-			t.Fatal(err)
-		}
+		_, err := ch.QueueDeclare(queue.name, true, false, false, false, queue.args)
+		must(t, err)
 	}
 	for range 2 {
 		q := open(t, opts)
@@ -167,13 +163,8 @@ func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 
 func TestAnotherTypeOfQueueIsRefused(t *testing.T) {
 	opts := options(t)
-	s := dialed(t, opts)
-	defer s.close()
-	ch, err := s.conn.Channel()
+	_, err := channel(t, opts).QueueDeclare(opts.queue(0), true, false, false, false, nil)
 	must(t, err)
-	if _, err := ch.QueueDeclare(opts.queue(0), true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
 	_, err = Open(t.Context(), opts)
 	if err == nil || !strings.Contains(err.Error(), opts.queue(0)) || !strings.Contains(err.Error(), "use another prefix") {
 		t.Errorf("Open with a classic queue in the way: got %v, want an error that names %s and says to use another prefix", err, opts.queue(0))

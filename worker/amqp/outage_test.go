@@ -17,47 +17,6 @@ import (
 	"ovation/worker"
 )
 
-// collector consumes, again after each loss of the connection, acknowledges every
-// message and records its id.
-type collector struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-func collect(t *testing.T, q *Queue) *collector {
-	t.Helper()
-	c := &collector{ids: map[string]bool{}}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	t.Cleanup(func() { stop(); <-done })
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			deliveries, err := q.Consume(ctx)
-			if errors.Is(err, worker.ErrClosed) {
-				return
-			}
-			if err != nil {
-				continue // has waited
-			}
-			for d := range deliveries {
-				if d.Ack() == nil {
-					c.mu.Lock()
-					c.ids[d.Message().ID] = true
-					c.mu.Unlock()
-				}
-			}
-		}
-	}()
-	return c
-}
-
-func (c *collector) has(id string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ids[id]
-}
-
 // publishConcurrently publishes numbered messages from several callers and calls confirmed after each
 // confirm. It returns when all calls of Publish have. A message that fails is not
 // published again, as it may be in the queue.
@@ -233,10 +192,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	opts := options(t)
 	opts.Metrics = NewMetrics(prometheus.NewRegistry(), worker.Records|worker.Works)
 	q := open(t, opts)
-	s := dialed(t, opts)
-	defer s.close()
-	ch, err := s.conn.Channel()
-	must(t, err)
+	ch := channel(t, opts)
 	await.That(t, "the broker returns a message as unroutable before the client notices the missing queue", func() bool {
 		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.
 		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
@@ -265,13 +221,8 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
 	deliveries := consume(t, q)
-	s := dialed(t, opts)
-	defer s.close()
-	ch, err := s.conn.Channel()
+	_, err := channel(t, opts).QueueDelete(q.opts.queue(1), false, false, false)
 	must(t, err)
-	if _, err := ch.QueueDelete(q.opts.queue(1), false, false, false); err != nil {
-		t.Fatal(err)
-	}
 	for range deliveries { // ends, as not all partitions are delivered
 	}
 	deliveries = consume(t, q) // where nobody publishes

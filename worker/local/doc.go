@@ -6,8 +6,9 @@
 //
 // # Invariants
 //
-//   - The queue keeps the contract of package worker: TestQueueContract.
-//   - Publish succeeds only after an Ack: TestPublishWaitsForTheWorker.
+//   - The queue keeps the contract of package worker: TestQueueContract. Publish
+//     succeeds only after an Ack: RejectedMessageIsDeadLettered and
+//     CloseEndsConsumersAndPublishers of the contract.
 //   - A message that is cancelled before delivery leaves nothing behind:
 //     TestAbandonedMessageLeavesTheQueue.
 //   - The mirror reads states from the store: TestMirrorReadsTheStore.

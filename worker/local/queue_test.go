@@ -24,37 +24,6 @@ func TestQueueContract(t *testing.T) {
 	}
 }
 
-func TestPublishWaitsForTheWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue(Options{})
-		defer q.Close()
-		deliveries, err := q.Consume(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var durability storage.Durability
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			durability, err = q.Publish(t.Context(), 0, storage.Message{ID: "1"})
-		}()
-		d := <-deliveries
-		synctest.Wait() // whatever can happen has happened
-		select {
-		case <-done:
-			t.Fatal("Publish returned before the worker acknowledged")
-		default:
-		}
-		if err := d.Ack(); err != nil {
-			t.Fatal(err)
-		}
-		<-done
-		if err != nil || durability != storage.Persisted {
-			t.Errorf("Publish: got %q, %v, want %q", durability, err, storage.Persisted)
-		}
-	})
-}
-
 func TestAbandonedMessageLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(Options{Capacity: 3})
