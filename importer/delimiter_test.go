@@ -15,39 +15,25 @@ func clickMapping() Mapping {
 
 func TestDelimiterIsRecognised(t *testing.T) {
 	for name, c := range map[string]struct{ file, delimiter string }{
-		"comma":                                {"user,subject,time\nann,7,1500000000\n", ""},
-		"tab":                                  {"user\tsubject\ttime\nann\t7\t1500000000\n", ""},
-		"semicolon":                            {"user;subject;time\nann;7;1500000000\n", ""},
-		"bar":                                  {"user|subject|time\nann|7|1500000000\n", ""},
-		"tab, with commas in names":            {"a,b\tuser\tc,d\tsubject\ttime\n,\tann\t,\t7\t1500000000\n", ""},
-		"tab, quoted":                          {"\"user\"\t\"subject\"\t\"time\"\r\n\"ann\"\t\"7\"\t1500000000\r\n", ""},
-		"tab, after a byte order mark":         {"\ufeffuser\tsubject\ttime\nann\t7\t1500000000\n", ""},
-		"given":                                {"user:subject:time\nann:7:1500000000\n", ":"},
-		"given by name":                        {"user\tsubject\ttime\nann\t7\t1500000000\n", "tab"},
-		"given, but not the one in the header": {"x,user;subject;time\n1,ann;7;1500000000\n", ","},
+		"comma":                        {"user,subject,time\nann,7,1500000000\n", ""},
+		"tab":                          {"user\tsubject\ttime\nann\t7\t1500000000\n", ""},
+		"semicolon":                    {"user;subject;time\nann;7;1500000000\n", ""},
+		"bar":                          {"user|subject|time\nann|7|1500000000\n", ""},
+		"tab, with commas in names":    {"a,b\tuser\tc,d\tsubject\ttime\n,\tann\t,\t7\t1500000000\n", ""},
+		"tab, quoted":                  {"\"user\"\t\"subject\"\t\"time\"\r\n\"ann\"\t\"7\"\t1500000000\r\n", ""},
+		"tab, after a byte order mark": {"\ufeffuser\tsubject\ttime\nann\t7\t1500000000\n", ""},
+		"given":                        {"user:subject:time\nann:7:1500000000\n", ":"},
+		"given by name":                {"user\tsubject\ttime\nann\t7\t1500000000\n", "tab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, m := openStore(t), clickMapping()
 			m.Delimiter = c.delimiter
 			result, err := importText(t, store, Options{Mapping: m}, c.file)
-			if name == "given, but not the one in the header" {
-				if err == nil || !strings.Contains(err.Error(), `the header, split at each comma, has no column "user", "subject" or "time"; it has "x", "user;subject;time"; the header looks separated by ';'`) {
-					t.Errorf("got %v, want the missing columns and that ';' separates the header", err)
-				}
-				return
-			}
 			must(t, err)
 			if result.Bad != 0 || readsOf(t, store, "default") != 1 {
 				t.Errorf("got %+v and %d reads, want no bad row and 1 read", result, readsOf(t, store, "default"))
 			}
 		})
-	}
-}
-
-func TestUnknownColumnsAreReportedWithTheDelimiter(t *testing.T) {
-	_, err := importText(t, openStore(t), Options{Mapping: clickMapping()}, "time\tuserId\titemId\n1\t2\t3\n")
-	if err == nil || !strings.Contains(err.Error(), `the header, split at each tab, has no column "user" or "subject"; it has "time", "userId", "itemId"`) {
-		t.Errorf("got %v, want the missing columns and that a tab separates the header", err)
 	}
 }
 

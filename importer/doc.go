@@ -12,7 +12,7 @@
 //     TestBlockThatWasBegunIsCompleted,
 //     TestGrownFileImportsOnlyItsNewRows, TestIDsAfterAGapAreNotLookedUp.
 //   - Of two actions on one state with the same time, the later one in
-//     the file wins: TestLaterRowWinsATie.
+//     the file wins: TestImportsOnceDespiteInterruptions.
 //   - Nothing is imported of a packed file that is truncated or damaged:
 //     TestUnreadableFilesSayWhereAndWhy. Of a stream, the rows before the damage
 //     are imported, and the error says so: TestDamagedStreamIsReportedWithItsPosition.

@@ -25,8 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func openStore(t *testing.T) storage.Store {
 	t.Helper()
-	store := sqlitetest.Open(t)
-	return store
+	return sqlitetest.Open(t)
 }
 
 // testMapping is the mapping of the files that the tests write.
@@ -160,37 +159,6 @@ func TestSubjectsAreDeclared(t *testing.T) {
 	if totals[0].Works != 2 || totals[1].Works != 1 {
 		t.Errorf("totals are %+v, want 2 works of ann, 1 of bob", totals)
 	}
-}
-
-func TestLaterRowWinsATie(t *testing.T) {
-	store := openStore(t)
-	rows := header +
-		"ann,1,like,1500000000\n" +
-		"ann,1,dislike,1500000000\n" +
-		"ann,1,unlike,1500000000\n" +
-		"ann,1,dislike,1500000000\n" +
-		"bob,1,dislike,1500000000\n" +
-		"bob,1,like,1499999999\n" // earlier, although further down
-	_, err := importText(t, store, Options{Mapping: testMapping()}, rows)
-	must(t, err)
-	for user, want := range map[string]storage.Reaction{"ann": storage.Dislike, "bob": storage.Dislike} {
-		if got := reactionOf(t, store, "default", user, "1"); got != want {
-			t.Errorf("%s: got reaction %d, want %d", user, got, want)
-		}
-	}
-}
-
-func reactionOf(t *testing.T, store storage.Reader, tenant, user, id string) storage.Reaction {
-	t.Helper()
-	states, err := store.States(t.Context(), []storage.StateKey{{
-		User:    storage.User{Tenant: tenant, UserID: user},
-		Subject: storage.Subject{Tenant: tenant, Biz: "video", BizID: id},
-	}}, storage.AllKinds)
-	must(t, err)
-	if states[0].Liked == nil {
-		return storage.NoReaction
-	}
-	return states[0].Liked.Reaction
 }
 
 func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {

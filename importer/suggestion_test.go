@@ -12,8 +12,8 @@ func TestRemediesOfColumns(t *testing.T) {
 	preset := DefaultMapping()
 	click := DefaultMapping()
 	click.Biz, click.BizColumn, click.All, click.Event, click.Events = "video", "", "read", "", nil
-	tabs := click
-	tabs.Delimiter = ","
+	commas := click
+	commas.Delimiter = ","
 	texts := click
 	texts.All, texts.Text = "comment", "msg"
 	for name, c := range map[string]struct {
@@ -31,7 +31,9 @@ func TestRemediesOfColumns(t *testing.T) {
 		"no event":                    {preset, "biz,user,subject,time\n", `has no column "event"`, []Suggestion{{"all", ""}}},
 		"a column is not taken twice": {click, "user_id,uid,item,at\n", `has no column "user"`, []Suggestion{{"user", "user_id"}, {"subject", "item"}, {"time", "at"}}},
 		"texts":                       {texts, "user,item,at,body\n", `has no column "subject", "time" or "msg"`, []Suggestion{{"subject", "item"}, {"time", "at"}, {"text", "body"}}},
-		"wrong delimiter":             {tabs, "user\titem\tat\n", `split at each comma, has no column "user", "subject" or "time"; it has "user\titem\tat"; the header looks separated by tabs`, []Suggestion{{"delimiter", "tab"}}},
+		"wrong delimiter in a list":   {commas, "x,user;subject;time\n", `the header, split at each comma, has no column "user", "subject" or "time"; it has "x", "user;subject;time"; the header looks separated by ';'`, []Suggestion{{"delimiter", ";"}}},
+		"recognised delimiter":        {click, "time\tuserId\titemId\n", `the header, split at each tab, has no column "user" or "subject"; it has "time", "userId", "itemId"`, []Suggestion{{"user", "userId"}, {"subject", "itemId"}}},
+		"wrong delimiter":             {commas, "user\titem\tat\n", `split at each comma, has no column "user", "subject" or "time"; it has "user\titem\tat"; the header looks separated by tabs`, []Suggestion{{"delimiter", "tab"}}},
 		"unusual delimiter":           {click, "user:item:at\n", `if another character separates the columns, name it`, []Suggestion{{"delimiter", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {

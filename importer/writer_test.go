@@ -146,20 +146,6 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	}
 }
 
-// Progress is also reported for rows that are already stored.
-func TestProgressIncludesStoredRows(t *testing.T) {
-	store := openStore(t)
-	for range 2 {
-		var told []Progress
-		_, err := importText(t, store, Options{Mapping: testMapping(), Progress: func(p Progress) { told = append(told, p) }},
-			header+strings.Repeat("ann,1,read,1500000000\n", 10)+"ann,1,stare,1500000000\n")
-		must(t, err)
-		if len(told) == 0 || told[len(told)-1].Rows != 11 {
-			t.Errorf("the reported progress is %v, want 11 rows at the end", told)
-		}
-	}
-}
-
 // Progress is reported for rows that are written, while the import waits for more of the
 // file.
 func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
