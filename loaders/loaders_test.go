@@ -54,22 +54,15 @@ func subject(i int) storage.Subject {
 func liked(t *testing.T, n int) *source {
 	t.Helper()
 	store := sqlitetest.Open(t)
-	s := &source{Store: store}
-	s.like(t, "m1", n, storage.Like, 1)
-	return s
-}
-
-func (s *source) like(t *testing.T, id string, n int, reaction storage.Reaction, version int64) {
-	t.Helper()
-	message := storage.Message{ID: id}
+	message := storage.Message{ID: "m1"}
 	for i := range n {
 		message.Actions = append(message.Actions, storage.Action{
-			User: alice, Subject: subject(i), Kind: storage.KindReaction, Reaction: reaction, Version: version,
+			User: alice, Subject: subject(i), Kind: storage.KindReaction, Reaction: storage.Like, Version: 1,
 		})
 	}
-	if _, err := s.Persist(t.Context(), []storage.Message{message}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.Persist(t.Context(), []storage.Message{message}, nil)
+	must(t, err)
+	return &source{Store: store}
 }
 
 func TestFetchIsOneCallAKind(t *testing.T) {
@@ -119,27 +112,6 @@ func TestLoadersReadForTheirViewer(t *testing.T) {
 		if err != nil || got.LikeCount != 1 || (got.Liked != nil) != want {
 			t.Errorf("read by %q: got %+v, %v, want 1 like, the viewer's own: %t", viewer.UserID, got, err, want)
 		}
-	}
-}
-
-func TestClearAllReloads(t *testing.T) {
-	s := liked(t, 1)
-	l := loaders.New(s, alice, storage.AllKinds)
-	count := func() int64 {
-		got, err := l.Interactive(t.Context(), subject(0))
-		must(t, err)
-		return got.LikeCount
-	}
-	if n := count(); n != 1 {
-		t.Fatalf("got %d likes, want 1", n)
-	}
-	s.like(t, "m2", 1, storage.NoReaction, 2)
-	if n := count(); n != 1 {
-		t.Errorf("got %d likes after a change within the response, want the cached 1", n)
-	}
-	l.ClearAll()
-	if n := count(); n != 0 {
-		t.Errorf("got %d likes after ClearAll, want 0", n)
 	}
 }
 
@@ -206,18 +178,6 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 				t.Error("after ClearAll: got the cached value, want an error")
 			}
 		})
-	}
-}
-
-func TestErrorsOfTheStoreAreReturned(t *testing.T) {
-	s := liked(t, 1)
-	s.fail = storage.ErrUnavailable
-	l := loaders.New(s, alice, storage.AllKinds)
-	if err := l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}}); err == nil {
-		t.Errorf("Fetch from a failing store: got no error, want %v", s.fail)
-	}
-	if _, err := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(1)}); err == nil {
-		t.Errorf("Interactives from a failing store: got no error, want %v", s.fail)
 	}
 }
 
