@@ -76,6 +76,18 @@ func (c *table) setError(err error) {
 	c.fail = err
 }
 
+// duringNextRead calls f when the next read has its result, but has not returned it.
+func (c *table) duringNextRead(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.during = func() {
+		c.mu.Lock()
+		c.during = nil
+		c.mu.Unlock()
+		f()
+	}
+}
+
 func (c *table) takeCalls() [][]storage.Subject {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,15 +120,8 @@ func (w *Watcher) now(t *testing.T) []*Event {
 	return events[:n]
 }
 
-// bubble is a hub with a fake clock.
-type bubble struct {
-	t     *testing.T
-	table *table
-	hub   *Hub
-}
-
-// inBubble runs a test with a hub and a fake clock.
-func inBubble(t *testing.T, options Options, test func(b *bubble)) {
+// inBubble runs a test with a hub, which reads a table, and a fake clock.
+func inBubble(t *testing.T, options Options, test func(t *testing.T, c *table, h *Hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := &table{}
@@ -125,6 +130,6 @@ func inBubble(t *testing.T, options Options, test func(b *bubble)) {
 		}
 		h := New(c, options)
 		defer h.Close()
-		test(&bubble{t, c, h})
+		test(t, c, h)
 	})
 }

@@ -15,8 +15,7 @@ import (
 )
 
 func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
-	inBubble(t, Options{}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{}, func(t *testing.T, c *table, h *Hub) {
 		w := h.Watch(videos(1))
 		if n := len(w.now(t)); n != 1 {
 			t.Fatalf("the snapshot has %d subjects, want 1", n)
@@ -54,8 +53,7 @@ func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
 }
 
 func TestSimultaneousChangesAreReadOnce(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
 		watchers := make([]*Watcher, 1000)
 		for i := range watchers {
 			watchers[i] = h.Watch(videos(50))
@@ -85,20 +83,14 @@ func TestSimultaneousChangesAreReadOnce(t *testing.T) {
 }
 
 func TestChangeDuringAReadIsReadAgain(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
 		w := h.Watch(videos(1))
 		w.now(t)
 		time.Sleep(time.Minute)
-		c.mu.Lock()
-		c.during = func() {
-			c.mu.Lock()
-			c.during = nil
-			c.mu.Unlock()
+		c.duringNextRead(func() {
 			c.add(video(0))
 			h.Changed(videos(1))
-		}
-		c.mu.Unlock()
+		})
 		c.add(video(0))
 		h.Changed(videos(1))
 		synctest.Wait()
@@ -110,21 +102,15 @@ func TestChangeDuringAReadIsReadAgain(t *testing.T) {
 }
 
 func TestSnapshotIsReadAfterWatch(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
 		early := h.Watch(videos(1))
 		early.now(t)
 		time.Sleep(time.Minute)
 		var late *Watcher
-		c.mu.Lock()
-		c.during = func() { // the read already has its result, from before the change
-			c.mu.Lock()
-			c.during = nil
-			c.mu.Unlock()
+		c.duringNextRead(func() { // the read already has its result, from before the change
 			c.add(video(0))
 			late = h.Watch(videos(1))
-		}
-		c.mu.Unlock()
+		})
 		c.add(video(0))
 		h.Changed(videos(1))
 		synctest.Wait()
@@ -145,8 +131,7 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 }
 
 func TestReadsAreBounded(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
 		c.during = func() { time.Sleep(time.Millisecond) }
 		var subjects []storage.Subject
 		for i := range 2500 {
@@ -176,8 +161,7 @@ func TestReadsAreBounded(t *testing.T) {
 }
 
 func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
-	inBubble(t, Options{MaxSweep: 10}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{MaxSweep: 10}, func(t *testing.T, c *table, h *Hub) {
 		w := h.Watch(videos(25))
 		w.now(t)
 		c.takeCalls()
@@ -204,8 +188,7 @@ func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 }
 
 func TestTooManyChangesAreAll(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
 		w := h.Watch(videos(3))
 		w.now(t)
 		time.Sleep(time.Minute)
@@ -229,8 +212,7 @@ func TestTooManyChangesAreAll(t *testing.T) {
 
 func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 	var log strings.Builder
-	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, c *table, h *Hub) {
 		known := h.Watch(videos(1))
 		known.now(t)
 		c.setError(storage.ErrUnavailable)
@@ -311,8 +293,7 @@ func TestNextEventIsNewerOrFresher(t *testing.T) {
 // A failover loses commits. Versions restart lower, and what was read before must not
 // keep watchers from receiving what is left.
 func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
-	inBubble(t, Options{}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{}, func(t *testing.T, c *table, h *Hub) {
 		one := videos(1)
 		c.set(5)
 		early := h.Watch(one)
@@ -347,18 +328,12 @@ func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 
 // A read that began before the rewind may have read commits that were lost.
 func TestReadDuringARewindIsRepeated(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
-		t, c, h := b.t, b.table, b.hub
+	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
 		c.set(5)
-		c.mu.Lock()
-		c.during = func() {
-			c.mu.Lock()
-			c.during = nil
-			c.mu.Unlock()
+		c.duringNextRead(func() {
 			c.set(3)
 			h.Rewound()
-		}
-		c.mu.Unlock()
+		})
 		w := h.Watch(videos(1))
 		defer w.Close()
 		if got := w.now(t); len(got) != 1 || got[0].Version != 3 {

@@ -51,17 +51,19 @@ func newCoverSite(t *testing.T, tool FFmpeg) *site {
 	return s
 }
 
-func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool FFmpeg) {
+// work runs a CoverMaker until the test ends or stop is called.
+func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool FFmpeg) (stop func()) {
 	t.Helper()
 	m := NewCoverMaker(CoverOptions{Store: store, Blobs: s.blobs, Tool: tool, Logger: quietly})
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { m.Run(ctx, queue) })
+	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(func() {
 		stop()
-		running.Wait()
 		must(t, queue.Close())
 	})
+	return stop
 }
 
 // wait waits until a video satisfies a condition, for example until its cover is made or
@@ -235,16 +237,11 @@ func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)
 	g := &gatedStore{s.store, make(chan struct{}, 10), make(chan struct{})}
-	slow := script(t, "exec /bin/sleep 1000")
-	m := NewCoverMaker(CoverOptions{Store: g, Blobs: s.blobs, Tool: slow, Logger: quietly})
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { m.Run(ctx, queue) })
+	stop := s.work(t, queue, g, script(t, "exec /bin/sleep 1000"))
 	v := s.publish(t, "film", mp4(1000))
 	<-g.begun
 	close(g.open)
 	stop()
-	running.Wait()
 	tool, _ := fixedCoverProgram(t)
 	s.work(t, queue, s.store, tool)
 	s.wait(t, v, isCovered)
