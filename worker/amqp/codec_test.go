@@ -61,79 +61,81 @@ func TestMessageIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// wantForm checks the form of a message that is published at time 2.
-func wantForm(t *testing.T, m storage.Message, form []byte) {
-	t.Helper()
-	if got := encode(m, storage.Time(2)); !bytes.Equal(got, form) {
-		t.Errorf("encode(%+v)\n   = %q\nwant %q", m, got, form)
-	}
-	if got, _, err := decode(form); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("decode(%q)\n   = %+v, %v\nwant %+v", form, got, err, m)
-	}
-}
-
-// The format of version 1 is fixed: queues may hold such messages.
-func TestFormOfVersion1(t *testing.T) {
-	want := []byte("\x01\x01\x04\x00\x02m1\x02" +
-		"\x01\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
-		"\x03\x00\x03\x01\x03\x05\x06\x01\x04\x0a\x02")
-	user := storage.User{Tenant: "default", UserID: "alice"}
-	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}
-	m := storage.Message{ID: "m1", Forever: true, Actions: []storage.Action{
-		{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Dislike, Version: 10},
-		{User: storage.User{Tenant: "default"}, Subject: subject, Kind: storage.KindRead, Times: 2, First: 5, Version: 11},
-	}}
-	wantForm(t, m, want)
-}
-
-// The format of version 2 is fixed, too. Only messages with a conditional clear have it.
-func TestFormOfVersion2(t *testing.T) {
-	want := []byte("\x02\x00\x04\x00\x02m1\x02" +
-		"\x01\x00\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
-		"\x01\x01\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02")
-	user := storage.User{Tenant: "default", UserID: "alice"}
-	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}
-	m := storage.Message{ID: "m1", Actions: []storage.Action{
-		{User: user, Subject: subject, Kind: storage.KindReaction, If: storage.Dislike, Version: 10},
-		{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
-	}}
-	wantForm(t, m, want)
-}
-
-// Only barriers have the format of version 3.
-func TestFormOfVersion3(t *testing.T) {
-	want := []byte("\x03\x00\x04\x00\x02m1\xac\x02\x03\x04")
-	m := storage.Message{ID: "m1", Barrier: storage.Barrier{Number: 300, Partition: 3, Partitions: 4}}
-	wantForm(t, m, want)
-	for _, damaged := range []string{
-		"\x03\x00\x04\x00\x02m1\x00\x03\x04", "\x03\x00\x04\x00\x02m1\x01\x04\x04", "\x03\x00\x04\x00\x02m1\x01\x03\x04\x00",
-		"\x03\x00\x04\x00\x02m1\x01\x00\xff\xff\xff\xff\x7f", "\x03\x00\x04\x00\x02m1\x01",
-	} {
-		if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
-			t.Errorf("decoding %q returned %v, want errForm", damaged, err)
-		}
-	}
-}
-
-// Only messages with a follow or an unfollow have the format of version 4.
-func TestFormOfVersion4(t *testing.T) {
-	want := []byte("\x04\x00\x04\x00\x02m1\x03" +
-		"\x04\x00\x00\x01\x00\x07default\x00\x05alice\x03\x00\x04user\x00\x03bob\x01\x00\x00\x14" +
-		"\x01\x01\x00\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02" +
-		"\x04\x00\x00\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02")
+// The format of each version is fixed: queues may hold such messages, published here at
+// time 2.
+func TestFormOfEachVersion(t *testing.T) {
 	alice, bob := storage.User{Tenant: "default", UserID: "alice"}, storage.User{Tenant: "default", UserID: "bob"}
-	m := storage.Message{ID: "m1", Actions: []storage.Action{
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}
+	follows := []storage.Action{
 		{User: alice, Subject: bob.Subject(), Kind: storage.KindFollow, Following: true, Version: 10},
 		{User: alice, Subject: bob.Subject(), Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
 		{User: alice, Subject: bob.Subject(), Kind: storage.KindFollow, Version: 12},
-	}}
-	wantForm(t, m, want)
-	if got := encode(storage.Message{ID: "m1", Actions: m.Actions[2:]}, storage.Time(2))[0]; got != formatFollow {
-		t.Errorf("encoding an unfollow alone: got version %d, want %d", got, formatFollow)
 	}
-	damaged := bytes.Replace(want, []byte("\x04\x00\x00\x01\x00\x07"), []byte("\x04\x00\x00\x02\x00\x07"), 1)
-	if _, _, err := decode(damaged); !errors.Is(err, errForm) {
-		t.Errorf("decoding a follow that is neither set nor unset: got %v, want %v", err, errForm)
+	for name, c := range map[string]struct {
+		m       storage.Message
+		form    string
+		damaged []string
+	}{
+		"1": {
+			storage.Message{ID: "m1", Forever: true, Actions: []storage.Action{
+				{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Dislike, Version: 10},
+				{User: storage.User{Tenant: "default"}, Subject: subject, Kind: storage.KindRead, Times: 2, First: 5, Version: 11},
+			}},
+			"\x01\x01\x04\x00\x02m1\x02" +
+				"\x01\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
+				"\x03\x00\x03\x01\x03\x05\x06\x01\x04\x0a\x02", nil,
+		},
+		"2, only with a conditional clear": {
+			storage.Message{ID: "m1", Actions: []storage.Action{
+				{User: alice, Subject: subject, Kind: storage.KindReaction, If: storage.Dislike, Version: 10},
+				{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
+			}},
+			"\x02\x00\x04\x00\x02m1\x02" +
+				"\x01\x00\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
+				"\x01\x01\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02", nil,
+		},
+		"3, only barriers": {
+			storage.Message{ID: "m1", Barrier: storage.Barrier{Number: 300, Partition: 3, Partitions: 4}},
+			"\x03\x00\x04\x00\x02m1\xac\x02\x03\x04", []string{
+				"\x03\x00\x04\x00\x02m1\x00\x03\x04", "\x03\x00\x04\x00\x02m1\x01\x04\x04", "\x03\x00\x04\x00\x02m1\x01\x03\x04\x00",
+				"\x03\x00\x04\x00\x02m1\x01\x00\xff\xff\xff\xff\x7f", "\x03\x00\x04\x00\x02m1\x01",
+			},
+		},
+		"4, only with a follow or an unfollow": {
+			storage.Message{ID: "m1", Actions: follows},
+			"\x04\x00\x04\x00\x02m1\x03" +
+				"\x04\x00\x00\x01\x00\x07default\x00\x05alice\x03\x00\x04user\x00\x03bob\x01\x00\x00\x14" +
+				"\x01\x01\x00\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02" +
+				"\x04\x00\x00\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02", []string{
+				"\x04\x00\x04\x00\x02m1\x01\x04\x00\x00\x02\x00\x07default\x00\x05alice\x03\x00\x04user\x00\x03bob\x01\x00\x00\x14", // neither set nor unset
+			},
+		},
+		"4, an unfollow alone": {
+			storage.Message{ID: "m1", Actions: follows[2:]},
+			"\x04\x00\x04\x00\x02m1\x01" +
+				"\x04\x00\x00\x00\x00\x07default\x00\x05alice\x03\x00\x04user\x00\x03bob\x01\x00\x00\x18", nil,
+		},
+		"5, only jobs for covers": {
+			storage.Message{ID: "m1", Cover: storage.VideoKey{Tenant: "default", Number: 300}},
+			"\x05\x00\x04\x00\x02m1\x00\x07default\xac\x02", []string{
+				"\x05\x00\x04\x00\x02m1\x00\x07default\x00", "\x05\x00\x04\x00\x02m1\x00\x07DEFAULT\x01", "\x05\x00\x04\x00\x02m1\x00\x07default",
+				"\x05\x00\x04\x00\x02m1\x00\x07default\x01\x00", "\x05\x00\x04\x00\x02m1\x00\x07default\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x05\x00\x04\x00\x02m1\x01\x01",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := encode(c.m, storage.Time(2)); string(got) != c.form {
+				t.Errorf("encode(%+v)\n   = %q\nwant %q", c.m, got, c.form)
+			}
+			if got, _, err := decode([]byte(c.form)); err != nil || !reflect.DeepEqual(got, c.m) {
+				t.Errorf("decode(%q)\n   = %+v, %v\nwant %+v", c.form, got, err, c.m)
+			}
+			for _, damaged := range c.damaged {
+				if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
+					t.Errorf("decode(%q): got %v, want %v", damaged, err, errForm)
+				}
+			}
+		})
 	}
 }
 
@@ -180,19 +182,4 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("got %+v, %v, decoded once more, want %+v", again, err, m)
 		}
 	})
-}
-
-// Only jobs for covers have the format of version 5.
-func TestFormOfVersion5(t *testing.T) {
-	want := []byte("\x05\x00\x04\x00\x02m1\x00\x07default\xac\x02")
-	m := storage.Message{ID: "m1", Cover: storage.VideoKey{Tenant: "default", Number: 300}}
-	wantForm(t, m, want)
-	for _, damaged := range []string{
-		"\x05\x00\x04\x00\x02m1\x00\x07default\x00", "\x05\x00\x04\x00\x02m1\x00\x07DEFAULT\x01", "\x05\x00\x04\x00\x02m1\x00\x07default",
-		"\x05\x00\x04\x00\x02m1\x00\x07default\x01\x00", "\x05\x00\x04\x00\x02m1\x00\x07default\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x05\x00\x04\x00\x02m1\x01\x01",
-	} {
-		if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
-			t.Errorf("decoding %q returned %v, want errForm", damaged, err)
-		}
-	}
 }

@@ -59,7 +59,7 @@
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,
 //     TestPartitionIsHandedOverOnceItsMessagesAreSettled.
-//   - Messages of a release can be read by every later one: TestFormOfVersion1.
+//   - Messages of a release can be read by every later one: TestFormOfEachVersion.
 //   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
 //     deliveries: ConsumerHoldsABoundedNumber of the contract.
 //

@@ -167,7 +167,10 @@ func collect(t *testing.T, q *Queue) *collector {
 	t.Cleanup(func() { stop(); <-done })
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil && !errors.Is(c.drain(ctx, q), worker.ErrClosed) { // has waited
+		for ctx.Err() == nil { // Consume waits before it returns an error
+			if errors.Is(c.drain(ctx, q), worker.ErrClosed) {
+				return
+			}
 		}
 	}()
 	return c
