@@ -13,39 +13,26 @@ import (
 
 	"ovation/storage"
 	"ovation/worker"
-	"ovation/worker/local"
 )
-
-// slowForAnonymous is a publisher that delays messages of anonymous users until its gate
-// opens.
-type slowForAnonymous struct {
-	worker.Publisher
-
-	gate chan struct{}
-}
-
-func (p *slowForAnonymous) Partitions() int { return 8 }
-
-func (p *slowForAnonymous) Publish(ctx context.Context, _ int, m storage.Message) (storage.Durability, error) {
-	if m.Actions[0].User.Anonymous() {
-		select {
-		case <-p.gate:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-	return p.Publisher.Publish(ctx, 0, m)
-}
 
 // TestAnonymousReadsLeaveRoomForSignedInLikes sends many more anonymous reads than the
 // backlog has room for.
 func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	const backlog, room, readers = 50, 10, 500
-	store, queue := openStore(t), newQueue(t)
-	startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
-	publisher := &slowForAnonymous{queue, make(chan struct{})}
+	store, queue, mirror := startLocal(t)
+	gate := make(chan struct{}) // messages of anonymous users wait until it is closed
+	publisher := &tap{partitions: 8, Publisher: publishFunc(func(ctx context.Context, m storage.Message) (storage.Durability, error) {
+		if m.Actions[0].User.Anonymous() {
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}
+		return queue.Publish(ctx, 0, m)
+	})}
 	registry := prometheus.NewRegistry()
-	r := newRecorder(t, publisher, local.Mirror{Reader: store}, worker.RecorderOptions{
+	r := newRecorder(t, publisher, mirror, worker.RecorderOptions{
 		MaxBacklog: backlog, Metrics: worker.NewMetrics(registry, worker.Records),
 	})
 
@@ -75,7 +62,7 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 			likes++
 		}
 	}
-	close(publisher.gate)
+	close(gate)
 	all.Wait()
 	for range room {
 		if err := <-results; err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // A clear of a like or a dislike removes that reaction and nothing else, whatever is
-// known of the previous state.
+// known of the previous state. Every action on an unknown state is published.
 func TestClearsAreConditional(t *testing.T) {
 	type step struct {
 		action storage.Action
@@ -47,7 +47,8 @@ func TestClearsAreConditional(t *testing.T) {
 				if unavailable {
 					publisher = newFallback(downQueue, store, worker.FallbackOptions{})
 				}
-				r := newRecorder(t, publisher, mirror, worker.RecorderOptions{})
+				watched := &tap{Publisher: publisher}
+				r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
 				before := storage.NoReaction
 				for i, s := range steps {
 					want := worker.Recorded{Durability: storage.Persisted, Changed: true}
@@ -59,6 +60,9 @@ func TestClearsAreConditional(t *testing.T) {
 					}
 					wantReaction(t, store, fmt.Sprintf("after step %d", i), s.leaves)
 					before = s.leaves
+				}
+				if n := len(watched.seen()); look != nil && n != len(steps) {
+					t.Errorf("%d actions were published, want %d", n, len(steps))
 				}
 			})
 		}

@@ -66,7 +66,7 @@
 // I6 Degrade, and say so:
 //
 //   - An action is published although its state cannot be read, and succeeds although
-//     it cannot be shown: TestActionsOnUnknownStatesArePublished, TestFailedApplyFailsNoAction.
+//     it cannot be shown: TestClearsAreConditional, TestFailedApplyFailsNoAction.
 //   - A queue that is unavailable is bypassed, and not called for a while:
 //     TestUnavailableQueueIsBypassed, TestUnavailableQueueIsNotCalled,
 //     TestCallsDoNotWaitForAnUnavailableQueue,

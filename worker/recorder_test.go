@@ -82,30 +82,6 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 	}
 }
 
-func TestActionsOnUnknownStatesArePublished(t *testing.T) {
-	for name, look := range map[string]func() (storage.Durability, error){
-		"not sure":    func() (storage.Durability, error) { return "", nil },
-		"unavailable": func() (storage.Durability, error) { return "", storage.ErrUnavailable },
-	} {
-		t.Run(name, func(t *testing.T) {
-			store, queue := openStore(t), newQueue(t)
-			mirror := &spy{Mirror: local.Mirror{Reader: store}, get: look}
-			startWorker(t, queue, store, mirror, worker.Options{})
-			watched := &tap{Publisher: queue}
-			r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
-			for range 2 {
-				if got := record(t, r, react(alice, movie, storage.Like)); !got.Changed || got.Known {
-					t.Errorf("recording a like on an unknown state: got %+v, want it changed and unknown", got)
-				}
-			}
-			if n := len(watched.seen()); n != 2 {
-				t.Errorf("%d messages were published, want 2", n)
-			}
-			wantLikes(t, store, movie, 1)
-		})
-	}
-}
-
 func TestErrorOfGetIsReturned(t *testing.T) {
 	queue := newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, get: func() (storage.Durability, error) { return "", errBroken }}

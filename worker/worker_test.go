@@ -134,7 +134,7 @@ func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 		store := openStore(t)
 		queue := local.NewQueue(local.Options{Partitions: 4})
 		t.Cleanup(func() { _ = queue.Close() })
-		publish := func(partition, number int) <-chan error {
+		publishTo := func(partition, number int) <-chan error {
 			m := message(number)
 			m.ID = fmt.Sprintf("%d-of-%d", number, partition)
 			return publish(queue, partition, m)
@@ -146,8 +146,8 @@ func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 			}
 			return nil
 		}}, local.Mirror{Reader: store}, worker.Options{Concurrency: 2, MaxActions: 1})
-		held, behind, same := publish(1, 1), publish(1, 2), publish(3, 3)
-		for i, answer := range []<-chan error{publish(0, 4), publish(2, 5)} {
+		held, behind, same := publishTo(1, 1), publishTo(1, 2), publishTo(3, 3)
+		for i, answer := range []<-chan error{publishTo(0, 4), publishTo(2, 5)} {
 			select {
 			case err := <-answer:
 				if err != nil {
