@@ -119,49 +119,6 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	}
 }
 
-// TestInvalidSubscriptionsOfASocketAreRejected sends invalid subscriptions over one socket, which stays open.
-func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
-	s := start(t)
-	c := s.connect(t, "")
-	c.asks("good", watchLikes, nil)
-	c.receives(fmt.Sprintf(likesEvent, "good", 0))
-	const query = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likeCount } }`
-	many := make([]any, 101)
-	for i := range many {
-		many[i] = map[string]any{"biz": "video", "bizId": fmt.Sprint(i)}
-	}
-	tests := map[string]struct {
-		query string
-		s     any
-		code  string
-		want  string
-	}{
-		"101 subjects":             {query, many, "BAD_USER_INPUT", "subjects must hold 1 to 100 entries; it holds 101"},
-		"none":                     {query, []any{}, "BAD_USER_INPUT", "subjects must hold 1 to 100 entries; it holds 0"},
-		"a repeated subject":       {query, []any{many[1], many[2], many[1]}, "BAD_USER_INPUT", "subjects[2] is the same as subjects[0]"},
-		"an empty biz":             {query, []any{map[string]any{"biz": "", "bizId": "1"}}, "BAD_USER_INPUT", "subjects[0].biz must be"},
-		"no bizId":                 {query, []any{map[string]any{"biz": "video"}}, "BAD_USER_INPUT", "$s[0].bizId is missing"},
-		"an unknown field":         {`subscription { nothing }`, nil, "BAD_USER_INPUT", "Cannot query field"},
-		"introspection":            {`subscription { __typename }`, nil, "BAD_USER_INPUT", "must not select an introspection top level field"},
-		"two root fields":          {`subscription { a: interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) { id } b: interactiveChanged(subjects: [{biz: "b", bizId: "1"}]) { id } }`, nil, "BAD_USER_INPUT", "must select one field"},
-		"every root field skipped": {`subscription { interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) @skip(if: true) { id } }`, nil, "BAD_USER_INPUT", "must select one field"},
-		"too costly":               {`subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likers(first: 100) { edges { node { user { likes(first: 100) { edges { cursor } } } } } } } }`, many[:100], "LIMIT_EXCEEDED", "at most 5000"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			c.asks("bad", test.query, map[string]any{"s": test.s})
-			got := c.next()
-			if !strings.HasPrefix(got, `{"type":"error","id":"bad","payload":[{"message":"`) || !strings.Contains(got, test.want) || !strings.Contains(got, test.code) {
-				t.Errorf("got %s, want %s with %q", got, test.code, test.want)
-			}
-		})
-	}
-	c.asks("unknown", query, map[string]any{"s": []any{map[string]any{"biz": "nothing", "bizId": "of the kind"}}})
-	c.receives(fmt.Sprintf(likesEvent, "unknown", 0)) // a subject needs no registration
-	s.ok(t, "alice", likeOne)
-	c.receives(fmt.Sprintf(likesEvent, "good", 1))
-}
-
 // TestSubscriptionsAtRestHaveNoGoroutine counts them.
 func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 	s := start(t)

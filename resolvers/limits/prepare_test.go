@@ -20,9 +20,9 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// flatTypes is a schema that adds to everything the types that coerce supports: input
-// objects without lists and without nested input objects.
-var flatTypes = gqlparser.MustLoadSchema(&ast.Source{Input: `
+// argumentTypes is a schema with an argument of every kind of type. Those that coerce
+// supports are input objects without lists and without nested input objects.
+var argumentTypes = gqlparser.MustLoadSchema(&ast.Source{Input: `
 	scalar Own
 	enum Colour { RED GREEN }
 	input Flat { label: String! id: ID on: Boolean! = true colour: Colour }
@@ -30,15 +30,16 @@ var flatTypes = gqlparser.MustLoadSchema(&ast.Source{Input: `
 	type Query { all(i: Int, f: Float, s: String, b: Boolean, d: ID, o: Own, c: Colour, x: Box, y: Flat): Int }
 `})
 
-type flatSchema struct{ graphql.ExecutableSchema }
+// schemaOnly is a schema that is not executed.
+type schemaOnly struct{ graphql.ExecutableSchema }
 
-func (flatSchema) Schema() *ast.Schema { return flatTypes }
+func (schemaOnly) Schema() *ast.Schema { return argumentTypes }
 
 // Limits coerces variables as the executor does. Variables that the executor rejects are
 // left to it.
 func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 	l := newService(t, Config{}).limits
-	if err := l.Validate(flatSchema{}); err != nil {
+	if err := l.Validate(schemaOnly{}); err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -55,7 +56,7 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 		}
 		operation := document.Operations[0]
 		for _, variable := range operation.VariableDefinitions { // as validation does
-			variable.Definition = flatTypes.Types[variable.Type.Name()]
+			variable.Definition = argumentTypes.Types[variable.Type.Name()]
 		}
 		body := `{"v":` + value + `,"unused":[1]}`
 		switch random.IntN(10) {
@@ -67,7 +68,7 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 		var here, there map[string]any
 		decode(t, body, &here)
 		decode(t, body, &there)
-		want, err := validator.VariableValues(flatTypes, operation, there)
+		want, err := validator.VariableValues(argumentTypes, operation, there)
 		folded := fold(here)
 		got, ok := l.coerce(operation, here)
 		rows.Unfold(got)

@@ -4,26 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"ovation/resolvers/codes"
 )
-
-// everything is a schema with an argument of every kind of type.
-var everything = gqlparser.MustLoadSchema(&ast.Source{Input: `
-	scalar Own
-	enum Colour { RED GREEN }
-	input Box { label: String! size: Int = 1 weight: Float! = 2.5 inner: Box tags: [[ID!]] colour: Colour }
-	type Query { all(i: Int, f: Float, s: String, b: Boolean, d: ID, o: Own, c: Colour, x: Box, l: [Int!]): Int }
-`})
-
-// schemaOnly is a schema that is not executed.
-type schemaOnly struct{ graphql.ExecutableSchema }
-
-func (schemaOnly) Schema() *ast.Schema { return everything }
 
 func TestVariablesAreOfTheirTypes(t *testing.T) {
 	long := strings.Repeat("x", 1000)
