@@ -359,17 +359,3 @@ func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 		t.Errorf("got %s, %v, want a comment below top and no errors", got.Data, got.Errors)
 	}
 }
-
-func TestCommentsAreUnavailableWithoutTheDatabase(t *testing.T) {
-	s := start(t)
-	top := s.says(t, "alice", "top", nil)
-	must(t, s.store.Close())
-	for _, document := range []string{
-		`mutation { addComment(input: {biz: "video", bizId: "1", text: "x"}) { comment { id } } }`,
-		fmt.Sprintf(`mutation { editComment(input: {id: %q, text: "x"}) { comment { id } } }`, top),
-		fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, top),
-		fmt.Sprintf(`{ node(id: %q) { id } }`, top),
-	} {
-		s.refused(t, "UNAVAILABLE", "alice", document)
-	}
-}

@@ -239,15 +239,19 @@ func TestMessagesCatchUp(t *testing.T) {
 	}
 }
 
-func TestMessagesAreUnavailableWithoutTheDatabase(t *testing.T) {
+func TestMessagesAndCommentsAreUnavailableWithoutTheDatabase(t *testing.T) {
 	s := start(t)
-	first := s.sends(t, "alice", "bob", "x")
+	first, top := s.sends(t, "alice", "bob", "x"), s.says(t, "alice", "top", nil)
 	must(t, s.store.Close())
 	for _, document := range []string{
 		`mutation { sendMessage(input: {to: "bob", text: "x"}) { message { id } } }`,
 		`mutation { markRead(input: {with: "bob"}) { conversation { id } } }`,
 		`{ conversations { edges { cursor } } }`, `{ conversation(with: "bob") { id } }`,
-		fmt.Sprintf(`query { node(id: %q) { id } }`, first),
+		fmt.Sprintf(`{ node(id: %q) { id } }`, first),
+		`mutation { addComment(input: {biz: "video", bizId: "1", text: "x"}) { comment { id } } }`,
+		fmt.Sprintf(`mutation { editComment(input: {id: %q, text: "x"}) { comment { id } } }`, top),
+		fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, top),
+		fmt.Sprintf(`{ node(id: %q) { id } }`, top),
 	} {
 		s.refused(t, "UNAVAILABLE", "alice", document)
 	}

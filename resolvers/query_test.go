@@ -6,15 +6,6 @@ import (
 	"testing"
 )
 
-func TestUntouchedSubjectHasZeroCounts(t *testing.T) {
-	s := start(t)
-	data := s.ok(t, "", `{ interactive(biz: "video", bizId: "42") {
-		biz bizId readCount likeCount dislikeCount collectCount version freshness
-		liked { at } collected { at } read { times } } }`)
-	same(t, data["interactive"], `{"biz":"video","bizId":"42","readCount":0,"likeCount":0,"dislikeCount":0,
-		"collectCount":0,"version":0,"freshness":"LIVE","liked":null,"collected":null,"read":null}`)
-}
-
 func TestInteractivesComeInTheOrderAskedWithRepeats(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "2"}) { changed } }`)
@@ -47,35 +38,24 @@ func TestRootFieldsBesideEachOtherLoadTogether(t *testing.T) {
 
 func TestBadSubjectsAreRefusedByName(t *testing.T) {
 	s := start(t)
-	tests := []struct{ name, biz, id, message string }{
-		{"upper case biz", "Video", "1", "biz must be"},
-		{"biz that starts with a digit", "1video", "1", "biz must be"},
-		{"biz of 33 letters", strings.Repeat("b", 33), "1", "biz must be"},
-		{"empty biz", "", "1", "biz must be"},
-		{"empty bizId", "video", "", "bizId must not be empty"},
-		{"bizId of 129 bytes", "video", strings.Repeat("x", 129), "bizId is 129 bytes long; at most 128"},
-		{"bizId of 65 two-byte letters", "video", strings.Repeat("é", 65), "bizId is 130 bytes long"},
-		{"control character", "video", "a\x00b", "printable"},
-		{"line break", "video", "a\nb", "printable"},
-		{"broken text", "video", "a\ufffdb", "printable"},
-		{"bidirectional override", "video", "a\u202eb", "printable"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			const one = `query($biz: String!, $id: ID!) { interactive(biz: $biz, bizId: $id) { likeCount } }`
-			if got := s.refused(t, "BAD_USER_INPUT", "", one, "biz", tt.biz, "id", tt.id); !strings.Contains(got, tt.message) {
-				t.Errorf("one subject: got %q, want %q in it", got, tt.message)
-			}
-			const many = `query($biz: String!, $id: ID!) {
-				interactives(subjects: [{biz: "video", bizId: "1"}, {biz: $biz, bizId: $id}]) { likeCount } }`
-			if got := s.refused(t, "BAD_USER_INPUT", "", many, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "subjects[1].") {
-				t.Errorf("a list: got %q, want it to name subjects[1]", got)
-			}
-			const like = `mutation($biz: String!, $id: ID!) { like(input: {biz: $biz, bizId: $id}) { changed } }`
-			if got := s.refused(t, "BAD_USER_INPUT", "alice", like, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "input.") {
-				t.Errorf("a mutation: got %q, want it to name input", got)
-			}
-		})
+	for _, tt := range []struct{ biz, id, message string }{
+		{"Video", "1", "biz must be"},
+		{"video", strings.Repeat("é", 65), "bizId is 130 bytes long; at most 128"},
+		{"video", "a\ufffdb", "bizId must be printable"},
+	} {
+		const one = `query($biz: String!, $id: ID!) { interactive(biz: $biz, bizId: $id) { likeCount } }`
+		if got := s.refused(t, "BAD_USER_INPUT", "", one, "biz", tt.biz, "id", tt.id); !strings.Contains(got, tt.message) {
+			t.Errorf("one subject: got %q, want %q in it", got, tt.message)
+		}
+		const many = `query($biz: String!, $id: ID!) {
+			interactives(subjects: [{biz: "video", bizId: "1"}, {biz: $biz, bizId: $id}]) { likeCount } }`
+		if got := s.refused(t, "BAD_USER_INPUT", "", many, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "subjects[1]."+tt.message) {
+			t.Errorf("a list: got %q, want subjects[1].%s", got, tt.message)
+		}
+		const like = `mutation($biz: String!, $id: ID!) { like(input: {biz: $biz, bizId: $id}) { changed } }`
+		if got := s.refused(t, "BAD_USER_INPUT", "alice", like, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "input."+tt.message) {
+			t.Errorf("a mutation: got %q, want input.%s", got, tt.message)
+		}
 	}
 }
 
@@ -89,20 +69,11 @@ func TestLongestValidSubject(t *testing.T) {
 	same(t, data["node"], fmt.Sprintf(`{"bizId":%q,"likeCount":1}`, id))
 }
 
-func TestMoreThanAHundredSubjectsOrIDsAreRefused(t *testing.T) {
+func TestMoreThanAHundredIDsAreRefused(t *testing.T) {
 	s := start(t)
-	subjects := make([]map[string]string, 101)
 	ids := make([]string, 101)
-	for i := range subjects {
-		subjects[i] = map[string]string{"biz": "video", "bizId": fmt.Sprint(i)}
+	for i := range ids {
 		ids[i] = "x"
-	}
-	const query = `query($s: [SubjectInput!]!) { interactives(subjects: $s) { likeCount } }`
-	if got := s.refused(t, "BAD_USER_INPUT", "", query, "s", subjects); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {
-		t.Errorf("101 subjects: got %q, want the limit of 100 entries", got)
-	}
-	if got := len(s.ok(t, "", query, "s", subjects[:100])["interactives"].([]any)); got != 100 {
-		t.Errorf("100 subjects: got %d, want 100", got)
 	}
 	const nodes = `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`
 	if got := s.refused(t, "BAD_USER_INPUT", "alice", nodes, "ids", ids); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {
