@@ -1,20 +1,20 @@
 package douyin_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/loaders"
 	"ovation/storage"
+	"ovation/storage/metered"
 )
 
 // fields checks that an object has these fields and no others.
@@ -226,106 +226,28 @@ func TestFeedIsPagedByTime(t *testing.T) {
 	}
 }
 
-// counting counts the calls with which replies are read.
-type counting struct {
-	loaders.Source
-
-	mu    sync.Mutex
-	calls map[string]int
-}
-
-func (c *counting) count(method string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls[method]++
-}
-
-// taken returns the calls since the last time it was called.
-func (c *counting) taken() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	calls := c.calls
-	c.calls = map[string]int{}
+// newCalls returns the calls of a measured store, by method, that are not in counted, and
+// adds them to it.
+func newCalls(t *testing.T, registry *prometheus.Registry, counted map[string]int) map[string]int {
+	t.Helper()
+	families, err := registry.Gather()
+	must(t, err)
+	calls := map[string]int{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			method, n := metric.GetLabel()[0].GetValue(), int(metric.GetHistogram().GetSampleCount())
+			if n > counted[method] {
+				calls[method], counted[method] = n-counted[method], n
+			}
+		}
+	}
 	return calls
-}
-
-func (c *counting) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
-	c.count("Interactives")
-	return c.Source.Interactives(ctx, viewer, subjects, kinds)
-}
-
-func (c *counting) Profiles(ctx context.Context, users []storage.User) ([]*storage.Profile, error) {
-	c.count("Profiles")
-	return c.Source.Profiles(ctx, users)
-}
-
-func (c *counting) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
-	c.count("TotalsOf")
-	return c.Source.TotalsOf(ctx, users)
-}
-
-func (c *counting) CommentCounts(ctx context.Context, subjects []storage.Subject) ([]storage.CommentCount, error) {
-	c.count("CommentCounts")
-	return c.Source.CommentCounts(ctx, subjects)
-}
-
-func (c *counting) ConversationsOf(ctx context.Context, keys []storage.ConversationKey) ([]*storage.Conversation, error) {
-	c.count("ConversationsOf")
-	return c.Source.ConversationsOf(ctx, keys)
-}
-
-func (c *counting) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
-	c.count("VideosOf")
-	return c.Source.VideosOf(ctx, keys)
-}
-
-func (c *counting) Feed(ctx context.Context, queries []storage.FeedQuery) ([]storage.ListPage[storage.Video], error) {
-	c.count("Feed")
-	return c.Source.Feed(ctx, queries)
-}
-
-func (c *counting) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) ([]storage.ListPage[storage.Video], error) {
-	c.count("UserVideos")
-	return c.Source.UserVideos(ctx, queries)
-}
-
-func (c *counting) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
-	c.count("Likes")
-	return c.Source.Likes(ctx, queries)
-}
-
-func (c *counting) ListComments(ctx context.Context, queries []storage.CommentsQuery) ([]storage.ListPage[storage.Comment], error) {
-	c.count("ListComments")
-	return c.Source.ListComments(ctx, queries)
-}
-
-func (c *counting) Followers(ctx context.Context, queries []storage.FollowersQuery) ([]storage.ListPage[storage.Followed], error) {
-	c.count("Followers")
-	return c.Source.Followers(ctx, queries)
-}
-
-func (c *counting) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
-	c.count("Following")
-	return c.Source.Following(ctx, queries)
-}
-
-func (c *counting) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
-	c.count("Friends")
-	return c.Source.Friends(ctx, queries)
-}
-
-func (c *counting) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
-	c.count("ListMessages")
-	return c.Source.ListMessages(ctx, queries)
 }
 
 // TestConstantNumberOfCalls is I7: a page of one entry costs the calls of a page of many.
 func TestConstantNumberOfCalls(t *testing.T) {
-	var c *counting
-	s := start(t, over(func(source loaders.Source) loaders.Source {
-		c = &counting{Source: source, calls: map[string]int{}}
-		return c
-	}))
+	registry, counted := prometheus.NewRegistry(), map[string]int{}
+	s := start(t, over(func(source loaders.Source) loaders.Source { return metered.New(source.(storage.Store), registry) }))
 	ann := s.register(t, "Ann")
 	video := s.publish(t, ann, "first")
 	fill := func(i int) {
@@ -363,9 +285,9 @@ func TestConstantNumberOfCalls(t *testing.T) {
 	friend := entries(t, s.get(t, "relation/follow/list/", "token", ann.token), "user_list")[0]["id"]
 	for round := range 2 {
 		for path, calls := range want {
-			c.taken()
+			newCalls(t, registry, counted)
 			ok(t, s.get(t, path, "token", ann.token, "video_id", video, "to_user_id", friend))
-			if got := c.taken(); !maps.Equal(got, calls) {
+			if got := newCalls(t, registry, counted); !maps.Equal(got, calls) {
 				t.Errorf("%s, round %d: got the calls %v, want %v", path, round, got, calls)
 			}
 		}

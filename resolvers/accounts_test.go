@@ -115,7 +115,7 @@ func TestProfilesAreLookedUpTogether(t *testing.T) {
 		}
 	}
 	s.ok(t, "carol", `mutation { addComment(input: {biz: "video", bizId: "1", text: "hello"}) { comment { commentId } } }`)
-	s.calls.taken()
+	s.calls.taken(t)
 	for _, viewer := range []string{"", "carol"} {
 		data := s.ok(t, viewer, `{ interactive(biz: "video", bizId: "1") { comments(first: 50, order: OLDEST) { edges { node { author { userId profile { name } } } } } } }`)
 		edges := dig(t, data, "interactive", "comments", "edges").([]any)
@@ -127,7 +127,7 @@ func TestProfilesAreLookedUpTogether(t *testing.T) {
 		if got := dig(t, edges[20], "node", "author", "profile"); got != nil {
 			t.Errorf("a user without an account: got the profile %v, want none", got)
 		}
-		if n := s.calls.taken()["Profiles"]; n != 1 {
+		if n := s.calls.taken(t)["Profiles"]; n != 1 {
 			t.Errorf("got %d calls for the profiles, want 1", n)
 		}
 	}
@@ -164,7 +164,7 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 		}
 	}
 	same(t, s.ok(t, "alice", `{ viewer { profile { name } } }`), `{"viewer": {"profile": null}}`)
-	if n := s.calls.taken()["Profiles"]; n != 0 {
+	if n := s.calls.taken(t)["Profiles"]; n != 0 {
 		t.Errorf("got %d calls for profiles, want none", n)
 	}
 	res, err := http.Get(s.url + "/.well-known/jwks.json")

@@ -2,7 +2,6 @@ package resolvers_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -176,37 +175,6 @@ func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
 	same(t, data, `{"interactive": {"author": null, "freshness": "UNAVAILABLE"}}`)
 }
 
-// Authors add no call to a page, whatever its length; totals and works of many users add
-// one call each.
-func TestAuthorsCostNoCall(t *testing.T) {
-	s := start(t)
-	var declared []any
-	for i := range 20 {
-		declared = append(declared, declarationOf(fmt.Sprint(i), fmt.Sprint("author", i%7)))
-	}
-	s.declare(t, declared...)
-	var subjects []map[string]string
-	for i := range 20 {
-		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprint(i)})
-	}
-	for selected, want := range map[string]string{
-		"likeCount author { userId }":                                         `{"Interactives":1}`,
-		"author { interactive { followed { at } } }":                          `{"Interactives":2}`,
-		"author { totals { works followers } }":                               `{"Interactives":1,"TotalsOf":1}`,
-		"author { works(first: 3) { edges { node { likeCount bizId } } } }":   `{"Interactives":1,"Works":1}`,
-		"author { works(first: 3) { edges { node { author { userId } } } } }": `{"Interactives":1,"Works":1}`,
-		"author { works(first: 3) { pageInfo { endCursor } } }":               `{"Interactives":1,"Works":1}`,
-	} {
-		s.calls.taken()
-		s.ok(t, "alice", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { `+selected+` } }`, "s", subjects)
-		text, err := json.Marshal(s.calls.taken())
-		must(t, err)
-		if string(text) != want {
-			t.Errorf("%s: got the calls %s, want %s", selected, text, want)
-		}
-	}
-}
-
 // Cached authors are loaded with their subjects. If the author of a subject has changed
 // since, the new one is loaded after the subjects: the cache affects only the number of
 // calls.
@@ -237,9 +205,9 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 		"a subject without an author cached with one": {map[string]string{"1": "alice", "2": "bob", "3": "alice", "4": "carol"}, 1},
 	} {
 		cached = c.cached
-		s.calls.taken()
+		s.calls.taken(t)
 		data := s.ok(t, "carol", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { author { userId interactive { followerCount followed { __typename } author { userId } } } } }`, subjects(5)...)
-		if n := s.calls.taken()["Interactives"]; n != c.calls {
+		if n := s.calls.taken(t)["Interactives"]; n != c.calls {
 			t.Errorf("%s: got %d calls of Interactives, want %d", name, n, c.calls)
 		}
 		same(t, data, `{"interactives": [{"author": null}, {"author": `+alice+`}, {"author": `+bob+`}, {"author": `+alice+`}, {"author": null}]}`)
@@ -256,9 +224,9 @@ func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 		"e: edges { n: node { bizId } }": 1,
 		"... on InteractiveConnection { edges { ... on InteractiveEdge { node { likeCount } } } }": 1,
 	} {
-		s.calls.taken()
+		s.calls.taken(t)
 		data := s.ok(t, "bob", `{ user(userId: "alice") { works { `+selected+` } } }`)
-		if calls := s.calls.taken(); calls["Interactives"] != reads || calls["Works"] != 1 {
+		if calls := s.calls.taken(t); calls["Interactives"] != reads || calls["Works"] != 1 {
 			t.Errorf("%s: got the calls %v, want %d of Interactives and 1 of Works: %v", selected, calls, reads, data)
 		}
 	}

@@ -2,7 +2,6 @@ package resolvers_test
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -158,28 +157,6 @@ func TestCursorsOfFollows(t *testing.T) {
 	for _, list := range []string{"following", "friends", "following(biz: null)", "likes"} {
 		list, _, _ := strings.Cut(list, "(")
 		s.refused(t, "BAD_USER_INPUT", "alice", `query($after: String) { viewer { `+list+`(after: $after) { edges { cursor } } } }`, "after", cursor)
-	}
-}
-
-// TestConstantNumberOfStorageCallsForFollows is I7: the same number of calls for
-// two users as for a hundred.
-func TestConstantNumberOfStorageCallsForFollows(t *testing.T) {
-	s := start(t)
-	follows(t, s, 100, 100, 0)
-	for query, want := range map[string]map[string]int{
-		`query($n: Int!) { viewer { following(first: $n) { edges { node { at interactive { followerCount followed { at } } } } } } }`: {"Following": 1, "Interactives": 1},
-		`query($n: Int!) { viewer { followers(first: $n) { edges { node { user { userId interactive { followerCount followed { at } } } } } } } }`: {
-			"Followers": 1, "Interactives": 1,
-		},
-		`query($n: Int!) { viewer { friends(first: $n) { edges { node { since user { interactive { followerCount followed { at } } } } } } } }`: {"Friends": 1, "Interactives": 1},
-	} {
-		for _, n := range []int{2, 100} {
-			s.calls.taken()
-			s.ok(t, "alice", query, "n", n)
-			if got := s.calls.taken(); !maps.Equal(got, want) {
-				t.Errorf("%s: %d entries: got the calls %v, want %v", query, n, got, want)
-			}
-		}
 	}
 }
 

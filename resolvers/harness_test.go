@@ -91,7 +91,7 @@ func start(t *testing.T, options ...option) *service {
 		o(&set)
 	}
 	database := sqlitetest.Open(t)
-	calls := &counting{Store: set.wrap(database), n: map[string]int{}}
+	calls := newCounting(set.wrap(database))
 
 	log := new(lockedBuffer)
 	logger := slog.New(slog.NewJSONHandler(log, nil))

@@ -73,9 +73,9 @@ func TestMutationsOfOneRequestSeeEachOther(t *testing.T) {
 
 func TestMutationWithoutItsSubjectReadsNone(t *testing.T) {
 	s := start(t)
-	s.calls.taken()
+	s.calls.taken(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
-	if calls := s.calls.taken(); calls["Interactives"] != 0 {
+	if calls := s.calls.taken(t); calls["Interactives"] != 0 {
 		t.Errorf("a mutation without its subject: got the calls %v, want none of Interactives", calls)
 	}
 }

@@ -40,7 +40,7 @@ func TestOutageCostsOneCallAKind(t *testing.T) {
 		fmt.Fprintf(&nodes, "%q, ", liked.ID())
 	}
 	must(t, s.store.Close())
-	s.calls.taken()
+	s.calls.taken(t)
 	got := s.ask(t, "alice", "{"+query.String()+" nodes(ids: ["+nodes.String()+"]) { id } }")
 	if len(got.Errors) < 30 {
 		t.Errorf("got %d errors, want 30 or more: %+v", len(got.Errors), got.Errors)
@@ -51,7 +51,7 @@ func TestOutageCostsOneCallAKind(t *testing.T) {
 		}
 	}
 	want := map[string]int{"Interactives": 1, "FoldersOf": 1, "Likes": 1, "ListFolders": 1, "Reads": 1, "States": 1}
-	if calls := s.calls.taken(); !maps.Equal(calls, want) {
+	if calls := s.calls.taken(t); !maps.Equal(calls, want) {
 		t.Errorf("got the calls %v, want %v", calls, want)
 	}
 }
@@ -77,16 +77,16 @@ func TestOutageCostsAMutationOneCallAKind(t *testing.T) {
 		fmt.Fprintf(&likes, `a%[1]d: like(input: {biz: "video", bizId: "%[1]d"}) { changed interactive { likeCount freshness } } `, i)
 		fmt.Fprintf(&collects, `a%[1]d: collect(input: {biz: "video", bizId: "%[1]d", folderId: %[2]q}) { changed } `, i, folder.ID())
 	}
-	s.calls.taken()
+	s.calls.taken(t)
 	data := s.ok(t, "alice", "mutation {"+likes.String()+"}")
 	for i := range 5 {
 		same(t, data[fmt.Sprint("a", i)], `{"changed": true, "interactive": {"likeCount": 0, "freshness": "UNAVAILABLE"}}`)
 	}
-	if calls := s.calls.taken(); calls["Interactives"] != 1 {
+	if calls := s.calls.taken(t); calls["Interactives"] != 1 {
 		t.Errorf("5 likes: got the calls %v, want 1 of Interactives", calls)
 	}
 	s.ask(t, "alice", "mutation {"+collects.String()+"}")
-	if calls := s.calls.taken(); calls["FoldersOf"] != 1 {
+	if calls := s.calls.taken(t); calls["FoldersOf"] != 1 {
 		t.Errorf("5 collections: got the calls %v, want 1 of FoldersOf", calls)
 	}
 }

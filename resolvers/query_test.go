@@ -24,14 +24,14 @@ func TestInteractivesComeInTheOrderAskedWithRepeats(t *testing.T) {
 func TestRootFieldsBesideEachOtherLoadTogether(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
-	s.calls.taken()
+	s.calls.taken(t)
 	data := s.ok(t, "alice", `{
 		a: interactive(biz: "video", bizId: "1") { likeCount }
 		b: interactive(biz: "video", bizId: "2") { likeCount }
 		c: interactives(subjects: [{biz: "video", bizId: "1"}, {biz: "video", bizId: "3"}]) { likeCount liked { reaction } } }`)
 	same(t, data, `{"a":{"likeCount":1},"b":{"likeCount":0},
 		"c":[{"likeCount":1,"liked":{"reaction":"LIKE"}},{"likeCount":0,"liked":null}]}`)
-	if calls := s.calls.taken(); calls["Interactives"] != 1 {
+	if calls := s.calls.taken(t); calls["Interactives"] != 1 {
 		t.Errorf("three root fields took %v calls, want one", calls)
 	}
 }

@@ -108,7 +108,7 @@ func TestSubscriptionReadsSimultaneousChangesByOneCall(t *testing.T) {
 	for range 100 {
 		alice.data(t)
 	}
-	s.calls.taken()
+	s.calls.taken(t)
 	s.act(t, time.Now(), reads(100)...)
 	for i := range 100 {
 		got := alice.data(t)
@@ -116,7 +116,7 @@ func TestSubscriptionReadsSimultaneousChangesByOneCall(t *testing.T) {
 			t.Fatalf("event %d: got %v, want one read, collected in a folder of 100", i, got)
 		}
 	}
-	calls := s.calls.taken()
+	calls := s.calls.taken(t)
 	// One call for each, and more if a busy machine was too slow to send everything.
 	if n := calls["Interactives"]; n < 1 || n > 5 || calls["FoldersOf"] > n || len(calls) != 2 {
 		t.Errorf("100 simultaneous changes: got the calls %v, want 1 to 5 of Interactives and as many of FoldersOf", calls)
@@ -138,7 +138,7 @@ func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T
 			one.data(t)
 		}
 	}
-	s.calls.taken()
+	s.calls.taken(t)
 	s.act(t, time.Now(), reads(3)...)
 	var texts [5][3][]byte
 	for i, one := range streams {
@@ -146,7 +146,7 @@ func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T
 			texts[i][n] = one.next().Data
 		}
 	}
-	if calls := s.calls.taken(); len(calls) != 0 {
+	if calls := s.calls.taken(t); len(calls) != 0 {
 		t.Errorf("events of anonymous viewers: got the calls %v, want none", calls)
 	}
 	for n := range 3 {

@@ -157,13 +157,13 @@ func TestVideosAreOff(t *testing.T) {
 	}, nil)
 	must(t, err)
 	id := out.Video.ID()
-	s.calls.taken()
+	s.calls.taken(t)
 	for _, query := range []string{`query($id: ID!) { node(id: $id) { id ... on Video { title } } }`, `query($id: ID!) { nodes(ids: [$id]) { id ... on Video { title interactive { likeCount } } } }`} {
 		if message := s.refused(t, "NOT_FOUND", "bob", query, "id", id); !strings.Contains(message, "--videos") {
 			t.Errorf("%s: got %q, want a mention of --videos", query, message)
 		}
 	}
-	if calls := s.calls.taken(); len(calls) > 0 {
+	if calls := s.calls.taken(t); len(calls) > 0 {
 		t.Errorf("got the calls %v, want none of the store", calls)
 	}
 	other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, `query($id: ID!) { node(id: $id) { id } }`, "id", id)
@@ -190,9 +190,9 @@ func TestFeedCostsAConstantNumberOfCalls(t *testing.T) {
 			s.upload(t, "alice", "hers")
 		}
 		for _, n := range []int{2, 20} {
-			s.calls.taken()
+			s.calls.taken(t)
 			s.ok(t, "alice", c.query, "n", n)
-			if got := s.calls.taken(); !maps.Equal(got, c.want) {
+			if got := s.calls.taken(t); !maps.Equal(got, c.want) {
 				t.Errorf("%s of %d: got the calls %v, want %v", name, n, got, c.want)
 			}
 		}
