@@ -1,7 +1,6 @@
 package resolvers_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -167,11 +166,8 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 	if n := s.calls.taken(t)["Profiles"]; n != 0 {
 		t.Errorf("got %d calls for profiles, want none", n)
 	}
-	res, err := http.Get(s.url + "/.well-known/jwks.json")
-	must(t, err)
-	must(t, res.Body.Close())
-	if res.StatusCode != http.StatusNotFound {
-		t.Errorf("the key set: got %s, want 404", res.Status)
+	if status, _, _ := s.get(t, "/.well-known/jwks.json"); status != http.StatusNotFound {
+		t.Errorf("the key set: got status %d, want 404", status)
 	}
 }
 
@@ -179,13 +175,9 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 func TestTheKeySetVerifiesTokens(t *testing.T) {
 	s := start(t, withAccounts)
 	token, id := s.session(t, "alice")
-	res, err := http.Get(s.url + "/.well-known/jwks.json")
-	must(t, err)
-	var set json.RawMessage
-	must(t, json.NewDecoder(res.Body).Decode(&set))
-	must(t, res.Body.Close())
+	_, _, set := s.get(t, "/.well-known/jwks.json")
 	path := filepath.Join(t.TempDir(), "jwks.json")
-	must(t, os.WriteFile(path, set, 0o600))
+	must(t, os.WriteFile(path, []byte(set), 0o600))
 	elsewhere, err := viewer.New(t.Context(), viewer.Config{JWKS: path, Audience: viewer.AnyAudience})
 	must(t, err)
 	defer func() { must(t, elsewhere.Close()) }()

@@ -147,10 +147,7 @@ func (b *withoutCounts) Interactives(ctx context.Context, viewer storage.User, s
 // While counts are unavailable, it is unknown who the author of a subject is.
 func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
 	b := &withoutCounts{}
-	s := start(t, withStore(func(next storage.Store) storage.Store {
-		b.Store = next
-		return b
-	}))
+	s := start(t, behind(b, &b.Store))
 	first := s.says(t, "alice", "first", nil)
 	s.declare(t, declarationOf("1", "bob"))
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
@@ -164,10 +161,7 @@ func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
 // A payload has the author that was declared even if counts are unavailable.
 func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
 	b := &withoutCounts{}
-	s := start(t, withStore(func(next storage.Store) storage.Store {
-		b.Store = next
-		return b
-	}))
+	s := start(t, behind(b, &b.Store))
 	s.declare(t, declarationOf("1", "carol", "at", "2021-01-01T00:00:00Z"))
 	got := s.declare(t, declarationOf("1", "bob", "at", "2020-01-01T00:00:00Z"), declarationOf("2", "alice"), declarationOf("3", nil))
 	same(t, got["interactives"], `[{"bizId": "1", "author": null}, {"bizId": "2", "author": {"userId": "alice"}}, {"bizId": "3", "author": null}]`)

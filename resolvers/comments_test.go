@@ -68,17 +68,7 @@ func TestCommentsArePaged(t *testing.T) {
 		User: storage.User{UserID: "bob"}, Subject: storage.Subject{Biz: storage.BizComment, BizID: number.(string)}, Kind: storage.KindReaction, Reaction: storage.Like,
 	})
 	for order, want := range map[string]string{"NEWEST": "4 3 2 1 0", "OLDEST": "0 1 2 3 4", "TOP": "2 4 3 1 0"} {
-		var got []string
-		var after any
-		for more := true; more; {
-			page := dig(t, s.ok(t, "", `query($a: String, $o: CommentOrder) { interactive(biz: "video", bizId: "1") { comments(first: 2, after: $a, order: $o) {
-				edges { node { text } } pageInfo { hasNextPage endCursor } } } }`, "a", after, "o", order), "interactive", "comments")
-			for _, edge := range dig(t, page, "edges").([]any) {
-				got = append(got, dig(t, edge, "node", "text").(string))
-			}
-			more, after = dig(t, page, "pageInfo", "hasNextPage").(bool), dig(t, page, "pageInfo", "endCursor")
-		}
-		if strings.Join(got, " ") != want {
+		if got := s.pages(t, "", `interactive(biz: "video", bizId: "1")`, "comments(order: "+order+", %s)", "text", 2); strings.Join(got, " ") != want {
 			t.Errorf("%s: got %v, want %s", order, got, want)
 		}
 	}
@@ -287,10 +277,7 @@ func (h *delayedChanges) CommentChanges(ctx context.Context, query storage.Comme
 // Streams at the same position share a read only if it began late enough for both.
 func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	h := &delayedChanges{held: make(chan struct{}), release: make(chan struct{})}
-	s := start(t, withStore(func(next storage.Store) storage.Store {
-		h.Store = next
-		return h
-	}))
+	s := start(t, behind(h, &h.Store))
 	release := sync.OnceFunc(func() { close(h.release) })
 	defer release()
 	cursor := s.changesCursor(t, "1")
@@ -346,10 +333,7 @@ func (f *failingComments) CommentsOf(ctx context.Context, keys []storage.Comment
 // would have no cursor, and the cursor of the next event would skip it.
 func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 	f := &failingComments{}
-	s := start(t, withStore(func(next storage.Store) storage.Store {
-		f.Store = next
-		return f
-	}))
+	s := start(t, behind(f, &f.Store))
 	top := s.says(t, "alice", "top", nil)
 	stream := s.subscribe(t, "alice", watchComments, map[string]any{"a": s.changesCursor(t, "1")})
 	next := stream.nextAsync()

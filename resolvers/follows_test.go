@@ -88,56 +88,22 @@ func TestListsOfFollowsAreNewestFirstAndComplete(t *testing.T) {
 		}
 		return out
 	}
-	for name, list := range map[string]struct {
-		query     string
-		path, key []any
-		want      []string
+	const alice = `user(userId: "alice")`
+	for _, list := range []struct {
+		of, list, key string
+		want          []string
 	}{
-		"following": {
-			`{ viewer { following(first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "following"},
-			[]any{"interactive", "bizId"},
-			down("user-", 9),
-		},
-		"following videos": {
-			`{ viewer { following(biz: "video", first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "following"},
-			[]any{"interactive", "bizId"},
-			down("", 4),
-		},
-		"following anything": {
-			`{ viewer { following(biz: null, first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "following"},
-			[]any{"interactive", "bizId"},
-			append(down("", 4), down("user-", 9)...),
-		},
-		"followers": {
-			`{ viewer: user(userId: "alice") { followers(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId }"),
-			[]any{"viewer", "followers"},
-			[]any{"user", "userId"},
-			down("user-", 5),
-		},
-		"followers of the subject": {
-			`{ viewer: interactive(biz: "user", bizId: "alice") { followers(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId }"),
-			[]any{"viewer", "followers"},
-			[]any{"user", "userId"},
-			down("user-", 5),
-		},
-		"friends": {
-			`{ viewer { friends(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId } since"),
-			[]any{"viewer", "friends"},
-			[]any{"user", "userId"},
-			down("user-", 5),
-		},
+		{`viewer`, `following(%s)`, "interactive bizId", down("user-", 9)},
+		{`viewer`, `following(biz: "video", %s)`, "interactive bizId", down("", 4)},
+		{`viewer`, `following(biz: null, %s)`, "interactive bizId", append(down("", 4), down("user-", 9)...)},
+		{alice, `followers(%s)`, "user userId", down("user-", 5)},
+		{`interactive(biz: "user", bizId: "alice")`, `followers(%s)`, "user userId", down("user-", 5)},
+		{`viewer`, `friends(%s)`, "user userId", down("user-", 5)},
 	} {
 		for _, first := range []int{1, 5, 100} {
-			for _, user := range []string{"alice", "bob"} {
-				if user == "bob" && strings.Contains(list.query, "viewer {") {
-					list.query = strings.Replace(list.query, "viewer {", `viewer: user(userId: "alice") {`, 1)
-				}
-				got := s.pages(t, user, `query($first: Int, $after: String) `+list.query+`}}`, first, list.path, list.key...)
-				if fmt.Sprint(got) != fmt.Sprint(list.want) {
-					t.Errorf("%s by %d, seen by %s:\ngot  %v\nwant %v", name, first, user, got, list.want)
+			for user, of := range map[string]string{"alice": list.of, "bob": strings.Replace(list.of, "viewer", alice, 1)} {
+				if got := s.pages(t, user, of, list.list, list.key, first); fmt.Sprint(got) != fmt.Sprint(list.want) {
+					t.Errorf("%s of %s by %d, seen by %s:\ngot  %v\nwant %v", list.list, of, first, user, got, list.want)
 				}
 			}
 		}

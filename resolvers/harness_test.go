@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -82,6 +83,14 @@ func withoutIntrospection(s *settings) { s.introspection = false }
 // withStore wraps the real store in a store of the test.
 func withStore(wrap func(storage.Store) storage.Store) option {
 	return func(s *settings) { s.wrap = wrap }
+}
+
+// behind puts a store of the test in front of the real one, which becomes next.
+func behind(front storage.Store, next *storage.Store) option {
+	return withStore(func(s storage.Store) storage.Store {
+		*next = s
+		return front
+	})
 }
 
 func start(t *testing.T, options ...option) *service {
@@ -200,17 +209,17 @@ func (s *service) ask(t *testing.T, user, query string, variables ...any) answer
 // askAs sends an operation. Variables are names and values in turn.
 func (s *service) askAs(t *testing.T, user storage.User, query string, variables ...any) answer {
 	t.Helper()
-	return s.send(t, map[string]string{"X-Ovation-User": user.UserID, "X-Ovation-Tenant": user.Tenant}, query, variables...)
+	return s.send(t, []string{"X-Ovation-User", user.UserID, "X-Ovation-Tenant", user.Tenant}, query, variables...)
 }
 
 // askBy sends an operation with a bearer token.
 func (s *service) askBy(t *testing.T, token, query string, variables ...any) answer {
 	t.Helper()
-	return s.send(t, map[string]string{"Authorization": "Bearer " + token}, query, variables...)
+	return s.send(t, []string{"Authorization", "Bearer " + token}, query, variables...)
 }
 
-// send sends an operation with those of the headers that are not empty.
-func (s *service) send(t *testing.T, headers map[string]string, query string, variables ...any) answer {
+// send sends an operation with headers.
+func (s *service) send(t *testing.T, headers []string, query string, variables ...any) answer {
 	t.Helper()
 	values := map[string]any{}
 	for i := 0; i < len(variables); i += 2 {
@@ -218,12 +227,24 @@ func (s *service) send(t *testing.T, headers map[string]string, query string, va
 	}
 	body, err := json.Marshal(map[string]any{"query": query, "variables": values})
 	must(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader(body))
+	status, header, text := s.exchange(t, http.MethodPost, "/graphql", string(body), headers...)
+	out := answer{status: status, header: header}
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("%s\ngot %s, want JSON: %v", query, text, err)
+	}
+	return out
+}
+
+// exchange sends a request and returns the response. Headers are names and values in turn;
+// empty ones are not sent.
+func (s *service) exchange(t *testing.T, method, path, body string, headers ...string) (status int, header http.Header, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	for name, value := range headers {
-		if value != "" {
-			req.Header.Set(name, value)
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
 		}
 	}
 	res, err := http.DefaultClient.Do(req)
@@ -231,11 +252,13 @@ func (s *service) send(t *testing.T, headers map[string]string, query string, va
 	defer func() { must(t, res.Body.Close()) }()
 	raw, err := io.ReadAll(res.Body)
 	must(t, err)
-	out := answer{status: res.StatusCode, header: res.Header}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatalf("%s\ngot %s, want JSON: %v", query, raw, err)
-	}
-	return out
+	return res.StatusCode, res.Header, string(raw)
+}
+
+// get fetches a path.
+func (s *service) get(t *testing.T, path string) (status int, header http.Header, body string) {
+	t.Helper()
+	return s.exchange(t, http.MethodGet, path, "")
 }
 
 // askWith executes an operation, without HTTP, as a user whose token has a scope.

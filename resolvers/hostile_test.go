@@ -1,32 +1,13 @@
 package resolvers_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 )
-
-// sendRaw sends a request without development headers, and returns the response.
-func (s *service) sendRaw(t *testing.T, method, query, body, token string) (status int, answer string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.url+"/graphql"+query, bytes.NewBufferString(body))
-	must(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := http.DefaultClient.Do(request)
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	return response.StatusCode, string(text)
-}
 
 // A token is accepted only in the Authorization header. Elsewhere in a request, the token
 // of another user does not change the viewer.
@@ -44,12 +25,12 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 		return string(body)
 	}
 	const who = `{ viewer { userId } }`
-	in := "?" + url.Values{"query": {who}, "token": {bob}, "access_token": {bob}, "authorization": {"Bearer " + bob}}.Encode()
-	for token, want := range map[string]string{"": `{"data":{"viewer":null}}`, alice: fmt.Sprintf(`{"data":{"viewer":{"userId":%q}}}`, id)} {
-		if status, got := s.sendRaw(t, http.MethodPost, "", smuggle(who), token); status != http.StatusOK || got != want {
+	in := "/graphql?" + url.Values{"query": {who}, "token": {bob}, "access_token": {bob}, "authorization": {"Bearer " + bob}}.Encode()
+	for authorization, want := range map[string]string{"": `{"data":{"viewer":null}}`, "Bearer " + alice: fmt.Sprintf(`{"data":{"viewer":{"userId":%q}}}`, id)} {
+		if status, _, got := s.exchange(t, http.MethodPost, "/graphql", smuggle(who), "Authorization", authorization); status != http.StatusOK || got != want {
 			t.Errorf("in a body: %d %s, want %s", status, got, want)
 		}
-		if status, got := s.sendRaw(t, http.MethodGet, in, "", token); status != http.StatusOK || got != want {
+		if status, _, got := s.exchange(t, http.MethodGet, in, "", "Authorization", authorization); status != http.StatusOK || got != want {
 			t.Errorf("in a URL: %d %s, want %s", status, got, want)
 		}
 	}
@@ -63,12 +44,12 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 		`updateProfile(input: {name: "mallory"}) { user { userId } }`, `logOutEverywhere { user { userId } }`, `refreshToken { token }`,
 		`changePassword(input: {currentPassword: "password of bob", newPassword: "a new password"}) { token }`,
 	} {
-		if _, got := s.sendRaw(t, http.MethodPost, "", smuggle("mutation { "+mutation+" }"), ""); !strings.Contains(got, `"UNAUTHENTICATED"`) {
+		if _, _, got := s.exchange(t, http.MethodPost, "/graphql", smuggle("mutation { "+mutation+" }")); !strings.Contains(got, `"UNAUTHENTICATED"`) {
 			t.Errorf("%s, anonymous: got %s, want UNAUTHENTICATED", mutation, got)
 		}
 	}
 	for _, mutation := range []string{`sendMessage(input: {to: "carol", text: "x", from: "` + bobID + `"}) { message { id } }`, `logOutEverywhere(userId: "` + bobID + `") { user { userId } }`} {
-		if _, got := s.sendRaw(t, http.MethodPost, "", smuggle("mutation { "+mutation+" }"), alice); !strings.Contains(got, `"errors"`) || strings.Contains(got, `"data":{"`) {
+		if _, _, got := s.exchange(t, http.MethodPost, "/graphql", smuggle("mutation { "+mutation+" }"), "Authorization", "Bearer "+alice); !strings.Contains(got, `"errors"`) || strings.Contains(got, `"data":{"`) {
 			t.Errorf("%s, as alice: got %s, want errors and no data", mutation, got)
 		}
 	}

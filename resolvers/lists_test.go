@@ -9,17 +9,28 @@ import (
 	"ovation/storage"
 )
 
-// pages reads all pages of the connection at path and returns what is at key in each node.
-// The query takes $first and $after.
-func (s *service) pages(t *testing.T, user, query string, first int, path []any, key ...any) []string {
+// pages reads all pages of a list, such as "likes(%s)", and returns what is at key, such as
+// "interactive bizId", in each node. The list is a field of another field, or of Query if of
+// is empty.
+func (s *service) pages(t *testing.T, user, of, list, key string, first int) []string {
 	t.Helper()
+	path, keys := []any{"list"}, strings.Fields(key)
+	query := "list: " + fmt.Sprintf(list, "first: $first, after: $after") + " { edges { cursor node { " + strings.Join(keys, " { ") + strings.Repeat(" }", len(keys)) +
+		" } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }"
+	if of != "" {
+		path, query = []any{"of", "list"}, "of: "+of+" { "+query+" }"
+	}
 	var out []string
 	var after any
 	for range 100 {
-		connection := dig(t, any(s.ok(t, user, query, "first", first, "after", after)), path...)
+		connection := dig(t, any(s.ok(t, user, "query($first: Int, $after: String) { "+query+" }", "first", first, "after", after)), path...)
 		edges := dig(t, connection, "edges").([]any)
 		for _, edge := range edges {
-			out = append(out, fmt.Sprint(dig(t, dig(t, edge, "node"), key...)))
+			value := dig(t, edge, "node")
+			for _, name := range keys {
+				value = dig(t, value, name)
+			}
+			out = append(out, fmt.Sprint(value))
 		}
 		info := dig(t, connection, "pageInfo").(map[string]any)
 		if info["hasPreviousPage"] != (after != nil) {
@@ -39,8 +50,6 @@ func (s *service) pages(t *testing.T, user, query string, first int, path []any,
 	t.Fatalf("the list does not end: got the nodes %v", out)
 	return nil
 }
-
-const connection = ` { edges { cursor node { %s } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }`
 
 func TestListsAreNewestFirstAndComplete(t *testing.T) {
 	s := start(t)
@@ -72,72 +81,23 @@ func TestListsAreNewestFirstAndComplete(t *testing.T) {
 		}
 		return out
 	}
-	lists := []struct {
-		name, query string
-		path, key   []any
-		want        []string
+	folder := storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, FolderID: storage.DefaultFolderID}
+	for _, list := range []struct {
+		name, user, of, list, key string
+		want                      []string
 	}{
-		{
-			"likes", `{ viewer { likes(first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "likes"},
-			[]any{"interactive", "bizId"},
-			down("", 1),
-		},
-		{
-			"likes of one biz", `{ viewer { likes(biz: "article", first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "likes"},
-			[]any{"interactive", "bizId"},
-			down("", 2),
-		},
-		{
-			"likes of somebody else", `{ viewer: user(userId: "alice") { likes(first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "likes"},
-			[]any{"interactive", "bizId"},
-			down("", 1),
-		},
-		{
-			"likers", `{ interactive(biz: "video", bizId: "hot") { likers(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId }"),
-			[]any{"interactive", "likers"},
-			[]any{"user", "userId"},
-			down("user-", 1),
-		},
-		{
-			"folders", `{ viewer { folders(first: $first, after: $after) ` + fmt.Sprintf(connection, "name"),
-			[]any{"viewer", "folders"},
-			[]any{"name"},
-			append(down("", 1), "Default"),
-		},
-		{
-			"reads", `{ viewer { reads(first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "reads"},
-			[]any{"interactive", "bizId"},
-			down("", 1),
-		},
-		{
-			"reads of one biz", `{ viewer { reads(biz: "article", first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
-			[]any{"viewer", "reads"},
-			[]any{"interactive", "bizId"},
-			down("", 2),
-		},
-		{
-			"folder items", `{ viewer { folders(first: 30) { edges { node { items(first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }") + `}}}`,
-			[]any{"viewer", "folders", "edges", n, "node", "items"},
-			[]any{"interactive", "bizId"},
-			down("", 1),
-		},
-	}
-	for _, list := range lists {
+		{"likes", "alice", `viewer`, `likes(%s)`, "interactive bizId", down("", 1)},
+		{"likes of one biz", "alice", `viewer`, `likes(biz: "article", %s)`, "interactive bizId", down("", 2)},
+		{"likes of somebody else", "bob", `user(userId: "alice")`, `likes(%s)`, "interactive bizId", down("", 1)},
+		{"likers", "alice", `interactive(biz: "video", bizId: "hot")`, `likers(%s)`, "user userId", down("user-", 1)},
+		{"folders", "alice", `viewer`, `folders(%s)`, "name", append(down("", 1), "Default")},
+		{"reads", "alice", `viewer`, `reads(%s)`, "interactive bizId", down("", 1)},
+		{"reads of one biz", "alice", `viewer`, `reads(biz: "article", %s)`, "interactive bizId", down("", 2)},
+		{"folder items", "alice", fmt.Sprintf(`folder(id: %q)`, folder.ID()), `items(%s)`, "interactive bizId", down("", 1)},
+	} {
 		for _, first := range []int{1, 5, n, 100} {
-			if list.name == "folder items" && first < n {
-				continue // cursors of one folder are invalid for the others
-			}
 			t.Run(fmt.Sprintf("%s by %d", list.name, first), func(t *testing.T) {
-				user := "alice"
-				if strings.Contains(list.name, "somebody") {
-					user = "bob"
-				}
-				got := s.pages(t, user, `query($first: Int, $after: String) `+list.query+`}}`, first, list.path, list.key...)
-				if fmt.Sprint(got) != fmt.Sprint(list.want) {
+				if got := s.pages(t, list.user, list.of, list.list, list.key, first); fmt.Sprint(got) != fmt.Sprint(list.want) {
 					t.Errorf("got  %v\nwant %v", got, list.want)
 				}
 			})

@@ -56,33 +56,15 @@ func TestConversationsArePaged(t *testing.T) {
 		s.sends(t, "alice", fmt.Sprint("user", i), fmt.Sprint(i))
 		s.sends(t, "alice", "bob", fmt.Sprint("bob ", i))
 	}
-	for query, c := range map[string]struct {
-		path []any
-		want string
-	}{
-		`query($a: String) { page: conversations(first: 2, after: $a) { edges { node { latest { text } } } pageInfo { hasNextPage endCursor } } }`: {
-			[]any{"page"}, "bob 4,4,3,2,1,0",
-		},
-		`query($a: String) { conversation(with: "bob") { page: messages(first: 2, after: $a) { edges { node { text } } pageInfo { hasNextPage endCursor } } } }`: {
-			[]any{"conversation", "page"}, "bob 4,bob 3,bob 2,bob 1,bob 0",
-		},
-	} {
-		var got []string
-		var after any
-		for more := true; more; {
-			page := dig(t, s.ok(t, "alice", query, "a", after), c.path...)
-			for _, edge := range dig(t, page, "edges").([]any) {
-				node := dig(t, edge, "node").(map[string]any)
-				if latest, ok := node["latest"].(map[string]any); ok {
-					node = latest
-				}
-				got = append(got, node["text"].(string))
-			}
-			more, after = dig(t, page, "pageInfo", "hasNextPage").(bool), dig(t, page, "pageInfo", "endCursor")
-		}
-		if strings.Join(got, ",") != c.want {
-			t.Errorf("%s: got %v, want %s", query, got, c.want)
-		}
+	if got := strings.Join(s.pages(t, "alice", "", `conversations(%s)`, "latest text", 2), ","); got != "bob 4,4,3,2,1,0" {
+		t.Errorf("the latest messages: got %s, want bob 4 and 4 to 0", got)
+	}
+	if got := strings.Join(s.pages(t, "alice", `conversation(with: "bob")`, `messages(%s)`, "text", 2), ","); got != "bob 4,bob 3,bob 2,bob 1,bob 0" {
+		t.Errorf("the messages: got %s, want bob 4 to bob 0", got)
+	}
+	data := s.ok(t, "alice", `{ conversations { pageInfo { endCursor } } conversation(with: "bob") { messages { pageInfo { endCursor } } } }`)
+	for _, path := range [][]any{{"conversations"}, {"conversation", "messages"}} {
+		after := dig(t, dig(t, data, path...), "pageInfo", "endCursor")
 		s.refused(t, "BAD_USER_INPUT", "bob", `query($a: String) { conversations(after: $a) { edges { cursor } } }`, "a", after)
 	}
 }
@@ -158,7 +140,7 @@ func TestMessagesPerMinuteAreLimited(t *testing.T) {
 		t.Errorf("a message beyond the limit: got %+v, want RATE_LIMITED alone, retryAfter %d", got, 60/most)
 	}
 	s.sends(t, "bob", "alice", "another user")
-	if n := s.count(t, "ovation_rate_limited_total", "messages"); n != 1 {
+	if n := s.metric(t, "ovation_rate_limited_total", "messages"); n != 1 {
 		t.Errorf("got %v refusals counted, want 1", n)
 	}
 }

@@ -1,13 +1,10 @@
 package resolvers_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,24 +14,6 @@ import (
 func byHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return fmt.Sprintf(`{"persistedQuery":{"version":1,"sha256Hash":%q}}`, hex.EncodeToString(sum[:]))
-}
-
-// exchange sends a request as alice and returns the status and the body.
-func (s *service) exchange(t *testing.T, method, query, body string, header ...string) (status int, answer string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.url+"/graphql"+query, bytes.NewBufferString(body))
-	must(t, err)
-	request.Header.Set("X-Ovation-User", "alice")
-	request.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	return response.StatusCode, string(text)
 }
 
 const notFound = `{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`
@@ -85,7 +64,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 			{"POST", "", `{"extensions":{}}`, 400, `\"query\" is missing`},
 			{"GET", "?extensions={}", "", 400, `\"query\" is missing`},
 		} {
-			status, body := s.exchange(t, step.method, step.query, step.body, "Accept", accept)
+			status, _, body := s.exchange(t, step.method, "/graphql"+step.query, step.body, "X-Ovation-User", "alice", "Accept", accept)
 			if step.status != 0 && status != step.status || !strings.Contains(body, step.want) {
 				t.Errorf("%s, step %d: got status %d, %s, want %d, %q", accept, i, status, body, step.status, step.want)
 			}

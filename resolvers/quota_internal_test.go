@@ -3,14 +3,13 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
-	"runtime"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/graph"
+	"ovation/internal/testing/await"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/resolvers/codes"
@@ -99,11 +98,7 @@ func TestWatchedSubjectsAreBounded(t *testing.T) {
 		t.Errorf("watching two more of at most three subjects: got %v, want %s", err, codes.Unavailable)
 	}
 	end()
-	for deadline := time.Now().Add(2 * time.Minute); r.quota.watched() > 0; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d subjects are still counted, want none", r.quota.watched())
-		}
-	}
+	await.That(t, "no subject is counted", func() bool { return r.quota.watched() == 0 })
 	cancel, err = watch(3)
 	defer cancel()
 	if err != nil {

@@ -38,21 +38,6 @@ func wantRateLimit(t *testing.T, perSecond, price int, do func() (refused bool))
 	}
 }
 
-// count returns the value of a counter with one label.
-func (s *service) count(t *testing.T, name, label string) float64 {
-	t.Helper()
-	families, err := s.registry.Gather()
-	must(t, err)
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && metric.GetLabel()[0].GetValue() == label {
-				return metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
-}
-
 const (
 	countsQuery  = `{ interactive(biz: "video", bizId: "1") { readCount likeCount } }`
 	countsCost   = rate.PerRequest + 3
@@ -83,7 +68,7 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	}
 	flood("", readMutation, readCost)
 	s.ok(t, "bob", readMutation)
-	if users, addresses := s.count(t, "ovation_rate_limited_total", "user"), s.count(t, "ovation_rate_limited_total", "address"); users != 2 || addresses != 1 {
+	if users, addresses := s.metric(t, "ovation_rate_limited_total", "user"), s.metric(t, "ovation_rate_limited_total", "address"); users != 2 || addresses != 1 {
 		t.Errorf("got %v refusals of users and %v of addresses counted, want 2 and 1", users, addresses)
 	}
 }
@@ -111,27 +96,19 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 	t.Run("an invalid body", func(t *testing.T) {
 		s := start(t, withRates(rate.Config{PerAddress: perSecond}))
 		wantRateLimit(t, perSecond, 1000, func() bool {
-			res, err := http.Post(s.url+"/graphql", "application/json", strings.NewReader(`{"query":1}`+strings.Repeat(" ", 1000)))
-			must(t, err)
-			must(t, res.Body.Close())
-			return res.StatusCode == http.StatusTooManyRequests
+			status, _, _ := s.exchange(t, http.MethodPost, "/graphql", `{"query":1}`+strings.Repeat(" ", 1000))
+			return status == http.StatusTooManyRequests
 		})
 	})
 	t.Run("an invalid token", func(t *testing.T) {
 		s, begin := start(t, withRates(rate.Config{PerAddress: 10})), time.Now()
 		for n := 1; ; n++ {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
-			must(t, err)
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("Authorization", "Bearer nonsense")
-			res, err := http.DefaultClient.Do(req)
-			must(t, err)
-			must(t, res.Body.Close())
-			if res.StatusCode == http.StatusTooManyRequests {
+			status := s.askBy(t, "nonsense", `{ __typename }`).status
+			if status == http.StatusTooManyRequests {
 				return
 			}
-			if most := 100 + 10*time.Since(begin).Seconds(); res.StatusCode != http.StatusUnauthorized || float64(n*rate.PerRequest) > most {
-				t.Fatalf("request %d: got status %d, want 401, and 429 beyond %.0f units", n, res.StatusCode, most)
+			if most := 100 + 10*time.Since(begin).Seconds(); status != http.StatusUnauthorized || float64(n*rate.PerRequest) > most {
+				t.Fatalf("request %d: got status %d, want 401, and 429 beyond %.0f units", n, status, most)
 			}
 		}
 	})

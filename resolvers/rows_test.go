@@ -1,9 +1,7 @@
 package resolvers_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -56,14 +54,6 @@ func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 func (s *service) raw(t *testing.T, query, subjects string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"query":%q,"variables":{"s":[%s]}}`, query, subjects)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader([]byte(body)))
-	must(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Ovation-User", "alice")
-	res, err := http.DefaultClient.Do(req)
-	must(t, err)
-	text, err := io.ReadAll(res.Body)
-	must(t, err)
-	must(t, res.Body.Close())
-	return fmt.Sprint(res.StatusCode, " ", string(text))
+	status, _, text := s.exchange(t, http.MethodPost, "/graphql", body, "X-Ovation-User", "alice")
+	return fmt.Sprint(status, " ", text)
 }

@@ -3,7 +3,6 @@ package resolvers_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -36,10 +35,10 @@ const page = `query Page { interactive(biz: "video", bizId: "1") { likeCount fre
 func TestUnavailableStoreIsUnavailable(t *testing.T) {
 	s := start(t, failing(func() error { return storage.ErrUnavailable }))
 	s.refused(t, "UNAVAILABLE", "", page)
-	if status, body := s.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
+	if status, _, body := s.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
 		t.Errorf("/readyz: got status %d, %q, want 503, naming the store", status, body)
 	}
-	if status, _ := s.get(t, "/healthz"); status != http.StatusOK {
+	if status, _, _ := s.get(t, "/healthz"); status != http.StatusOK {
 		t.Errorf("/healthz: got status %d, want 200", status)
 	}
 	// The action has succeeded; the response says that its subject is unavailable.
@@ -79,14 +78,14 @@ func TestProbesAndMetrics(t *testing.T) {
 			`ovation_graphql_request_duration_seconds_count{operation="Applaud"} 2`,
 		},
 	} {
-		status, body := s.get(t, path)
+		status, _, body := s.get(t, path)
 		for _, line := range want {
 			if status != http.StatusOK || !strings.Contains(body, line) {
 				t.Errorf("%s: got status %d, want 200 with %q: %s", path, status, line, body)
 			}
 		}
 	}
-	if status, _ := s.get(t, "/nowhere"); status != http.StatusNotFound {
+	if status, _, _ := s.get(t, "/nowhere"); status != http.StatusNotFound {
 		t.Errorf("/nowhere: got status %d, want 404", status)
 	}
 	log := s.logged()
@@ -177,15 +176,4 @@ func TestGraphQLOverHTTPAudit(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "node", "../web/check/graphql-http-audit.mjs", s.url+"/graphql").CombinedOutput()
 	t.Logf("%s", out)
 	must(t, err)
-}
-
-// get fetches a path.
-func (s *service) get(t *testing.T, path string) (status int, body string) {
-	t.Helper()
-	res, err := http.Get(s.url + path)
-	must(t, err)
-	defer func() { must(t, res.Body.Close()) }()
-	raw, err := io.ReadAll(res.Body)
-	must(t, err)
-	return res.StatusCode, string(raw)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"ovation/internal/testing/await"
 )
 
 // socket is a WebSocket to the service.
@@ -131,9 +133,5 @@ func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 		c.asks(id, watchLikes, nil)
 		c.receives(fmt.Sprintf(likesEvent, id, 0))
 	}
-	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d goroutines of 50 subscriptions, want none", runtime.NumGoroutine()-before)
-		}
-	}
+	await.That(t, "50 subscriptions have no goroutines", func() bool { return runtime.NumGoroutine() <= before })
 }

@@ -198,10 +198,7 @@ func (r *refusing) Interactives(ctx context.Context, viewer storage.User, subjec
 
 func TestSubscriptionReportsUnreadSubjectsAfterAnOutage(t *testing.T) {
 	r := &refusing{refused: make(chan struct{}, 1)}
-	s := start(t, withStore(func(next storage.Store) storage.Store {
-		r.Store = next
-		return r
-	}))
+	s := start(t, behind(r, &r.Store))
 	alice := s.subscribe(t, "alice", watchMany, videos(1))
 	alice.data(t)
 	r.refuse.Store(true)
@@ -237,17 +234,19 @@ func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
 	})
 }
 
-// metric returns the value of a gauge.
-func (s *service) metric(t *testing.T, name string) float64 {
+// metric returns the value of a gauge, or of a counter with one label.
+func (s *service) metric(t *testing.T, name string, label ...string) float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
 	must(t, err)
 	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (len(label) == 0 || metric.GetLabel()[0].GetValue() == label[0]) {
+				return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+			}
 		}
 	}
-	t.Fatalf("there is no metric %s", name)
+	t.Fatalf("there is no metric %s %v", name, label)
 	return 0
 }
 

@@ -18,13 +18,13 @@ func (s *service) upload(t *testing.T, user, title string) string {
 	t.Helper()
 	status, body := s.post(t, user, title)
 	var out struct{ Video struct{ VideoID string } }
-	if err := json.Unmarshal(body, &out); err != nil || status != http.StatusCreated || out.Video.VideoID == "" {
+	if err := json.Unmarshal([]byte(body), &out); err != nil || status != http.StatusCreated || out.Video.VideoID == "" {
 		t.Fatalf("upload: got status %d, %s, want 201 with a video id", status, body)
 	}
 	return out.Video.VideoID
 }
 
-func (s *service) post(t *testing.T, user, title string) (int, []byte) {
+func (s *service) post(t *testing.T, user, title string) (status int, body string) {
 	t.Helper()
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -34,19 +34,8 @@ func (s *service) post(t *testing.T, user, title string) (int, []byte) {
 	_, err = part.Write([]byte("\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2 and the rest of " + title))
 	must(t, err)
 	must(t, w.Close())
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/media/videos", &form)
-	must(t, err)
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	if user != "" {
-		r.Header.Set("X-Ovation-User", user)
-	}
-	response, err := http.DefaultClient.Do(r)
-	must(t, err)
-	defer func() { must(t, response.Body.Close()) }()
-	var body bytes.Buffer
-	_, err = body.ReadFrom(response.Body)
-	must(t, err)
-	return response.StatusCode, body.Bytes()
+	status, _, body = s.exchange(t, http.MethodPost, "/media/videos", form.String(), "Content-Type", w.FormDataContentType(), "X-Ovation-User", user)
+	return status, body
 }
 
 const videoFields = `id videoId title playUrl coverUrl at author { userId } interactive { biz bizId likeCount author { userId } }`
@@ -63,12 +52,10 @@ func TestUploadedVideoIsInTheFeed(t *testing.T) {
 	same(t, dig(t, s.ok(t, "", `query($v: ID!) { video(videoId: $v) { `+videoFields+` } }`, "v", second), "video"), toJSON(t, latest))
 	same(t, dig(t, s.ok(t, "", `query($v: ID!) { node(id: $v) { ... on Video { `+videoFields+` } } }`, "v", dig(t, latest, "id")), "node"), toJSON(t, latest))
 	for _, path := range []string{"playUrl", "coverUrl"} {
-		response, err := http.Get(s.url + dig(t, latest, path).(string))
-		must(t, err)
-		if response.StatusCode != http.StatusOK || response.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: got status %d, X-Content-Type-Options %q, want 200, nosniff", path, response.StatusCode, response.Header.Get("X-Content-Type-Options"))
+		status, header, _ := s.get(t, dig(t, latest, path).(string))
+		if status != http.StatusOK || header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: got status %d, X-Content-Type-Options %q, want 200, nosniff", path, status, header.Get("X-Content-Type-Options"))
 		}
-		must(t, response.Body.Close())
 	}
 	same(t, s.ok(t, "carol", `{ user(userId: "alice") { videos(first: 5) { edges { node { title author { userId } } } } totals { works } works { edges { node { bizId } } } } }`),
 		`{"user":{"videos":{"edges":[{"node":{"title":"first","author":{"userId":"alice"}}}]},"totals":{"works":1},"works":{"edges":[{"node":{"bizId":"`+first+`"}}]}}}`)
@@ -92,20 +79,7 @@ func TestFeedIsPaged(t *testing.T) {
 	for i := range 7 {
 		s.upload(t, "alice", fmt.Sprint("film ", i))
 	}
-	var titles []string
-	after := any(nil)
-	for range 10 {
-		data := s.ok(t, "bob", `query($a: String) { feed(first: 3, after: $a) { edges { node { title } } pageInfo { hasNextPage endCursor } } }`, "a", after)
-		edges, _ := dig(t, data, "feed", "edges").([]any)
-		for _, e := range edges {
-			titles = append(titles, dig(t, e, "node", "title").(string))
-		}
-		after = dig(t, data, "feed", "pageInfo", "endCursor")
-		if dig(t, data, "feed", "pageInfo", "hasNextPage") == false {
-			break
-		}
-	}
-	if got := strings.Join(titles, ","); got != "film 6,film 5,film 4,film 3,film 2,film 1,film 0" {
+	if got := strings.Join(s.pages(t, "bob", "", `feed(%s)`, "title", 3), ","); got != "film 6,film 5,film 4,film 3,film 2,film 1,film 0" {
 		t.Errorf("got the feed %s, want film 6 to film 0", got)
 	}
 	s.refused(t, "BAD_USER_INPUT", "bob", `{ feed(first: 101) { edges { cursor } } }`)
@@ -129,10 +103,8 @@ func TestVideosAreDeletedByTheirAuthors(t *testing.T) {
 	same(t, dig(t, data, "deleteVideo", "interactive"), `{"likeCount":1,"author":null,"liked":null}`)
 	same(t, s.ok(t, "bob", `query($v: ID!) { video(videoId: $v) { title } feed { edges { cursor } } interactive(biz: "video", bizId: $v) { likeCount liked { reaction } author { userId } } user(userId: "alice") { totals { works likesReceived } } }`, "v", video),
 		`{"video":null,"feed":{"edges":[]},"interactive":{"likeCount":1,"liked":{"reaction":"LIKE"},"author":null},"user":{"totals":{"works":0,"likesReceived":0}}}`)
-	response, err := http.Get(s.url + play)
-	must(t, err)
-	if must(t, response.Body.Close()); response.StatusCode != http.StatusNotFound {
-		t.Errorf("the file of a deleted video: got status %d, want 404", response.StatusCode)
+	if status, _, _ := s.get(t, play); status != http.StatusNotFound {
+		t.Errorf("the file of a deleted video: got status %d, want 404", status)
 	}
 	s.refused(t, "NOT_FOUND", "alice", remove, "v", video)
 }
@@ -147,7 +119,7 @@ func TestVideosAreOff(t *testing.T) {
 			t.Errorf("%s: got %q, want a mention of --videos", query, message)
 		}
 	}
-	if status, body := s.post(t, "alice", "film"); status != http.StatusNotFound || !strings.Contains(string(body), "--videos") {
+	if status, body := s.post(t, "alice", "film"); status != http.StatusNotFound || !strings.Contains(body, "--videos") {
 		t.Errorf("an upload: got status %d, %s, want 404 and a mention of --videos", status, body)
 	}
 
