@@ -97,7 +97,6 @@ func TestBadCommentsAreRefused(t *testing.T) {
 		message           string
 	}{
 		"no viewer":                       {"UNAUTHENTICATED", "", add, nil, "token"},
-		"empty":                           {"BAD_USER_INPUT", "alice", add, []any{"t", ""}, "input.text must not be empty"},
 		"blank":                           {"BAD_USER_INPUT", "alice", add, []any{"t", " \n\u202e "}, "input.text must not be empty"},
 		"2,001 characters":                {"BAD_USER_INPUT", "alice", add, []any{"t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
 		"a control character":             {"BAD_USER_INPUT", "alice", add, []any{"t", "a\x1b[2J"}, "U+001B"},

@@ -39,25 +39,13 @@ func TestFollowsReturnTheNewState(t *testing.T) {
 
 func TestFollowsRefuseBadInput(t *testing.T) {
 	s := start(t)
-	for input, want := range map[string]string{
-		`{biz: "user", bizId: "alice"}`:                                   "input.bizId must not be the user's own: users cannot follow themselves",
-		`{biz: "user", bizId: ""}`:                                        "input.bizId must not be empty",
-		`{biz: "User", bizId: "bob"}`:                                     "input.biz must be",
-		fmt.Sprintf(`{biz: "user", bizId: %q}`, strings.Repeat("x", 129)): "input.bizId is 129 bytes long",
-	} {
-		if got := s.refused(t, "BAD_USER_INPUT", "alice", `mutation { follow(input: `+input+`) { changed } }`); !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q in it", input, got, want)
-		}
+	const want = "input.bizId must not be the user's own: users cannot follow themselves"
+	if got := s.refused(t, "BAD_USER_INPUT", "alice", `mutation { follow(input: {biz: "user", bizId: "alice"}) { changed } }`); got != want {
+		t.Errorf("following oneself: got %q, want %q", got, want)
 	}
 	s.ok(t, "alice", `mutation { follow(input: {biz: "video", bizId: "alice"}) { changed } }`)
 	same(t, s.ok(t, "alice", `mutation { unfollow(input: {biz: "user", bizId: "alice"}) { changed } }`), `{"unfollow":{"changed":false}}`)
-	for _, operation := range []string{
-		`mutation { follow(input: {biz: "user", bizId: "bob"}) { changed } }`,
-		`mutation { unfollow(input: {biz: "user", bizId: "bob"}) { changed } }`,
-		`{ interactive(biz: "user", bizId: "bob") { followers { edges { cursor } } } }`,
-	} {
-		s.refused(t, "UNAUTHENTICATED", "", operation)
-	}
+	s.refused(t, "UNAUTHENTICATED", "", `{ interactive(biz: "user", bizId: "bob") { followers { edges { cursor } } } }`)
 }
 
 // follows makes alice follow some users, of whom the first ones follow her back, and some

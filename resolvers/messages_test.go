@@ -86,7 +86,6 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		"to a name with NUL":                       {"BAD_USER_INPUT", "alice", send, []any{"to", "a\x00b"}, "input.to"},
 		"blank":                                    {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", " \u202e"}, "input.text must not be empty"},
 		"2,001 characters":                         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
-		"a control character":                      {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "a\x1b[2J"}, "U+001B"},
 		"an empty request id":                      {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "q", ""}, "input.requestId"},
 		"a request id used before":                 {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "twice", "q", "request"}, "input.requestId"},
 		"read anonymously":                         {"UNAUTHENTICATED", "", read, []any{"w", "bob"}, "token"},

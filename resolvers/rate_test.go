@@ -123,31 +123,13 @@ func aliased(n int) string {
 	return "mutation { " + text.String() + "}"
 }
 
-// TestOneSocketIsNoFlood sends 100 operations of 100 aliased reads over one WebSocket, and
-// then the maximum number of operations with the maximum number of root fields.
+// TestOneSocketIsNoFlood sends operations with the maximum number of root fields over one
+// WebSocket.
 func TestOneSocketIsNoFlood(t *testing.T) {
 	const perSecond = 100
 	price := rate.PerRequest + 10*(rate.PerAction+2)
 	s := start(t, withRates(rate.Config{PerSocket: perSecond}))
-	c := s.connect(t, "")
-	for i := range 100 {
-		c.asks(strconv.Itoa(i), aliased(100), nil)
-	}
-	tooMany := 0
-	for range 100 {
-		got := c.next()
-		if !strings.Contains(got, `"type":"error"`) ||
-			!strings.Contains(got, "has 100 root fields") && !strings.Contains(got, "RATE_LIMITED") {
-			t.Fatalf("the socket received %s, want an error about 100 root fields or RATE_LIMITED", got)
-		}
-		if strings.Contains(got, "root fields") {
-			tooMany++
-		}
-	}
-	if tooMany == 0 {
-		t.Error("got no operation rejected for its root fields, want at least one")
-	}
-	c = s.connect(t, "alice")
+	c := s.connect(t, "alice")
 	id := 0
 	wantRateLimit(t, perSecond, price, func() bool {
 		id++

@@ -117,9 +117,7 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &staleStore{Store: stubStore{}}
 		store.stale.Store(true)
-		hub := live.New(store, live.Options{})
-		defer hub.Close()
-		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
+		s, ctx, _ := subscriptionOfAlice(t, store)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
 			t.Errorf("the first event: got %+v, want it STALE", got)
 		}
@@ -156,9 +154,7 @@ func (u *revertedLike) Interactives(ctx context.Context, viewer storage.User, su
 func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &revertedLike{}
-		hub := live.New(store, live.Options{})
-		defer hub.Close()
-		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
+		s, ctx, _ := subscriptionOfAlice(t, store)
 		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
 			t.Errorf("the first event: got %+v, want the viewer's own like", got)
 		}
@@ -195,9 +191,7 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}
 		store.version.Store(5)
-		hub := live.New(store, live.Options{})
-		defer hub.Close()
-		s, ctx := subscriptionOfAlice(store, hub), withOperation(t)
+		s, ctx, hub := subscriptionOfAlice(t, store)
 		if got, _ := s.nextOfViewer(ctx); got.Version != 5 {
 			t.Errorf("the first event: got %+v, want version 5", got)
 		}
@@ -214,13 +208,16 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 	})
 }
 
-// subscriptionOfAlice returns a subscription to one subject.
-func subscriptionOfAlice(store storage.Store, hub *live.Hub) *subscription {
+// subscriptionOfAlice returns a subscription to one subject, its context and its hub.
+func subscriptionOfAlice(t *testing.T, store storage.Store) (*subscription, context.Context, *live.Hub) {
+	t.Helper()
+	hub := live.New(store, live.Options{})
+	t.Cleanup(hub.Close)
 	subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
 	return &subscription{
 		Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
 		sent: newSentStates(subjects), watcher: hub.Watch(subjects),
-	}
+	}, withOperation(t), hub
 }
 
 // withOperation returns the context of an operation that selects nothing.
