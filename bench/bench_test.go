@@ -20,7 +20,7 @@ import (
 func generateTestData(t *testing.T) (*userPool, *databaseState, []page) {
 	t.Helper()
 	d := generateData(1)
-	p, err := newUserPoolOf(d, strings.Repeat("s", 32))
+	p, err := newUserPoolFromData(d, strings.Repeat("s", 32))
 	if err != nil {
 		t.Fatal(err)
 	}

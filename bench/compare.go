@@ -46,16 +46,20 @@ type measurement struct {
 	mallocs    series // of the server, for each request
 	bytes      series // allocated by the server, for each request
 	requests   int64
-	cpuShares  map[string]series // shares of the machine's CPU time, by consumer
+	processors map[string]series // processors used, by consumer
 	workerName string            // the name under which the CPU time of its worker is reported
+}
+
+func newMeasurement(name string) *measurement {
+	return &measurement{name: name, processors: map[string]series{}}
 }
 
 // cpuPerRequest returns the CPU time of a consumer in each round, in microseconds per
 // request.
 func (m *measurement) cpuPerRequest(name string) (out series) {
-	for i, share := range m.cpuShares[name] {
+	for i, used := range m.processors[name] {
 		if i < len(m.rate) {
-			out = append(out, share*1e6/m.rate[i])
+			out = append(out, used*1e6/m.rate[i])
 		}
 	}
 	return out
@@ -65,14 +69,15 @@ func (m *measurement) cpuPerRequest(name string) (out series) {
 // measurements of one round are adjacent in time.
 func (b *bench) measureAlternately(ctx context.Context, variants [2]variant) (measurements [2]*measurement, err error) {
 	for i := range variants {
-		measurements[i] = &measurement{name: variants[i].name, cpuShares: map[string]series{}, workerName: variants[i].system.workerName}
+		measurements[i] = newMeasurement(variants[i].name)
+		measurements[i].workerName = variants[i].system.workerName
 	}
 	for round := range b.runPlan.rounds + 1 {
 		for k := range variants {
 			i := (k + round) % 2 // the order alternates, as the first affects the second
 			during, into := b.runPlan.segment, measurements[i]
 			if round == 0 {
-				during, into = b.runPlan.warmUp, &measurement{cpuShares: map[string]series{}}
+				during, into = b.runPlan.warmUp, newMeasurement("")
 			}
 			if err := b.measureSegment(ctx, &variants[i], round, during, into); err != nil {
 				return measurements, fmt.Errorf("%s: %w", variants[i].name, err)
@@ -96,15 +101,15 @@ func (b *bench) measureSegment(ctx context.Context, c *variant, round int, durin
 	}
 	var result *load.Result
 	err = b.withMeter(ctx, c.system.process, into, func() (int64, error) {
-		beside := make(chan error, 1)
+		background := make(chan error, 1)
 		if c.backgroundLoad == nil {
-			beside <- nil
+			background <- nil
 		} else {
-			go func() { beside <- c.backgroundLoad(ctx, round, during) }()
+			go func() { background <- c.backgroundLoad(ctx, round, during) }()
 		}
 		var err error
 		result, err = load.Closed(ctx, c.system.process.address, clients, during)
-		if err = errors.Join(err, <-beside); err != nil {
+		if err = errors.Join(err, <-background); err != nil {
 			return 0, err
 		}
 		return result.Requests, replyErrors(result)
@@ -121,15 +126,15 @@ func (b *bench) measureSegment(ctx context.Context, c *variant, round int, durin
 	return nil
 }
 
-// withMeter measures the cost of a load. The function what runs the load and returns the
+// withMeter measures the cost of a load. The function run runs the load and returns the
 // number of its requests.
-func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, what func() (int64, error)) error {
+func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, run func() (int64, error)) error {
 	before, err := p.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
 	used, began := b.meter.read(), time.Now()
-	n, err := what()
+	n, err := run()
 	if err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, wh
 	into.mallocs = append(into.mallocs, of(metricMallocs))
 	into.bytes = append(into.bytes, of(metricBytes))
 	for name, time := range spent {
-		into.cpuShares[name] = append(into.cpuShares[name], time.Seconds()/elapsed.Seconds())
+		into.processors[name] = append(into.processors[name], time.Seconds()/elapsed.Seconds())
 		if b.meter.pids[name] == p.command.Process.Pid {
 			into.serverCPU = append(into.serverCPU, time.Seconds()*1e6/float64(n))
 		}

@@ -175,9 +175,9 @@ func (v *simulatedUser) setState(what, query string, of *userStates, id string, 
 		}
 		return nil
 	})
-	judge := one.check
+	check := one.check
 	one.check = func(status int, body []byte) error {
-		err := judge(status, body)
+		err := check(status, body)
 		if err != nil {
 			of.uncertain[id] = true
 		}
@@ -188,9 +188,9 @@ func (v *simulatedUser) setState(what, query string, of *userStates, id string, 
 
 // withTally records the result of a task in a tally.
 func withTally(one task, in *tally) task {
-	judge := one.check
+	check := one.check
 	one.check = func(status int, body []byte) error {
-		err := judge(status, body)
+		err := check(status, body)
 		if err == nil {
 			in.acked++
 		} else {
@@ -259,7 +259,7 @@ func (v *simulatedUser) markRead(with string) task {
 		map[string]any{"with": with}, func(json.RawMessage) error { return nil })
 }
 
-// uploadClip publishes a clip. It must then be at the top of the feed.
+// uploadClip publishes a clip. It must then be on the first page of the feed.
 func (v *simulatedUser) uploadClip() task {
 	return withTally(task{name: "upload a clip", appendRequest: func(buf []byte) []byte {
 		var form bytes.Buffer

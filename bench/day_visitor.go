@@ -38,7 +38,7 @@ type tally struct{ acked, failed int }
 
 const (
 	minUsers       = 10
-	friendsPerSide = 4 // with the users before and after, each
+	friendsPerSide = 4 // of a user, among the users before, and as many among those after
 )
 
 func newSimulatedUser(d *simulation, n int, name, token string) *simulatedUser {

@@ -129,7 +129,7 @@ func (g *growth) measureSize(ctx context.Context, w growthData, last bool) (err 
 		if kind.distinctSubjects > w.subjects {
 			continue
 		}
-		if err := g.measurePages(ctx, of, kind); err != nil {
+		if err := g.measureColdAndWarm(ctx, of, kind); err != nil {
 			return fmt.Errorf("pages of %d: %w", kind.size, err)
 		}
 	}
@@ -182,11 +182,14 @@ func (g *growth) checkDatabase(ctx context.Context, of *sizeResult) (err error) 
 		return err
 	}
 	likes, err := g.sumLikeCounts(ctx, &g.node)
-	if want := g.initialLikes + g.users.acked.Load(); err != nil || likes != want {
-		return fmt.Errorf("%d likes are counted, want %d, initial and acknowledged: %w", likes, want, err)
+	if err != nil {
+		return err
 	}
-	if n, err := g.installation.countQueued(); err != nil || n > 0 {
-		return fmt.Errorf("%d messages are left in the queue: %w", n, err)
+	if want := g.initialLikes + g.users.acked.Load(); likes != want {
+		return fmt.Errorf("%d likes are counted, want %d, initial and acknowledged", likes, want)
+	}
+	if err := g.installation.checkQueuesEmpty(); err != nil {
+		return err
 	}
 	of.verifyOutput, err = g.installation.verify(ctx)
 	return err

@@ -23,14 +23,14 @@ func (g *growth) requestAll(ctx context.Context, at *process, all *workload, cli
 	case result.Errors > 0:
 		return nil, replyErrors(result)
 	case result.Requests != int64(len(all.requests)):
-		return nil, fmt.Errorf("only %[2]d of %[3]d pages were requested within %[1]v", requestAllTimeout, result.Requests, len(all.requests))
+		return nil, fmt.Errorf("only %d of %d pages were requested within %v", result.Requests, len(all.requests), requestAllTimeout)
 	}
 	return result, nil
 }
 
-// openConnections makes a new node open its connections, by requests of unknown users for
+// warmUpConnectionPools makes a new node open its connections, by requests of unknown users for
 // unknown subjects.
-func (g *growth) openConnections(ctx context.Context) error {
+func (g *growth) warmUpConnectionPools(ctx context.Context) error {
 	const strangers, greetings = 50, 200
 	names := make([]string, 0, strangers)
 	for i := range strangers {
@@ -52,8 +52,8 @@ func (g *growth) openConnections(ctx context.Context) error {
 	return err
 }
 
-// measurePages measures pages that were never requested before, then the same ones again.
-func (g *growth) measurePages(ctx context.Context, of *sizeResult, kind pageKind) error {
+// measureColdAndWarm measures pages that were never requested before, then the same ones again.
+func (g *growth) measureColdAndWarm(ctx context.Context, of *sizeResult, kind pageKind) error {
 	drawn := of.coldPages(kind)
 	into := &pageResult{kind, newMeasurement("the first time"), newMeasurement("again")}
 	of.pages = append(of.pages, into)
@@ -61,7 +61,7 @@ func (g *growth) measurePages(ctx context.Context, of *sizeResult, kind pageKind
 		if err := g.restartEmpty(ctx); err != nil {
 			return err
 		}
-		if err := g.openConnections(ctx); err != nil {
+		if err := g.warmUpConnectionPools(ctx); err != nil {
 			return fmt.Errorf("request unknown subjects: %w", err)
 		}
 		all := g.node.newWorkload(g.users, g.initialState, drawn)
@@ -86,15 +86,11 @@ func (g *growth) measurePages(ctx context.Context, of *sizeResult, kind pageKind
 	return nil
 }
 
-func newMeasurement(name string) *measurement {
-	return &measurement{name: name, cpuShares: map[string]series{}}
-}
-
 // measureLoad measures one load.
-func (g *growth) measureLoad(ctx context.Context, into *measurement, what func() (*load.Result, error)) error {
+func (g *growth) measureLoad(ctx context.Context, into *measurement, run func() (*load.Result, error)) error {
 	var result *load.Result
 	err := g.withMeter(ctx, g.node.process, into, func() (n int64, err error) {
-		if result, err = what(); err != nil {
+		if result, err = run(); err != nil {
 			return 0, err
 		}
 		return result.Requests, nil
@@ -128,7 +124,7 @@ func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
 	}
 	for i, clients := range []int{growthClients, growthManyClients} {
 		likes := &likeResult{measurement: newMeasurement("likes"), clients: clients}
-		if err := g.measureLikes(ctx, likes, g.seed+uint64(100*i)); err != nil {
+		if err := g.measureLikeCost(ctx, likes, g.seed+uint64(100*i)); err != nil {
 			return fmt.Errorf("likes: %w", err)
 		}
 		of.likes = append(of.likes, likes)
@@ -156,8 +152,8 @@ func (g *growth) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// measureLikes measures likes while a worker persists them, after a round to warm up.
-func (g *growth) measureLikes(ctx context.Context, of *likeResult, seed uint64) error {
+// measureLikeCost measures likes while a worker persists them, after a round to warm up.
+func (g *growth) measureLikeCost(ctx context.Context, of *likeResult, seed uint64) error {
 	for round := range g.runPlan.rounds + 1 {
 		during, into := g.runPlan.segment, of.measurement
 		if round == 0 {

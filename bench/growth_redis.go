@@ -18,10 +18,10 @@ type redisMemory struct {
 	emptyWindow, smallWindow, largeWindow itemSize // the window of a user, by its number of states
 }
 
-// itemSize is the memory of n entries of one kind.
+// itemSize is the mean memory of the entries of one kind, and their number.
 type itemSize struct {
-	count int
-	bytes float64 // bytes
+	count     int
+	bytesEach float64
 }
 
 const (
@@ -36,13 +36,13 @@ func (g *growth) measureRedis(ctx context.Context, w growthData) (h *redisMemory
 	if err := g.restartEmpty(ctx); err != nil {
 		return nil, err
 	}
-	scale := &redisMeter{growth: g, node: g.node.process}
-	if err := scale.start(ctx); err != nil {
+	meter := &redisMeter{growth: g, node: g.node.process}
+	if err := meter.start(ctx); err != nil {
 		return nil, err
 	}
 	subjects := min(maxMeasured, w.subjects-memoryPageSize)
 	h = &redisMemory{states: w.states}
-	if h.subject, err = scale.measureSubjects(ctx, memoryPageSize, subjects, subjects); err != nil {
+	if h.subject, err = meter.measureSubjects(ctx, memoryPageSize, subjects, subjects); err != nil {
 		return nil, fmt.Errorf("subjects: %w", err)
 	}
 	// Redis tracks what one node has cached; another node requests the same.
@@ -53,24 +53,24 @@ func (g *growth) measureRedis(ctx context.Context, w growthData) (h *redisMemory
 	if err != nil {
 		return nil, err
 	}
-	scale.node = other
-	if _, err := scale.measureSubjects(ctx, 0, memoryPageSize, 0); err != nil { // opens the connections of the other node
+	meter.node = other
+	if _, err := meter.measureSubjects(ctx, 0, memoryPageSize, 0); err != nil { // opens the connections of the other node
 		return nil, err
 	}
-	if h.secondNode, err = scale.measureSubjects(ctx, memoryPageSize, subjects, 0); err != nil {
+	if h.secondNode, err = meter.measureSubjects(ctx, memoryPageSize, subjects, 0); err != nil {
 		return nil, fmt.Errorf("subjects of a second node: %w", err)
 	}
-	scale.node = g.node.process
+	meter.node = g.node.process
 	idle, typical, heavy := w.usersByActivity()
 	for _, some := range []struct {
 		names []string
 		into  *itemSize
 	}{{idle, &h.emptyWindow}, {typical, &h.smallWindow}, {heavy, &h.largeWindow}} {
-		if *some.into, err = scale.measureWindows(ctx, some.names); err != nil {
+		if *some.into, err = meter.measureWindows(ctx, some.names); err != nil {
 			return nil, fmt.Errorf("users: %w", err)
 		}
 	}
-	g.progressf("Redis: %.0f bytes a subject, %.0f a user", h.subject.bytes, h.smallWindow.bytes)
+	g.progressf("Redis: %.0f bytes a subject, %.0f a user", h.subject.bytesEach, h.smallWindow.bytesEach)
 	return h, nil
 }
 
@@ -133,7 +133,7 @@ func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, coun
 			return w, err
 		}
 		if s.last.evicted != before.evicted {
-			return w, errors.New("keys were evicted from Redis during the measurement: it needs more memory (maxmemory)")
+			return w, errors.New("keys were evicted from Redis during the measurement: raise its maxmemory")
 		}
 		if s.last.counts-before.counts == counts && s.last.windows-before.windows == windows {
 			return itemSize{n, float64(s.last.memory-before.memory) / float64(n)}, nil

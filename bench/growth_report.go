@@ -52,7 +52,7 @@ func overloaded(average string) bool {
 
 func (w growthData) label() string { return formatNumber(float64(w.states), 0) }
 
-// othersCPU returns the share of CPU time used by other processes, load by load.
+// othersCPU returns the number of processors that other processes used, load by load.
 func (g *growth) othersCPU() (out series) {
 	for _, of := range g.results {
 		all := []*measurement{of.worker.measurement}
@@ -63,7 +63,7 @@ func (g *growth) othersCPU() (out series) {
 			all = append(all, likes.measurement)
 		}
 		for _, m := range all {
-			out = append(out, m.cpuShares[othersName]...)
+			out = append(out, m.processors[othersName]...)
 		}
 	}
 	return out
@@ -150,14 +150,14 @@ func (h *redisMemory) write(out *strings.Builder) {
 		{fmt.Sprintf("window of a user with %d states", typicalUserStates), h.smallWindow},
 		{fmt.Sprintf("window of a user with %d states", heavyUserStates), h.largeWindow},
 	} {
-		fmt.Fprintf(out, "| %s | %s | %s |\n", line.what, formatNumber(float64(line.count), 0), formatNumber(line.bytes, 0))
+		fmt.Fprintf(out, "| %s | %s | %s |\n", line.what, formatNumber(float64(line.count), 0), formatNumber(line.bytesEach, 0))
 	}
-	users := ((heavyUserInterval-1)*h.smallWindow.bytes + h.largeWindow.bytes) / heavyUserInterval
+	users := ((heavyUserInterval-1)*h.smallWindow.bytesEach + h.largeWindow.bytesEach) / heavyUserInterval
 	fmt.Fprintf(out, "\nA state takes %.0f bytes in a small window ((%.0f − %.0f) / %d) and %.0f in a large one ((%.0f − %.0f) / %d).\n\n"+
 		"For a million active users like these and a million requested subjects, by one node:\n"+
 		"10⁶ × (%.0f + %.0f) bytes = %.2f GiB; each further node that caches them adds 10⁶ × %.0f bytes = %.2f GiB. "+
 		"Extrapolated, without the allocator's fragmentation.\n",
-		(h.smallWindow.bytes-h.emptyWindow.bytes)/typicalUserStates, h.smallWindow.bytes, h.emptyWindow.bytes, typicalUserStates,
-		(h.largeWindow.bytes-h.emptyWindow.bytes)/heavyUserStates, h.largeWindow.bytes, h.emptyWindow.bytes, heavyUserStates,
-		users, h.subject.bytes, million*(users+h.subject.bytes)/gb, h.secondNode.bytes, million*h.secondNode.bytes/gb)
+		(h.smallWindow.bytesEach-h.emptyWindow.bytesEach)/typicalUserStates, h.smallWindow.bytesEach, h.emptyWindow.bytesEach, typicalUserStates,
+		(h.largeWindow.bytesEach-h.emptyWindow.bytesEach)/heavyUserStates, h.largeWindow.bytesEach, h.emptyWindow.bytesEach, heavyUserStates,
+		users, h.subject.bytesEach, million*(users+h.subject.bytesEach)/gb, h.secondNode.bytesEach, million*h.secondNode.bytesEach/gb)
 }

@@ -180,7 +180,7 @@ func TestGrowthSizesAreSelected(t *testing.T) {
 }
 
 func TestCPUTimeIsPerRequest(t *testing.T) {
-	m := &measurement{rate: series{1000, 2000}, cpuShares: map[string]series{nodeName: {0.5, 0.5}}}
+	m := &measurement{rate: series{1000, 2000}, processors: map[string]series{nodeName: {0.5, 0.5}}}
 	if got := m.cpuPerRequest(nodeName); !slices.Equal(got, series{500, 250}) {
 		t.Errorf("cost = %v microseconds, want [500 250]", got)
 	}

@@ -44,7 +44,7 @@ func (growthData) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
 const fillUsers = 25_000
 
 // selectStates computes the states of the users from $1 to below $2 on $3 subjects: user_id,
-// n (from 0, of each user), biz_id and time. The subjects are divided into one stretch
+// n (from 0, of each user), biz_id and at, the time. The subjects are divided into one stretch
 // for each state of the user: the n-th state is on a subject of the n-th stretch, so
 // that no two are on the same subject. Multiplying by the prime scatters neighbouring
 // users and times.
@@ -180,7 +180,7 @@ const maxColdPages = 2000
 // there are too few users for two disjoint groups, the groups overlap.
 func (w growthData) userPool(secret string) (*userPool, error) {
 	viewers := min(maxColdPages, w.users)
-	firstReader := viewers // the first
+	firstReader := viewers
 	if w.users < viewers+readerCount {
 		firstReader = 0
 	}

@@ -91,7 +91,7 @@ type bench struct {
 	node               system
 	floor              system
 	worker             *process // nil while none is running
-	rows               []*row
+	measuredRows       []*row
 	verifyOutput       string // the last output of verify
 	serviceVersions    string // of the services
 }
@@ -159,7 +159,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		if n := b.users.bypassedQueue.Load() - bypassed; n > 0 {
 			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, because the queue did not confirm in time: the machine was overloaded.", n))
 		}
-		b.rows = append(b.rows, &r)
+		b.measuredRows = append(b.measuredRows, &r)
 	}
 	return b.finish(ctx)
 }
@@ -181,7 +181,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if _, err := b.installation.run(ctx, "import", "--map=deskdrop", file); err != nil {
 		return err
 	}
-	if b.users, err = newUserPoolOf(b.data, b.installation.secret); err != nil {
+	if b.users, err = newUserPoolFromData(b.data, b.installation.secret); err != nil {
 		return err
 	}
 	_, b.viewerSampler = b.data.samplers()
@@ -351,8 +351,8 @@ func (b *bench) finish(ctx context.Context) (err error) {
 	if err := errors.Join(b.checkLikes(ctx, &b.node), b.checkLikes(ctx, &b.floor)); err != nil {
 		return err
 	}
-	if n, err := b.installation.countQueued(); err != nil || n > 0 {
-		return fmt.Errorf("%d messages are left in the queue: %w", n, err)
+	if err := b.installation.checkQueuesEmpty(); err != nil {
+		return err
 	}
 	b.verifyOutput, err = b.installation.verify(ctx)
 	return err

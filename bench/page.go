@@ -43,10 +43,10 @@ type page struct {
 }
 
 // drawPages draws n pages: viewers weighted by activity, subjects by popularity.
-func (p *userPool) drawPages(random *rand.Rand, users *sampler, n int) []page {
+func (p *userPool) drawPages(random *rand.Rand, viewers *sampler, n int) []page {
 	out := make([]page, n)
 	for i := range out {
-		out[i].viewer = users.draw(random)
+		out[i].viewer = viewers.draw(random)
 		taken := newBitset(len(p.subjects.names))
 		for len(out[i].subjects) < pageSize {
 			if subject := p.subjects.draw(random); !taken.has(subject) {

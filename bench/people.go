@@ -4,20 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"ovation/resolvers/viewer"
-	"ovation/storage"
 )
 
 const readerPrefix = "reader-"
 
-// userPool holds all users, and their likes in this run: the viewers, who are the users of
-// the data, have a history and request pages, followed by the readers, who only like.
+// userPool holds all users and their likes in this run. The viewers come first: users of
+// the data, who have a history and request pages. The readers follow; they only like.
 type userPool struct {
 	names         []string
 	tokens        []string
@@ -56,24 +53,20 @@ func (s bitset) firstNotIn(other bitset) int {
 	return -1
 }
 
-// newUserPoolOf returns the users of the data and the readers, each with a token.
-func newUserPoolOf(d *dataset, secret string) (*userPool, error) {
+// newUserPoolFromData returns the users of the data and the readers, each with a token.
+func newUserPoolFromData(d *dataset, secret string) (*userPool, error) {
 	subjects, users := d.samplers()
-	p := &userPool{names: users.names, viewerCount: len(users.names), subjects: subjects, subjectIndex: map[string]int{}}
+	names := slices.Clone(users.names)
 	for i := range readerCount {
-		p.names = append(p.names, readerPrefix+strconv.Itoa(i))
+		names = append(names, readerPrefix+strconv.Itoa(i))
 	}
-	for i, name := range subjects.names {
-		p.subjectIndex[name] = i
+	p, err := newUserPool(names, subjects, secret)
+	if err != nil {
+		return nil, err
 	}
-	p.sent = make([]atomic.Int64, len(subjects.names))
-	for _, name := range p.names {
-		token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: name}, 2*time.Hour)
-		if err != nil {
-			return nil, err
-		}
-		p.tokens = append(p.tokens, token)
-		p.likes = append(p.likes, userLikes{newBitset(len(subjects.names)), newBitset(len(subjects.names))})
+	p.viewerCount = len(users.names)
+	for i := range p.likes {
+		p.likes[i] = userLikes{newBitset(len(subjects.names)), newBitset(len(subjects.names))}
 	}
 	return p, nil
 }

@@ -39,15 +39,15 @@ var connectionCounts = []int{8, 32, 128}
 
 // The rates, connections and page sizes of the loads.
 const (
-	pageSize           = 20
-	pageCount          = 4096 // different pages, which are requested again and again
-	readerCount        = 8000 // users who only like, besides those of the data
-	warmUpConnections  = 32   // connections
-	hotPageConnections = 32
-	openConnections    = 256
-	openRate           = 2800 // likes a second: ten million an hour
-	hotRate            = 1000 // likes a second of one subject
-	hotLikeConnections = 64
-	mixedLikeInterval  = 10 // one request in so many is a like
-	actionsPerMessage  = 50 // actions in each message of the backlog
+	pageSize            = 20
+	pageCount           = 4096 // different pages, which are requested again and again
+	readerCount         = 8000 // users who only like, besides those of the data
+	warmUpConnections   = 32   // connections
+	hotPageConnections  = 32
+	openLoopConnections = 256
+	openRate            = 2800 // likes a second: ten million an hour
+	hotRate             = 1000 // likes a second of one subject
+	hotLikeConnections  = 64
+	mixedLikeInterval   = 10 // one request in so many is a like
+	actionsPerMessage   = 50 // actions in each message of the backlog
 )

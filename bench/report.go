@@ -23,7 +23,7 @@ func (b *bench) report(ctx context.Context) string {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
 	out.WriteString("\n| row | target | result: median (least–most of the rounds) | met |\n|---|---|---|---|\n")
-	for _, r := range b.rows {
+	for _, r := range b.measuredRows {
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", r.title, r.target, r.result, map[bool]string{true: "yes", false: "**no**"}[r.met])
 	}
 	names := []string{redisName, "rabbitmq", "postgres", generatorName, othersName}
@@ -32,7 +32,7 @@ func (b *bench) report(ctx context.Context) string {
 		"others is everything that is not part of the run. Objects and KB are allocations of the server. A dash means not measured.\n\n")
 	fmt.Fprintf(&out, "| row | of | a second | p50 ms | p99 ms | CPU µs: server | worker | %s | objects | KB |\n|---|---|---|---|---|---|---|%s---|---|\n",
 		strings.Join(names, " | "), strings.Repeat("---|", len(names)))
-	for _, r := range b.rows {
+	for _, r := range b.measuredRows {
 		for _, m := range r.measurements {
 			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.name, formatSpread(m.rate, 0), formatMedian(m.p50, 1, 2), formatMedian(m.p99, 1, 2), formatMedian(m.serverCPU, 1, 0), formatMedian(m.cpuPerRequest(m.workerName), 1, 0))
 			for _, name := range names {
@@ -42,7 +42,7 @@ func (b *bench) report(ctx context.Context) string {
 		}
 	}
 	out.WriteString("\n## Notes\n\n")
-	for _, r := range b.rows {
+	for _, r := range b.measuredRows {
 		if len(r.notes) > 0 {
 			fmt.Fprintf(&out, "- %s: %s\n", r.title, strings.Join(r.notes, " "))
 		}
@@ -114,11 +114,11 @@ func (b *bench) describeData() string {
 	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.users.viewerCount, len(b.users.subjectIndex), readerCount)
 }
 
-// othersCPU returns the share of CPU time used by other processes, row by row.
+// othersCPU returns the number of processors that other processes used, row by row.
 func (b *bench) othersCPU() (out series) {
-	for _, r := range b.rows {
+	for _, r := range b.measuredRows {
 		for _, m := range r.measurements {
-			out = append(out, m.cpuShares[othersName]...)
+			out = append(out, m.processors[othersName]...)
 		}
 	}
 	return out

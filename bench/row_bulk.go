@@ -28,7 +28,7 @@ const backlogTimeout = 3 * time.Minute // for the worker to persist the backlog
 // measureWorker puts likes into the queue while no worker runs, and applies them to Redis
 // as a node does, then starts a worker.
 func measureWorker(ctx context.Context, b *bench, r *row) error {
-	into := &measurement{name: "ovation work", cpuShares: map[string]series{}}
+	into := newMeasurement("ovation work")
 	r.measurements = []*measurement{into}
 	var before int
 	if err := b.installation.database.QueryRow(ctx, `SELECT count(*) FROM user_reaction`).Scan(&before); err != nil {
@@ -157,7 +157,7 @@ func (b *bench) measureDrain(ctx context.Context, n float64, into *measurement) 
 	into.mallocs = append(into.mallocs, (last[metricMallocs]-first[metricMallocs])/done)
 	into.bytes = append(into.bytes, (last[metricBytes]-first[metricBytes])/done)
 	for name, time := range b.meter.read().since(used) {
-		into.cpuShares[name] = append(into.cpuShares[name], time.Seconds()/elapsed.Seconds())
+		into.processors[name] = append(into.processors[name], time.Seconds()/elapsed.Seconds())
 		if name == workerName {
 			into.serverCPU = append(into.serverCPU, time.Seconds()*1e6/done)
 		}
@@ -174,7 +174,7 @@ func measureImport(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return fmt.Errorf("write the data: %w", err)
 	}
-	into := &measurement{name: "ovation import", cpuShares: map[string]series{}}
+	into := newMeasurement("ovation import")
 	r.measurements = []*measurement{into}
 	for range b.runPlan.importRounds {
 		if err := b.importOnce(ctx, path, n, into); err != nil {
@@ -199,7 +199,7 @@ func (b *bench) importOnce(ctx context.Context, path string, n int, into *measur
 		return err
 	}
 	for name, time := range b.meter.read().since(used) {
-		into.cpuShares[name] = append(into.cpuShares[name], time.Seconds()/secondsSince(began))
+		into.processors[name] = append(into.processors[name], time.Seconds()/secondsSince(began))
 	}
 	found := importTimePattern.FindStringSubmatch(output)
 	if found == nil {

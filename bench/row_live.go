@@ -62,7 +62,7 @@ func measureLive(ctx context.Context, b *bench, r *row) (err error) {
 		return err
 	}
 	each := after.perWatcher(before, n)
-	into := &measurement{name: nodeName, cpuShares: map[string]series{}}
+	into := newMeasurement(nodeName)
 	r.measurements = []*measurement{into}
 	latencies := hdrhistogram.New(1, deliveryTimeout.Microseconds(), 3)
 	err = b.withMeter(ctx, node, into, func() (int64, error) {
@@ -271,8 +271,11 @@ func (c *watcherGroup) likeAndAwait(ctx context.Context, b *bench, node *process
 	request, _ := through.appendLike(nil, nil, b.users.viewerCount+nth, likeMutation, watchedBiz, watchedID)
 	sent := time.Now()
 	status, body, err := conn.Do(request)
-	if err != nil || status != http.StatusOK || !through.isFirstLikeReply(body) {
-		return nil, fmt.Errorf("like: status %d with %.200s: %w", status, body, err)
+	if err != nil {
+		return nil, fmt.Errorf("like: %w", err)
+	}
+	if status != http.StatusOK || !through.isFirstLikeReply(body) {
+		return nil, fmt.Errorf("like: status %d with %.200s", status, body)
 	}
 	known, err := c.awaitLikes(ctx, int64(nth)+1)
 	if err != nil {

@@ -52,7 +52,7 @@ func measureOpen(ctx context.Context, b *bench, r *row) error {
 		float64(prober.visibleAfter.ValueAtQuantile(50))/1e3, milliseconds(visibleP99), float64(prober.visibleAfter.Max())/1e3, milliseconds(drainTime),
 		milliseconds(floorResult.Quantile(50)), milliseconds(floorResult.Quantile(99)))
 	r.notes = append(r.notes, fmt.Sprintf("%d likes over %d connections in %.0f s, due at random times; each also asks for likeCount and liked. The time until others see a like was measured %d times. The floor receives bare likes, for %.0f s.",
-		ovationResult.Requests, openConnections, ovationResult.Elapsed.Seconds(), prober.visibleAfter.TotalCount(), floorResult.Elapsed.Seconds()))
+		ovationResult.Requests, openLoopConnections, ovationResult.Elapsed.Seconds(), prober.visibleAfter.TotalCount(), floorResult.Elapsed.Seconds()))
 	for _, fault := range ovationResult.Faults {
 		r.notes = append(r.notes, "An error: "+fault)
 	}
@@ -69,13 +69,14 @@ func noProbe(context.Context, float64) error { return nil }
 func (b *bench) measureOpenLoad(
 	ctx context.Context, r *row, s *system, during time.Duration, probe func(context.Context, float64) error, with func(*likeClient),
 ) (result *load.Result, drainTime time.Duration, err error) {
-	clients := s.newLikeClients(openConnections, b.seed, with)
+	clients := s.newLikeClients(openLoopConnections, b.seed, with)
 	warm := rand.New(rand.NewPCG(b.seed, 2))   //nolint:gosec // it is meant to be the same each time
 	random := rand.New(rand.NewPCG(b.seed, 3)) //nolint:gosec // it is meant to be the same each time
 	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.runPlan.warmUp, warm); err != nil {
 		return nil, 0, err
 	}
-	into := &measurement{name: s.name, cpuShares: map[string]series{}, workerName: s.workerName}
+	into := newMeasurement(s.name)
+	into.workerName = s.workerName
 	r.measurements = append(r.measurements, into)
 	err = b.withMeter(ctx, s.process, into, func() (int64, error) {
 		probing, enough := context.WithCancel(ctx)
@@ -108,9 +109,9 @@ type prober struct {
 
 const (
 	probeTimeout = 10 * time.Second
-	// pollInterval is the pause between two reads of a count, which limits the
+	// probePollInterval is the pause between two reads of a count, which limits the
 	// load that the reads add. The measured delay is at most this much too long.
-	pollInterval = 2 * time.Millisecond
+	probePollInterval = 2 * time.Millisecond
 )
 
 func newProber(ctx context.Context, s *system) (p *prober, err error) {
@@ -146,15 +147,20 @@ func (p *prober) run(ctx context.Context, perSecond float64) error {
 // and must learn of the change.
 func (p *prober) probe(id string) error {
 	const probes = "probe"
-	if count, err := p.readLikeCount(probes, id); err != nil || count != 0 {
-		return fmt.Errorf("got %d likes before the first, want 0: %w", count, err)
+	if count, err := p.readLikeCount(probes, id); err != nil {
+		return err
+	} else if count != 0 {
+		return fmt.Errorf("got %d likes before the first, want 0", count)
 	}
 	request, _ := p.system.appendLike(nil, nil, p.system.users.viewerCount, likeMutation, probes, id)
 	status, body, err := p.likeConn.Do(request)
-	if err != nil || status != http.StatusOK || !p.system.isFirstLikeReply(body) {
-		return fmt.Errorf("status %d with %.200s: %w", status, body, err)
+	if err != nil {
+		return err
 	}
-	for acknowledged := time.Now(); ; time.Sleep(pollInterval) {
+	if status != http.StatusOK || !p.system.isFirstLikeReply(body) {
+		return fmt.Errorf("status %d with %.200s", status, body)
+	}
+	for acknowledged := time.Now(); ; time.Sleep(probePollInterval) {
 		count, err := p.readLikeCount(probes, id)
 		elapsed := time.Since(acknowledged)
 		switch {

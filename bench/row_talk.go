@@ -52,13 +52,13 @@ func measureAuthors(ctx context.Context, b *bench, r *row) error {
 	if err := b.warmUp(ctx, systems, workloads); err != nil {
 		return err
 	}
-	var two [2]variant
+	var variants [2]variant
 	for i, s := range systems {
-		two[i] = variant{name: s.name, system: s, newClients: func(context.Context, int) ([]load.Client, error) {
+		variants[i] = variant{name: s.name, system: s, newClients: func(context.Context, int) ([]load.Client, error) {
 			return workloads[i].newPageClients(rowConnections, false), nil
 		}}
 	}
-	of, err := b.measureAlternately(ctx, two)
+	of, err := b.measureAlternately(ctx, variants)
 	if err == nil {
 		r.evaluateRates(of, minAuthorsRatio)
 	}
@@ -86,8 +86,11 @@ func (b *bench) declareAuthors(ctx context.Context) error {
 			"query":     `mutation Declare($input: DeclareSubjectsInput!) { declareSubjects(input: $input) { durability } }`,
 			"variables": map[string]any{"input": map[string]any{"subjects": subjects}},
 		})))
-		if err != nil || status != http.StatusOK || bytes.Contains(body, []byte(`"errors"`)) {
-			return fmt.Errorf("declare authors: status %d with %.200s: %w", status, body, err)
+		if err != nil {
+			return fmt.Errorf("declare authors: %w", err)
+		}
+		if status != http.StatusOK || bytes.Contains(body, []byte(`"errors"`)) {
+			return fmt.Errorf("declare authors: status %d with %.200s", status, body)
 		}
 	}
 	return nil
@@ -106,13 +109,13 @@ func measureFollows(ctx context.Context, b *bench, r *row) (err error) {
 	}
 	like := b.node
 	like.name = "like"
-	var two [2]variant
+	var variants [2]variant
 	for i, s := range []*system{&follow, &like} {
-		two[i] = variant{name: s.name, system: s, afterRound: b.drainFunc(s), newClients: func(_ context.Context, round int) ([]load.Client, error) {
+		variants[i] = variant{name: s.name, system: s, afterRound: b.drainFunc(s), newClients: func(_ context.Context, round int) ([]load.Client, error) {
 			return s.newLikeClients(rowConnections, b.seed+uint64(1000+10*round+i), func(*likeClient) {}), nil
 		}}
 	}
-	of, err := b.measureAlternately(ctx, two)
+	of, err := b.measureAlternately(ctx, variants)
 	if err != nil {
 		return err
 	}
@@ -201,7 +204,7 @@ func measureComments(ctx context.Context, b *bench, r *row) error {
 	r.notes = append(r.notes, "The inserts are those of the same rows into a table with the same indexes, by one connection that commits each batch.")
 	after, err := b.countComments(ctx)
 	if err == nil && after != before+acked.Load() {
-		err = fmt.Errorf("%d comments were acknowledged, but %d are stored, %d of them before", acked.Load(), after, before)
+		err = fmt.Errorf("%d comments were acknowledged, but %d are stored, %d of them from before the row", acked.Load(), after, before)
 	}
 	return err
 }
@@ -239,7 +242,7 @@ func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	if err := b.addComments(ctx); err != nil {
 		return err
 	}
-	talked, err := b.commentWorkload(ctx)
+	comments, err := b.commentWorkload(ctx)
 	if err != nil {
 		return err
 	}
@@ -247,17 +250,17 @@ func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return err
 	}
-	workloads := []*workload{talked, b.node.newWorkload(b.users, t, b.drawPages(pageCount, nil))}
+	workloads := []*workload{comments, b.node.newWorkload(b.users, t, b.drawPages(pageCount, nil))}
 	if err := b.warmUp(ctx, []*system{&b.node, &b.node}, workloads); err != nil {
 		return err
 	}
-	var two [2]variant
+	var variants [2]variant
 	for i, of := range workloads {
-		two[i] = variant{name: []string{"pages of comments", "pages of subjects"}[i], system: &b.node, newClients: func(context.Context, int) ([]load.Client, error) {
+		variants[i] = variant{name: []string{"pages of comments", "pages of subjects"}[i], system: &b.node, newClients: func(context.Context, int) ([]load.Client, error) {
 			return of.newPageClients(rowConnections, false), nil
 		}}
 	}
-	of, err := b.measureAlternately(ctx, two)
+	of, err := b.measureAlternately(ctx, variants)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ var rows = slices.Concat(
 	},
 )
 
-// comparisonRows are the rows of a comparison with the floor, one for each number of
+// comparisonRows returns the rows of a comparison with the floor, one for each number of
 // connections.
 func comparisonRows(key, title, target string, measure func(ctx context.Context, b *bench, r *row, clients int) error) (out []rowSpec) {
 	for _, n := range connectionCounts {

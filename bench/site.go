@@ -100,7 +100,7 @@ func (s *installation) createSchema(ctx context.Context) error {
 	s.onClose(func(ctx context.Context) error { return execute(ctx, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix)) })
 	u, err := url.Parse(at)
 	if err != nil {
-		return fmt.Errorf("%s is no URL", postgresURL)
+		return fmt.Errorf("%s is not a URL of Postgres", postgresURL)
 	}
 	query := u.Query()
 	query.Set("search_path", s.prefix)
@@ -132,7 +132,7 @@ func (s *installation) close(ctx context.Context) error {
 func (s *installation) withRedis(f func(rueidis.Client) error) error {
 	options, err := rueidis.ParseURL(s.variables[redisURL])
 	if err != nil {
-		return fmt.Errorf("%s is no URL", redisURL)
+		return fmt.Errorf("%s is not a URL of Redis", redisURL)
 	}
 	client, err := rueidis.NewClient(options)
 	if err != nil {
@@ -212,13 +212,22 @@ func (s *installation) dropQueues(context.Context) error {
 	})
 }
 
+// checkQueuesEmpty returns an error if messages are left in the queues.
+func (s *installation) checkQueuesEmpty() error {
+	n, err := s.countQueued()
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%d messages are left in the queue, want none", n)
+	}
+	return err
+}
+
 // countQueued returns the number of messages in the queues that no worker has received.
 func (s *installation) countQueued() (n int, err error) {
 	err = s.withChannel(func(channel *amqp091.Channel) error {
 		for _, name := range s.queueNames() {
 			queue, err := channel.QueueDeclarePassive(name, true, false, false, false, nil)
 			if err != nil {
-				return fmt.Errorf("look at queue %s: %w", name, err)
+				return fmt.Errorf("inspect queue %s: %w", name, err)
 			}
 			n += queue.Messages
 		}
@@ -259,7 +268,7 @@ func (s *installation) verify(ctx context.Context) (string, error) {
 	return strings.TrimSpace(output), err
 }
 
-// startNode starts an API node, work a worker, floor either of the floor.
+// startNode starts an API node, startWorker a worker, startFloor one process of the floor.
 func (s *installation) startNode(ctx context.Context) (*process, error) {
 	p, err := startProcess(ctx, "ovation serve", s.path("serve.log"),
 		append(s.environment(), "OVATION_JWT_SECRET="+s.secret, "OVATION_ADDR=127.0.0.1:0", "OVATION_DRAIN=0s"), s.binary, "serve")

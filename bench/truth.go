@@ -25,7 +25,7 @@ type databaseState struct {
 	sent      []int64 // likes of each subject sent before it was read
 }
 
-// pair is a user and a subject that the user acts on.
+// stateKey is a user and a subject that the user acts on.
 type stateKey struct{ user, subject string }
 
 // readState reads counts, and the states of the users of the data.
@@ -110,7 +110,7 @@ func (d *sampler) draw(random *rand.Rand) int {
 	return sort.Search(len(d.cumulativeWeights), func(i int) bool { return d.cumulativeWeights[i] > at })
 }
 
-// samplers returns drawers of subjects and users, weighted by their number of rows in the
+// samplers returns samplers of subjects and users, weighted by their number of rows in the
 // data.
 func (d *dataset) samplers() (subjects, users *sampler) {
 	bySubject, byUser := map[string]int64{}, map[string]int64{}

@@ -22,8 +22,10 @@
 //     of faults.
 //   - The same holds when a server of a cluster fails and its spare takes over:
 //     TestLongRandomFailovers, TestLongFailoverToADisconnectedStandby.
-//   - During a fault, only the requests that need an unavailable service fail, with
-//     UNAVAILABLE, and breakers bound their delay: the same tests.
+//   - During a fault, queries never fail, except at a killed node. A mutation fails only
+//     with UNAVAILABLE, and only before the breakers have opened, while processes
+//     reconnect, or while a service that it needs or more than one service is unavailable.
+//     Breakers bound the delay: the same tests.
 //
 // Comments and messages are not queued: while Postgres is unavailable, they may fail
 // with UNAVAILABLE. Clients repeat a request of unknown outcome with the same

@@ -44,7 +44,7 @@ func run() error {
 // counted instead: if a resolver is missing, package resolvers does not compile.
 type resolverFilter struct {
 	out     io.Writer
-	dropped int // dropped lines
+	dropped int // number of lines
 }
 
 // Write receives one line.

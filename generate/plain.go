@@ -66,15 +66,15 @@ func plainFieldsOf(object *codegen.Object) []*plainField {
 	var out []*plainField
 	for i, field := range object.Fields {
 		f := &plainField{Field: field, Number: i + 1}
-		if f.bind() {
+		if f.chooseWriter() {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// bind sets how the field is written. It returns false if the field cannot be written.
-func (f *plainField) bind() bool {
+// chooseWriter sets how the field is written. It returns false if the field cannot be written.
+func (f *plainField) chooseWriter() bool {
 	ref := f.TypeReference
 	if len(f.Args) > 0 || f.HasDirectives() || f.MethodHasContext || f.VOkFunc || f.IsBatch() || f.HasHaser {
 		return false

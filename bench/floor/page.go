@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxRequestBytes = 64 << 10 // bytes
+	maxRequestBytes = 64 << 10
 	cacheTTL        = 10 * time.Minute
 	redisTimeout    = 5 * time.Second // of a request's calls to Redis; then the request fails
 )
@@ -101,8 +101,8 @@ type jsonMember struct {
 }
 
 // appendMembers appends values as received from Redis, and nothing for nil.
-func appendMembers(to []byte, texts ...jsonMember) ([]byte, error) {
-	for _, t := range texts {
+func appendMembers(to []byte, members ...jsonMember) ([]byte, error) {
+	for _, t := range members {
 		value, err := t.value.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return to, err

@@ -118,8 +118,8 @@ func newLoadRun(address string, during time.Duration) *loadRun {
 	return r
 }
 
-// runClients connects, then runs every client and, concurrently, lead. At the end
-// it also returns the errors that clientErrs point to.
+// runClients connects, then runs every client and, concurrently, schedule, if it is
+// not nil. At the end it also returns the errors that clientErrs point to.
 func (r *loadRun) runClients(
 	ctx context.Context, clients []Client, runClient func(context.Context, Client, *Conn), schedule func(context.Context) error, clientErrs ...*error,
 ) (*Result, error) {

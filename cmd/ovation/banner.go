@@ -117,8 +117,8 @@ func commandName() string {
 	return "ovation"
 }
 
-// writeExamples writes the examples as curl commands. The option in as sets the header that
-// identifies the user.
+// writeExamples writes the examples as curl commands; as is the option of curl that sets
+// the header identifying the user.
 func writeExamples(b *strings.Builder, url, as string) {
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})

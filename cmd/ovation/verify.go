@@ -61,8 +61,9 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	return nil
 }
 
-// count prints each difference and a summary, and reports whether there were any.
-func (c *verifyCommand) count(p *program, where, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
+// count prints each difference and a summary, and reports whether there were any. In the
+// summary, suffix follows the word differences.
+func (c *verifyCommand) count(p *program, suffix, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
 	start, n := time.Now(), 0
 	compared, err := compare(func(line string) error {
 		n++
@@ -83,7 +84,7 @@ func (c *verifyCommand) count(p *program, where, things, place string, compare f
 	if !c.Repair || n == 0 {
 		repaired = ""
 	}
-	sayf(p.stdout, "%d %s%s%s; %d %s compared in %.2f s\n", n, differences, where, repaired, compared, things, time.Since(start).Seconds())
+	sayf(p.stdout, "%d %s%s%s; %d %s compared in %.2f s\n", n, differences, suffix, repaired, compared, things, time.Since(start).Seconds())
 	return n > 0, nil
 }
 

@@ -80,8 +80,8 @@ func messageHubOptions(log *slog.Logger) live.Options {
 	return live.Options{Gap: 10 * time.Millisecond, Logger: log.With("hub", "messages")}
 }
 
-// commentHubOptions returns the options of a hub of comments. Each hub names itself in its log,
-// except for that of counts.
+// commentHubOptions returns the options of a hub of comments. The hubs of comments
+// and messages add the attribute hub to their log lines; that of counts does not.
 func commentHubOptions(log *slog.Logger) live.Options {
 	return live.Options{Logger: log.With("hub", "comments")}
 }

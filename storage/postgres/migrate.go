@@ -24,8 +24,8 @@ import (
 // meanwhile and afterwards.
 //
 // Several processes may call Migrate at the same time: one works under an advisory lock,
-// for which the others try again without a transaction, so that CONCURRENTLY does not wait
-// for them. It does not change a database that is up to date. Errors: those of
+// and the others poll for it outside a transaction, so that CREATE INDEX CONCURRENTLY does
+// not wait for them. It does not change a database that is up to date. Errors: those of
 // Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
 	cfg, err := configure(url)

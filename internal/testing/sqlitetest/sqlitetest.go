@@ -29,7 +29,7 @@ func Open(tb testing.TB) *sqlite.Store {
 	return store
 }
 
-// templateFile returns the file of an empty database.
+// templateFile returns the contents of the file of an empty database.
 var templateFile = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "ovation-template-")
 	if err != nil {
