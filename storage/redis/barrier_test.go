@@ -13,8 +13,7 @@ import (
 // afterwards.
 func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	queued := react(alice, movie, storage.Like, 10)
@@ -99,20 +98,4 @@ func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	if got := see(t, s, alice, movie); got.Liked != nil {
 		t.Errorf("with a lease on the same epoch: got %+v, want no like, since it is not applied again", got)
 	}
-}
-
-// Actions that a worker has persisted in the meantime need not be applied.
-func TestPersistedIsNotRemembered(t *testing.T) {
-	t.Parallel()
-	s, db := openOnHangingRedis(t)
-	actions := []storage.Action{react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10)}
-	_ = s.Apply(t.Context(), actions, storage.Queued, nil)
-	if n := s.pending.Count(); n != 2 {
-		t.Fatalf("got %d pending states, want 2", n)
-	}
-	eventually(t, "a worker persists the actions", func() bool {
-		_, err := db.Persist(t.Context(), message(actions...), nil)
-		return err == nil
-	})
-	eventually(t, "no write is pending", func() bool { return s.pending.Count() == 0 })
 }

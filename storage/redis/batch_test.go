@@ -14,16 +14,13 @@ import (
 // An entry that an action relies on is touched again once it is old enough: a fill must
 // not replace it by an older state.
 func TestGetKeepsAlive(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, _ := openNew(t, Options{})
 	see(t, s, alice, movie) // loads the window
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	key := s.epochs.Active().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	name := window.Field(movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
-		value, err := server.command("HGET", key, name).ToString()
-		must(t, err)
-		words := strings.Fields(value)
+		words := strings.Fields(windowField(t, s, alice, movie))
 		words[2] = scripts.Text(time.Now().Add(-age).Unix())
 		must(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
 		states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
@@ -31,9 +28,7 @@ func TestGetKeepsAlive(t *testing.T) {
 		if states[0].Liked == nil || where != storage.Queued {
 			t.Errorf("of an entry %v old: Get = %+v, %q, want a like, %q", age, states[0], where, storage.Queued)
 		}
-		value, err = server.command("HGET", key, name).ToString()
-		must(t, err)
-		if got := strings.Fields(value)[2] != words[2]; got != renewed {
+		if got := strings.Fields(windowField(t, s, alice, movie))[2] != words[2]; got != renewed {
 			t.Errorf("an entry %v old was renewed: %v, want %v", age, got, renewed)
 		}
 	}

@@ -58,46 +58,6 @@ func TestChangeBusReachesEveryNode(t *testing.T) {
 	}
 }
 
-// The hub of another node reports a comment that one node adds, long before a sweep.
-func TestCommentsOfOneNodeReachAnother(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
-	node, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	news := hubs.New(hubs.CommentVersions(other), hubs.Options{Sweep: time.Hour, Logger: quiet})
-	defer news.Close()
-	bus, listening := node.NewBus(Comments), other.NewBus(Comments)
-	running.Go(func() { bus.Run(ctx, func([]storage.Subject) {}) })
-	running.Go(func() { listening.Run(ctx, news.Changed) })
-	watcher := news.Watch([]storage.Subject{movie})
-	defer watcher.Close()
-	events := make([]*hubs.Event, 1)
-	take := func() int64 {
-		if _, err := watcher.Next(ctx, events); err != nil {
-			t.Errorf("Next: %v", err)
-			return -1
-		}
-		return events[0].Version
-	}
-	if version := take(); version != 0 {
-		t.Errorf("before any comment: got version %d, want 0", version)
-	}
-	added, err := node.AddComments(ctx, []storage.NewComment{{Subject: movie, User: alice, Text: "hello"}})
-	must(t, err)
-	must(t, added[0].Err)
-	told := make(chan int64, 1)
-	go func() { told <- take() }()
-	eventually(t, "the other node announces the comment", func() bool { // it may not listen yet
-		bus.Notify([]storage.Subject{movie})
-		return len(told) > 0
-	})
-	if version := <-told; version != added[0].Comment.Version {
-		t.Errorf("the other node announces version %d, want %d", version, added[0].Comment.Version)
-	}
-}
-
 // The hub of another node reports a message to both of its users, long before a sweep.
 // Only the bus of messages carries it.
 func TestMessagesOfOneNodeReachAnother(t *testing.T) {

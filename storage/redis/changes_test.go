@@ -10,7 +10,6 @@ import (
 
 	hubs "ovation/live"
 
-	"ovation/internal/testing/postgrestest"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live/livetest"
 	"ovation/storage"
@@ -50,10 +49,9 @@ func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Ac
 	})
 }
 
-func liveSite(t *testing.T, url string, open2 func() (node, worker Database)) livetest.Site {
+func liveSite(t *testing.T, url string, nodeDB, workerDB Database) livetest.Site {
 	t.Helper()
 	prefix := prefix()
-	nodeDB, workerDB := open2()
 	node := open(t, Options{URL: url, Database: nodeDB, Prefix: prefix})
 	worker := open(t, Options{URL: url, Database: workerDB, Prefix: prefix})
 	return livetest.Site{Hub: newHub(t, node), Reader: node, Persist: func(message storage.Message) error {
@@ -61,14 +59,19 @@ func liveSite(t *testing.T, url string, open2 func() (node, worker Database)) li
 	}}
 }
 
-func TestLiveCounts(t *testing.T) {
-	server := startServer(t)
+func TestLiveCounts(t *testing.T) { liveOverSQLite(t, startServer(t).url()) }
+
+func TestLiveCountsOverACluster(t *testing.T) {
+	url, _ := startCluster(t)
+	liveOverSQLite(t, url)
+}
+
+func liveOverSQLite(t *testing.T, url string) {
+	t.Helper()
 	livetest.Run(t, func(t *testing.T) livetest.Site {
 		t.Helper()
-		return liveSite(t, server.url(), func() (Database, Database) {
-			db := openDatabase(t)
-			return db, openAgain(t, db)
-		})
+		db := openDatabase(t)
+		return liveSite(t, url, db, openAgain(t, db))
 	})
 }
 
@@ -76,25 +79,10 @@ func TestLiveCountsOverPostgres(t *testing.T) {
 	server := startServer(t)
 	livetest.Run(t, func(t *testing.T) livetest.Site {
 		t.Helper()
-		schema := postgrestest.Schema(t)
-		openOne := func() Database {
-			db, err := postgres.Open(t.Context(), postgres.Options{URL: schema})
-			must(t, err)
-			t.Cleanup(func() { _ = db.Close() })
-			return db
-		}
-		return liveSite(t, server.url(), func() (Database, Database) { return openOne(), openOne() })
-	})
-}
-
-func TestLiveCountsOverACluster(t *testing.T) {
-	url, _ := startCluster(t)
-	livetest.Run(t, func(t *testing.T) livetest.Site {
-		t.Helper()
-		return liveSite(t, url, func() (Database, Database) {
-			db := openDatabase(t)
-			return db, openAgain(t, db)
-		})
+		db, at := openPostgres(t)
+		other, err := postgres.Open(t.Context(), postgres.Options{URL: at})
+		must(t, err)
+		return liveSite(t, server.url(), db, other)
 	})
 }
 
@@ -132,8 +120,7 @@ func TestWatchersContinueWithoutRedis(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			server, db := startServer(t), openDatabase(t)
-			node := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+			node, server, db := openNew(t, Options{RedisTimeout: short})
 			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
 			hub := newHub(t, node)
 			w := hub.Watch([]storage.Subject{movie})
@@ -171,8 +158,7 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			server, db := startServer(t), openDatabase(t)
-			node := open(t, Options{URL: server.url(), Database: db})
+			node, server, db := openNew(t, Options{})
 			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 			hub := hubs.New(node, hubs.Options{Logger: quiet, Sweep: time.Hour})
 			defer hub.Close()

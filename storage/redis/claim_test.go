@@ -116,8 +116,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 // All processes of a mirror were stopped, and its Redis has lost everything.
 func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	s.stopBackground()
 	server.kill()

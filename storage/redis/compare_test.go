@@ -17,8 +17,7 @@ import (
 
 func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, Prefix: "a[b]*", Guard: time.Second})
+	s, server, db := openNew(t, Options{Prefix: "a[b]*", Guard: time.Second})
 	odd := storage.User{Tenant: storage.DefaultTenant, UserID: "od}:d:u:x"}
 	other := video("a:{b}")
 	for _, u := range []storage.User{alice, bob, odd} {
@@ -75,13 +74,11 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 // later action of another node was persisted.
 func TestLateApplyIsNoDifference(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})
+	s, _, db := openNew(t, Options{Guard: time.Second})
 	persist(t, db, s, react(alice, movie, storage.Like, 20))
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 10)}, storage.Queued, nil))
-	entry, err := server.command("HGET", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}), window.Field(movie.BizID)).ToString()
-	if err != nil || !strings.HasPrefix(entry, "10 q ") {
-		t.Fatalf("got the entry %q, %v, want one that begins with \"10 q \"", entry, err)
+	if entry := windowField(t, s, alice, movie); !strings.HasPrefix(entry, "10 q ") {
+		t.Fatalf("got the entry %q, want one that begins with \"10 q \"", entry)
 	}
 	wantNoMismatch(t, s)
 	states, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
@@ -98,8 +95,7 @@ func TestLateApplyIsNoDifference(t *testing.T) {
 // themselves, so that nothing has to be repaired.
 func TestCompareWaitsOutTransientDifferences(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})
+	s, _, db := openNew(t, Options{Guard: time.Second})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	_, err := db.Persist(t.Context(), message(react(bob, movie, storage.Like, 11)), s.invalidateFirst(nil))
@@ -122,8 +118,7 @@ func wantNoMismatch(t *testing.T, s *Store) {
 // A comparison may take long, and the database cannot answer in place of Redis.
 func TestCompareSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	for i := range int64(20) {
 		u := storage.User{Tenant: storage.DefaultTenant, UserID: strconv.FormatInt(i, 10)}
 		see(t, s, u, movie)

@@ -10,8 +10,7 @@ import (
 // Cached counts are removed when Redis reports that they have changed, and when the
 // connection that would report it is lost.
 func TestCacheIsInvalidatedWithTheClientsCache(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	isCached := func() bool {
 		return len(s.counts.Cache.Get(s.epochs.Current().Keys, []storage.Subject{movie}, make([]counts.Result, 1))) == 0
 	}

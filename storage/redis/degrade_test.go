@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ovation/storage"
-	"ovation/storage/redis/internal/dependency"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -30,8 +29,7 @@ func awaitLive(tb testing.TB, s *Store) storage.Interactive {
 
 func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	s, server, db := openNew(t, Options{RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	server.kill()
@@ -79,40 +77,33 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 }
 
+// TestAnswersAreStaleUntilTheBarrierIsPassed has the loss that leaves connections open.
 func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	t.Parallel()
-	for what, lose := range map[string]func(*server){
-		"flushed":   func(s *server) { s.command("FLUSHALL") },
-		"restarted": func(s *server) { s.kill(); s.start() },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			server, db := startServer(t), openDatabase(t)
-			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
-			see(t, s, alice, movie)
-			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
-			if _, where := getStates(t, s, alice, movie); where != storage.Queued {
-				t.Errorf("before the loss: Get returned the durability %q, want %q", where, storage.Queued)
-			}
-			before := s.epochs.Current().Number
-			lose(server)
-			// The like is queued, and Redis no longer holds it.
-			eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
-			if states, where := getStates(t, s, alice, movie); where != "" || states.Liked != nil {
-				t.Errorf("after the loss: Get = %+v, %q, want no like, no durability", states, where)
-			}
-			if got := see(t, s, alice, movie); got.Freshness != storage.Stale {
-				t.Errorf("after the loss: got %+v, want %s", got, storage.Stale)
-			}
-			eventually(t, "the reply to anonymous viewers is LIVE", func() bool {
-				return see(t, s, storage.User{Tenant: movie.Tenant}, movie).Freshness == storage.Live
-			})
-			// A new action is visible, but its state is still not known to be the latest.
-			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued, nil))
-			if states, where := getStates(t, s, alice, movie); where != "" || states.Liked == nil {
-				t.Errorf("after another like: Get = %+v, %q, want a like, no durability", states, where)
-			}
-		})
+	s, server, _ := openNew(t, Options{RedisTimeout: short})
+	see(t, s, alice, movie)
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	if _, where := getStates(t, s, alice, movie); where != storage.Queued {
+		t.Errorf("before the loss: Get returned the durability %q, want %q", where, storage.Queued)
+	}
+	before := s.epochs.Current().Number
+	server.kill()
+	server.start()
+	// The like is queued, and Redis no longer holds it.
+	eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
+	if states, where := getStates(t, s, alice, movie); where != "" || states.Liked != nil {
+		t.Errorf("after the loss: Get = %+v, %q, want no like, no durability", states, where)
+	}
+	if got := see(t, s, alice, movie); got.Freshness != storage.Stale {
+		t.Errorf("after the loss: got %+v, want %s", got, storage.Stale)
+	}
+	eventually(t, "the reply to anonymous viewers is LIVE", func() bool {
+		return see(t, s, storage.User{Tenant: movie.Tenant}, movie).Freshness == storage.Live
+	})
+	// A new action is visible, but its state is still not known to be the latest.
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued, nil))
+	if states, where := getStates(t, s, alice, movie); where != "" || states.Liked == nil {
+		t.Errorf("after another like: Get = %+v, %q, want a like, no durability", states, where)
 	}
 }
 
@@ -177,46 +168,31 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	}
 }
 
-func TestHangingPartsCostLittle(t *testing.T) {
+func TestHangingRedisIsNotCalled(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), &hooked{Database: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, DatabaseTimeout: 600 * time.Millisecond})
+	s, server, db := openNew(t, Options{RedisTimeout: short})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	hang := func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	}
 	asked := 0
-	calls := func(n int) {
-		for range n {
-			asked++
-			fresh := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(asked)}
-			if _, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, window.KindSet); err != nil {
-				t.Error(err)
-			}
+	call := func() {
+		asked++
+		fresh := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(asked)}
+		if _, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, window.KindSet); err != nil {
+			t.Error(err)
 		}
 	}
-	for _, c := range []struct {
-		what  string
-		begin func()
-		end   func()
-		part  *dependency.Backend
-	}{
-		{"Redis", server.hang, server.resume, s.redis},
-		{"the database", func() { db.fail.Store(&hang) }, func() { db.fail.Store(nil) }, s.database},
-	} {
-		c.begin()
-		eventually(t, "the breaker of "+c.what+" opens", func() bool { calls(1); return !c.part.Healthy() })
-		before := c.part.Failures()
-		calls(30)
-		if n := c.part.Failures() - before; n >= 30 { // polls continue
-			t.Errorf("while %s hangs, 30 calls have tried it %d times, want fewer", c.what, n)
-		}
-		c.end()
-		eventually(t, c.what+" is healthy again", func() bool { calls(1); return c.part.Healthy() })
-		awaitLive(t, s)
+	server.hang()
+	eventually(t, "the breaker of Redis opens", func() bool { call(); return !s.redis.Healthy() })
+	before := s.redis.Failures()
+	for range 30 {
+		call()
 	}
+	if n := s.redis.Failures() - before; n >= 30 { // polls continue
+		t.Errorf("while Redis hangs, 30 calls have tried it %d times, want fewer", n)
+	}
+	server.resume()
+	eventually(t, "Redis is healthy again", func() bool { call(); return s.redis.Healthy() })
+	awaitLive(t, s)
 }
 
 func TestCancelledCallsAreNoFailures(t *testing.T) {
@@ -273,8 +249,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 // detector would report.
 func TestReadsSurviveLostConnections(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()

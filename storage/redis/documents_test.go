@@ -10,8 +10,7 @@ import (
 )
 
 func TestPersistedQueriesAreShared(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	one := open(t, Options{URL: server.url(), Database: db})
+	one, server, _ := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openDatabase(t), Prefix: "other"})
 	must(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
 	must(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
@@ -43,8 +42,7 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 }
 
 func TestPersistedQueriesAreBounded(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, _ := openNew(t, Options{})
 	for name, c := range map[string]struct{ documents, bytes, size, held int }{
 		"many": {10, 1 << 20, 5, 10},
 		"long": {1000, 1000, 300, 3},
@@ -68,8 +66,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 }
 
 func TestPersistedQueriesOfARedisThatHangsAreUnavailable(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: 100 * time.Millisecond})
+	s, server, _ := openNew(t, Options{RedisTimeout: 100 * time.Millisecond})
 	server.hang()
 	defer server.resume()
 	if _, err := s.Document(t.Context(), "default", "ab"); err == nil {

@@ -18,8 +18,7 @@ import (
 // A reverted action no longer determines the user's state. A later action does, if there
 // is one.
 func TestRevertedActionIsRemoved(t *testing.T) {
-	db := openDatabase(t)
-	s := open(t, Options{URL: startServer(t).url(), Database: db})
+	s, _, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	dislike := react(alice, movie, storage.Dislike, 20)
 	must(t, s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil))
@@ -41,8 +40,7 @@ func TestRevertedActionIsRemoved(t *testing.T) {
 
 // An action that could not be applied is reverted as well.
 func TestRevertedActionIsNotOverlaid(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	s, server, db := openNew(t, Options{RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	server.kill()
 	cleared := react(alice, movie, storage.NoReaction, 20)
@@ -59,38 +57,22 @@ func TestRevertedActionIsNotOverlaid(t *testing.T) {
 // A commit may outlast the guard. Windows that were filled in the meantime do not include
 // it.
 func TestCommitThatOutlastsTheGuard(t *testing.T) {
-	for what, write := range map[string]func(*Store, mirror.Database, func()) (storage.Outcome, error){
-		"a worker": func(s *Store, db mirror.Database, filled func()) (storage.Outcome, error) {
-			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
-				func(ctx context.Context, outcome storage.Outcome) error {
-					if err := s.Mark(ctx, outcome); err != nil {
-						return err
-					}
-					filled()
-					return nil
-				})
-		},
-		"somebody past the queue": func(s *Store, db mirror.Database, filled func()) (storage.Outcome, error) {
-			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
-				func(ctx context.Context, outcome storage.Outcome) error {
-					if err := s.invalidateFirst(nil)(ctx, outcome); err != nil {
-						return err
-					}
-					filled()
-					return nil
-				})
-		},
+	for what, markOf := range map[string]func(*Store) storage.Mark{
+		"a worker":                func(s *Store) storage.Mark { return s.Mark },
+		"somebody past the queue": func(s *Store) storage.Mark { return s.invalidateFirst(nil) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			db := openDatabase(t)
-			s := open(t, Options{URL: startServer(t).url(), Database: db, Guard: 50 * time.Millisecond})
-			outcome, err := write(s, db, func() {
+			s, server, db := openNew(t, Options{Guard: 50 * time.Millisecond})
+			fill := func() {
 				eventually(t, "the window is filled from before the commit", func() bool {
 					wantLikes(t, "before the commit", see(t, s, alice, movie), 0, false)
-					full, _ := s.client.Do(t.Context(), s.client.B().Hget().
-						Key(s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})).Field("~f").Build()).ToString()
-					return full == "1"
+					return server.text("HGET", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}), "~f") == "1"
 				})
+			}
+			outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, outcome storage.Outcome) error {
+				must(t, markOf(s)(ctx, outcome))
+				fill()
+				return nil
 			})
 			must(t, err)
 			outcome.At = outcome.At.Add(-counts.MaxWriteDelay) // as if the commit had taken that long
@@ -113,9 +95,7 @@ func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 			})
 			first := s.epochs.Current()
 			persist(t, db, s, react(alice, movie, storage.Like, 10))
-			info, err := server.command("INFO", "memory").ToString()
-			must(t, err)
-			used, err := strconv.Atoi(epochs.InfoField(info, "used_memory"))
+			used, err := strconv.Atoi(epochs.InfoField(server.text("INFO", "memory"), "used_memory"))
 			must(t, err)
 			must(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
 			big, client := strings.Repeat("x", 256<<10), server.client()

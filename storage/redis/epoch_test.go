@@ -1,22 +1,17 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
-	"ovation/breaker"
 	"ovation/storage"
-	"ovation/storage/redis/internal/dependency"
 )
 
 // Without Redis, workers soon continue without marks. When Redis is available again,
 // nothing that it held before is trusted.
 func TestWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	s, server, db := openNew(t, Options{RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	wantLikes(t, "initially", see(t, other, alice, movie), 1, true)
@@ -57,8 +52,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 // on every node as soon as Redis responds.
 func TestPendingWritesAreOverlaid(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	s, server, db := openNew(t, Options{RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	server.hang()
@@ -82,31 +76,11 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 }
 
-// Calls that fail at the same time, because of a single stall, do not open a breaker.
-func TestOneStallOpensNoBreaker(t *testing.T) {
-	t.Parallel()
-	p := dependency.NewBackend(dependency.Messages{Unavailable: "the part is unavailable"}, time.Second, time.Second, quiet)
-	for range 3 * breaker.MinFailures {
-		err := p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
-		if !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("Run = %v, want %v", err, storage.ErrUnavailable)
-		}
-	}
-	if !p.Healthy() {
-		t.Error("after the failures of one stall, the breaker is open, want it closed")
-	}
-	eventually(t, "the breaker opens", func() bool {
-		_ = p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
-		return !p.Healthy()
-	})
-}
-
 // Redis becomes unavailable right after a commit: a worker that only publishes also
 // closes the epoch and continues.
 func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	s, server, db := openNew(t, Options{RedisTimeout: short})
 	see(t, s, alice, movie)
 	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), s.Mark)
 	must(t, err)

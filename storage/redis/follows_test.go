@@ -56,8 +56,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 // A field takes no more space for users who follow nothing, whether or not the window is
 // complete.
 func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
-	db := openDatabase(t)
-	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 5})
+	s, _, db := openNew(t, Options{Window: 5})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	if value := windowField(t, s, alice, movie); strings.Count(value, ";") != 1 || !strings.HasSuffix(value, ";") {

@@ -103,15 +103,13 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 func TestMalformedEntryHidesNoOther(t *testing.T) {
 	s, _ := malform(t, []string{"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~x", ""})
 	must(t, s.Apply(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20), follow(alice, movie, 20)}, storage.Queued, nil))
-	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
-	value, err := s.client.Do(t.Context(), s.client.B().Hget().Key(key).Field(window.Field(movie.BizID)).Build()).ToString()
-	must(t, err)
 	malformed := []string{"1 - 1 1 x:y"}
-	for _, text := range strings.Split(value, ";")[1:] {
+	for _, text := range strings.Split(windowField(t, s, alice, movie), ";")[1:] {
 		words := strings.Fields(text)
 		words[2] = "1" // touched long ago, so that the entry must be touched again
 		malformed = append(malformed, strings.Join(words, " "))
 	}
+	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	must(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), strings.Join(malformed, ";")).Build()).Error())
 	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection, storage.KindFollow))
 	must(t, err)

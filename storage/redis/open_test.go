@@ -156,8 +156,7 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 // A Redis that is full and evicts nothing still answers readers, but nothing is committed
 // that could not be marked.
 func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	must(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())

@@ -22,8 +22,7 @@ import (
 
 func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	one := open(t, Options{URL: server.url(), Database: db})
+	one, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: time.Second})
 	wantLikes(t, "initially", see(t, other, alice, movie), 0, false)
 
@@ -91,8 +90,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 }
 
 func TestFillDuringATransactionIsDropped(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, _, db := openNew(t, Options{})
 	// Redis is empty when the transaction marks. A reader that arrives then finds the
 	// previous state in the database.
 	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
@@ -108,8 +106,7 @@ func TestFillDuringATransactionIsDropped(t *testing.T) {
 }
 
 func TestFailedPersistLeavesNothing(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, _, db := openNew(t, Options{})
 	wantLikes(t, "initially", see(t, s, alice, movie), 0, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
@@ -127,8 +124,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 
 // A direct writer may be killed after its commit, so that its counts are never published.
 func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, Guard: short})
+	s, server, db := openNew(t, Options{Guard: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
 	persist(t, db, s, react(bob, movie, storage.Like, 10))
 	wantLikes(t, "initially", see(t, other, alice, movie), 1, false)
@@ -154,8 +150,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 }
 
 func TestInvalidateKeepsQueuedEntries(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, _, db := openNew(t, Options{})
 	like := react(alice, movie, storage.Like, 10)
 	see(t, s, alice, movie)
 	must(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
@@ -180,8 +175,7 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 // A worker has committed and not published. A viewer who has seen the counts of the
 // database does not see older ones later, on any node.
 func TestSnapshotsAreWrittenToRedis(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	see(t, s, alice, movie)
 	wantLikes(t, "initially", see(t, other, bob, movie), 0, false)
@@ -199,8 +193,7 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 
 func TestCountsNeverGoBack(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, Prefix: "back"})
+	s, server, db := openNew(t, Options{Prefix: "back"})
 	const last = 300
 	ctx, cancel := context.WithCancel(t.Context())
 	var writers, readers sync.WaitGroup
@@ -244,8 +237,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 }
 
 func TestQueuedEntriesOutliveAReload(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
@@ -272,8 +264,7 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 // A worker dies between its marks and its commit, and its messages are not redelivered
 // for minutes. The marked states remain what the user sees.
 func TestMarkedOutlivesAReload(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
 	like := react(alice, movie, storage.Like, 10)
 	must(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
@@ -286,8 +277,7 @@ func TestMarkedOutlivesAReload(t *testing.T) {
 		t.Fatalf("Persist = %v, want %v", err, dies)
 	}
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
-	entry, err := server.command("HGET", key, "smovie").ToString()
-	must(t, err)
+	entry := windowField(t, s, alice, movie)
 	words := strings.Fields(entry)
 	if words[1] != "m" {
 		t.Fatalf("got the entry %q, want a marked one, with %q as its second word", entry, "m")
@@ -330,8 +320,7 @@ func TestWindowsAreBounded(t *testing.T) {
 }
 
 func TestEveryKeyHasAnAge(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, db := openNew(t, Options{})
 	for i := range int64(20) {
 		u := storage.User{Tenant: storage.DefaultTenant, UserID: scripts.Text(i)}
 		if i%2 == 0 {
@@ -364,8 +353,7 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 }
 
 func TestLostScriptsAreSentAgain(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, server, _ := openNew(t, Options{})
 	for i := range int64(5) {
 		must(t, server.command("SCRIPT", "FLUSH").Error())
 		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}, storage.Queued, nil))

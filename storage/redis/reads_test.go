@@ -9,8 +9,7 @@ import (
 // A read is visible once it is persisted: to its user in the field read, and to everyone
 // in the count.
 func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	one := open(t, Options{URL: server.url(), Database: db})
+	one, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wants := func(what string, s *Store, times int64) bool {
 		got := see(t, s, alice, movie)

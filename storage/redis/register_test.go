@@ -162,8 +162,7 @@ func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 
 // Reverting a clear does not revert actions that are still queued.
 func TestRevertedClearIsRemoved(t *testing.T) {
-	db := openDatabase(t)
-	s := open(t, Options{URL: startServer(t).url(), Database: db})
+	s, _, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Dislike, 10))
 	undislike, unlike := clearIf(alice, movie, storage.Dislike, 20), clearIf(alice, movie, storage.Like, 30)
 	must(t, s.Apply(t.Context(), []storage.Action{undislike, unlike}, storage.Queued, nil))

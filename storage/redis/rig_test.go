@@ -210,18 +210,6 @@ func openWithoutPolls(t *testing.T, server *server, db *sqlitetest.Database) (s 
 	return s, resume
 }
 
-// openOnHangingRedis opens a store that has loaded alice's window. After that, its Redis
-// hangs until the test ends.
-func openOnHangingRedis(t *testing.T) (*Store, *sqlitetest.Database) {
-	t.Helper()
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
-	see(t, s, alice, movie)
-	server.hang()
-	t.Cleanup(server.resume)
-	return s, db
-}
-
 // openAgain opens the database once more, for a second node.
 func openAgain(tb testing.TB, db *sqlitetest.Database) *sqlitetest.Database {
 	tb.Helper()

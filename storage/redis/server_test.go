@@ -184,6 +184,14 @@ func open(tb testing.TB, o Options) *Store {
 	return s
 }
 
+// openNew opens a store on an empty Redis and an empty database.
+func openNew(tb testing.TB, o Options) (*Store, *server, *sqlitetest.Database) {
+	tb.Helper()
+	server, db := startServer(tb), openDatabase(tb)
+	o.URL, o.Database = server.url(), db
+	return open(tb, o), server, db
+}
+
 // countsKey and windowKey name keys of the current epoch.
 func (s *Store) countsKey(of storage.Subject) string  { return s.epochs.Current().Keys.Counts(of) }
 func (s *Store) windowKey(of mirror.WindowKey) string { return s.epochs.Current().Keys.Window(of) }

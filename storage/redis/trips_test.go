@@ -4,13 +4,13 @@ import (
 	"context"
 	"reflect"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/storagetest"
 )
@@ -93,8 +93,7 @@ func TestRoundTrips(t *testing.T) {
 // An action takes one round trip to get the state and one to apply it, which returns its subject as
 // well, as a query does.
 func TestApplyReturnsTheSubject(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, _, db := openNew(t, Options{})
 	client := &counting{Client: s.scripts.Client}
 	s.scripts.Client = client
 	persist(t, db, s, react(bob, movie, storage.Like, 1), collect(bob, movie, "x", 2))
@@ -120,8 +119,7 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 
 // docs/model covers what Apply returns for queued actions only.
 func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, _, _ := openNew(t, Options{})
 	see(t, s, alice, movie)
 	for _, where := range []storage.Durability{storage.Queued, storage.Persisted} {
 		var seen storage.Interactive
@@ -135,8 +133,7 @@ func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 // Two actions in one window share one reply, which covers one of them only. Apply then
 // returns neither subject.
 func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db})
+	s, _, _ := openNew(t, Options{})
 	see(t, s, alice, movie)
 	see(t, s, bob, movie)
 	var seen [3]storage.Interactive
@@ -159,8 +156,7 @@ func BenchmarkPage(b *testing.B) {
 		{"ViewerOfLiked", alice, 10},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			server, db := startServer(b), openDatabase(b)
-			s := open(b, Options{URL: server.url(), Database: db})
+			s, server, db := openNew(b, Options{})
 			subjects := page(20)
 			see(b, s, alice, movie)
 			var actions []storage.Action
@@ -194,19 +190,14 @@ func BenchmarkPage(b *testing.B) {
 // commands returns how many commands the server has processed.
 func commands(tb testing.TB, s *server) int64 {
 	tb.Helper()
-	info, err := s.command("INFO", "stats").ToString()
-	must(tb, err)
-	_, rest, _ := strings.Cut(info, "total_commands_processed:")
-	number, _, _ := strings.Cut(rest, "\r")
-	n, err := strconv.ParseInt(number, 10, 64)
+	n, err := strconv.ParseInt(epochs.InfoField(s.text("INFO", "stats"), "total_commands_processed"), 10, 64)
 	must(tb, err)
 	return n
 }
 
 // BenchmarkWrite applies, marks and publishes the actions of a thousand users.
 func BenchmarkWrite(b *testing.B) {
-	server, db := startServer(b), openDatabase(b)
-	s := open(b, Options{URL: server.url(), Database: db})
+	s, server, _ := openNew(b, Options{})
 	const users = 1000
 	var outcome storage.Outcome
 	write := func(b *testing.B, actions []storage.Action) {
@@ -258,12 +249,9 @@ func BenchmarkWrite(b *testing.B) {
 // else runs on the machine.
 func cpu(tb testing.TB, s *server) (us float64) {
 	tb.Helper()
-	info, err := s.command("INFO", "cpu").ToString()
-	must(tb, err)
+	info := s.text("INFO", "cpu")
 	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
-		_, value, _ := strings.Cut(info, field+":")
-		value, _, _ = strings.Cut(value, "\r")
-		seconds, err := strconv.ParseFloat(value, 64)
+		seconds, err := strconv.ParseFloat(epochs.InfoField(info, field), 64)
 		must(tb, err)
 		us += 1e6 * seconds
 	}

@@ -1,7 +1,6 @@
 // Package changebus notifies all nodes, through a channel of Redis, of changes to data
 // that is only in the database, such as comments and messages:
-// TestChangeBusReachesEveryNode, TestCommentsOfOneNodeReachAnother and
-// TestMessagesOfOneNodeReachAnother of package redis.
+// TestChangeBusReachesEveryNode and TestMessagesOfOneNodeReachAnother of package redis.
 package changebus
 
 import (

@@ -85,18 +85,6 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// Counts newer than those that were seen may have been read through the client-side cache
-// since, so counts that Redis has lost are read from the database.
-func TestSeenCountsDoNotStandInForMissingOnes(t *testing.T) {
-	n := NewCache()
-	n.Observe(keyspace.Of("p", 1), movie, storage.Counts{Version: 1})
-	out := make([]Result, 1)
-	n.raiseToSeen([]storage.Subject{movie}, []int{0}, out)
-	if out[0].Known {
-		t.Errorf("got %+v in place of missing counts, want none", out[0])
-	}
-}
-
 func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, one, other := keyspace.Of("p", 7), []storage.Subject{movie}, video("other")

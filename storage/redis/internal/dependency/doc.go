@@ -7,8 +7,9 @@
 // # Invariants (tests of package redis)
 //
 //   - An outage and its end are logged once: TestOutageIsLoggedOnce.
-//   - A dependency that hangs is not called: TestHangingPartsCostLittle,
-//     TestHangingDatabaseIsNotCalled, TestOneStallOpensNoBreaker.
+//   - A dependency that hangs is not called: TestHangingRedisIsNotCalled,
+//     TestHangingDatabaseIsNotCalled. One stall is no outage: TestOneStallDoesNotOpen of
+//     package breaker.
 //   - Classes share no slots and have separate timeouts, which do not count as failures
 //     of the Backend: TestHangingListsLeaveReadsTheirSlots,
 //     TestListsHaveTheirOwnTimeout.

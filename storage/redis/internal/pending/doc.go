@@ -7,10 +7,9 @@
 //   - Acknowledged writes that are not in Redis are part of this process's replies:
 //     TestPendingWritesAreOverlaid, TestClearsAreConditionalWithoutRedis.
 //   - Other nodes learn of them from a worker. Callers wait for it, but not for long:
-//     TestCutOffNodeWaitsForTheWorker, TestCutOffNodeWaitsForALateWorker,
-//     TestCutOffNodeDoesNotWaitInVain.
+//     TestCutOffNodeWaitsForTheWorker, TestCutOffNodeDoesNotWaitInVain.
 //   - They are written again, but only if necessary:
 //     TestActionsAppliedWithoutALeaseAreAppliedAgain,
-//     TestActionsAppliedWithoutALeaseStayInTheSameEpoch, TestPersistedIsNotRemembered.
+//     TestActionsAppliedWithoutALeaseStayInTheSameEpoch, TestCutOffNodeWaitsForTheWorker.
 //   - No entry is kept forever: TestRevertedActionIsNotOverlaid. Memory is bounded.
 package pending
