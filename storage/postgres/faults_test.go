@@ -168,13 +168,11 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 // with such an id goes to the default folder.
 func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	s := open(t)
-	alice := storage.User{Tenant: "default", UserID: "alice"}
 	for i, text := range []string{"\x00", "\xff", "a\x00b"} {
 		key := storage.FolderKey{Owner: alice, FolderID: text}
 		subject := storage.Subject{Tenant: "default", Biz: "video", BizID: text}
 		a := storage.Action{
-			User: alice, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "1"},
-			Kind: storage.KindCollection, FolderID: text, Version: int64(i + 1),
+			User: alice, Subject: movie, Kind: storage.KindCollection, FolderID: text, Version: int64(i + 1),
 		}
 		outcome, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint(i), Actions: []storage.Action{a}}}, nil)
 		if err != nil || outcome.Applied[0].FolderID != storage.DefaultFolderID {
@@ -208,10 +206,8 @@ func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": storage.InboxAge / 3, "behind": -storage.InboxAge / 3} {
 		t.Run(name, func(t *testing.T) {
 			s := openAt(t, Options{URL: postgrestest.Schema(t), Now: func() time.Time { return time.Now().Add(off) }})
-			alice := storage.User{Tenant: "default", UserID: "alice"}
-			subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 			persist := func(id string, age time.Duration) storage.Outcome {
-				a := storage.Action{User: alice, Subject: subject, Kind: storage.KindRead, Times: 1, First: 1, Version: 1}
+				a := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 1, First: 1, Version: 1}
 				m := storage.Message{ID: id, Actions: []storage.Action{a}, Published: storage.Micros(time.Now().Add(-age))}
 				outcome, err := s.Persist(t.Context(), []storage.Message{m}, nil)
 				must(t, err)

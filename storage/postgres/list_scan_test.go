@@ -19,7 +19,6 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 		`INSERT INTO user_follow SELECT 'default', 'alice', 'article', i, 1, 0, i FROM generate_series(1, 200000) i`,
 		`INSERT INTO interactive SELECT 'default', 'article', i, 0, 0, 0, 0, 1, 0, 'alice', i FROM generate_series(1, 200000) i`)
 	s := openAt(t, Options{URL: at})
-	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	const aliases = 100
 	likes, reads := make([]storage.LikesQuery, aliases), make([]storage.ReadsQuery, aliases)
 	follows, works := make([]storage.FollowingQuery, aliases), make([]storage.WorksQuery, aliases)
@@ -62,7 +61,6 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 		`INSERT INTO user_totals (tenant, user_id, likes, following, collections, works, likes_received) VALUES ('default', 'alice', 0, 20000, 0, 0, 0)`,
 		`INSERT INTO interactive SELECT 'default', 'user', 'alice', 0, 0, 0, 0, 1, 10000, '', 0`)
 	s := openAt(t, Options{URL: at})
-	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	got, err := s.Friends(t.Context(), []storage.FriendsQuery{{User: alice, Page: storage.Page{First: 21}}})
 	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
 		t.Errorf("got %+v, %v, want no friends and to resume at version %d", got, err, 10_000-storage.MaxListScan+1)

@@ -12,24 +12,28 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
+// metric is the value of a gauge or a counter of a store. If state is not empty, it is the
+// value of the metric's label.
+func metric(t *testing.T, registry *prometheus.Registry, name, state string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	must(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "ovation_postgres_"+name && (state == "" || m.GetLabel()[0].GetValue() == state) {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	t.Fatalf("got no metric ovation_postgres_%s %s", name, state)
+	return 0
+}
+
 func TestPoolIsMeasured(t *testing.T) {
 	store := openAt(t, Options{URL: postgrestest.Schema(t), MaxConns: 2})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(store.Collectors()...)
-	value := func(name, state string) float64 {
-		t.Helper()
-		families, err := registry.Gather()
-		must(t, err)
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				if f.GetName() == "ovation_postgres_"+name && (state == "" || m.GetLabel()[0].GetValue() == state) {
-					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-				}
-			}
-		}
-		t.Fatalf("got no metric ovation_postgres_%s %s", name, state)
-		return 0
-	}
+	value := func(name, state string) float64 { return metric(t, registry, name, state) }
 	first, err := store.pool.Acquire(t.Context())
 	must(t, err)
 	second, err := store.pool.Acquire(t.Context())

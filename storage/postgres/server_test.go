@@ -46,20 +46,26 @@ func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string
 func startServer(tb testing.TB) *ownServer {
 	tb.Helper()
 	programs := programsOf(tb)
+	s := newServer(tb, "s3cr-"+rand.Text())
+	password := filepath.Join(s.folder, "password")
+	must(tb, os.WriteFile(password, []byte(s.password), 0o644))
+	run(tb, exec.Command(filepath.Join(programs, "initdb"), "-D", filepath.Join(s.folder, "data"), "-U", "ovation", "-A", "scram-sha-256",
+		"--pwfile="+password, "-E", "UTF8", "--locale=C", "--no-sync"))
+	tb.Cleanup(s.stop)
+	s.start(tb)
+	return s
+}
+
+// newServer returns a server with a port, a folder and a certificate, and without data.
+func newServer(tb testing.TB, password string) *ownServer {
+	tb.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
 	must(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
-	s := &ownServer{port: port.Free(tb), password: "s3cr-" + rand.Text(), folder: folder, ca: filepath.Join(folder, "ca.pem")}
-	data := filepath.Join(folder, "data")
-	must(tb, os.WriteFile(filepath.Join(folder, "password"), []byte(s.password), 0o644))
+	s := &ownServer{port: port.Free(tb), password: password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
 	s.chown(tb, folder)
 	s.chown(tb, filepath.Join(folder, "server.key"))
-
-	run(tb, exec.Command(filepath.Join(programs, "initdb"), "-D", data, "-U", "ovation", "-A", "scram-sha-256",
-		"--pwfile="+filepath.Join(folder, "password"), "-E", "UTF8", "--locale=C", "--no-sync"))
-	tb.Cleanup(s.stop)
-	s.start(tb)
 	return s
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/internal/testing/port"
 	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/storagetest"
@@ -36,14 +34,8 @@ func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
 // startStandby starts a standby of a server and has the server's commits wait for it.
 func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	tb.Helper()
-	folder, err := os.MkdirTemp("", "ovation-standby") //nolint:usetesting // whose folders only root can enter
-	must(tb, err)
-	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
-	s := &ownServer{port: port.Free(tb), password: primary.password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
-	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
-	s.chown(tb, folder)
-	s.chown(tb, filepath.Join(folder, "server.key"))
-	run(tb, exec.Command(filepath.Join(programsOf(tb), "pg_basebackup"), "-D", filepath.Join(folder, "data"),
+	s := newServer(tb, primary.password)
+	run(tb, exec.Command(filepath.Join(programsOf(tb), "pg_basebackup"), "-D", filepath.Join(s.folder, "data"),
 		"-d", primary.url(tb, "127.0.0.1"), "-R", "-X", "stream", "-c", "fast", "--no-sync"))
 	tb.Cleanup(s.stop)
 	s.start(tb)
@@ -63,14 +55,12 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	_, standby, at := startPair(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
-	alice := storage.User{Tenant: "default", UserID: "alice"}
-	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
 	must(t, err)
 	version := int64(0)
 	persist := func(action storage.Action) func(context.Context) error {
 		version++
-		action.User, action.Subject, action.Version = alice, subject, version
+		action.User, action.Subject, action.Version = alice, movie, version
 		message := storage.Message{ID: rand.Text(), Actions: []storage.Action{action}}
 		return func(ctx context.Context) error {
 			_, err := s.Persist(ctx, []storage.Message{message, message}, nil)
@@ -137,14 +127,14 @@ func TestHangingCommitIsReported(t *testing.T) {
 	if err := s.Stalled(); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("Stalled() = %v, want %v that names the standby", err, storage.ErrUnavailable)
 	}
-	if wait := gauge(t, registry, "ovation_postgres_commit_wait_seconds"); wait < slowCommit.Seconds() {
+	if wait := metric(t, registry, "commit_wait_seconds", ""); wait < slowCommit.Seconds() {
 		t.Errorf("the metric of the hanging commit is %v s, want at least %v", wait, slowCommit.Seconds())
 	}
 	must(t, s.Ping(t.Context()))
 	second := make(chan error, 1)
 	go func() {
 		like := storage.Action{ // on a row that the first transaction has not locked
-			User: storage.User{Tenant: "default", UserID: "alice"}, Subject: storage.Subject{Tenant: "default", Biz: "article", BizID: "1"},
+			User: alice, Subject: storage.Subject{Tenant: "default", Biz: "article", BizID: "1"},
 			Kind: storage.KindReaction, Reaction: storage.Like, Version: 1,
 		}
 		_, err := s.Persist(t.Context(), []storage.Message{{ID: "2", Actions: []storage.Action{like}}}, nil)
@@ -191,27 +181,11 @@ func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 	})
 }
 
-// gauge is the value of a gauge.
-func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatalf("got no metric %s", name)
-	return 0
-}
-
 // A commit that waits for the standby is not abandoned, however long it takes, and is
 // visible to nobody meanwhile.
 func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	primary, standby, at := startPair(t)
-	alice := storage.User{Tenant: "default", UserID: "alice"}
-	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	version := int64(0)
 	hang := func() (*Store, context.CancelFunc, chan error) {
 		t.Helper()
@@ -220,7 +194,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 		s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
 		s.commits.checkAfter = 10 * time.Millisecond
 		version++
-		like := storage.Action{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: version}
+		like := storage.Action{User: alice, Subject: movie, Kind: storage.KindReaction, Reaction: storage.Like, Version: version}
 		done := make(chan error, 1)
 		go func() {
 			outcome, err := s.Persist(caller, []storage.Message{{ID: rand.Text(), Actions: []storage.Action{like}}}, nil)
@@ -238,7 +212,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 
 	standby.stop()
 	s, _, done := hang()
-	got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
+	got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, storage.AllKinds)
 	must(t, err)
 	if got[0].LikeCount != 0 || got[0].Liked != nil || len(done) > 0 {
 		t.Errorf("while the commit waits: got %+v, %d calls ended, want no like, none ended", got[0], len(done))

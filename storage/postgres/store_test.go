@@ -12,6 +12,11 @@ import (
 	"ovation/storage/storagetest"
 )
 
+var (
+	alice = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	movie = storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
+)
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // withParameters returns the URL with parameters set.

@@ -45,15 +45,13 @@ func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 // statement, and the store serves the next call.
 func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	s := openAt(t, Options{URL: postgrestest.Schema(t), Logger: slog.New(slog.DiscardHandler)})
-	alice := storage.User{Tenant: "default", UserID: "alice"}
-	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
 	must(t, err)
 	deleted, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Songs", Created: 1})
 	must(t, err)
 	must(t, s.DeleteFolder(t.Context(), deleted.Key(), folder.FolderID, time.Now()))
 	action := func(kind storage.Kind, version int64) storage.Action {
-		a := storage.Action{User: alice, Subject: subject, Kind: kind, Version: version}
+		a := storage.Action{User: alice, Subject: movie, Kind: kind, Version: version}
 		switch kind {
 		case storage.KindReaction:
 			a.Reaction = storage.Like
@@ -77,11 +75,11 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	intoDeleted := action(storage.KindCollection, 1)
 	intoDeleted.FolderID = deleted.FolderID
 
-	states := []storage.StateKey{{User: alice, Subject: subject}}
+	states := []storage.StateKey{{User: alice, Subject: movie}}
 	page := storage.Page{First: 1}
 	for name, call := range map[string]func(ctx context.Context) error{
 		"interactives": func(ctx context.Context) error {
-			_, err := s.Interactives(ctx, alice, []storage.Subject{subject}, storage.AllKinds)
+			_, err := s.Interactives(ctx, alice, []storage.Subject{movie}, storage.AllKinds)
 			return err
 		},
 		"states": func(ctx context.Context) error { _, err := s.States(ctx, states, storage.AllKinds); return err },
@@ -95,11 +93,11 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 		},
 		"inbox": func(ctx context.Context) error { _, err := s.Seen(ctx, []string{"first"}); return err },
 		"likers": func(ctx context.Context) error {
-			_, err := s.Likers(ctx, []storage.LikersQuery{{Subject: subject, Page: page}})
+			_, err := s.Likers(ctx, []storage.LikersQuery{{Subject: movie, Page: page}})
 			return err
 		},
 		"followers": func(ctx context.Context) error {
-			_, err := s.Followers(ctx, []storage.FollowersQuery{{Subject: subject, Page: page}})
+			_, err := s.Followers(ctx, []storage.FollowersQuery{{Subject: movie, Page: page}})
 			return err
 		},
 		"following": func(ctx context.Context) error {
