@@ -56,12 +56,11 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 	}{
 		"the disk is full":          {code("53100"), storage.ErrUnavailable, "free some space"},
 		"no memory":                 {code("53200"), storage.ErrUnavailable, "refused"},
-		"a standby":                 {code("25006"), storage.ErrUnavailable, "read-only"},
 		"the server stops":          {code("57P01"), storage.ErrUnavailable, "refused"},
 		"no privilege":              {code("42501"), storage.ErrUnavailable, "grant"},
 		"deadlocks without end":     {code("40P01"), storage.ErrUnavailable, "refused"},
 		"an invalid value":          {code("22000"), nil, "refused"},
-		"a read-only database":      {fail: failReadOnly(persist), want: storage.ErrUnavailable, says: "primary"},
+		"a read-only database":      {fail: failReadOnly(persist), want: storage.ErrUnavailable, says: "read-only: connect to the primary"},
 		"another transaction locks": {fail: failLocked(persist), want: storage.ErrUnavailable, says: "lock_timeout"},
 		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()

@@ -19,9 +19,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// fakeServer accepts connections and answers each as a server with the version and the
-// encoding would, or refuses it with the error code. It returns the server's address.
-func fakeServer(t *testing.T, version, encoding, refusal string) string {
+// fakeServer accepts connections and answers each as a server with the version would, or
+// refuses it with the error code. It returns the server's address.
+func fakeServer(t *testing.T, version, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
@@ -32,7 +32,7 @@ func fakeServer(t *testing.T, version, encoding, refusal string) string {
 			if err != nil {
 				return
 			}
-			greet(pgproto3.NewBackend(c, c), version, encoding, refusal)
+			greet(pgproto3.NewBackend(c, c), version, refusal)
 			_ = c.Close()
 		}
 	})
@@ -43,7 +43,7 @@ func fakeServer(t *testing.T, version, encoding, refusal string) string {
 	return listener.Addr().String()
 }
 
-func greet(server *pgproto3.Backend, version, encoding, refusal string) {
+func greet(server *pgproto3.Backend, version, refusal string) {
 	if _, err := server.ReceiveStartupMessage(); err != nil {
 		return
 	}
@@ -54,7 +54,7 @@ func greet(server *pgproto3.Backend, version, encoding, refusal string) {
 	}
 	server.Send(&pgproto3.AuthenticationOk{})
 	server.Send(&pgproto3.ParameterStatus{Name: "server_version", Value: version})
-	server.Send(&pgproto3.ParameterStatus{Name: "server_encoding", Value: encoding})
+	server.Send(&pgproto3.ParameterStatus{Name: "server_encoding", Value: "UTF8"})
 	server.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 	_ = server.Flush()
 	_, _ = server.Receive() // until the client hangs up
@@ -62,8 +62,8 @@ func greet(server *pgproto3.Backend, version, encoding, refusal string) {
 
 func TestOpenErrorsNameTheCause(t *testing.T) {
 	const password = "s3cr%et&word"
-	fake := func(version, encoding, refusal string) string {
-		return "postgres://alice:s3cr%25et%26word@" + fakeServer(t, version, encoding, refusal) + "/ovation?sslmode=disable"
+	fake := func(version, refusal string) string {
+		return "postgres://alice:s3cr%25et%26word@" + fakeServer(t, version, refusal) + "/ovation?sslmode=disable"
 	}
 	newer := postgrestest.Schema(t)
 	postgrestest.Exec(t, newer, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`)
@@ -78,13 +78,12 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 		"a wrong mode of TLS":         {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
 		"a missing certificate":       {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
 		"no listener":                 {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; check that a PostgreSQL server runs there", storage.ErrUnavailable},
-		"no TLS where it is required": {withParameters(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
-		"a wrong password":            {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
-		"no such database":            {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},
-		"too many connections":        {fake("15.0", "UTF8", "53300"), "max_connections", storage.ErrUnavailable},
-		"starting up":                 {fake("15.0", "UTF8", "57P03"), "refused", storage.ErrUnavailable},
-		"an older server":             {fake("9.6.24", "UTF8", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
-		"another encoding":            {fake("15.0", "LATIN1", ""), "ENCODING 'UTF8'", nil},
+		"no TLS where it is required": {withParameters(t, fake("15.0", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
+		"a wrong password":            {fake("15.0", "28P01"), "check the user and the password", storage.ErrUnavailable},
+		"no such database":            {fake("15.0", "3D000"), "createdb", storage.ErrUnavailable},
+		"too many connections":        {fake("15.0", "53300"), "max_connections", storage.ErrUnavailable},
+		"starting up":                 {fake("15.0", "57P03"), "refused", storage.ErrUnavailable},
+		"an older server":             {fake("9.6.24", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
 		"tables not made":             {postgrestest.EmptySchema(t), "run: ovation migrate", ErrNotMigrated},
 		"tables of a newer schema":    {newer, "version 99, this release knows versions up to ", storage.ErrNewerSchema},
 	} {
