@@ -71,8 +71,8 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 // undo is the action_type that undoes an action.
 const undo = 2
 
-// unlessUnavailable returns the error of a look-up, or nil if the database is unavailable:
-// likes and follows continue without it.
+// unlessUnavailable returns the error of a lookup, or nil if the database is
+// unavailable: likes and follows are then recorded without the lookup.
 func unlessUnavailable(err error) error {
 	if errors.Is(err, storage.ErrUnavailable) {
 		return nil
@@ -161,8 +161,8 @@ func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
 	return err
 }
 
-// deleteComment deletes a comment on a video. Its author, the video's author and
-// moderators may do so.
+// deleteComment deletes a comment on a video. The comment's author, the video's author
+// and moderators may do so.
 func (a *api) deleteComment(ctx context.Context, c *call, of storage.VideoKey) error {
 	number, err := c.requiredID("comment_id")
 	if err != nil {
@@ -219,7 +219,7 @@ func (a *api) publish(ctx context.Context, c *call, _ *status) error {
 	return err
 }
 
-// upload is a running upload.
+// upload is an upload in progress.
 type upload struct {
 	*api
 	*call

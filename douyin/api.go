@@ -46,15 +46,15 @@ type Config struct {
 	Recorder Recorder
 	Comments Comments
 	Messages Messages
-	// Accounts registers users and logs them in. Nil: the site has no accounts of its
-	// own.
+	// Accounts registers users and logs them in. It is nil if the site has no accounts of
+	// its own.
 	Accounts *accounts.Service
-	// Videos receives uploads; nil if the site has no videos of its own.
+	// Videos receives uploads. It is nil if the site has no videos of its own.
 	Videos *media.Service
-	// PublicURL is the scheme and host of the site as clients see it, for URLs of
-	// files. Empty: the scheme and host of each request.
+	// PublicURL is the scheme and host of the site as clients see it, for URLs of files.
+	// If it is empty, those of each request are used.
 	PublicURL string
-	// Now is the clock; time.Now if nil.
+	// Now is the clock. If it is nil, time.Now is used.
 	Now func() time.Time
 }
 
@@ -70,8 +70,8 @@ type api struct {
 
 var _ transport.API = (*api)(nil)
 
-// New returns the handler of all paths below Path. around configures the middleware,
-// whose Auth authenticates tokens.
+// New returns the handler of all paths below Path. around configures the middleware;
+// around.Auth also authenticates the tokens among the parameters.
 func New(cfg Config, around transport.Config) http.Handler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -92,8 +92,8 @@ func New(cfg Config, around transport.Config) http.Handler {
 	})
 }
 
-// IsUpload reports whether a request uploads a video, and so may exceed the timeouts of
-// a server.
+// IsUpload reports whether a request uploads a video. Such a request may exceed the
+// timeouts of a server.
 func IsUpload(r *http.Request) bool {
 	return strings.TrimSuffix(r.URL.Path, "/") == Path+"publish/action"
 }

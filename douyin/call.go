@@ -38,14 +38,14 @@ func newCall(r *http.Request) *call {
 	return &call{endpoint: endpoints[name], name: name}
 }
 
-// callOf returns the call of a request that New's handler serves.
+// callOf returns the call that New's handler has put into the context of a request.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// operation returns the request's name for the log and the metrics. Clients cannot
-// choose names.
+// operation returns the name of the request for the log and the metrics. It is one of a
+// fixed set, so that clients cannot invent names.
 func (c *call) operation() string {
 	if c.endpoint == nil {
 		return Path
@@ -95,7 +95,7 @@ func (c *call) merge(given url.Values) {
 	}
 }
 
-// shortened truncates a name chosen by the client, for a message.
+// shortened quotes and truncates a name chosen by the client, for use in a message.
 func shortened(name string) string { return strconv.QuoteToASCII(name[:min(len(name), 32)]) }
 
 var (
@@ -162,7 +162,7 @@ func requireViewer(ctx context.Context) (storage.User, error) {
 	return user, nil
 }
 
-// has reports whether a parameter is present and not empty or 0.
+// has reports whether a parameter is present and neither empty nor 0.
 func (c *call) has(name string) bool { return c.values[name] != "" && c.values[name] != "0" }
 
 // id returns a parameter that is an id, or 0 if it is absent.
@@ -186,7 +186,7 @@ func (c *call) requiredID(name string) (int64, error) {
 	return n, err
 }
 
-// user returns the user of a parameter, or the viewer if it is absent.
+// user returns the user that a parameter names, or the viewer if the parameter is absent.
 func (c *call) user(name string, me storage.User) (storage.User, error) {
 	n, err := c.id(name)
 	if err != nil || n == 0 {
@@ -195,8 +195,8 @@ func (c *call) user(name string, me storage.User) (storage.User, error) {
 	return storage.AccountUser(me.Tenant, n), nil
 }
 
-// action returns the parameter action_type, from 1 to most: 1 does something, and 2, if
-// supported, undoes it.
+// action returns the parameter action_type, which must be from 1 to most. 1 performs the
+// action of the endpoint, and 2, if supported, undoes it.
 func (c *call) action(most int64) (int64, error) {
 	n, ok := number(c.values["action_type"])
 	if !ok || n < 1 || n > most {
@@ -213,8 +213,9 @@ func (c *call) action(most int64) (int64, error) {
 // milliseconds.
 const maxSeconds = 100_000_000_000
 
-// time returns a parameter that is a time, in seconds or milliseconds since 1970, as a
-// period in milliseconds: its begin and its end, both 0 if it is absent.
+// time parses a parameter that is a time in seconds or milliseconds since 1970. It
+// returns the beginning and the end of that second or millisecond, in milliseconds since
+// 1970, or 0 and 0 if the parameter is absent.
 func (c *call) time(name string) (begin, end int64, err error) {
 	n, ok := number(c.values[name])
 	switch {
@@ -228,8 +229,8 @@ func (c *call) time(name string) (begin, end int64, err error) {
 	return n, n + 1, nil
 }
 
-// number parses an integer from 0 to 2^53. Clients that store numbers as doubles may
-// use an exponent.
+// number parses a non-negative integer below 2^53. Clients that store numbers as doubles
+// may use an exponent.
 func number(text string) (int64, bool) {
 	if len(text) > 32 || strings.Trim(text, "0123456789.eE+") != "" {
 		return 0, false

@@ -7,8 +7,8 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// The prices of requests, without rate.PerRequest. They are about those of the
-// corresponding GraphQL operations.
+// The prices of requests, in addition to rate.PerRequest. They are about the same as
+// those of the corresponding GraphQL operations.
 const (
 	costAction   = rate.PerAction
 	costLookUp   = 10
@@ -24,7 +24,7 @@ type endpoint struct {
 	serve  func(ctx context.Context, f *api, c *call) (reply, error)
 }
 
-// on returns an endpoint whose replies are filled by a function.
+// on returns an endpoint whose replies are filled in by a function.
 func on[T any, P interface {
 	*T
 	reply
@@ -39,7 +39,7 @@ func on[T any, P interface {
 	}
 }
 
-// endpoints by path below Path, without a trailing slash.
+// endpoints holds the endpoints by their path below Path, without a trailing slash.
 var endpoints = map[string]*endpoint{
 	"feed":                   on(http.MethodGet, costList, (*api).feed),
 	"user/register":          on(http.MethodPost, costPassword, (*api).register),

@@ -38,7 +38,8 @@ func limited(wait time.Duration) error {
 	return &problem{codes.RateLimited, rate.Error(wait).Message}
 }
 
-// named returns an error about a value under the name of its parameter.
+// named puts the name of a parameter into an error about the value of that parameter.
+// Other errors are returned unchanged.
 func named(parameter string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: parameter, Reason: invalid.Reason}

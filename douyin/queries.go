@@ -10,7 +10,8 @@ import (
 
 const (
 	feedPage = 20
-	// Other lists have no pages: they return the newest entries.
+	// listPage is the maximum length of all other lists. They have no pages: only the
+	// newest entries are returned.
 	listPage = 100
 )
 
@@ -46,9 +47,9 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	return err
 }
 
-// whole cuts videos of the feed to a page that does not end between two videos of one
-// millisecond, because the next page begins below the last millisecond of this one. If
-// that would leave no video, it cuts at feedPage.
+// whole cuts videos of the feed to a page that does not end between two videos of the
+// same millisecond, because the next page begins below the last millisecond of this one.
+// If no video would be left, the page ends after feedPage videos.
 func whole(videos []storage.Video) []storage.Video {
 	if len(videos) <= feedPage {
 		return videos
@@ -71,8 +72,8 @@ func pointers[T any](of []T) []*T {
 	return out
 }
 
-// of starts a reply about the user of the parameter user_id, or about the viewer if it
-// is absent.
+// of starts a reply about the user that the parameter user_id names, or about the viewer
+// if the parameter is absent.
 func (a *api) of(ctx context.Context, c *call) (*replyBuilder, storage.User, error) {
 	user, err := requireViewer(ctx)
 	if err == nil {
@@ -202,7 +203,7 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 	return err
 }
 
-// videoKey returns the key of the video of the parameter video_id.
+// videoKey returns the key of the video that the parameter video_id names.
 func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 	if a.Videos == nil {
 		return storage.VideoKey{}, errVideosOff
@@ -211,8 +212,8 @@ func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 	return storage.VideoKey{Tenant: me.Tenant, Number: number}, err
 }
 
-// orNotFound returns err or, if err is nil, an error that the object of a parameter was
-// not found.
+// orNotFound returns err or, if err is nil, an error which states that the object named
+// by a parameter was not found.
 func orNotFound(err error, parameter string) error {
 	if err == nil {
 		err = notFound(parameter)
@@ -262,7 +263,8 @@ func (a *api) followers(ctx context.Context, c *call, out *usersReply) error {
 	return err
 }
 
-// friends lists a user's friends, for the viewer's own friends with the latest message.
+// friends lists a user's friends. The viewer's own friends are listed with the latest
+// message.
 func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 	s, user, err := a.of(ctx, c)
 	if err != nil {
@@ -290,8 +292,8 @@ func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 	return err
 }
 
-// friend shows a loaded user as a friend, with the latest message if it is the viewer's
-// friend.
+// friend returns a loaded user as an entry of a list of friends. If the list is the
+// viewer's (mine), the entry includes the latest message.
 func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (out friendJSON, err error) {
 	if out.userJSON, err = b.user(ctx, of); err != nil || !mine {
 		return out, err
@@ -339,7 +341,8 @@ func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 	return nil
 }
 
-// conversation returns the viewer's conversation with to_user_id.
+// conversation returns the key of the viewer's conversation with the user that the
+// parameter to_user_id names.
 func conversation(ctx context.Context, c *call) (storage.ConversationKey, error) {
 	owner, err := requireViewer(ctx)
 	if err != nil {

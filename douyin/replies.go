@@ -2,7 +2,7 @@ package douyin
 
 import "encoding/json"
 
-// status is the start of every reply. Code 0 is success, 1 is an error.
+// status is the start of every reply. StatusCode 0 means success, and 1 means an error.
 type status struct {
 	StatusCode int    `json:"status_code"`
 	StatusMsg  string `json:"status_msg"`

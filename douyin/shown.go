@@ -15,7 +15,7 @@ type replyBuilder struct {
 
 	api  *api
 	me   storage.User
-	base string // prefix that makes paths of this site URLs
+	base string // prefix that turns paths of this site into URLs
 }
 
 // newReplyBuilder starts a reply.
@@ -36,7 +36,7 @@ func (a *api) base(c *call) string {
 	return "http://" + c.request.Host
 }
 
-// url makes a path of this site an absolute URL.
+// url turns a path of this site into an absolute URL.
 func (b *replyBuilder) url(address string) string {
 	if strings.HasPrefix(address, "/") {
 		return b.base + address
@@ -64,7 +64,7 @@ func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*s
 	return b.Fetch(ctx, wants)
 }
 
-// user shows a loaded user.
+// user returns a loaded user as the API shows it.
 func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON, err error) {
 	out.ID, _ = of.AccountID()
 	out.Name = of.UserID
@@ -92,7 +92,7 @@ func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON,
 	return out, err
 }
 
-// users shows users.
+// users returns users as the API shows them.
 func (b *replyBuilder) users(ctx context.Context, of []storage.User) (list[userJSON], error) {
 	if err := b.load(ctx, loaders.Keys{}, nil, of); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (b *replyBuilder) video(ctx context.Context, v *storage.Video) (out videoJS
 	return out, err
 }
 
-// comment shows a comment whose user is loaded.
+// comment returns a comment as the API shows it. The comment's user must be loaded.
 func (b *replyBuilder) comment(ctx context.Context, of *storage.Comment) (commentJSON, error) {
 	user, err := b.user(ctx, of.User)
 	return commentJSON{ID: of.Number, User: user, Content: of.Text, CreateDate: of.At().Format("01-02")}, err
