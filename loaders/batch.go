@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// gatherTime is how long dataloader collects the keys of a batch. With the
-	// granularity of kernel timers this is about 1.1 ms in an idle process.
+	// gatherTime is how long dataloader collects the keys of a batch. Because of the
+	// granularity of kernel timers, this is about 1.1 ms in an idle process.
 	gatherTime = time.Millisecond
 	// inputCapacity is the number of keys that a batch accepts without blocking.
 	// Dataloader's default allocates a channel of 1,000 slots per batch.
@@ -25,8 +25,8 @@ const (
 // cached.
 var errNotLoaded = errors.New("not loaded")
 
-// batch loads one kind of look-up, many keys by one call of storage. Its
-// dataloader is created on first use: most responses need none.
+// batch makes lookups of one kind: many keys by one call of storage. Its dataloader is
+// created on first use: most responses need none.
 type batch[K comparable, V any] struct {
 	cache[K, V]
 
@@ -66,8 +66,8 @@ func (b *batch[K, V]) load(ctx context.Context, key K, cachedOnly bool) (value V
 	return found.value()
 }
 
-// loadMany is load for many keys. All of them join the batch before it waits for
-// the first; dataloader's LoadMany would start a goroutine for each.
+// loadMany returns the values of many keys. All of them join the batch before loadMany
+// waits for the first; dataloader's LoadMany would start a goroutine for each key.
 func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (values []V, err error) {
 	entries := make([]entry[V], len(keys))
 	for i, key := range keys {
@@ -88,8 +88,8 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 	return values, nil
 }
 
-// prefetch loads the keys that are not cached by one call, at once. Look-ups of
-// these keys, and further prefetches, join that call.
+// prefetch loads those keys that are not cached, at once and by one call. Lookups of
+// these keys wait for that call, and further prefetches leave them out.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	missing := keys[:0:0]
 	result := sync.OnceValues(func() ([]V, error) { return b.call(ctx, missing) })
@@ -121,8 +121,9 @@ func (b *batch[K, V]) prime(key K, value V) {
 	b.put(key, entry[V]{func() ([]V, error) { return []V{value}, nil }, 0}, 1)
 }
 
-// results calls call and returns its values in the form that dataloader requires. It
-// runs under the context of the batch's first caller; all callers belong to one response.
+// results calls call and returns its values in the form that dataloader requires. The
+// call runs under the context of the batch's first caller; all callers belong to one
+// response.
 func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Result[V] {
 	values, err := b.call(ctx, keys)
 	out := make([]*dataloader.Result[V], len(keys))
@@ -135,9 +136,9 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// call calls storage. If an earlier call has failed, it returns that error instead. It
-// returns a panic as an error, because in some of its goroutines the panic would end the
-// process.
+// call calls storage, or returns the error of an earlier call that has failed. A panic is
+// returned as an error, because it would end the process in a goroutine that does not
+// recover it.
 func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error) {
 	defer func() {
 		if value := recover(); value != nil {

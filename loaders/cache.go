@@ -11,7 +11,7 @@ import (
 )
 
 // cache is the cache of one dataloader; nothing else keeps what a response has loaded.
-// It holds no failed look-ups: once a call of storage has failed, every key that is not
+// It holds no failed lookups: once a call of storage has failed, every key that is not
 // cached fails with the same error.
 type cache[K comparable, V any] struct {
 	mu      sync.Mutex
@@ -19,15 +19,15 @@ type cache[K comparable, V any] struct {
 	failed  error // of the first call that failed
 }
 
-// entry is the place of one value in the result of a call, which may still be
-// in progress. The entries of a call share its result: caching a page costs no
-// allocation for each subject.
+// entry is the place of one value in the result of a call, which may still be in
+// progress. The entries of a call share its result, so that caching a page does not cost
+// an allocation per subject.
 type entry[V any] struct {
 	result func() ([]V, error) // waits for the call
 	index  int
 }
 
-// thunkEntry is the entry of a key that dataloader loads.
+// thunkEntry returns the entry of a key that dataloader loads.
 func thunkEntry[V any](thunk dataloader.Thunk[V]) entry[V] {
 	return entry[V]{result: func() ([]V, error) {
 		value, err := thunk()
@@ -43,8 +43,8 @@ func (e entry[V]) value() (value V, err error) {
 	return value, err
 }
 
-// find returns the entry of a key that is cached. After a failed call it returns an
-// entry with the error for all other keys, and otherwise false.
+// find returns the entry of a cached key. For all other keys it returns an entry with the
+// error of a call if one has failed, and false otherwise.
 func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,8 @@ func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	return found, ok
 }
 
-// put caches an entry; a new cache has room for so many. The mutex is held.
+// put caches an entry. If the cache is new, put allocates it with space for room entries.
+// The caller holds the mutex.
 func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	if c.entries == nil {
 		c.entries = make(map[K]entry[V], room)
@@ -63,14 +64,14 @@ func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	c.entries[key] = e
 }
 
-// failure returns the error of the first call that failed.
+// failure returns the error of the first call that failed, or nil.
 func (c *cache[K, V]) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
 }
 
-// fail removes the keys of a call that failed.
+// fail records the error of a call that failed, and removes the keys of the call.
 func (c *cache[K, V]) fail(keys []K, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,8 +106,8 @@ func (c *cache[K, V]) Delete(_ context.Context, key K) bool {
 }
 
 // Clear implements [dataloader.Cache]. If a call has failed with
-// [storage.ErrUnavailable], the keys still fail, so that a response waits for an outage
-// only once.
+// [storage.ErrUnavailable], lookups continue to fail, so that a response waits for an
+// outage only once.
 func (c *cache[K, V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

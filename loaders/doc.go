@@ -1,17 +1,16 @@
-// Package loaders batches the look-ups of one response: a connection of a
+// Package loaders batches the lookups of one response: a connection of a
 // hundred likes, each with its subject, costs two calls of storage, not a hundred
 // and one.
 //
-// Each kind of look-up has a dataloader (github.com/graph-gophers/dataloader),
+// Each kind of lookup has a dataloader (github.com/graph-gophers/dataloader),
 // whose cache is the only memory of what the response has loaded. Two paths fill
 // it:
 //
 //   - [Loaders.Fetch] loads the keys that the prefetch foresees: one call for each
 //     kind, at once. Its results go straight into the cache.
-//   - A look-up that was not foreseen joins dataloader's batch. The batch leaves
-//     1 ms after its first key, about 1.1 ms in an idle process; it has no maximum
-//     size, and later keys join the next batch. It runs under the context of its
-//     first caller.
+//   - A lookup that was not foreseen joins dataloader's batch. The batch is sent 1 ms
+//     after its first key (about 1.1 ms in an idle process). It has no maximum size, and
+//     later keys join the next batch. It runs under the context of its first caller.
 //
 // A response therefore reads each key once and is consistent in itself. A set of
 // loaders belongs to one response and one viewer; a mutation clears the cache
@@ -23,7 +22,7 @@
 //
 // # Invariants
 //
-//   - I7 Bounded: look-ups of one kind that are made together are one call:
+//   - I7 Bounded: lookups of one kind that are made together are one call:
 //     TestFetchIsOneCallAKind, TestLoadOfManyKeysIsOneCall. No key is loaded
 //     twice: TestAKeyIsLoadedOnce.
 //   - I6 Degrade: an outage costs a response one failed call of each kind:

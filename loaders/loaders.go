@@ -18,16 +18,16 @@ type Source interface {
 	storage.VideoReader
 }
 
-// Loaders are the loaders of one response. All methods except ClearAll are safe
-// for concurrent use.
+// Loaders holds the loaders of one response. All methods except ClearAll are safe for
+// concurrent use.
 //
-// Each look-up returns what is cached and joins a batch for the rest. After a
-// failed call, look-ups of the same kind that are not cached return its error
+// Each lookup returns what is cached and joins a batch for the rest. After a
+// failed call, lookups of the same kind that are not cached return its error
 // without another call.
 type Loaders struct {
 	*batches
 
-	cachedOnly bool // look-ups use the cache only
+	cachedOnly bool // lookups use the cache only
 }
 
 type batches struct {
@@ -104,11 +104,11 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	return &Loaders{batches: l}
 }
 
-// CachedOnly returns loaders with the same cache that load nothing: looking up a key
-// that is not cached is an error. A look-up waits only if its key is being loaded.
+// CachedOnly returns loaders that share the cache but load nothing: looking up a key that
+// is not cached is an error. A lookup waits only if its key is being loaded.
 func (l *Loaders) CachedOnly() *Loaders { return &Loaders{l.batches, true} }
 
-// Keys are keys of every kind.
+// Keys holds the keys to load, of every kind.
 type Keys struct {
 	Interactives []storage.Subject
 	States       []storage.StateKey
@@ -142,7 +142,7 @@ type Keys struct {
 
 // Fetch loads the keys that are not cached: one call of storage per kind, all
 // concurrently and without waiting for further keys. Keys that are already being loaded
-// are neither loaded again nor waited for. It returns the first error; a kind that
+// are neither loaded again nor waited for. Fetch returns the first error; a kind that
 // fails does not stop the others. The caller must not change the keys afterwards.
 func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	var calls []func(context.Context) error
@@ -274,7 +274,7 @@ func (l *Loaders) Comment(ctx context.Context, key storage.CommentKey) (*storage
 	return l.comments.load(ctx, key, l.cachedOnly)
 }
 
-// CommentCount returns the number of comments of a subject.
+// CommentCount returns the number of comments on a subject.
 func (l *Loaders) CommentCount(ctx context.Context, subject storage.Subject) (storage.CommentCount, error) {
 	return l.commentCounts.load(ctx, subject, l.cachedOnly)
 }
@@ -284,7 +284,7 @@ func (l *Loaders) CommentList(ctx context.Context, query storage.CommentsQuery) 
 	return l.commentLists.load(ctx, query, l.cachedOnly)
 }
 
-// Profile returns the profile of a user, or nil if there is no account.
+// Profile returns the profile of a user, or nil if the user has no account.
 func (l *Loaders) Profile(ctx context.Context, user storage.User) (*storage.Profile, error) {
 	return l.profiles.load(ctx, user, l.cachedOnly)
 }
