@@ -17,9 +17,9 @@ const (
 	mediaEvents  = "text/event-stream"
 )
 
-// negotiate returns the media type of the response to a request with this Accept header.
-// Without the header, or if only wildcards match, it is mediaJSON. negotiate returns
-// false if neither mediaGraphQL nor mediaJSON is accepted.
+// negotiate returns the media type of the response to a request with this header. Without
+// an Accept header, or if only wildcards match, it is mediaJSON. negotiate returns false
+// if neither mediaGraphQL nor mediaJSON is accepted.
 func negotiate(header http.Header) (media string, ok bool) {
 	accept := strings.Join(header.Values("Accept"), ",")
 	switch strings.TrimSpace(accept) {
@@ -73,7 +73,7 @@ func preferences(accept string) (graphQL, plain, events preference) {
 	return graphQL, plain, events
 }
 
-// How specific a media range is. The most specific one that matches counts.
+// How specific a media range is. The most specific range that matches counts.
 const (
 	anything = iota + 1
 	anySubtype

@@ -9,12 +9,12 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// API is an API other than GraphQL behind a Handler, which logs, measures and limits its
-// requests in the same way.
+// API is an API other than GraphQL. The Handler in front of it logs, measures and limits
+// requests in the same way as those of GraphQL.
 type API interface {
 	// Authenticate returns the identity of a request, as viewer.Authenticator does.
 	Authenticate(r *http.Request) (viewer.Identity, error)
-	// WriteError answers a request with an error, whose code is one of those of GraphQL.
+	// WriteError answers a request with an error. The code is one of those of GraphQL.
 	WriteError(w http.ResponseWriter, r *http.Request, code, message string)
 }
 
@@ -24,9 +24,9 @@ func SetOperation(ctx context.Context, operation, kind string) {
 	rec.operation, rec.kind = operation, kind
 }
 
-// Identify sets the viewer of a request of an API whose credentials are not in its
-// headers, and charges for the request. If the bucket holds too little, Identify returns
-// the time until it holds enough.
+// Identify sets the viewer of an API request whose credentials are not in the headers,
+// and charges for the request. If the bucket holds too little, Identify returns the time
+// until it holds enough.
 func Identify(ctx context.Context, is viewer.Identity) (_ context.Context, wait time.Duration) {
 	rec := recordOf(ctx)
 	rec.Identity = is

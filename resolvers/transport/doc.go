@@ -18,26 +18,26 @@
 //     reason, and no part of its request is executed: TestPagesInDevelopment,
 //     TestSocketsOfPagesInDevelopment. The log names each rejected origin once:
 //     TestRefusedOriginsAreLogged.
-//   - Bounded: a body of MaxBodyBytes, JSON of maxJSONDepth levels, metrics
-//     of maxOperations operation names: TestRequestsThatAreRefused,
+//   - Bounded: bodies by MaxBodyBytes, the nesting of JSON by maxJSONDepth, and the
+//     operation names in the metrics by maxOperations: TestRequestsThatAreRefused,
 //     TestOperationNamesAreBounded.
 //   - Streams are bounded in total, per user, and before authentication; clients that
 //     never authenticate do not block others: TestStreamsAreBounded,
 //     TestSocketsThatNeverInitialise. A share is reserved for signed-in users, and
-//     anonymous ones of one address have a separate bound:
+//     anonymous users of one address have a separate bound:
 //     TestAnonymousSocketsLeaveRoomForUsers, TestOneAddressTakesNoShare.
-//   - A client that sends invalid messages, nothing, or stops reading, or whose token
-//     expires, is closed with the code of the protocol or disconnected, without
-//     affecting others: TestCloseCodes, TestInvalidFramesAreRejected, TestHugeMessagesAreNotKept,
-//     TestAReaderThatStopsReading, TestATokenThatExpiresEndsItsStreams,
-//     TestAKeyThatIsRemovedEndsItsStreams. Messages may be fragmented:
-//     TestFramesInPieces.
+//   - A client that sends invalid messages or none at all, that stops reading, or whose
+//     token expires is disconnected, if possible with a close code of the protocol,
+//     without affecting others: TestCloseCodes, TestInvalidFramesAreRejected,
+//     TestHugeMessagesAreNotKept, TestAReaderThatStopsReading,
+//     TestATokenThatExpiresEndsItsStreams, TestAKeyThatIsRemovedEndsItsStreams. Messages
+//     may be fragmented: TestFramesInPieces.
 //   - A subscriber is cheap: one goroutine per WebSocket, none for an idle
 //     subscription: TestSubscriptionsAtRestHaveNoGoroutine in package resolvers,
 //     TestSubscribersAreCheap in cmd/ovation.
 //   - At shutdown every client is notified, and requests in progress are answered:
 //     TestStoppingServerClosesAllStreams.
-//   - After a panic the client receives an id, and the log has the stack under it:
+//   - After a panic, the client receives an id, and the log has the stack under that id:
 //     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
 // This package imports resolvers/codes, resolvers/viewer, resolvers/rate,

@@ -16,9 +16,9 @@ func (h HTTP) acceptsEvents(r *http.Request) bool {
 	return h.Streams != nil && r.Method != http.MethodHead && namesEvents(r.Header)
 }
 
-// stream answers with an event stream, or with an error status if there are too many.
-// An invalid operation is reported by an event, because browsers hide the body of
-// responses with an error status from the page.
+// stream answers with an event stream, or with an error status if there are too many
+// streams. An invalid operation is reported by an event, because browsers hide the body
+// of responses with an error status from the page.
 func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor, operation *graphql.OperationContext, errs gqlerror.List) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

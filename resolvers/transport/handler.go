@@ -15,24 +15,26 @@ import (
 
 // Config configures a Handler.
 type Config struct {
-	// Auth authenticates viewers. Nil: all requests are anonymous.
+	// Auth authenticates viewers. If it is nil, all requests are anonymous.
 	Auth *viewer.Authenticator
-	// API is an API other than GraphQL, with its own authentication. Nil: GraphQL.
+	// API is an API other than GraphQL, with its own authentication. It is nil for
+	// GraphQL.
 	API API
-	// Logger logs each request that is answered with an error and, with AccessLog, all
-	// others. Nil: slog.Default().
+	// Logger logs each request that is answered with an error and, if AccessLog is set,
+	// all others. If it is nil, slog.Default() is used.
 	Logger    *slog.Logger
 	AccessLog bool
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Limiter limits the rate of requests. Nil: no limits.
+	// Limiter limits the rate of requests. If it is nil, there are no limits.
 	Limiter *rate.Limiter
-	// Origins decides which web origins may send requests. Nil: only the server's own.
+	// Origins decides which web origins may send requests. If it is nil, only the
+	// server's own may.
 	Origins *Origins
 }
 
 // Serve answers each request with the first transport that supports it; the last one,
-// HTTP, supports all. Wrap it in Handler.
+// HTTP, supports all requests. Wrap it in Handler.
 func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		supports := func(t graphql.Transport) bool { return t.Supports(r) }
@@ -95,8 +97,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(&q.out, r)
 }
 
-// authenticate returns the identity of a request. Development headers are rejected on
-// requests of web pages from origins that are not explicitly allowed.
+// authenticate returns the identity of a request. Development headers are rejected in
+// requests of web pages, unless the page is one of this server or of an origin that is
+// allowed by name.
 func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
 	if h.API != nil {
 		return h.API.Authenticate(r)
@@ -111,8 +114,8 @@ func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
 	return h.Auth.Credentials(r.Context(), r.Header, distrusted)
 }
 
-// answerPanic must be deferred. The client receives an id, under which the log has the
-// stack.
+// answerPanic recovers a panic; it must be deferred. The client receives an id under
+// which the log has the stack.
 func answerPanic(w http.ResponseWriter, r *http.Request) {
 	value := recover()
 	switch value {

@@ -12,18 +12,18 @@ import (
 // HTTP answers an operation with one response, as specified by GraphQL over HTTP: POST
 // with a JSON body, and GET for queries. If the client accepts text/event-stream,
 // subscriptions are answered by a stream of events (the distinct connections mode of
-// graphql-sse), and other operations too if it accepts nothing else.
+// graphql-sse), and so are other operations if the client accepts nothing else.
 //
 // HTTP supports every request, so that none is left without a GraphQL response: add it
 // after all other transports.
 type HTTP struct {
-	// Streams limits event streams. Nil: there are none.
+	// Streams limits event streams. If it is nil, there are none.
 	Streams *Streams
 }
 
 var _ graphql.Transport = HTTP{}
 
-// Supports is true.
+// Supports returns true.
 func (HTTP) Supports(*http.Request) bool { return true }
 
 // Do answers a request.
@@ -95,7 +95,7 @@ func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, 
 	return params, nil
 }
 
-// respondWithout answers a request of which nothing was executed.
+// respondWithout answers a request for which nothing was executed.
 func respondWithout(w http.ResponseWriter, r *http.Request, response *graphql.Response) {
 	if len(response.Errors) == 0 {
 		response = failure(codes.Internal, "the server has no response to this request")

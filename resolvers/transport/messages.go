@@ -72,7 +72,7 @@ type closeReason struct {
 // protocolError is the close reason for an invalid message.
 func protocolError(reason string) *closeReason { return &closeReason{closeBadMessage, reason} }
 
-// truncated returns the reason, cut to the length of a close frame.
+// truncated returns the reason, cut to the length that a close frame allows.
 func (e closeReason) truncated() string {
 	if len(e.reason) <= maxReasonBytes {
 		return e.reason
@@ -91,7 +91,7 @@ type message struct {
 	payload json.RawMessage
 }
 
-// readMessage parses a message. An invalid one has a close reason.
+// readMessage parses a message. It returns a close reason if the message is invalid.
 func readMessage(text []byte) (message, *closeReason) {
 	var m message
 	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) == 0 || text[0] != '{' {
@@ -179,8 +179,8 @@ func (m message) credentials() (http.Header, *closeReason) {
 	return header, nil
 }
 
-// writeMessage writes a message to the client, with the id and the payload that are not
-// empty.
+// writeMessage writes a message to the client. An empty id and a nil payload are left
+// out.
 func writeMessage(out *bytes.Buffer, kind, id string, payload any) {
 	out.WriteString(`{"type":"` + kind + `"`)
 	if id != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxOperations is the maximum number of operation names in the metrics. Clients choose
-// the names, so that without it they would determine the number of series.
+// maxOperations is the maximum number of operation names in the metrics. It is needed
+// because clients choose the names, and would otherwise determine the number of series.
 const maxOperations = 200
 
 // nameTTL is how long a name must be unused before another name may replace it.
@@ -26,7 +26,7 @@ const (
 	other   = "other"   // maxOperations other names are in use
 )
 
-// noMetrics is used without metrics; it is not registered.
+// noMetrics is used if no Metrics are configured. It is not registered.
 var noMetrics = NewMetrics(nil)
 
 // Metrics measures requests.
@@ -77,9 +77,9 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 	}
 }
 
-// label returns the label of an operation: its name, or other if there is no place for
-// it. The least recently used name makes place for a new one, and its series are
-// deleted, if it has been unused for nameTTL.
+// label returns the label of an operation: its name, or other if there is no room for it.
+// If the least recently used name has been unused for nameTTL, a new name replaces it,
+// and the series of the old name are deleted.
 func (m *Metrics) label(operation string) string {
 	if operation == "" {
 		return unnamed

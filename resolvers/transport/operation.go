@@ -103,7 +103,7 @@ func (o *operation) start(params *graphql.RawParams) {
 }
 
 // prepare executes a query or a mutation, or starts a subscription. It reports whether
-// there is more to come.
+// responses are still to come.
 func (o *operation) prepare(params *graphql.RawParams) bool {
 	defer recoverPanic(o.ctx, o.deliver)
 	if wait := o.rec.payer.Take(rate.PerRequest); wait > 0 {
@@ -129,7 +129,8 @@ func (o *operation) prepare(params *graphql.RawParams) bool {
 	return false
 }
 
-// watches reserves a subscription. Close does not wait for it.
+// watches reserves a subscription for an operation. A socket that ends cancels its
+// subscriptions instead of waiting for them.
 func (s *socket) watches(o *operation) *refusal {
 	if refused := s.stream.subscribe(); refused != nil {
 		return refused
@@ -144,8 +145,8 @@ func (s *socket) watches(o *operation) *refusal {
 	return nil
 }
 
-// follow sends the responses of a subscription. When there are none for now it returns,
-// to be called again.
+// follow sends the responses of a subscription. If there are none at the moment, follow
+// returns, and is called again when there are.
 func (o *operation) follow() {
 	if !o.sendNext() {
 		o.finish()
@@ -201,8 +202,8 @@ func (o *operation) markCompleted() bool {
 	return !before
 }
 
-// finish tells the client that the operation is complete, unless it was told before, and
-// frees the operation's resources.
+// finish tells the client that the operation is complete, unless the client has been told
+// before, and frees the operation's resources.
 func (o *operation) finish() {
 	s := o.s
 	defer s.running.Done()

@@ -14,18 +14,18 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// OriginOptions determine which pages of other web sites may call the API.
+// OriginOptions determines which pages of other web sites may call the API.
 type OriginOptions struct {
 	// Allowed are origins as browsers send them ("https://app.example.com"), or "*" for
 	// all. CheckOrigin must accept each of them.
 	Allowed []string
 	// Development also admits pages of this machine: of localhost and of loopback
 	// addresses, on any port. Pages of other origins receive a response that says how to
-	// admit them, also over a WebSocket, where browsers would otherwise report a failure
-	// without a reason.
+	// admit them. This includes WebSockets, for which browsers would otherwise report a
+	// failure without a reason.
 	Development bool
-	// Logger logs a warning for each origin whose pages are refused; slog.Default() if
-	// nil.
+	// Logger logs a warning for each origin whose pages are refused. If it is nil,
+	// slog.Default() is used.
 	Logger *slog.Logger
 }
 
@@ -50,8 +50,8 @@ func NewOrigins(options OriginOptions) *Origins {
 }
 
 const (
-	// maxWarnedOrigins is the maximum number of origins named in the log, so that
-	// clients cannot fill it with invented ones.
+	// maxWarnedOrigins is the maximum number of origins named in the log, so that clients
+	// cannot fill the log with invented origins.
 	maxWarnedOrigins = 100
 	maxOriginBytes   = 256 // of an origin in the log
 )
@@ -80,14 +80,14 @@ func CheckOrigin(origin string) error {
 type admission int
 
 const (
-	// pageRefused: the page may not call the API.
+	// pageRefused means that the page may not call the API.
 	pageRefused admission = iota
-	// pageUnnamed: the page may call the API, because all pages of this machine, or all
-	// pages, may. Its development headers are rejected.
+	// pageUnnamed means that the page may call the API, because all pages of this
+	// machine, or all pages, may. Its development headers are rejected.
 	pageUnnamed
-	// pageNamed: the page is one of this server, or of an origin that is allowed by
-	// name. Clients other than browsers, which send no origin, are treated in the same
-	// way.
+	// pageNamed means that the page is one of this server, or of an origin that is
+	// allowed by name. Clients other than browsers, which send no origin, are treated in
+	// the same way.
 	pageNamed
 )
 

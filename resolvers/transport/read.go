@@ -24,8 +24,8 @@ const (
 	// maxJSONDepth is the maximum nesting of lists and objects in a body, and in the
 	// variables and extensions of a URL.
 	maxJSONDepth = 64
-	// maxJSONValues is the maximum number of values. A page of 100 subjects has a few
-	// hundred.
+	// maxJSONValues is the maximum number of values in a body. A page of 100 subjects has
+	// a few hundred.
 	maxJSONValues = 10_000
 	// maxPooledBytes is the maximum size of a buffer that is reused.
 	maxPooledBytes = 64 << 10
@@ -151,8 +151,8 @@ func members(what string, text []byte) (*graphql.RawParams, *refusal) {
 	return params, refused
 }
 
-// namesDocument reports whether a request identifies its document by a hash, so that it
-// may lack the text.
+// namesDocument reports whether a request identifies its document by a hash. Such a
+// request may lack the text.
 func namesDocument(params *graphql.RawParams) bool {
 	_, has := params.Extensions[persisted.Extension]
 	return has

@@ -27,7 +27,7 @@ const kindWebSocket = "websocket"
 type recordKey struct{}
 
 // record is what the log and the metrics report of a request or, on a WebSocket, of an
-// operation. It is used by the goroutine that serves it.
+// operation. It is used only by the goroutine that serves the request or the operation.
 type record struct {
 	viewer.Identity
 	*Config
@@ -65,7 +65,8 @@ func (c *recordContext) begin() {
 	c.record.Metrics.inFlight.Inc()
 }
 
-// recordOf returns the record of a request, or an unused one without a Handler.
+// recordOf returns the record of a request, or an unused record if no Handler serves the
+// request.
 func recordOf(ctx context.Context) *record {
 	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
 		return rec
@@ -94,8 +95,9 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 	}, more...)...)
 }
 
-// setOperation records the name and kind of the operation, as far as known for a
-// rejected document. Names are valid GraphQL names.
+// setOperation records the name and kind of the operation. If the document was rejected,
+// they are those of its first operation, as far as they can be read. Names are valid
+// GraphQL names.
 func (rec *record) setOperation(operation *graphql.OperationContext, params *graphql.RawParams) {
 	var name string
 	if operation != nil && operation.Operation != nil {
@@ -108,7 +110,7 @@ func (rec *record) setOperation(operation *graphql.OperationContext, params *gra
 }
 
 // firstOperation returns the name and kind of the operation at the start of a document,
-// or "" if there is something else.
+// or "" for both if the document starts with something else.
 func firstOperation(document string) (name, kind string) {
 	tokens := lexer.New(&ast.Source{Input: document})
 	token, err := tokens.ReadToken()

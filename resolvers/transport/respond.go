@@ -17,8 +17,8 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// Limits of the errors of one document. They are needed because errors quote parts of
-// the document, which the client controls.
+// The limits on the errors about one document. They are needed because errors quote parts
+// of the document, which the client controls.
 const (
 	maxRequestErrors = 20
 	maxMessageBytes  = 500
@@ -54,7 +54,7 @@ func writeLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	respondWithout(w, r, &graphql.Response{Errors: gqlerror.List{err}})
 }
 
-// failure is a response that consists of one error.
+// failure returns a response that consists of one error.
 func failure(code, message string) *graphql.Response {
 	extensions := map[string]any{"code": code}
 	if code == codes.RateLimited {
@@ -134,7 +134,8 @@ func firstCode(errs gqlerror.List) string {
 	return codes.Internal
 }
 
-// coded adds codes to errors found before execution, and truncates them.
+// coded adds codes to errors found before execution, and truncates the list and the
+// messages.
 func coded(errs gqlerror.List) gqlerror.List {
 	errs = errs[:min(len(errs), maxRequestErrors)]
 	for _, err := range errs {
@@ -150,8 +151,8 @@ func coded(errs gqlerror.List) gqlerror.List {
 }
 
 // statusOf returns the status of a response without data. For mediaJSON, invalid
-// documents and variables get status 200, because such clients cannot distinguish a 400
-// of a GraphQL server from a proxy's.
+// documents and variables get status 200, because clients of this media type cannot
+// distinguish a 400 of a GraphQL server from one of a proxy.
 func statusOf(code, media string) int {
 	if (code == codes.BadUserInput || code == codes.LimitExceeded) && media == mediaJSON {
 		return http.StatusOK

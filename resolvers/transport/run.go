@@ -60,9 +60,9 @@ type parking struct {
 var parked = new(graphql.Response)
 
 // Park is called by a subscription that has nothing to send yet. If the transport can
-// release the goroutine meanwhile, Park returns a response that must be returned at
-// once, and the next response is requested when ready is called. await must arrange for
-// that to happen once, also when the context ends. Otherwise Park returns nil, and the
+// release the goroutine meanwhile, Park returns a response that must be returned at once,
+// and the next response is requested when ready is called. await must arrange for ready
+// to be called once, even if the context ends first. Otherwise Park returns nil, and the
 // caller has to wait.
 func Park(ctx context.Context, await func(ready func())) *graphql.Response {
 	if p, ok := ctx.Value(parkingKey{}).(*parking); ok {

@@ -54,7 +54,7 @@ func (s *scanner) refusef(code, format string, args ...any) {
 	}
 }
 
-// peek returns the next byte that is not white space, 0 at the end or after an error.
+// peek returns the next byte that is not white space, or 0 at the end or after an error.
 func (s *scanner) peek() byte {
 	s.space()
 	if s.at < len(s.text) && !s.failed {

@@ -73,7 +73,7 @@ type slimHijacker struct {
 	http.ResponseWriter
 
 	conn    *slimConn // its Conn is nil until it is hijacked
-	refused int       // the status of the error response; 0 if there was none
+	refused int       // the status of the error response, or 0 if there was none
 }
 
 // WriteHeader sends the status 101 and keeps any other.

@@ -15,13 +15,13 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// socket is one WebSocket. Its goroutine, serve, reads; each running operation has one
-// more. A timer enforces the limit for connection_init, and then sends pings and ends
-// the socket when the token expires.
+// socket is one WebSocket. The socket's own goroutine, serve, reads; each running
+// operation has another, unless it is parked. A timer enforces the limit for
+// connection_init, and then sends pings and ends the socket when the token expires.
 type socket struct {
 	exec    graphql.GraphExecutor
 	streams *Streams
-	// distrust is the reason why development headers in connection_init are rejected;
+	// distrust is the reason why development headers in connection_init are rejected, or
 	// nil if they are accepted.
 	distrust *viewer.Error
 
@@ -34,14 +34,15 @@ type socket struct {
 	unwatchToken func() bool     // stops watching the token's revocation; nil before connection_init
 	ctx          context.Context // parent of the operations' contexts; nil before connection_init
 
-	// serve waits for these: the operations, and the timer while it may fire.
+	// running counts the operations and, while it may fire, the timer. serve waits for
+	// them.
 	running sync.WaitGroup
 
 	mu             sync.Mutex
 	closeReason    *closeReason // nil until the socket ends
 	stopped        bool         // no operation may start any more
 	timer          *time.Timer
-	deadline       time.Time   // when the timer ends the socket; zero: never
+	deadline       time.Time   // when the timer ends the socket, or zero if it does not
 	deadlineReason closeReason // the close reason at the deadline
 	operations     map[string]*operation
 }
@@ -78,7 +79,7 @@ func (s *socket) stop(why closeReason) {
 	}
 }
 
-// wake interrupts the reading goroutine, so that it notices that the socket ends.
+// wake interrupts the reading goroutine, so that the socket can end.
 func (s *socket) wake() {
 	_ = s.net.SetReadDeadline(time.Unix(1, 0)) // fails on a closed connection, as does reading
 }
@@ -218,7 +219,7 @@ func (s *socket) pause() time.Duration {
 	return pause
 }
 
-// tick ends a socket that has expired, and pings all others.
+// tick ends the socket if its deadline has passed, and pings the client otherwise.
 func (s *socket) tick() {
 	s.mu.Lock()
 	up, why := !s.deadline.IsZero() && !time.Now().Before(s.deadline), s.deadlineReason
@@ -277,7 +278,7 @@ func (s *socket) finish() {
 	s.running.Wait()
 }
 
-// send writes a message, see writeMessage. If the client does not accept it in time,
+// send writes a message (see writeMessage). If the client does not accept it in time,
 // send returns false and the socket ends.
 func (s *socket) send(kind, id string, payload any) bool {
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else

@@ -19,7 +19,7 @@ import (
 	"ovation/storage"
 )
 
-// StreamOptions limit long-lived connections. Zero values are replaced by the default
+// StreamOptions limits long-lived connections. Zero values are replaced by the default
 // given for each field.
 type StreamOptions struct {
 	// MaxStreams is the maximum number of WebSockets and event streams of a process.
@@ -44,13 +44,13 @@ type StreamOptions struct {
 	MaxPerSocket int
 	// MaxPending is the maximum number of WebSockets on which the client has not sent
 	// connection_init. If there are more, or if a new client needs the place, the oldest
-	// of them is closed. Default half of MaxStreams, as all clients may reconnect at
+	// of them is closed. Default half of MaxStreams, because all clients may reconnect at
 	// once.
 	MaxPending int
 	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
 	InitTimeout time.Duration
-	// KeepAlive is the interval of pings on a WebSocket, less a random tenth, and of
-	// comments on an event stream. Default 25 s.
+	// KeepAlive is the interval between pings on a WebSocket, or comments on an event
+	// stream. Up to a tenth is subtracted at random. Default 25 s.
 	KeepAlive time.Duration
 	// PongTimeout is how long a client may take to answer a ping. Default 10 s.
 	PongTimeout time.Duration
@@ -62,7 +62,7 @@ type StreamOptions struct {
 	// Spread is the period over which Close closes the connections, so that clients do
 	// not all reconnect at once. Default 1 s.
 	Spread time.Duration
-	// Registry registers the metrics. Nil: there are none.
+	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
 }
 
@@ -84,8 +84,8 @@ func (o StreamOptions) withDefaults() StreamOptions {
 	return o
 }
 
-// Streams are the long-lived connections: WebSockets and event streams. They are
-// limited, and closed together when the server stops.
+// Streams holds the long-lived connections: WebSockets and event streams. Their number is
+// limited, and Close closes all of them when the server stops.
 type Streams struct {
 	opts    StreamOptions
 	metrics *streamMetrics
@@ -100,7 +100,7 @@ type Streams struct {
 	subscriptions int
 }
 
-// owner is a signed-in user, or the address of anonymous ones.
+// owner is a signed-in user, or the address of anonymous users.
 type owner struct {
 	user    storage.User
 	address netip.Addr
@@ -176,9 +176,9 @@ func (s *Streams) Close(ctx context.Context) error {
 }
 
 // begin admits a stream of a user at an address. A WebSocket is pending, without an
-// owner, until it is authenticated. An older pending one may be closed for a new
-// stream, so that clients that never authenticate do not block others. While these
-// close, there may be MaxPending more.
+// owner, until it is authenticated. An older pending WebSocket may be closed in favour of
+// a new stream, so that clients that never authenticate do not block others. While such
+// WebSockets are closing, there may be up to MaxPending streams more than MaxStreams.
 func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop func(closeReason)) (*stream, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Streams) refuse(reason, message string) *refusal {
 	return &refusal{http.StatusServiceUnavailable, codes.Unavailable, message}
 }
 
-// limited is a refusal that concerns a single user or address.
+// limited returns a refusal that concerns a single user or address.
 func (s *Streams) limited(reason, format string, most int) *refusal {
 	s.metrics.refused.WithLabelValues(reason).Inc()
 	return &refusal{http.StatusTooManyRequests, codes.RateLimited, fmt.Sprintf(format, most)}
@@ -240,7 +240,7 @@ func (one *stream) identify(user storage.User) *refusal {
 
 // setOwner sets the user of a stream. It refuses the stream if there are already too many
 // of that user or, for an anonymous user, of the address or of all anonymous users. The
-// mutex is held.
+// caller holds the mutex.
 func (one *stream) setOwner(user storage.User) *refusal {
 	s := one.streams
 	if !user.Anonymous() {
@@ -258,7 +258,7 @@ func (one *stream) setOwner(user storage.User) *refusal {
 	return nil
 }
 
-// addUsage adds to the usage of the stream's owner. The mutex is held.
+// addUsage adds to the usage of the stream's owner. The caller holds the mutex.
 func (one *stream) addUsage(streams, subscriptions int) {
 	s := one.streams
 	if one.owner.user.Anonymous() {
@@ -269,7 +269,8 @@ func (one *stream) addUsage(streams, subscriptions int) {
 	}
 }
 
-// AnonymousPercent is the share of all limits that anonymous users may take.
+// AnonymousPercent returns the share of all limits that anonymous users may take, in
+// percent.
 func (s *Streams) AnonymousPercent() int {
 	if s == nil {
 		return 100

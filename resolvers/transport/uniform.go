@@ -10,8 +10,8 @@ import (
 // maxUniformMembers is the maximum number of members of an object in rows.
 const maxUniformMembers = 8
 
-// variable reads a value. It returns a list of uniform objects, as uniformList defines
-// them, as *rows.Rows.
+// variable reads a value. If the value is a list of uniform objects (see uniformList), it
+// is returned as *rows.Rows.
 func (s *scanner) variable() any {
 	if s.peek() == '[' {
 		before := *s

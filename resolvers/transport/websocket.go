@@ -31,7 +31,7 @@ func (WebSocket) Supports(r *http.Request) bool {
 }
 
 // Do takes over the connection. It returns at once, so that nothing of the request stays
-// in memory: a goroutine, for which Streams waits, serves the connection.
+// in memory. The connection is served by a goroutine that Streams waits for.
 func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	rec := recordOf(r.Context())
 	rec.kind = kindWebSocket
