@@ -12,7 +12,7 @@
 //     TestDocumentsAreBounded, and TestPersistedQueriesAreBounded in storage/redis.
 //   - A failing Store costs a client one more request and fails no query:
 //     TestAFailingStoreFailsNoQuery.
-//   - Tenants share no documents. Otherwise a tenant could find out by a hash whether
+//   - Tenants share no documents. Otherwise a tenant could use a hash to find out whether
 //     another tenant sends a certain document, which may contain ids, and could evict the
 //     documents of all others: TestTenantsShareNoDocuments.
 //

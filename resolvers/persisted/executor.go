@@ -33,11 +33,11 @@ type Store interface {
 	KeepDocument(ctx context.Context, tenant, hash, text string) error
 }
 
-// Options configure an executor. The zero value is a good choice.
+// Options configures an executor. The zero value is a good choice.
 type Options struct {
-	// Store shares documents with other nodes. Nil: they are not shared.
+	// Store shares documents with other nodes. If it is nil, they are not shared.
 	Store Store
-	// Registry registers the metrics. Nil: there are none.
+	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
 }
 

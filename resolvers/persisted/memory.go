@@ -13,7 +13,7 @@ const (
 	maxBytes     = 2 << 20 // of text; a document has 64 KiB at most
 )
 
-// key identifies a document: by its tenant and its hash.
+// key identifies a document by its tenant and its hash.
 type key struct {
 	tenant string
 	hash   [sha256.Size]byte

@@ -15,11 +15,11 @@ const (
 
 // ClientOf returns the origin of a request.
 //
-// Headers from untrusted proxies are ignored. In the header of a trusted proxy, the last
-// address that is not a trusted proxy counts: each proxy appends the address that sent
-// it the request, and everything before that may be forged. If both headers are present
-// and disagree, one of them may come from the client, and the address is that of the
-// proxy.
+// Headers from untrusted proxies are ignored. In the header from a trusted proxy, the
+// last address that does not belong to a trusted proxy counts: each proxy appends the
+// address that sent it the request, and everything before that may be forged. If both
+// headers are present and disagree, one of them may come from the client, and the address
+// of the proxy counts.
 func (l *Limiter) ClientOf(r *http.Request) Client {
 	if l == nil {
 		return Client{}
@@ -48,8 +48,9 @@ func (l *Limiter) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// lastUntrusted returns the last address in lists that is not a trusted proxy. An invalid entry
-// was not written by a trusted proxy, so the address after it counts.
+// lastUntrusted returns the last address in lists that does not belong to a trusted
+// proxy, or the first address if all of them do. An invalid entry was not written by a
+// trusted proxy, so the address after it counts.
 func (l *Limiter) lastUntrusted(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	last := peer
 	for _, list := range slices.Backward(lists) {
@@ -103,7 +104,7 @@ func parseElement(text string) (netip.Addr, bool) {
 const networkBits = 64
 
 // network returns the unit to which limits apply: an IPv4 address, or the network of an
-// IPv6 address, all of whose addresses belong to one customer.
+// IPv6 address. All addresses of such a network belong to one customer.
 func network(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -14,8 +14,8 @@ type Attempts struct {
 	since   time.Time
 }
 
-// NewAttempts allows burst attempts per key at once, and one more after each interval.
-// It returns nil, for no limit, if burst is 0.
+// NewAttempts returns Attempts that allow burst attempts per key at once, and one more
+// after each interval. It returns nil, for no limit, if burst is 0.
 func NewAttempts(burst int, every time.Duration) *Attempts {
 	if burst <= 0 {
 		return nil
@@ -24,8 +24,8 @@ func NewAttempts(burst int, every time.Duration) *Attempts {
 	return &Attempts{&buckets{pace: pace{unit: unit, burst: int64(burst) * unit}}, maphash.MakeSeed(), time.Now()}
 }
 
-// Take counts an attempt for a key. If there were too many it is not counted, and Take
-// returns the time until the next one is allowed.
+// Take counts an attempt for a key. If there have been too many, it is not counted, and
+// Take returns the time until the next one is allowed.
 func (a *Attempts) Take(key string) (wait time.Duration) {
 	if a == nil {
 		return 0

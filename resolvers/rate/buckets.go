@@ -11,17 +11,18 @@ const burstTime = 10 * time.Second
 // messageTime is the time in which a user's empty bucket of messages fills.
 const messageTime = time.Minute
 
-// pace is how fast buckets fill. Times are in nanoseconds. A bucket is represented by
-// the time at which it will be full again: a full bucket needs no memory, and no bucket
-// has to be refilled periodically. (This is the generic cell rate algorithm.)
+// pace is the speed at which buckets fill. Times are in nanoseconds. A bucket is
+// represented by the time at which it will be full again: a full bucket needs no memory,
+// and no bucket has to be refilled periodically. (This is the generic cell rate
+// algorithm.)
 type pace struct {
 	unit  int64 // until one unit is refilled
 	burst int64 // until an empty bucket is full
 }
 
-// take takes units from a bucket. If there are too few it takes none and returns the
-// time until there are enough. An operation that costs more than a full bucket waits
-// until it is full, and leaves a debt.
+// take takes units from a bucket. If there are too few, it takes none and returns the
+// time until there are enough. An operation that costs more than a full bucket has to
+// wait until the bucket is full, and leaves a debt.
 func (p pace) take(full, now int64, units int) (after int64, wait time.Duration) {
 	full = max(full, now)
 	needs := int64(units) * p.unit
@@ -37,16 +38,17 @@ func (p pace) charge(full, now int64, units int) (after int64) {
 	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
 }
 
-// The number of slots: 65,536, in 1.1 MB. Only clients whose bucket is not full need one.
+// The dimensions of the table of slots. It has 65,536 slots, which take 1.1 MB. Only a
+// client whose bucket is not full needs a slot.
 const (
 	setCount = 1 << 13
 	setSize  = 8
 )
 
-// buckets holds the buckets of many clients, each identified by a hash of its name or by
-// a number. A nil *buckets imposes no limit. The memory is the same however many clients
-// there are. A client belongs to one set. If that set is full, the fullest bucket in it
-// is evicted, and what was taken from it is forgotten.
+// buckets holds the buckets of many clients, which are identified by a hash of their name
+// or by a number. A nil *buckets imposes no limit. The memory is the same however many
+// clients there are. A client belongs to one set. If that set is full, the fullest bucket
+// in it is evicted, and what was taken from it is forgotten.
 type buckets struct {
 	pace
 
@@ -63,8 +65,9 @@ type slot struct {
 	fullAt int64 // when the bucket is full
 }
 
-// newBuckets returns buckets that gain so many units per period. An empty bucket is full
-// after burst. It returns nil, for no limit, if units is 0.
+// newBuckets returns buckets that gain the given number of units per period. An empty
+// bucket is full after the duration burst. If units is 0, newBuckets returns nil, which
+// imposes no limit.
 func newBuckets(units int, period, burst time.Duration) *buckets {
 	if units <= 0 {
 		return nil
@@ -72,7 +75,8 @@ func newBuckets(units int, period, burst time.Duration) *buckets {
 	return &buckets{pace: pace{unit: max(int64(period)/int64(units), 1), burst: int64(burst)}}
 }
 
-// of returns the slot of a client, and its set, whose mutex it has locked.
+// of locks the mutex of the set that a client belongs to. It returns the client's slot
+// and the set.
 func (b *buckets) of(client uint64) (*slot, *set) {
 	s := &b.sets[client%setCount]
 	s.mu.Lock()

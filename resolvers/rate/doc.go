@@ -1,12 +1,12 @@
 // Package rate limits the requests of a client. A Limiter has a token bucket for each
 // signed-in user, for each address of anonymous requests, and for each WebSocket.
-// Requests are charged their cost, in units of about one field of a response. Each user
-// has another bucket for messages, in messages per minute.
+// Requests are charged their cost, in units of about one field of a response. Another
+// bucket for each user limits the messages that the user sends per minute.
 //
-// A request costs PerRequest plus its operation: the cost that package limits
-// computes, PerAction for each root field of a mutation, a tenth of the cost of
-// introspection. A document that is not cached, and a body that is rejected, also cost
-// one unit per byte, because the time of validation grows with the square of repeated
+// A request costs PerRequest plus its operation: the cost that package limits computes,
+// PerAction for each root field of a mutation, and a tenth of the cost of introspection.
+// A document that is not cached, and a body that is rejected, also cost one unit per
+// byte, because the time of validation grows with the square of the number of repeated
 // fields.
 //
 // # Invariants
@@ -15,9 +15,10 @@
 //     requests are distributed: TestABucketGivesItsBurstAndThenItsRate,
 //     TestOperationsAreLimitedByCost in package resolvers.
 //   - Memory is bounded for any number of clients, and the bucket of a limited client is
-//     not evicted for those of others that are not: TestBucketsAreBounded.
-//   - Forwarded addresses are trusted only from trusted proxies, and then the last
-//     address that is not a trusted proxy: TestTheAddressOfAClient.
+//     not evicted in favour of those of clients that are not limited:
+//     TestBucketsAreBounded.
+//   - Forwarded addresses are used only if they come from a trusted proxy. Of those, the
+//     last one that does not belong to a trusted proxy counts: TestTheAddressOfAClient.
 //   - An error states the number of seconds after which the same request succeeds:
 //     TestRetryAfterIsEnough.
 //

@@ -19,7 +19,7 @@ import (
 	"ovation/storage"
 )
 
-// The price of requests besides the cost of their operations.
+// The prices of requests besides the cost of their operations.
 const (
 	// PerRequest is the price of a request, or of an operation on a WebSocket, before
 	// it is parsed.
@@ -28,8 +28,8 @@ const (
 	PerAction = 20
 )
 
-// Config sets the limits, in units per second. A bucket holds ten times as much. 0: no
-// limit.
+// Config sets the limits, in units per second. A bucket holds ten times as much. A limit
+// of 0 means no limit.
 type Config struct {
 	// PerUser is the limit of a signed-in user.
 	PerUser int
@@ -43,18 +43,19 @@ type Config struct {
 	MessagesPerUser int
 	// TrustedProxies may name their clients by X-Forwarded-For or Forwarded.
 	TrustedProxies []netip.Prefix
-	// Logger logs once if an untrusted proxy is limited; slog.Default() if nil.
+	// Logger logs once if an untrusted proxy is limited. If it is nil, slog.Default() is
+	// used.
 	Logger *slog.Logger
-	// Registry registers the metrics. Nil: there are none.
+	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
 }
 
 // Limiter limits requests. A nil *Limiter limits nothing. It is safe for
 // concurrent use.
 type Limiter struct {
-	users, addresses, sockets *buckets      // nil: no limit
+	users, addresses, sockets *buckets      // nil if there is no limit
 	messages                  *buckets      // of users
-	opened                    atomic.Uint64 // sockets
+	opened                    atomic.Uint64 // number of sockets
 	proxies                   []netip.Prefix
 	seed                      maphash.Seed
 	since                     time.Time
@@ -81,8 +82,8 @@ func New(cfg Config) *Limiter {
 
 // Client is the origin of a request.
 type Client struct {
-	// Address is an IPv4 address, the first one of a /64 of IPv6, or the zero
-	// value if it is not known.
+	// Address is an IPv4 address, the first address of an IPv6 /64, or the zero value if
+	// the address is not known.
 	Address netip.Addr
 	// Proxied reports whether the request claims to be forwarded by an
 	// untrusted proxy.
@@ -119,9 +120,9 @@ func (p *Payer) Address() netip.Addr {
 	return p.from.Address
 }
 
-// Payer returns the payer of a user's requests. They are charged to the user or, for
-// anonymous users, to the address. They are also charged to the bucket on: that of their
-// WebSocket, or the zero value.
+// Payer returns the payer of a user's requests. The requests are charged to the user or,
+// for anonymous users, to the address. They are also charged to the bucket on, which is
+// that of their WebSocket or the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
 	switch {
 	case l == nil:
@@ -136,7 +137,7 @@ func (l *Limiter) client(user storage.User) uint64 {
 	return maphash.String(l.seed, user.UserID) + 31*maphash.String(l.seed, user.Tenant)
 }
 
-// TakeMessage takes one message from a user's bucket. If none is left it returns the
+// TakeMessage takes one message from a user's bucket. If none is left, it returns the
 // time until there is one.
 func (l *Limiter) TakeMessage(user storage.User) (wait time.Duration) {
 	if l == nil {
@@ -148,8 +149,8 @@ func (l *Limiter) TakeMessage(user storage.User) (wait time.Duration) {
 	return wait
 }
 
-// Take takes units. If there are too few it takes none, and returns the time until
-// there are enough.
+// Take takes units. If there are too few, it takes none and returns the time until there
+// are enough.
 func (p *Payer) Take(units int) (wait time.Duration) {
 	if p == nil || p.limiter == nil {
 		return 0
@@ -188,7 +189,7 @@ func (l *Limiter) warnOfProxy() {
 	l.log.Warn("an anonymous request was refused by the rate limit of its address, and says that it was forwarded: if that address is a proxy of this site, name it by --trusted-proxies, or all of its clients share one limit")
 }
 
-// Error is the error for a client that has to wait.
+// Error returns the error for a client that has to wait.
 func Error(wait time.Duration) *gqlerror.Error {
 	extensions := Extensions(wait)
 	return &gqlerror.Error{

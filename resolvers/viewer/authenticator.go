@@ -24,18 +24,19 @@ const (
 // Config configures an Authenticator. Without Secret, SiteKeys and JWKS, all tokens are
 // rejected and all requests are anonymous.
 type Config struct {
-	// Secret verifies HS256 tokens: at least MinSecretBytes, or empty.
+	// Secret verifies HS256 tokens. It is empty or at least MinSecretBytes long.
 	Secret []byte
 	// SiteKeys verify the EdDSA tokens of the site's own accounts.
 	SiteKeys []SiteKey
-	// Sessions knows which tokens of accounts are revoked. Nil: tokens of accounts are
-	// rejected.
+	// Sessions holds the revocations of the tokens of accounts. If it is nil, tokens of
+	// accounts are rejected.
 	Sessions *Sessions
 	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256, ES256 and
 	// EdDSA tokens, or empty. A URL must be https; http is allowed for loopback hosts.
 	JWKS string
-	// RefreshEvery is the interval at which the JWKS is read, and so the maximum time
-	// for which tokens are accepted after their key has been removed. Zero: 10 minutes.
+	// RefreshEvery is the interval at which the JWKS is read, and so the maximum time for
+	// which tokens are accepted after their key has been removed. If it is zero, 10
+	// minutes apply.
 	RefreshEvery time.Duration
 	// Issuer, if set, is the required "iss" of tokens.
 	Issuer string
@@ -46,7 +47,7 @@ type Config struct {
 	// DevHeaders is how to treat X-Ovation-User and X-Ovation-Tenant in requests
 	// without a token.
 	DevHeaders DevHeaders
-	// Logger logs failures to read the JWKS again. Nil: slog.Default().
+	// Logger logs failures to read the JWKS again. If it is nil, slog.Default() is used.
 	Logger *slog.Logger
 }
 
@@ -106,14 +107,14 @@ type Identity struct {
 	User storage.User
 	// Scope is the scope of the token: names of permissions, separated by spaces.
 	Scope string
-	// Until is when the credentials expire; zero: never.
+	// Until is when the credentials expire, or zero if they do not.
 	Until time.Time
 
 	// Session is the session of an account, or zero if the token does not belong to an
 	// account.
 	Session Session
 
-	sessions   *Sessions       // nil unless the token is of an account
+	sessions   *Sessions       // nil unless the token belongs to an account
 	keyRemoved context.Context // done once the token's key is removed; nil unless a key set has it
 }
 
@@ -140,9 +141,9 @@ func (a *Authenticator) Authenticate(r *http.Request) (Identity, error) {
 	return a.Credentials(r.Context(), r.Header, distrust)
 }
 
-// Credentials is Authenticate for headers that did not come with a request, such as
-// those in connection_init. distrust is the reason why development headers among them
-// are rejected; nil accepts them if the Authenticator does.
+// Credentials is like Authenticate, but takes only headers, such as those in
+// connection_init. distrust is the reason why development headers among them are
+// rejected. If it is nil, they are accepted unless the Authenticator ignores them.
 func (a *Authenticator) Credentials(ctx context.Context, header http.Header, distrust *Error) (Identity, error) {
 	tokens := header.Values("Authorization")
 	switch {
@@ -164,8 +165,8 @@ func (a *Authenticator) Credentials(ctx context.Context, header http.Header, dis
 	return Identity{User: user}, err
 }
 
-// Token returns the identity of a token, until leeway after it expires. Every error is
-// an *Error.
+// Token returns the identity of a token. A token is accepted until leeway after it
+// expires. Every error is an *Error.
 func (a *Authenticator) Token(ctx context.Context, token string) (Identity, error) {
 	return a.tokens.verify(ctx, token)
 }

@@ -14,7 +14,7 @@ import (
 type DevHeaders int
 
 const (
-	// IgnoreDevHeaders ignores them.
+	// IgnoreDevHeaders ignores the headers.
 	IgnoreDevHeaders DevHeaders = iota
 	// RefuseDevHeaders rejects requests that have them, with an error that says how to
 	// authenticate.
@@ -33,8 +33,8 @@ const (
 	tenantHeader = "X-Ovation-Tenant"
 )
 
-// ForeignPage is the error for development headers of a page of another origin. flag is
-// the flag that would allow the origin, or "".
+// ForeignPage returns the error for development headers of a page of another origin. flag
+// is the flag that would allow the origin, or "" if there is none.
 func ForeignPage(flag string) *Error {
 	if flag == "" {
 		return refuse("X-Ovation-User is not accepted from pages of this origin: send a bearer token")
@@ -61,8 +61,8 @@ func (a *Authenticator) Distrust(r *http.Request) *Error {
 	return nil
 }
 
-// proxySign returns the evidence that a request came through a proxy, or "". A proxy
-// need not leave any.
+// proxySign returns the evidence that a request came through a proxy, or "" if there is
+// none. A proxy need not leave any evidence.
 func proxySign(r *http.Request) string {
 	if r.ProtoMajor == 1 && r.ProtoMinor == 0 {
 		return "HTTP/1.0" // the default of nginx, which adds no header

@@ -9,8 +9,8 @@
 //     TestInvalidTokenIsRejected.
 //   - Development headers are accepted only from this machine and without a visible
 //     proxy: TestHeadersAreAcceptedInDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
-//   - A key is used only with its own algorithm: HS256 with the secret, RS256, ES256 and
-//     EdDSA with the keys of the JWKS, EdDSA with those of the site:
+//   - A key is used only with its own algorithm: HS256 with the secret; RS256, ES256 and
+//     EdDSA with the keys of the JWKS; and EdDSA with those of the site:
 //     TestKeysAreNotConfused, TestSiteKeysAreNotConfused.
 //   - A revoked token of an account is rejected and its streams end, even if its
 //     verification is cached: TestRevokedTokensAreRefused.
@@ -65,7 +65,7 @@ func HasScope(ctx context.Context, scope string) bool {
 }
 
 // SessionFrom returns the session of the viewer's token, or the zero value if the token
-// is not of an account.
+// does not belong to an account.
 func SessionFrom(ctx context.Context) Session {
 	if of := identityFrom(ctx); of != nil {
 		return of.session

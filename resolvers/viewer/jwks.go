@@ -31,7 +31,7 @@ const (
 )
 
 // keySet holds the public keys of a JWKS. It reads them again periodically, and when a
-// token names an unknown key. There is one read at a time.
+// token names an unknown key. Only one read runs at a time.
 type keySet struct {
 	source string // the file, or the URL without its password
 	read   func(ctx context.Context) ([]byte, error)
@@ -48,9 +48,9 @@ type keySet struct {
 
 type publicKey struct {
 	kid       string
-	algorithm string // of the JWK; empty: any that suits the key
+	algorithm string // of the JWK; empty if any that suits the key is allowed
 	key       any
-	// removed is done once the set no longer holds the key; remove makes it so.
+	// removed is done once the set no longer holds the key. remove ends it.
 	removed context.Context
 	remove  context.CancelFunc
 }
@@ -107,9 +107,9 @@ func (k *keySet) keepFresh() {
 	}
 }
 
-// find returns the keys with which a token of this kid and algorithm may be signed;
-// without a kid, all keys for the algorithm. If there are none, it reads the set again
-// first, unless that was just done, and waits for the read until ctx ends.
+// find returns the keys that may have signed a token with this kid and algorithm. If kid
+// is empty, these are all keys for the algorithm. If there are none, find reads the set
+// again first, unless that was just done, and waits for the read until ctx ends.
 func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	if found := k.known(kid, algorithm); len(found) > 0 {
 		return found
@@ -131,8 +131,8 @@ func (k *keySet) refresh(ctx context.Context) {
 	}
 }
 
-// current returns the keys in use, or nil if there is no key set. The pointer differs
-// after each successful read of the set.
+// current returns the keys in use, or nil if there is no key set. The pointer changes
+// with each successful read of the set.
 func (k *keySet) current() *[]publicKey {
 	if k == nil {
 		return nil

@@ -71,7 +71,8 @@ func (s *Sessions) active(user storage.User, generation int64) bool {
 }
 
 // watch calls f, in a goroutine of its own, once the tokens of the user's generation are
-// revoked. stop prevents that, and returns false if f was called or watch was stopped.
+// revoked. stop prevents that, and returns false if f has been called or stop was called
+// before.
 func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +92,7 @@ func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop fu
 	}
 }
 
-// remove removes a watch, and reports whether it was there. The mutex is held.
+// remove removes a watch, and reports whether it was there. The caller holds the mutex.
 func (s *Sessions) remove(user storage.User, w *watch) bool {
 	of := s.watched[user]
 	_, there := of[w]

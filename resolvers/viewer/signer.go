@@ -73,14 +73,14 @@ func KeySet(keys []SiteKey) http.Handler {
 	})
 }
 
-// Signer issues the tokens of accounts: with the secret by HS256 if there is one,
-// otherwise with the key by EdDSA.
+// Signer issues the tokens of accounts. It signs them with Secret by HS256 if there is
+// one, and otherwise with Key by EdDSA.
 type Signer struct {
 	Secret   []byte
 	Key      SiteKey
 	Issuer   string
 	Audience string
-	// TTL is how long a token lasts; at least a second.
+	// TTL is how long a token is valid. It must be at least a second.
 	TTL time.Duration
 }
 

@@ -24,10 +24,10 @@ type verifier struct {
 	secret     []byte
 	site       map[string]ed25519.PublicKey // by "kid"
 	sessions   *Sessions
-	keys       *keySet // nil: none
+	keys       *keySet // nil if there is none
 	algorithms []string
-	issuer     string // empty: any
-	audience   string // empty: any
+	issuer     string // empty if any is accepted
+	audience   string // empty if any is accepted
 	parser     *jwt.Parser
 	verified   *verified
 }
@@ -160,8 +160,8 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 	return keys, found, nil
 }
 
-// signer finds the candidate whose key has signed a verified token. It returns that
-// candidate's removed, or nil if there are no candidates.
+// signer finds the candidate whose key has signed a verified token. It returns the
+// context removed of that candidate, or nil if there are no candidates.
 func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	for i, candidate := range candidates {
 		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]

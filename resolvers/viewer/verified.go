@@ -15,11 +15,11 @@ const maxVerified = 16_384
 // token need not be verified at each request.
 //
 // The key is the token's SHA-256: no token is kept that could be stolen, the time of a
-// look-up reveals nothing about other tokens, and a long token takes no more memory than
+// lookup reveals nothing about other tokens, and a long token takes no more memory than
 // a short one. Rejected tokens are not cached. A valid token is accepted until it
 // expires, which is checked at each use, or until the keys are read again, which empties
 // the cache. Revoked sessions of accounts are checked by verifier.verify, after the
-// look-up.
+// lookup.
 type verified struct {
 	mu    sync.Mutex
 	under *[]publicKey // the keys that were in use when these were verified
@@ -43,9 +43,9 @@ func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bo
 	return found, ok && time.Now().Before(found.Until)
 }
 
-// add caches a verification. before are the keys that were in use before it, under those
-// in use now. If they differ, the token may have been verified by a key that is removed,
-// and the verification is not cached.
+// add caches a verification. before holds the keys that were in use before the
+// verification, and under those in use now. If the two differ, the token may have been
+// verified by a key that has been removed since, and the verification is not cached.
 func (v *verified) add(sum [sha256.Size]byte, is Identity, before, under *[]publicKey) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
