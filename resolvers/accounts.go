@@ -83,7 +83,8 @@ func (r mutationResolver) UpdateProfile(ctx context.Context, in graph.UpdateProf
 	return &graph.UpdateProfilePayload{User: me}, nil
 }
 
-// accountHolder returns the viewer, who may or may not have an account.
+// accountHolder returns the viewer, or an error if the viewer is anonymous or the site
+// has no accounts. It does not check that the viewer has an account.
 func (r mutationResolver) accountHolder(ctx context.Context) (storage.User, error) {
 	if r.accounts == nil {
 		return storage.User{}, errAccountsDisabled
@@ -91,7 +92,7 @@ func (r mutationResolver) accountHolder(ctx context.Context) (storage.User, erro
 	return authenticated(ctx)
 }
 
-// session converts the result of a call to a payload.
+// session returns a function that converts the result of a call to a payload.
 func session(ctx context.Context) func(accounts.Session, error) (*graph.SessionPayload, error) {
 	return func(s accounts.Session, err error) (*graph.SessionPayload, error) {
 		if err != nil {

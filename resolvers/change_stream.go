@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// maxChanges is the number of changes in one read. It is also what a subscription
-	// is charged: as its cost, and as its share of the watched subjects.
+	// maxChanges is the maximum number of changes in one read. A subscription is charged
+	// the same number, both as its cost and as its share of the watched subjects.
 	maxChanges = 20
 	// maxWaiting is the maximum number of bytes of text that a subscription buffers,
 	// unless a single event is larger.
 	maxWaiting = 32 << 10
 )
 
-// changeStream streams events of type E about a subject, in the order of their
-// versions. Events stay in the database until they are sent, so that none is lost
-// however slow the subscriber is: the watcher only signals that there are more.
+// changeStream streams events of type E about a subject, in the order of their versions.
+// The watcher only signals that there are more events. The events themselves are read
+// from the database shortly before they are sent, so that none is lost, however slow the
+// subscriber is.
 type changeStream[E any] struct {
 	name    string // streams with the same name and version share a read
 	subject storage.Subject
@@ -47,7 +48,7 @@ type responder interface {
 	respond(ctx context.Context, s *subscription, next graphql.ResponseHandler) *graphql.Response
 }
 
-// stream starts to watch the subject for the subscription of the context, until ctx
+// stream starts to watch the subject on behalf of the subscription in ctx, until ctx
 // ends. Events are read when the next response is requested, by subscription.respond.
 func (c *changeStream[E]) stream(ctx context.Context, r *Root, of Watcher) (<-chan *E, error) {
 	s := subscriptionOf(ctx)
@@ -107,9 +108,10 @@ func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool
 	return event.Version > c.version, nil, false
 }
 
-// readMore reads the events after those sent. Streams share a read if they are at the
-// same position and know the same version: a read that began before that version was
-// committed would miss it, and it is reported only once.
+// readMore reads the events after those sent. Streams with the same name share a read if
+// they have sent up to the same version and the same newest version was reported to them:
+// a read that began before the newest version was committed would miss it, and each
+// version is reported only once.
 func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	found, err, _ := s.flights.Do(fmt.Sprintf("%q %d %d", c.name, c.version, c.known), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)

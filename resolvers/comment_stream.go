@@ -21,7 +21,7 @@ func (r subscriptionResolver) CommentsChanged(ctx context.Context, biz, bizID st
 	return r.commentChanges(subject, version).stream(ctx, r.Root, r.commentHub)
 }
 
-// commentChanges streams the changes of a subject's comments after a version.
+// commentChanges returns a stream of the changes of a subject's comments after a version.
 func (r *Root) commentChanges(subject storage.Subject, version int64) *changeStream[graph.CommentEvent] {
 	return &changeStream[graph.CommentEvent]{
 		name: changesOf(subject), subject: subject, version: version,

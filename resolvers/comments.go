@@ -81,7 +81,8 @@ func (r mutationResolver) DeleteComment(ctx context.Context, in graph.DeleteComm
 }
 
 // afterComment returns the subject of a payload, as it is after the mutation. It
-// prefetches what is selected of it, and of the payload's comment if there is one.
+// prefetches what is selected of the subject and, if there is one, of the payload's
+// comment.
 func (r mutationResolver) afterComment(ctx context.Context, subject storage.Subject, comment *storage.Comment) (storage.Interactive, error) {
 	r.prepare(ctx, "comment", comment)
 	op := graphql.GetOperationContext(ctx)
@@ -145,7 +146,7 @@ func (r commentResolver) Parent(ctx context.Context, obj *storage.Comment) (*sto
 
 var commentBatch = lookupOf(func(w *loaders.Keys) *[]storage.CommentsQuery { return &w.CommentLists }, (*loaders.Loaders).CommentList)
 
-// commentLists are the lists of a subject's comments, by their order.
+// commentLists holds the lists of a subject's comments, by order.
 var commentLists = map[storage.CommentOrder]*listSpec[storage.Interactive, storage.CommentsQuery, storage.Comment]{
 	storage.Newest: commentsIn(storage.Newest),
 	storage.Oldest: commentsIn(storage.Oldest),

@@ -13,8 +13,8 @@ import (
 )
 
 // cursors encodes and decodes the cursors of lists. A cursor is a position with a MAC
-// over it and the list, so that clients can neither forge one nor use it for another
-// list.
+// over it and the list, so that clients can neither forge a cursor nor use one for
+// another list.
 type cursors struct {
 	macs sync.Pool // of hash.Hash
 }
@@ -48,7 +48,8 @@ func (c *cursors) encode(list string, at storage.Position) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// decode returns the position of a cursor of this list, or errCursor.
+// decode returns the position in a cursor, or errCursor if the cursor is not one of this
+// list.
 func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	if len(cursor) > maxCursorBytes {
 		return storage.Position{}, errCursor
@@ -69,7 +70,7 @@ func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	return storage.Position{Version: version, Biz: biz, ID: id}, nil
 }
 
-// sign appends the MAC to dst.
+// sign appends the MAC of the list and the payload to dst.
 func (c *cursors) sign(dst []byte, list string, payload []byte) []byte {
 	mac, _ := c.macs.Get().(hash.Hash)
 	defer c.macs.Put(mac)

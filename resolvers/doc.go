@@ -6,10 +6,10 @@
 // authenticated user), resolvers/plan (what an operation needs), resolvers/limits
 // (what it may cost) and resolvers/transport (GraphQL over HTTP).
 //
-// A field that needs more than a plain value has an entry in field_table.go. A list also has a
-// listSpec: those of likes, follows, works, folders and reads are in lists.go, others in
-// the file of their feature (comments.go, messages.go, videos.go). Visibility is decided
-// in visibility.go.
+// A field that needs more than a plain value has an entry in field_table.go. A list also
+// has a listSpec: those of likes, follows, works, folders and reads are in lists.go, and
+// the others are in the file of their feature (comments.go, messages.go, videos.go).
+// Visibility is decided in visibility.go.
 //
 // # Invariants
 //
@@ -21,8 +21,8 @@
 //   - I5 Never backwards: every event for a viewer is newer than the previous one:
 //     TestEventsOfAViewerNeverGoBack.
 //   - I6 Degrade, and say so: a mutation that cannot be made durable is UNAVAILABLE:
-//     TestErrorsBecomeCodes. A subscription delivers subjects that could not be read
-//     as soon as they can be: TestSubscriptionReportsUnreadSubjectsAfterAnOutage,
+//     TestErrorsBecomeCodes. Subjects that a subscription could not read are delivered as
+//     soon as they can be read: TestSubscriptionReportsUnreadSubjectsAfterAnOutage,
 //     TestViewerReceivesAnEventWhenCountsAreCertainAgain.
 //   - I7 Bounded: a request costs a constant number of calls of storage, whatever its
 //     number of subjects: TestConstantNumberOfStorageCalls. Simultaneous events of a
@@ -44,6 +44,6 @@
 //   - Every list and every field of Query is prefetched:
 //     TestTheTableIsThatOfTheSchema.
 //
-// This package knows the roles of storage and worker, the hub of live, and accounts,
+// This package imports the roles of storage and worker, the hub of live, and accounts,
 // but no adapter.
 package resolvers

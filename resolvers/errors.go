@@ -47,7 +47,7 @@ var errNoScope = &problem{
 	"this needs a token whose scope holds " + viewer.WriteSubjects,
 }
 
-// nameTaken is returned for a folder name that its owner already uses. Names are
+// nameTaken returns the error for a folder name that the owner already uses. Names are
 // compared case-insensitively.
 func nameTaken(name string) error {
 	message := fmt.Sprintf("You already have a folder named %q", name)
@@ -66,7 +66,8 @@ func atPath(place string, err error) error {
 	return err
 }
 
-// inArgument returns an error about a value under the name of its argument.
+// inArgument puts the name of an argument into an error about the value of that argument.
+// Other errors are returned unchanged.
 func inArgument(argument string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: argument, Reason: invalid.Reason}
@@ -120,9 +121,9 @@ func codeOf(err error) (code, message string) {
 	return codes.Internal, ""
 }
 
-// presenter converts an error for the client. Errors that are not the client's fault
-// are logged here and nowhere else: each internal error with an id, and unavailability
-// once per outage.
+// presenter returns a function that converts an error for the client. Errors that are not
+// the client's fault are logged here and nowhere else: each internal error with an id,
+// and unavailability once per outage.
 func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		presented := graphql.DefaultErrorPresenter(ctx, err)
@@ -164,7 +165,7 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
-// recovered turns a panic in a resolver into an error, which is then INTERNAL.
+// recovered turns a panic in a resolver into an error, which clients receive as INTERNAL.
 func recovered(_ context.Context, value any) error {
 	if before, again := value.(*panicError); again {
 		return before

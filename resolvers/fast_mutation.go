@@ -15,7 +15,7 @@ type fastResult struct {
 	panicked error // with the stack
 }
 
-// fastAction runs a field of Mutation whose input is a subject and, at most, a folder.
+// fastAction runs a field of Mutation whose input is a subject and, optionally, a folder.
 type fastAction func(context.Context, mutationResolver, graph.CollectInput) (any, error)
 
 // subjectInput is an input that consists of a subject.
@@ -24,7 +24,7 @@ type subjectInput interface {
 		graph.FollowInput | graph.UnfollowInput
 }
 
-// fastMutation is the spec of a mutation field whose input is a subject.
+// fastMutation returns the spec of a mutation field whose input is a subject.
 func fastMutation[I subjectInput, P any](resolve func(mutationResolver, context.Context, I) (*P, error)) fieldSpec {
 	return fieldSpec{mutate: func(ctx context.Context, r mutationResolver, in graph.CollectInput) (any, error) {
 		return resolve(r, ctx, I(graph.ReadInput{Biz: in.Biz, BizID: in.BizID}))
@@ -32,9 +32,9 @@ func fastMutation[I subjectInput, P any](resolve func(mutationResolver, context.
 }
 
 // tryFast runs a mutation that consists of one action and whose payload can be encoded
-// directly, and returns the payload. In all other cases it returns nil, and the
-// executor responds. If the action has failed, fastResult keeps the error for the
-// executor, so that the action is not repeated.
+// directly, and returns the payload. In all other cases it returns nil, and the executor
+// responds. If the action has failed, q.fastResult keeps the error for the executor, so
+// that the action is not repeated.
 func (q *request) tryFast(ctx context.Context) (payload []any) {
 	if len(q.roots.Fields) != 1 {
 		return nil
@@ -69,7 +69,7 @@ func (a fastAction) run(ctx context.Context, r mutationResolver, in graph.Collec
 	return &fastResult{value: value, err: err}
 }
 
-// simpleInput returns the input of an action if it needs no coercion.
+// simpleInput returns the input of an action, or false if the input needs coercion.
 func simpleInput(given any) (in graph.CollectInput, ok bool) {
 	members, _ := given.(map[string]any)
 	for name, value := range members {

@@ -29,9 +29,9 @@ type request struct {
 	fastResult *fastResult
 }
 
-// begin creates the loaders of an operation and prefetches what a query needs. The
-// fields of a mutation run one after another, and each loads for itself. A subscription
-// has new loaders for each snapshot.
+// begin creates the loaders of an operation and prefetches what a query needs. The fields
+// of a mutation run one after another, and each of them loads what it needs. A
+// subscription creates new loaders for each snapshot.
 //
 // A query for subjects is answered directly if everything it selects has been
 // prefetched, and so is a mutation that is a single action. All other operations are
@@ -71,8 +71,8 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 // timeout.
 const lateGrace = time.Second
 
-// withGrace gives an expired request time to respond, because its mutation has, or may
-// have, taken place.
+// withGrace gives an expired request time to respond, because its mutation has been, or
+// may have been, applied.
 func withGrace(respond graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		if ctx.Err() != nil {
@@ -124,8 +124,8 @@ func (r *Root) encodePlain(memory context.Context, p *plan.Plan, write func(*gra
 	return text, ok
 }
 
-// resolveField wraps each resolver of the executor, and replaces its value by JSON if
-// that can be encoded directly.
+// resolveField wraps each resolver of the executor, and replaces the resolver's value by
+// JSON if the value can be encoded directly.
 func (q *request) resolveField(ctx context.Context, next graphql.Resolver) (any, error) {
 	value, err := q.callResolver(ctx, next)
 	if err != nil {

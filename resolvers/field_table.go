@@ -130,7 +130,7 @@ func planTable(of map[string]fieldSpec) plan.Table {
 	return table
 }
 
-// inline is a field whose value is loaded with its object.
+// inline returns the spec of a field whose value is loaded with its object.
 func inline[P any](get func(*P) any) fieldSpec {
 	return fieldSpec{prefetch: func(a *prefetch, field *plan.Field, object any) {
 		if of, is := object.(*P); is {
@@ -139,7 +139,7 @@ func inline[P any](get func(*P) any) fieldSpec {
 	}}
 }
 
-// viewerState is a field with the viewer's own state of a kind.
+// viewerState returns the spec of a field that shows the viewer's own state of a kind.
 func viewerState[P any](kind storage.Kind, get func(*P) any) fieldSpec {
 	l := inline(get)
 	l.Kinds = storage.KindsOf(kind)
@@ -152,7 +152,7 @@ func scanning(l fieldSpec) fieldSpec {
 	return l
 }
 
-// byKey is a field whose value is looked up by key.
+// byKey returns the spec of a field whose value is looked up by key.
 func byKey[P any, K comparable, V storage.Node](b lookup[K, V], key func(*P) K) fieldSpec {
 	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
 		of, is := object.(*P)

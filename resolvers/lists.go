@@ -6,16 +6,16 @@ import (
 	"ovation/storage"
 )
 
-// listSpec describes a list of entries T below an object P, which a query Q reads. Its
-// resolver and its prefetch both use it.
+// listSpec describes a list of entries of type T below an object of type P. Queries of
+// type Q read the list. Both the resolver and the prefetch of the list use its listSpec.
 type listSpec[P any, Q comparable, T any] struct {
 	batch lookup[Q, storage.ListPage[T]]
 
 	name  func(of *P, biz string) []string   // identifies the list among all lists
-	sees  func(me storage.User, of *P) error // nil: visible with the object
+	sees  func(me storage.User, of *P) error // nil if the list is visible with the object
 	query func(me storage.User, of *P, biz string, page storage.Page) Q
 	place func(*T) storage.Position
-	// node collects what the node of an entry needs; nil: the entry is the node.
+	// node collects what the node of an entry needs. It is nil if the entry is the node.
 	node func(a *prefetch, field *plan.Field, entry *T)
 }
 
@@ -70,7 +70,7 @@ var followers = listSpec[storage.Interactive, storage.FollowersQuery, storage.Fo
 	place: placeOfFollower,
 }
 
-// userFollowers is the list of followers below the user that is followed.
+// userFollowers is the list of the followers of a user.
 var userFollowers = listSpec[storage.User, storage.FollowersQuery, storage.Followed]{
 	batch: followers.batch,
 	name: func(of *storage.User, _ string) []string {
@@ -109,7 +109,7 @@ var friends = listSpec[storage.User, storage.FriendsQuery, storage.Friend]{
 	place: func(f *storage.Friend) storage.Position { return f.Position },
 }
 
-// works lists works as their subjects.
+// works is the list of a user's works. Its nodes are the subjects of the works.
 var works = listSpec[storage.User, storage.WorksQuery, storage.Work]{
 	batch: lookupOf(func(w *loaders.Keys) *[]storage.WorksQuery { return &w.Works }, (*loaders.Loaders).Works),
 	name:  func(of *storage.User, biz string) []string { return []string{"works", of.Tenant, of.UserID, biz} },

@@ -126,7 +126,7 @@ func (r subscriptionResolver) Messages(ctx context.Context, after *string) (<-ch
 	return stream.stream(ctx, r.Root, r.messageHub)
 }
 
-// messagesBegin returns the number after which a stream begins.
+// messagesBegin returns the number of the message after which a stream begins.
 func (r *Root) messagesBegin(ctx context.Context, me storage.User, after *string) (int64, error) {
 	if after == nil {
 		latest, err := r.store.LatestMessages(ctx, []storage.User{me})
@@ -160,8 +160,8 @@ func requestID(given *string) (string, error) {
 	return *given, nil
 }
 
-// prepare prefetches what is selected of an object in a payload, as it is after the
-// mutation.
+// prepare prefetches what is selected of an object in a payload. It loads the state after
+// the mutation.
 func (r mutationResolver) prepare(ctx context.Context, name string, object any) {
 	loaders.FromContext(ctx).ClearAll()
 	op := graphql.GetOperationContext(ctx)

@@ -120,7 +120,7 @@ func (r mutationResolver) after(ctx context.Context, subject storage.Subject, as
 	return *found[0], nil
 }
 
-// afterAll is after for several subjects.
+// afterAll returns several subjects, each as after would return it.
 func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subject, asked []*plan.Field) ([]*storage.Interactive, error) {
 	l := loaders.FromContext(ctx)
 	err := l.Fetch(ctx, loaders.Keys{Interactives: subjects})
@@ -145,7 +145,8 @@ func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subje
 	return found, nil
 }
 
-// ownFolder returns the folder id of one of the viewer's folders, or NOT_FOUND.
+// ownFolder returns the folder id of one of the viewer's folders, or the error NOT_FOUND
+// if the viewer has no such folder.
 func ownFolder(ctx context.Context, argument, id string) (string, error) {
 	key, err := ownFolderKey(ctx, argument, id)
 	if err != nil {

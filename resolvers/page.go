@@ -17,7 +17,7 @@ const (
 	maxPage     = 100
 )
 
-// pageArgs are the arguments of a list field.
+// pageArgs holds the arguments of a list field.
 type pageArgs struct {
 	biz   *string
 	first *int
@@ -51,8 +51,8 @@ func (l *listSpec[P, Q, T]) buildQuery(r *Root, me storage.User, of *P, part pag
 	return l.query(me, of, biz, page), page, name, nil
 }
 
-// field is the spec of the list's field: it prefetches the page, and what the nodes of
-// the page need.
+// field returns the spec of the list's field, which prefetches the page and what the
+// nodes of the page need.
 func (l *listSpec[P, Q, T]) field() fieldSpec {
 	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
 		of, is := object.(*P)
@@ -79,7 +79,7 @@ func (l *listSpec[P, Q, T]) field() fieldSpec {
 	}}
 }
 
-// edge is an edge type of package graph for entries T.
+// edge is an edge type of package graph for entries of type T.
 type edge[T any] interface {
 	~struct {
 		Cursor string `json:"cursor"`
@@ -87,15 +87,15 @@ type edge[T any] interface {
 	}
 }
 
-// connect returns a page of the list below an object as edges. If storage returned a
-// short page, the page ends where reading can be resumed, after its last entry, and has
-// an end cursor even if it is empty.
+// connect returns a page of the list below an object as edges. If storage returns a short
+// page, the end cursor is not that of the last entry, but the position at which reading
+// can be resumed. It is present even if the page is empty.
 func connect[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, err error) {
 	out, info, _, err = connectVersion[E](ctx, r, l, of, part)
 	return out, info, err
 }
 
-// connectVersion is connect, and returns the version of the page as well.
+// connectVersion does what connect does, and also returns the version of the page.
 func connectVersion[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, version int64, err error) {
 	query, page, name, err := l.buildQuery(r, viewer.FromContext(ctx), of, part)
 	if err != nil {

@@ -39,11 +39,11 @@ type prefetch struct {
 	unavailable error
 }
 
-// rootSubjects are the subjects of a field of Query with valid arguments.
+// rootSubjects holds the subjects of a field of Query with valid arguments.
 type rootSubjects struct {
 	subjects []storage.Subject
-	single   bool                   // the field is no list
-	found    []*storage.Interactive // if they were needed to load more
+	single   bool                   // the field is not a list
+	found    []*storage.Interactive // nil unless they were needed to load more
 }
 
 func (r *Root) newPrefetch(ctx context.Context) *prefetch {

@@ -56,8 +56,8 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 
 // subjects enqueues the subjects of a field of Query. Their authors, if cached, are
 // visited at once, so that what is selected of the authors is loaded together with the
-// subjects. If the author of a subject turns out to be another, that author is visited
-// after the subjects are loaded.
+// subjects. If a subject turns out to have another author, that author is visited after
+// the subjects are loaded.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	root := len(p.roots)
 	p.roots = append(p.roots, rootSubjects{subjects: subjects, single: field.Name == "interactive"})
@@ -88,8 +88,8 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	})
 }
 
-// likelyAuthors visits the cached authors of subjects. It returns their ids, "" for
-// unknown ones, or nil if nothing has to be loaded for authors.
+// likelyAuthors visits the cached authors of subjects. It returns their ids, with "" for
+// unknown authors, or nil if nothing has to be loaded for authors.
 func (p *prefetch) likelyAuthors(selected *plan.Selection, subjects []storage.Subject) (ids []string) {
 	for k := range selected.Fields {
 		field := &selected.Fields[k]
@@ -136,8 +136,8 @@ func (p *prefetch) user(field *plan.Field, _ any) {
 	}
 }
 
-// byID is the spec of a field of Query that returns objects by their ids: of one type
-// or, if typ is 0, of any.
+// byID returns the spec of a field of Query that returns objects by their ids. The
+// objects are of one type or, if typ is 0, of any type.
 func byID(argument string, typ storage.NodeType) fieldSpec {
 	return fieldSpec{prefetch: func(a *prefetch, field *plan.Field, _ any) {
 		ids := asList(a.argument(field, argument))
@@ -190,7 +190,8 @@ func (p *prefetch) visitNode(field *plan.Field, ref storage.NodeRef) {
 	}
 }
 
-// argument returns the value of an argument without a default.
+// argument returns the value of an argument, or nil if it is absent. Defaults are not
+// applied.
 func (p *prefetch) argument(field *plan.Field, name string) any {
 	argument := field.Arguments.ForName(name)
 	if argument == nil {

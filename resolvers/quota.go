@@ -11,15 +11,15 @@ import (
 
 const (
 	// maxWatchedSubjects is the maximum number of subjects that all subscriptions of a
-	// process watch, counted once per subscription. Each takes about 300 bytes, about
-	// 700 more if no other subscription watches the subject, and up to 2 KiB of encoded
-	// responses. A stream of comments or messages counts as maxChanges subjects, as it
-	// buffers up to maxWaiting bytes.
+	// process watch, counted once per subscription. Each takes about 300 bytes, about 700
+	// more if no other subscription watches the subject, and up to 2 KiB of encoded
+	// responses. A stream of comments or messages counts as maxChanges subjects, because
+	// it buffers up to maxWaiting bytes.
 	maxWatchedSubjects = 1_000_000
 	// maxDocuments bounds the documents of all subscriptions, in bytes plus one per
-	// selected field, with fragments expanded. A document shared by several
-	// subscriptions counts once; clients that put subjects into the document instead of
-	// variables have one each. A byte takes up to 110 bytes of memory, a field up to
+	// selected field, with fragments expanded. A document shared by several subscriptions
+	// counts once; clients that put subjects into the document instead of variables have
+	// a document each. Each byte takes up to 110 bytes of memory, and each field up to
 	// 140.
 	maxDocuments = 8 << 20
 )
@@ -73,7 +73,7 @@ func (q *quota) acquire(one footprint, subjects int) error {
 	return nil
 }
 
-// release frees what was acquired.
+// release frees what acquire has reserved.
 func (q *quota) release(one footprint, subjects int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -72,7 +72,7 @@ type Root struct {
 
 var _ graph.ResolverRoot = (*Root)(nil)
 
-// The resolver of each type is the Root under another name.
+// The resolvers of the types. Each of them is the Root under another name.
 type (
 	queryResolver        struct{ *Root }
 	mutationResolver     struct{ *Root }

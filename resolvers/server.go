@@ -44,11 +44,11 @@ type Config struct {
 	Messages Messages
 	Auth     *viewer.Authenticator
 	// CachedAuthors returns, without waiting, the ids of the authors that subjects had
-	// recently, "" for unknown ones. Authors are then loaded together with the subjects.
-	// Nil: no author is cached.
+	// recently, with "" for unknown authors. Authors are then loaded together with the
+	// subjects. If it is nil, no author is cached.
 	CachedAuthors func(subjects []storage.Subject) []string
-	// Accounts registers users and logs them in. Nil: the site has no accounts of its
-	// own.
+	// Accounts registers users and logs them in. It is nil if the site has no accounts of
+	// its own.
 	Accounts *accounts.Service
 	// Videos deletes videos, Uploads accepts uploads at POST /media/videos, and Files
 	// serves paths below /media/. Set all three or none; without them the site has no
@@ -57,46 +57,50 @@ type Config struct {
 	Uploads http.Handler
 	Files   http.Handler
 	// Douyin returns the handler of paths below /douyin/, wrapped in the middleware of
-	// /graphql. Nil: these paths are not served.
+	// /graphql. If it is nil, these paths are not served.
 	Douyin func(around transport.Config) http.Handler
-	// KeySet is served at /.well-known/jwks.json. Nil: it is not served.
+	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler
-	// Live delivers changes of counts. Nil: counts cannot be watched.
+	// Live delivers changes of counts. If it is nil, counts cannot be watched.
 	Live Watcher
-	// CommentHub signals changed comments of subjects; the version of an event is that
-	// of storage.CommentCount. Nil: comments cannot be watched.
+	// CommentHub signals changed comments of subjects; the version of an event is that of
+	// storage.CommentCount. If it is nil, comments cannot be watched.
 	CommentHub Watcher
-	// MessageHub signals new messages of users, as subjects; the version of an event
-	// is that of storage.DirectMessageReader.LatestMessages. Nil: messages cannot be watched.
+	// MessageHub signals new messages of users, as subjects; the version of an event is
+	// that of storage.DirectMessageReader.LatestMessages. If it is nil, messages cannot
+	// be watched.
 	MessageHub Watcher
-	// Streams limits subscriptions and their connections. The caller closes it. Nil:
-	// WebSockets and event streams are disabled.
+	// Streams limits subscriptions and their connections. The caller closes it. If it is
+	// nil, WebSockets and event streams are disabled.
 	Streams *transport.Streams
-	// Documents shares persisted queries between nodes. Nil: each node has its own.
+	// Documents shares persisted queries between nodes. If it is nil, each node has its
+	// own.
 	Documents persisted.Store
-	// Pages serves / and all paths that are not part of the API. Nil: there are no
-	// pages.
+	// Pages serves / and all paths that are not part of the API. If it is nil, there are
+	// no pages.
 	Pages http.Handler
 	// Ready returns an error to take the node, which continues to serve, out of a load
-	// balancer's rotation. Nil: the node is ready if the store is.
+	// balancer's rotation. If it is nil, the node is ready if the store is.
 	Ready func(context.Context) error
 	// Introspection allows clients to query the schema.
 	Introspection bool
-	// MaxMutationFields is the maximum number of root fields of a mutation; 10 if 0.
+	// MaxMutationFields is the maximum number of root fields of a mutation. If it is 0,
+	// 10 applies.
 	MaxMutationFields int
-	// Limiter limits the rate of requests. Nil: no rate limits.
+	// Limiter limits the rate of requests. If it is nil, there are no rate limits.
 	Limiter *rate.Limiter
-	// Origins decides which web origins may send requests. Nil: only the server's own.
+	// Origins decides which web origins may send requests. If it is nil, only the
+	// server's own may.
 	Origins *transport.Origins
-	// Logger logs internal errors and requests with errors and, with AccessLog, all
-	// other requests; slog.Default() if nil.
+	// Logger logs internal errors and requests with errors and, if AccessLog is set, all
+	// other requests. If it is nil, slog.Default() is used.
 	Logger    *slog.Logger
 	AccessLog bool
-	// Registry registers the metrics of requests and is served at /metrics. If it is
-	// nil, or with MetricsElsewhere, there is no /metrics.
+	// Registry registers the metrics of requests and is served at /metrics. If it is nil
+	// or MetricsElsewhere is set, there is no /metrics.
 	Registry         *prometheus.Registry
 	MetricsElsewhere bool
-	// Now is the clock; time.Now if nil.
+	// Now is the clock. If it is nil, time.Now is used.
 	Now func() time.Time
 }
 
@@ -144,7 +148,7 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// videosDisabled responds on a site without videos.
+// videosDisabled answers requests for files on a site without videos.
 func videosDisabled(w http.ResponseWriter, r *http.Request) {
 	transport.WriteError(w, r, http.StatusNotFound, errVideosDisabled.code, errVideosDisabled.message)
 }
@@ -238,7 +242,7 @@ func ready(ctx context.Context, cfg Config, unavailableLog *outage.Log) error {
 	return nil
 }
 
-// Probe responds to a health check: ok, or the error.
+// Probe responds to a health check with ok or with the error.
 func Probe(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

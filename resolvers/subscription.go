@@ -29,7 +29,7 @@ const (
 	// fresh state of it than others were.
 	freshnessInterval = 10 * time.Second
 	// pendingInterval is how often a subject is re-read if it was sent with a pending
-	// action of the viewer. Without that, an action that is reverted before it is
+	// action of the viewer. Without these reads, an action that is reverted before it is
 	// persisted would never be followed by an event, because the counts do not change.
 	pendingInterval = time.Second
 )
@@ -113,11 +113,11 @@ type subscription struct {
 	changes responder // a changeStream; nil for InteractiveChanged
 }
 
-// sentState is what a viewer was sent last of a subject.
+// sentState is the state of a subject that was last sent to a viewer.
 type sentState struct {
 	storage.Interactive
 
-	sent  bool // anything at all
+	sent  bool // anything was sent
 	fresh bool // others receive the subject as LIVE
 	// counted are the counts without the viewer's pending actions.
 	counted storage.Counts
@@ -141,8 +141,8 @@ func newSentStates(subjects []storage.Subject) []sentState {
 	return out
 }
 
-// stateOf returns what was sent of a subject. A linear search suffices for 100
-// subjects; a map would take ten times the memory.
+// stateOf returns the state of a subject that was last sent. A linear search suffices for
+// 100 subjects; a map would take ten times the memory.
 func (s *subscription) stateOf(subject storage.Subject) *sentState {
 	for i := range s.sent {
 		if s.sent[i].Subject == subject {
@@ -230,8 +230,8 @@ func (s *subscription) respondWith(ctx context.Context, next graphql.ResponseHan
 	return respondTo(ctx, s, next, one, s.out)
 }
 
-// respondTo encodes the response with a value, or has the executor do it, which
-// receives the value from out.
+// respondTo encodes the response with a value. If the executor has to do that, respondTo
+// passes the value to it through out.
 func respondTo[T any](ctx context.Context, s *subscription, next graphql.ResponseHandler, one *T, out chan<- *T) *graphql.Response {
 	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
 	memory := loaders.NewContext(ctx, loaders.FromContext(ctx).CachedOnly())

@@ -13,8 +13,8 @@ import (
 )
 
 // nextOfViewer waits for the next event of a signed-in viewer, or parks; it returns nil
-// and nil when the stream has ended. Subjects that change together are read by one
-// call, as a query would, so that the viewer's own actions and the counts agree.
+// and nil when the stream has ended. Subjects that change together are read by one call,
+// as in a query, so that the viewer's own actions and the counts agree.
 func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
 	for {
 		if len(s.snapshot) == 0 {
@@ -104,8 +104,8 @@ func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	return subjects
 }
 
-// recheckDelay is how long to wait before stale subjects are re-read. It is random, to
-// spread load.
+// recheckDelay returns how long to wait before stale subjects are re-read. It is random,
+// to spread load.
 func (s *subscription) recheckDelay() time.Duration {
 	again := freshnessInterval
 	for i := range s.sent {
@@ -163,8 +163,9 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	return nil
 }
 
-// isNew reports whether one must be sent: if what was sent last may have been lost, or if
-// one differs from it and is not older. Unknown counts are replaced by those sent last.
+// isNew reports whether one must be sent. This is the case if nothing was sent before, if
+// what was sent last may have been lost, or if one differs from it and is not older.
+// Unknown counts are replaced by those sent last.
 func (s *subscription) isNew(one *storage.Interactive) bool {
 	last := s.stateOf(one.Subject)
 	if !last.sent {

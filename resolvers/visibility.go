@@ -20,13 +20,13 @@ import (
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, if it is public, to others. An item is
 //     visible to those who see its folder.
-//   - Comments are public. Their author, the author of their subject and moderators
+//   - Comments are public. Their author, the author of their subject and moderators may
 //     change them.
 //   - Authors, works and totals are public. Users whose token has the scope
-//     viewer.WriteSubjects declare authors.
-//   - Videos are public. Their authors and moderators delete them.
-//   - Profiles are public. Their users change them.
-//   - A message is visible to its sender and receiver, a conversation to its owner.
+//     viewer.WriteSubjects may declare authors.
+//   - Videos are public. Their authors and moderators may delete them.
+//   - Profiles are public. Their users may change them.
+//   - A message is visible to its sender and receiver, and a conversation to its owner.
 //
 // An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
 // every signed-in viewer sees, the viewer's own lists, and objects by id, except
@@ -56,7 +56,8 @@ func mayDo(me storage.User, kind storage.Kind) error {
 	return signedIn(me)
 }
 
-// ownFolderKey returns the key of a folder that belongs to the viewer, if it exists.
+// ownFolderKey returns the key of a folder of the viewer, whether or not the folder
+// exists.
 func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, error) {
 	me, err := authenticated(ctx)
 	if err != nil {
@@ -93,8 +94,8 @@ func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	return ref.User.Tenant == me.Tenant && (ref.Type != storage.NodeRead || ref.User == me), nil
 }
 
-// sees reports whether an object exists and is visible to the viewer. For an item,
-// check its folder.
+// sees reports whether an object exists and is visible to the viewer. For an item, the
+// caller must check its folder instead.
 func sees(me storage.User, object storage.Node) bool {
 	switch of := object.(type) {
 	case *storage.Interactive:
@@ -119,18 +120,20 @@ func sees(me storage.User, object storage.Node) bool {
 	return false
 }
 
-// seesLikers: the likers of a subject are visible to signed-in viewers.
+// seesLikers returns nil if the viewer may see the likers of a subject. They are visible
+// to signed-in viewers.
 func seesLikers(me storage.User, _ *storage.Interactive) error { return signedIn(me) }
 
-// seesFollowers: the followers of a subject are visible to signed-in viewers.
+// seesFollowers returns nil if the viewer may see the followers of a subject. They are
+// visible to signed-in viewers.
 func seesFollowers(me storage.User, _ *storage.Interactive) error { return signedIn(me) }
 
-// seesUser: a user's likes, follows, followers, friends, works and folders are visible
-// to signed-in viewers.
+// seesUser returns nil if the viewer may see a user's likes, follows, followers, friends,
+// works, videos and folders. They are visible to signed-in viewers.
 func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
 
-// seesOwn: a private list of a user is visible to that user only, who is signed in.
-// Everybody else gets NOT_FOUND with the message.
+// seesOwn returns nil if the viewer may see a private list of a user. It is visible to
+// that user only, who must be signed in. Everybody else gets NOT_FOUND with the message.
 func seesOwn(me storage.User, of *storage.User, message string) error {
 	if me != *of {
 		return &problem{codes.NotFound, message}
@@ -138,17 +141,20 @@ func seesOwn(me storage.User, of *storage.User, message string) error {
 	return signedIn(me)
 }
 
-// seesReads: a user's reads are visible to that user only.
+// seesReads returns nil if the viewer may see a user's reads. They are visible to that
+// user only.
 func seesReads(me storage.User, of *storage.User) error {
 	return seesOwn(me, of, "what a user has read is visible to that user only")
 }
 
-// seesConversations: a user's conversations are visible to that user only.
+// seesConversations returns nil if the viewer may see a user's conversations. They are
+// visible to that user only.
 func seesConversations(me storage.User, of *storage.User) error {
 	return seesOwn(me, of, "a user's conversations are visible to that user only")
 }
 
-// seesMessages: the messages of a conversation are visible to its owner only.
+// seesMessages returns nil if the viewer may see the messages of a conversation. They are
+// visible to its owner only.
 func seesMessages(me storage.User, of *storage.Conversation) error {
 	return seesConversations(me, &of.Owner)
 }

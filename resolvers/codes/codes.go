@@ -1,5 +1,6 @@
-// Package codes declares the codes of errors: extensions.code of GraphQL and of uploads
-// (package media), and code in the log and the metrics, also those of package douyin.
+// Package codes declares the codes of errors. A code appears as extensions.code in
+// replies to GraphQL requests and to uploads (package media), and as code in the log and
+// the metrics, which include those of package douyin.
 //
 // This package imports no other package of this module.
 package codes
@@ -13,7 +14,7 @@ import (
 // The codes that schema.graphqls and README list.
 const (
 	// Unauthenticated means that a token is missing, invalid or expired, or lacks a scope,
-	// or that the name or the password of a log-in is wrong.
+	// or that the name or the password of a login is wrong.
 	Unauthenticated = "UNAUTHENTICATED"
 	// NotFound means that something does not exist or is not visible to the viewer.
 	NotFound = "NOT_FOUND"
@@ -31,14 +32,14 @@ const (
 	// LimitExceeded means that the request is too large, too costly or too slow, or asks
 	// for more than a user or a connection may have.
 	LimitExceeded = "LIMIT_EXCEEDED"
-	// Internal means that the request failed for a reason that clients are not told. The
-	// log has it.
+	// Internal means that the request failed for a reason that is logged but not shown to
+	// clients.
 	Internal = "INTERNAL"
 )
 
-// PersistedQueryNotFound means that the server does not know the document of the hash
-// that a request consists of. It is a step of Apollo's protocol: the client sends the
-// request again with the text.
+// PersistedQueryNotFound means that the server does not know the document whose hash a
+// request contains. It is a step of Apollo's protocol: the client then sends the request
+// again, with the text.
 const PersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
 
 // Errorf returns an error with a code and a message for the client.

@@ -12,16 +12,16 @@ import (
 )
 
 // The bounds of the cache of documents. A document takes up to 110 bytes of memory for
-// each byte of its text (as with lists of short values), and its plan up to 140 bytes for
-// each field. The cache therefore takes at most 150 MB, even if a client keeps sending
-// new documents.
+// each byte of its text (if the text consists of lists of short values), and its plan up
+// to 140 bytes for each field. The cache therefore takes at most 150 MB, even if a client
+// keeps sending new documents.
 const (
 	maxCacheEntries = 1_000
 	maxCacheBytes   = 1 << 20 // of text; a field of a plan counts as one, too
 )
 
-// cache is an LRU cache of documents. It is the query cache of the server, which adds
-// valid documents.
+// cache is an LRU cache of documents. It is the query cache of the server; the server
+// adds the documents that are valid.
 type cache struct {
 	size int // maximum sum of the entries' sizes
 
@@ -35,7 +35,7 @@ type cached struct {
 	size     int // bytes of text, and fields of plans
 	document *ast.QueryDocument
 	// executed holds those fields of the operation context of the document's first
-	// execution that do not depend on the request; nil before that.
+	// execution that do not depend on the request. It is nil before that execution.
 	executed *graphql.OperationContext
 	plans    map[*ast.OperationDefinition]*plan.Plan
 }
@@ -57,8 +57,8 @@ func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 	return document, known
 }
 
-// get is like Get, but also returns what is kept of the operation context of an earlier
-// execution, or nil.
+// get is like Get, but also returns what is kept of the operation context of the first
+// execution, or nil if there has been none.
 func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql
 	return entry.document, entry.executed, true
 }
 
-// Add adds a document and evicts the least recently used ones beyond the limits.
+// Add adds a document and evicts the least recently used ones if the limits are exceeded.
 func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,8 @@ func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument)
 	c.grow(entry, len(text))
 }
 
-// grow adds to the size of an entry. The mutex is held.
+// grow adds to the size of an entry, and evicts the least recently used entries if the
+// limit is exceeded. The caller holds the mutex.
 func (c *cache) grow(entry *cached, by int) {
 	entry.size += by
 	for c.totalSize += by; c.totalSize > c.size; {
@@ -90,7 +91,8 @@ func (c *cache) grow(entry *cached, by int) {
 	}
 }
 
-// execute records how the execution of a document began, if it is cached.
+// execute keeps what later executions of a document can reuse of its operation context,
+// if the document is cached.
 func (c *cache) execute(operation *graphql.OperationContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +104,8 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 	}
 }
 
-// plan returns the plan of an operation. The plan is made once and kept with the
-// document; concurrent requests may make it twice.
+// plan returns the plan of an operation. The plan is made on first use and kept with the
+// document; concurrent requests may make it more than once.
 func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
 	known := func() (*cached, *plan.Plan) {
 		entry := c.byDocument[operation.Doc]

@@ -1,7 +1,7 @@
-// Package limits bounds operations before anything expensive is done for them. Limits
-// is an extension of the GraphQL server. It checks a document before validation, whose
-// time grows with the square of repeated fields; the variables before they are
-// coerced; and the cost before execution.
+// Package limits bounds operations before anything expensive is done for them. Limits is
+// an extension of the GraphQL server. It checks a document before it is validated,
+// because the time of validation grows with the square of the number of repeated fields;
+// the variables before they are coerced; and the cost before the operation is executed.
 //
 // # Invariants
 //

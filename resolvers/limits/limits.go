@@ -53,18 +53,18 @@ const DefaultMaxMutationFields = 10
 type Config struct {
 	// Introspection allows clients to query the schema.
 	Introspection bool
-	// MaxCost is the maximum cost of an operation; DefaultMaxCost if 0.
+	// MaxCost is the maximum cost of an operation. If it is 0, DefaultMaxCost applies.
 	MaxCost int
-	// MaxMutationFields is the maximum number of root fields of a mutation with
-	// fragments expanded; DefaultMaxMutationFields if 0.
+	// MaxMutationFields is the maximum number of root fields of a mutation with fragments
+	// expanded. If it is 0, DefaultMaxMutationFields applies.
 	MaxMutationFields int
 	// Table and Fast are passed to plan.NewPlanner.
 	Table plan.Table
 	Fast  plain.Schema
 }
 
-// Limits is an extension of gqlgen. Its cache holds valid documents, so that a document
-// that is sent again is neither checked, parsed nor validated again.
+// Limits is an extension of gqlgen. Its cache holds valid documents, so that a cached
+// document need not be checked, parsed or validated again.
 type Limits struct {
 	cfg       Config
 	schema    *ast.Schema
@@ -79,14 +79,15 @@ var _ interface {
 	graphql.OperationContextMutator
 } = (*Limits)(nil)
 
-// Server can be limited: a *handler.Server or an *executor.Executor of gqlgen.
+// Server is a server that Install can limit: a *handler.Server or an *executor.Executor
+// of gqlgen.
 type Server interface {
 	Use(extension graphql.HandlerExtension)
 	SetQueryCache(cache graphql.Cache[*ast.QueryDocument])
 	SetParserTokenLimit(limit int)
 }
 
-// Install puts the limits and their cache of documents into a server.
+// Install adds the limits and their cache of documents to a server.
 func Install(server Server, cfg Config) *Limits {
 	cfg.MaxCost = cmp.Or(cfg.MaxCost, DefaultMaxCost)
 	cfg.MaxMutationFields = cmp.Or(cfg.MaxMutationFields, DefaultMaxMutationFields)

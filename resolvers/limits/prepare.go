@@ -74,10 +74,10 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 	return out, price
 }
 
-// coerce returns the variables as the executor would coerce them, except that rows stay
-// rows. It returns false if the executor has to coerce them, because a value is not of
-// its type or the type needs a coercion that is not implemented here. It does not modify
-// values.
+// coerce returns the variables as the executor would coerce them, except that *rows.Rows
+// remain unchanged. It returns false if the executor has to coerce them, because a value
+// is not of its type or the type needs a coercion that is not implemented here. It does
+// not modify values.
 func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
 	if len(operation.VariableDefinitions) == 0 {
 		return map[string]any{}, true
@@ -108,7 +108,7 @@ func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]an
 	return out, true
 }
 
-// needsNoCoercion reports whether coercion would leave a value of its type unchanged.
+// needsNoCoercion reports whether coercion would leave a value of a type unchanged.
 func (l *Limits) needsNoCoercion(typ *ast.Type, value any) bool {
 	switch value.(type) {
 	case nil, *rows.Rows:

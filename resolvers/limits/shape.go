@@ -42,13 +42,13 @@ func checkTokens(text string) *gqlerror.Error {
 type shape struct {
 	fields  int // and fragments
 	aliases int
-	// Three depths: without the fields below __schema and __type, of the fields from
-	// there on, and of all fields.
+	// Three depths: that of the fields outside __schema and __type, that of the fields
+	// from there on, and that of all fields.
 	depth, introspection, total int
 }
 
-// tooMany is the value at which sums are capped: nested fragments can exceed any
-// number.
+// tooMany is the value at which sums are capped: with nested fragments, they could exceed
+// any number.
 const tooMany = 1 << 30
 
 func (s *shape) add(o shape) {
@@ -60,7 +60,7 @@ func (s *shape) add(o shape) {
 }
 
 // shaper measures a document. Each fragment is measured once, so that the time is
-// proportional to the length of the text, however much it expands to.
+// proportional to the length of the text, however many fields the text expands to.
 type shaper struct {
 	introspects bool // introspection is allowed
 	fragments   map[string]*ast.FragmentDefinition
@@ -70,7 +70,7 @@ type shaper struct {
 	err         *gqlerror.Error // the first error
 }
 
-// checkShape bounds a document that is parsed but not yet validated, so that it may be
+// checkShape bounds a document that is parsed but not yet validated, and may therefore be
 // invalid in any way.
 func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	if n := len(document.Operations) + len(document.Fragments); n > MaxDefinitions {

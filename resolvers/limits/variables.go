@@ -26,7 +26,7 @@ func (w *valueError) in(place string) *valueError {
 }
 
 // checkVariables checks that variables are of their types, as the GraphQL specification
-// says. The executor checks less, and its errors name Go types. Types that are not in
+// requires. The executor checks less, and its errors name Go types. Types that are not in
 // the schema are left to validation.
 func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
 	for _, variable := range operation.VariableDefinitions {
@@ -143,8 +143,9 @@ func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	return nil
 }
 
-// isScalar reports whether a value from JSON is one of a scalar type. Of the custom
-// scalars of this schema it rejects only lists and objects: they validate themselves.
+// isScalar reports whether a value from JSON is valid for a scalar type. For the custom
+// scalars of this schema it rejects only lists and objects, because these scalars
+// validate their values themselves.
 func isScalar(name string, value any) bool {
 	number, isNumber := value.(json.Number)
 	switch name {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxList is the maximum length of a list that a field returns or takes. Requests
-	// for more cost as much as this, and are rejected by their resolver with a message
-	// that names the argument.
+	// maxList is the maximum length of a list that a field returns or takes. Requests for
+	// longer lists cost as much as requests for maxList entries, and are rejected by
+	// their resolvers with a message that names the argument.
 	maxList = 100
 	// unknownList is the assumed length of lists of unknown length.
 	unknownList = 10
@@ -28,11 +28,11 @@ const (
 // Every field counts 1 plus its FieldInfo.Weight, even if @skip or @include leaves it
 // out. The selection below a list counts once for each entry:
 //   - A list of edges has as many entries as the argument `first` says.
-//   - The list that a field returns for `subjects` or `ids`, or watches, has as many
-//     entries as that argument.
-//   - commentsChanged and messages have as many as events are loaded together.
+//   - A field that takes `subjects` or `ids` returns, or watches, as many entries as that
+//     argument has.
+//   - commentsChanged and messages have as many entries as they load events at once.
 //
-// The value of `first` itself counts as well, because so many rows are read from the
+// The value of `first` itself counts as well, because that many rows are read from the
 // database, whatever is selected of them. If a list is restricted to one biz, or if
 // FieldInfo.Scans is true, all rows that the database may examine for the page count
 // instead: storage.Page.MaxScan.
@@ -105,8 +105,8 @@ func (s *sum) total(variables map[string]any, page int) int {
 // `first`, or below __schema or __type.
 type place struct{ root, page, introspection bool }
 
-// selections returns the cost of a selection set. On the way it collects what else does
-// not depend on variables.
+// selections returns the cost of a selection set. It also records in p everything else
+// that does not depend on variables.
 func (p *Plan) selections(set ast.SelectionSet, at place) (all sum) {
 	for _, selection := range set {
 		var one sum
@@ -178,7 +178,8 @@ func isVariable(v *ast.Value) bool {
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf returns how often the selection below a field counts.
+// lengthOf returns how the number of entries of a field is determined, and how many
+// entries it has at least.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {
@@ -202,7 +203,7 @@ func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	return fixed, 1
 }
 
-// firstOf returns the value of the argument `first`: 1 to maxList.
+// firstOf returns the value of the argument `first`, from 1 to maxList.
 func firstOf(field *ast.Field, variables map[string]any) int {
 	value := argument(field, "first", variables)
 	if value == nil { // null selects the default

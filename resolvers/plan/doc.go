@@ -10,10 +10,10 @@
 //   - The cost counts every field that is written, including duplicates and fields that
 //     @skip leaves out. It is computed by one walk when the operation is first checked,
 //     and reduced to the lists whose length depends on variables.
-//   - The tree (Selection, Field) has the fields that the executor would collect:
-//     merged by alias, without those that are left out. It is built when the operation
-//     has passed all limits, and rebuilt if a condition of @skip or @include has
-//     another value than the last time.
+//   - The tree (Selection, Field) has the fields that the executor would collect: merged
+//     by alias, without those that are left out. It is built when the operation has
+//     passed all limits, and rebuilt if the value of a condition of @skip or @include has
+//     changed since.
 //
 // # Invariants
 //

@@ -19,9 +19,9 @@ type FieldInfo struct {
 	Weight int
 	// Loads is true if the field is looked up by a key or a query of its own.
 	Loads bool
-	// Entries is, for a list without arguments, its maximum length, or unknownList if 0;
-	// for a subscription without arguments that are lists, the number of events that it
-	// loads at once, or 1 if 0.
+	// Entries is the maximum length of a list without arguments, where 0 stands for
+	// unknownList. For a subscription that takes no list, it is the number of events that
+	// are loaded at once, where 0 stands for 1.
 	Entries int
 	// Scans is true if up to storage.MaxListScan rows are examined for a page of the
 	// list, even if few are requested.
@@ -92,8 +92,8 @@ func (p *Plan) Conditions(variables map[string]any) (values []bool, ok bool) {
 	return values, true
 }
 
-// Roots returns the fields that an operation selects of Query, Mutation or Subscription
-// with its present variables, whose conditions must be booleans.
+// Roots returns the fields of Query, Mutation or Subscription that an operation selects
+// with its present variables. All of its conditions must be booleans.
 func (p *Plan) Roots(op *graphql.OperationContext) *Selection {
 	conditions, _ := p.Conditions(op.Variables)
 	known := p.known.Load()

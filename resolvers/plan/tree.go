@@ -10,15 +10,15 @@ import (
 )
 
 // Selection is what is selected of objects of one type, with fragments expanded and
-// fields of one alias merged. A nil Selection selects nothing.
+// fields of the same alias merged. A nil Selection selects nothing.
 type Selection struct {
 	Type   string
 	Fields []Field
 	// Deeper is true if a field at any depth has to be looked up.
 	Deeper bool
-	// Fast are the fields for direct encoding: all of them or none.
+	// Fast holds the fields for direct encoding: either all of them or none.
 	Fast     []plain.Field
-	Writable bool // directly
+	Writable bool // whether the object can be encoded directly
 }
 
 // Field is a selected field.
@@ -90,7 +90,7 @@ func (p *Planner) objects(field *ast.FieldDefinition) []*ast.Definition {
 	}
 }
 
-// Field returns the field of an alias, or nil if there is none.
+// Field returns the field with an alias, or nil if there is none.
 func (s *Selection) Field(alias string) *Field {
 	if s != nil {
 		for i := range s.Fields {
@@ -102,7 +102,7 @@ func (s *Selection) Field(alias string) *Field {
 	return nil
 }
 
-// Named returns the fields of a name, one for each alias.
+// Named returns the fields with a name, one for each alias.
 func (s *Selection) Named(name string) (out []*Field) {
 	if s != nil {
 		for i := range s.Fields {
@@ -115,7 +115,7 @@ func (s *Selection) Named(name string) (out []*Field) {
 }
 
 // At returns the field that the executor is resolving, or nil if it is not part of the
-// plan. It is a method of the root selection.
+// plan. It must be called on the root selection.
 func (s *Selection) At(fc *graphql.FieldContext) *Field {
 	switch {
 	case fc == nil:
