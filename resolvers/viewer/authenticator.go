@@ -35,8 +35,8 @@ type Config struct {
 	// EdDSA tokens, or empty. A URL must be https; http is allowed for loopback hosts.
 	JWKS string
 	// RefreshEvery is the interval at which the JWKS is read, and so the maximum time for
-	// which tokens are accepted after their key has been removed. If it is zero, 10
-	// minutes apply.
+	// which tokens are accepted after their key has been removed. The default is 10
+	// minutes.
 	RefreshEvery time.Duration
 	// Issuer, if set, is the required "iss" of tokens.
 	Issuer string
@@ -74,7 +74,7 @@ type Authenticator struct {
 }
 
 // New returns an Authenticator. It reads the JWKS once, under ctx, and returns an error
-// if that fails or cfg is invalid. Close ends it.
+// if that fails or cfg is invalid. The caller must close the Authenticator.
 func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	if n := len(cfg.Secret); n > 0 && n < MinSecretBytes {
 		return nil, fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", n, MinSecretBytes)

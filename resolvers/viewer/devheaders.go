@@ -16,14 +16,14 @@ type DevHeaders int
 const (
 	// IgnoreDevHeaders ignores the headers.
 	IgnoreDevHeaders DevHeaders = iota
-	// RefuseDevHeaders rejects requests that have them, with an error that says how to
-	// authenticate.
+	// RefuseDevHeaders rejects requests that have the headers, with an error that says
+	// how to authenticate.
 	RefuseDevHeaders
-	// LocalDevHeaders accepts them if the Host header names this machine. This protects
-	// against web pages whose host name resolves to a loopback address (DNS rebinding).
-	// The server must listen on a loopback address only.
+	// LocalDevHeaders accepts the headers if the Host header names this machine. This
+	// protects against web pages whose host name resolves to a loopback address (DNS
+	// rebinding). The server must listen on a loopback address only.
 	LocalDevHeaders
-	// TrustDevHeaders accepts them from every client.
+	// TrustDevHeaders accepts the headers from every client.
 	TrustDevHeaders
 )
 

@@ -180,7 +180,7 @@ func (k *keySet) load(ctx context.Context) error {
 	return nil
 }
 
-// replace puts keys into use and revokes those that are not among them.
+// replace puts keys into use and revokes the former keys that are not among them.
 func (k *keySet) replace(keys []publicKey) {
 	var before []publicKey
 	if current := k.keys.Load(); current != nil {

@@ -9,10 +9,10 @@ import (
 // Session is the session of an account, as its token states it. It is the zero value if
 // the token does not belong to an account.
 type Session struct {
-	// Generation is the user's generation when the token was issued, at least 1.
+	// Generation is the user's generation when the token was issued. It is at least 1.
 	Generation int64
-	// LoggedIn is when the user entered the password, in seconds since 1970. A token
-	// that replaces an earlier one of the session keeps it.
+	// LoggedIn is when the user entered the password, in seconds since 1970. A token that
+	// replaces an earlier one of the session keeps that time.
 	LoggedIn int64
 }
 
@@ -52,7 +52,7 @@ func (s *Sessions) Revoke(r storage.Revocation) {
 	}
 }
 
-// Prune removes revocations from before a time, in microseconds since 1970.
+// Prune removes the revocations made before a time, in microseconds since 1970.
 func (s *Sessions) Prune(before int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,14 +14,13 @@ import (
 	"ovation/storage"
 )
 
-// SiteKey is an Ed25519 key of the site itself, which signs the tokens of its
-// accounts.
+// SiteKey is an Ed25519 key with which the site signs the tokens of its own accounts.
 type SiteKey struct {
 	ID      string // the "kid": the thumbprint of RFC 7638
 	private ed25519.PrivateKey
 }
 
-// NewSiteKey returns the key of a seed of 32 random bytes.
+// NewSiteKey returns the key that is derived from a seed of 32 random bytes.
 func NewSiteKey(seed []byte) (SiteKey, error) {
 	if len(seed) != ed25519.SeedSize {
 		return SiteKey{}, fmt.Errorf("the seed of a key is %d bytes long, not %d", len(seed), ed25519.SeedSize)
@@ -84,7 +83,7 @@ type Signer struct {
 	TTL time.Duration
 }
 
-// Issue returns a token of a user's session, and when the token expires.
+// Issue returns a token of a user's session, and the time at which the token expires.
 func (s *Signer) Issue(user storage.User, of Session) (token string, expires time.Time, err error) {
 	method, key, kid := jwt.SigningMethod(jwt.SigningMethodEdDSA), any(s.Key.private), s.Key.ID
 	if len(s.Secret) > 0 {

@@ -161,7 +161,7 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 }
 
 // signer finds the candidate whose key has signed a verified token. It returns the
-// context removed of that candidate, or nil if there are no candidates.
+// removed context of that candidate, or nil if there are no candidates.
 func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	for i, candidate := range candidates {
 		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]

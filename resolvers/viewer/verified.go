@@ -22,7 +22,7 @@ const maxVerified = 16_384
 // lookup.
 type verified struct {
 	mu    sync.Mutex
-	under *[]publicKey // the keys that were in use when these were verified
+	under *[]publicKey // the keys that were in use when the tokens were verified
 	known *simplelru.LRU[[sha256.Size]byte, Identity]
 }
 
