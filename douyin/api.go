@@ -138,7 +138,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, out)
 }
 
-// answer executes a request.
+// answer executes a request and returns the reply.
 func (a *api) answer(ctx context.Context, c *call) (reply, error) {
 	switch {
 	case c.endpoint == nil:

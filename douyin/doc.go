@@ -14,9 +14,9 @@
 //
 //   - An ordinary client of that API works: TestEveryEndpoint, and TestDouyinClient and
 //     TestDouyinOverTwoNodes in cmd/ovation.
-//   - Every reply is 200 and JSON, with status_code, status_msg and the fields of its
-//     endpoint: TestErrorsAreReplies, TestAPanicIsAReply. An error stores nothing:
-//     TestHostileParametersAreRefused, TestHostileUploadsAreRefused.
+//   - Every reply is JSON with the HTTP status 200, and has status_code, status_msg and
+//     the fields of its endpoint: TestErrorsAreReplies, TestAPanicIsAReply. An error
+//     stores nothing: TestHostileParametersAreRefused, TestHostileUploadsAreRefused.
 //   - Walls: messages between other users, and whatever the token does not permit, are
 //     refused as GraphQL refuses them: TestWalls, TestTokensOfOthersAreIgnored.
 //   - Bounded: a page costs a constant number of calls: TestConstantNumberOfCalls.

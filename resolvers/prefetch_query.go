@@ -154,7 +154,7 @@ func byID(argument string, typ storage.NodeType) fieldSpec {
 	}}
 }
 
-// visitNode enqueues the object of a ref, and what decides whether the viewer may see
+// visitNode enqueues the object of a ref, and whatever decides whether the viewer may see
 // it.
 func (p *prefetch) visitNode(field *plan.Field, ref storage.NodeRef) {
 	look := func() {

@@ -85,7 +85,7 @@ type Config struct {
 	// Introspection allows clients to query the schema.
 	Introspection bool
 	// MaxMutationFields is the maximum number of root fields of a mutation. If it is 0,
-	// 10 applies.
+	// the maximum is 10.
 	MaxMutationFields int
 	// Limiter limits the rate of requests. If it is nil, there are no rate limits.
 	Limiter *rate.Limiter
@@ -148,12 +148,12 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// videosDisabled answers requests for files on a site without videos.
+// videosDisabled answers requests below /media/ on a site without videos.
 func videosDisabled(w http.ResponseWriter, r *http.Request) {
 	transport.WriteError(w, r, http.StatusNotFound, errVideosDisabled.code, errVideosDisabled.message)
 }
 
-// uploads rejects all methods except POST.
+// uploads returns a handler that rejects all methods except POST.
 func uploads(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {

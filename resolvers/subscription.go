@@ -274,8 +274,8 @@ func parkUntil(ctx context.Context, await func(ready func())) (parked *graphql.R
 	return parked
 }
 
-// resetFields drops the executor's cache of collected fields. Collecting them again
-// takes microseconds, while they take 2 KB per ten fields in each subscription.
+// resetFields drops the executor's cache of collected fields. Collecting them again takes
+// microseconds, while keeping them takes 2 KB per ten fields in each subscription.
 func resetFields(op *graphql.OperationContext) {
 	*op = graphql.OperationContext{
 		Variables: op.Variables, OperationName: op.OperationName, Doc: op.Doc, Operation: op.Operation,

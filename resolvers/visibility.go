@@ -176,8 +176,8 @@ func conversationOf(me storage.User, argument, userID string) (storage.Conversat
 	return key, nil
 }
 
-// conversationOfFriends returns the viewer's conversation with a friend, whichever of
-// the two is the viewer. It is not visible to anybody else.
+// conversationOfFriends returns the key of the conversation of two friends, one of whom
+// is the viewer. For all other viewers, visible is false.
 func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.ConversationKey, visible bool) {
 	switch me {
 	case f.Of:

@@ -108,7 +108,7 @@ func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]an
 	return out, true
 }
 
-// needsNoCoercion reports whether coercion would leave a value of a type unchanged.
+// needsNoCoercion reports whether coercion to a type would leave a value unchanged.
 func (l *Limits) needsNoCoercion(typ *ast.Type, value any) bool {
 	switch value.(type) {
 	case nil, *rows.Rows:

@@ -178,8 +178,8 @@ func isVariable(v *ast.Value) bool {
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf returns how the number of entries of a field is determined, and how many
-// entries it has at least.
+// lengthOf returns how the number of entries of a field is determined, and that number or
+// its minimum.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {

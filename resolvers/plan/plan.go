@@ -13,7 +13,7 @@ import (
 
 // FieldInfo describes what a field of the schema needs.
 type FieldInfo struct {
-	// Kinds are the viewer's states of a subject that the field shows.
+	// Kinds are the kinds of the viewer's states that the field shows.
 	Kinds storage.Kinds
 	// Weight is added to the field's cost of 1.
 	Weight int
@@ -46,7 +46,7 @@ func NewPlanner(schema *ast.Schema, table Table, fast plain.Schema) *Planner {
 
 // Plan is the plan of one operation. It is safe for concurrent use.
 type Plan struct {
-	// Kinds are the viewer's states that the operation selects anywhere.
+	// Kinds are the kinds of the viewer's states that the operation selects anywhere.
 	Kinds storage.Kinds
 	// Fields is the number of fields, and RootFields that of the first level. Fields
 	// that the executor would merge count separately.

@@ -17,9 +17,9 @@ const (
 	mediaEvents  = "text/event-stream"
 )
 
-// negotiate returns the media type of the response to a request with this header. Without
-// an Accept header, or if only wildcards match, it is mediaJSON. negotiate returns false
-// if neither mediaGraphQL nor mediaJSON is accepted.
+// negotiate returns the media type of the response to a request with the given headers.
+// Without an Accept header, or if only wildcards match, it is mediaJSON. negotiate
+// returns false if neither mediaGraphQL nor mediaJSON is accepted.
 func negotiate(header http.Header) (media string, ok bool) {
 	accept := strings.Join(header.Values("Accept"), ",")
 	switch strings.TrimSpace(accept) {

@@ -18,7 +18,7 @@ type API interface {
 	WriteError(w http.ResponseWriter, r *http.Request, code, message string)
 }
 
-// SetOperation records the operation of a request of an API for the log and the metrics.
+// SetOperation records the operation of an API request for the log and the metrics.
 func SetOperation(ctx context.Context, operation, kind string) {
 	rec := recordOf(ctx)
 	rec.operation, rec.kind = operation, kind

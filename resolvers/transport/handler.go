@@ -131,7 +131,7 @@ func answerPanic(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, r, http.StatusInternalServerError, codes.Internal, message)
 }
 
-// countingWriter counts the bytes written through it.
+// countingWriter counts the bytes written through it and keeps the status.
 type countingWriter struct {
 	http.ResponseWriter
 

@@ -69,7 +69,7 @@ type closeReason struct {
 	reason string
 }
 
-// protocolError is the close reason for an invalid message.
+// protocolError returns the close reason for an invalid message.
 func protocolError(reason string) *closeReason { return &closeReason{closeBadMessage, reason} }
 
 // truncated returns the reason, cut to the length that a close frame allows.

@@ -76,7 +76,7 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// admission is whether a page may call the API, and how far it is trusted.
+// admission states whether a page may call the API, and how far the page is trusted.
 type admission int
 
 const (

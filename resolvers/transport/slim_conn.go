@@ -39,8 +39,8 @@ func (c *slimConn) await() error {
 	return err
 }
 
-// onControlFrame is called for each control frame. Between messages, and unless more bytes
-// have arrived, it makes the current read end with errNoFrame.
+// onControlFrame is called for each control frame. If no message is being read and no
+// more bytes have arrived, it makes the current read end with errNoFrame.
 func (c *slimConn) onControlFrame() {
 	c.controlOnly = c.betweenMessages && c.reader.Buffered() == 0 && len(c.buffered) == 0
 }

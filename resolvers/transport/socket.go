@@ -54,7 +54,7 @@ func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, distru
 	}
 }
 
-// connect sets the socket's connection.
+// connect sets the socket's connection and starts its timer.
 func (s *socket) connect(conn *websocket.Conn, net *slimConn, entered *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *socket) read() (message, *closeReason) {
 	return readMessage(text.Bytes())
 }
 
-// closeReasonOf returns the close reason for an error of reading.
+// closeReasonOf returns the close reason for a read error.
 func closeReasonOf(err error) *closeReason {
 	_, network := errors.AsType[net.Error](err)
 	switch {
