@@ -25,7 +25,7 @@ type variant struct {
 	operations func(ctx context.Context, during time.Duration) (int64, error)
 }
 
-// series are the measurements of one quantity, one for each round.
+// series holds the measurements of one quantity, one for each round.
 type series []float64
 
 // median returns the middle value, or the mean of the two middle ones.

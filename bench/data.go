@@ -36,7 +36,7 @@ var generatedEvents = []struct {
 // dataColumns are the columns that are used.
 var dataColumns = []string{"timestamp", "eventType", "contentId", "personId"}
 
-// dataset is the rows to import, with these columns.
+// dataset holds the rows to import, with these columns.
 type dataset struct {
 	source string // described in words
 	rows   [][4]string

@@ -39,9 +39,9 @@ type messageEvent struct {
 
 const messagesSubscription = `subscription Mail($after: String) { messages(after: $after) { id text to { userId } } }`
 
-// collectMessages subscribes every user, each on the node that the user does not use at
-// first. Each stream begins at the cursor of the user's conversations, so that no message
-// is missed.
+// collectMessages subscribes each user on the node that the user does not use at first.
+// Each stream begins at the cursor of the user's conversations, so that no message is
+// missed.
 func (d *simulation) collectMessages(ctx context.Context) (_ *messageCollector, err error) {
 	w := &messageCollector{simulation: d, closed: make(chan struct{}), received: map[string]map[string]int{}}
 	defer func() {
@@ -131,7 +131,7 @@ func (m *messageCollector) listen(user string, from *load.Subscription) {
 const deliveryWait = 10 * time.Second // for the last message to be delivered
 
 // awaitDelivery waits until all messages are delivered. Every user must receive each of the
-// user's messages in Postgres exactly once.
+// user's messages that are in Postgres exactly once.
 func (m *messageCollector) awaitDelivery(ctx context.Context, of []*simulatedUser) error {
 	want := map[string]int{}
 	rows, err := m.simulation.installation.database.Query(ctx, `SELECT u, count(*) FROM

@@ -22,7 +22,7 @@ type recorder struct {
 	faults        []string                // the first ones only
 }
 
-// actionStats are the records of one kind of action.
+// actionStats holds the records of one kind of action.
 type actionStats struct {
 	failed  int
 	latency *hdrhistogram.Histogram // microseconds

@@ -63,7 +63,8 @@ func TestWrongRepliesToSimulatedUsersAreFound(t *testing.T) {
 	}
 }
 
-// Every user performs every kind of action, and writes complete requests.
+// TestSimulatedUsersPerformEveryAction checks that every user performs every
+// kind of action and writes complete requests.
 func TestSimulatedUsersPerformEveryAction(t *testing.T) {
 	d := newTestSimulation()
 	v := d.users[0]

@@ -27,7 +27,8 @@ type simulatedUser struct {
 	commented, sent, uploaded tally
 }
 
-// userStates are one user's states of one kind, for example likes, by subject.
+// userStates holds one user's states of one kind, for example likes, by
+// subject.
 type userStates struct {
 	acked     map[string]bool // the last acknowledged state
 	uncertain map[string]bool // the state is unknown, because a request failed

@@ -109,8 +109,8 @@ func runGrowth(ctx context.Context, args []string, stdout io.Writer) error {
 	return g.writeReport(g.report(ctx))
 }
 
-// measureSize measures one size on a separate installation, and at the last size also the
-// memory of Redis.
+// measureSize measures one size on a separate installation, and, at the last size, also
+// the memory of Redis.
 func (g *growth) measureSize(ctx context.Context, w growthData, last bool) (err error) {
 	if g.installation, err = newInstallation(ctx, g.ovation); err != nil {
 		return err

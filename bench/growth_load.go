@@ -140,7 +140,8 @@ func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
 }
 
 // checkpoint makes Postgres write the dirty pages left by filling the tables, which it would
-// otherwise write during a measurement. Without the permission, it only logs that.
+// otherwise write during a measurement. Without permission for a checkpoint, it only logs
+// the refusal.
 func (g *growth) checkpoint(ctx context.Context) error {
 	const forbidden = "42501"
 	_, err := g.installation.database.Exec(ctx, `CHECKPOINT`)

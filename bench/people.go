@@ -27,10 +27,10 @@ type userPool struct {
 	bypassedQueue atomic.Int64   // of these, persisted by the node itself
 }
 
-// userLikes are the likes of one user in this run.
+// userLikes holds the likes of one user in this run.
 type userLikes struct{ sent, acked bitset }
 
-// bitset is a set of small numbers, safe for concurrent use.
+// bitset is a set of small numbers. It is safe for concurrent use.
 type bitset []atomic.Uint64
 
 func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
@@ -108,7 +108,7 @@ func (p *userPool) recordAcked(user, subject int) {
 }
 
 // checkLikes compares the likes of this run with those in Postgres: every acknowledged like
-// must be stored, and no like that was not sent.
+// must be stored, and every stored like must have been sent.
 func (b *bench) checkLikes(ctx context.Context, s *system) error {
 	p := s.users
 	index := make(map[string]int, len(p.names))

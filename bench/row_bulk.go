@@ -25,8 +25,8 @@ const (
 
 const backlogTimeout = 3 * time.Minute // for the worker to persist the backlog
 
-// measureWorker puts likes into the queue while no worker runs, and applies them to Redis
-// as a node does, then starts a worker.
+// measureWorker queues likes while no worker runs, applies them to Redis as a node does,
+// and then starts a worker.
 func measureWorker(ctx context.Context, b *bench, r *row) error {
 	into := newMeasurement("ovation work")
 	r.measurements = []*measurement{into}

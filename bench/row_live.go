@@ -33,7 +33,8 @@ var subscribePayload = []byte(`{"query":"subscription Watch($subjects: [SubjectI
 	`{ id biz bizId readCount collectCount version freshness likeCount } }","variables":{"subjects":[{"biz":"` + watchedBiz + `","bizId":"` + watchedID + `"}]}}`)
 
 // measureLive subscribes many watchers to one subject on a separate node. It measures their
-// cost at rest, and the time from when a like is sent until all have received it.
+// cost at rest, and the time from the sending of a like until all watchers have received
+// its count.
 func measureLive(ctx context.Context, b *bench, r *row) (err error) {
 	node, err := b.installation.startNode(ctx)
 	if node != nil {
@@ -222,7 +223,8 @@ func (c *watcherGroup) forward(watcher int, one *load.Subscription) {
 	}
 }
 
-// parseLikeCount returns the number of likes in an event. It is the last member.
+// parseLikeCount returns the number of likes in an event. That number is the
+// last member of the event.
 func parseLikeCount(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)

@@ -59,7 +59,8 @@ func measureOpen(ctx context.Context, b *bench, r *row) error {
 	return errors.Join(b.checkLikes(ctx, &b.node), b.checkLikes(ctx, &b.floor))
 }
 
-// floorLoadDivisor is the factor by which the load on the floor is shorter.
+// floorLoadDivisor is the factor by which the load on the floor is shorter than
+// that on Ovation.
 const floorLoadDivisor = 3
 
 func noProbe(context.Context, float64) error { return nil }

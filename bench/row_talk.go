@@ -96,7 +96,8 @@ func (b *bench) declareAuthors(ctx context.Context) error {
 	return nil
 }
 
-// measureFollows compares follows with likes: the same readers, the same subjects.
+// measureFollows compares follows with likes, by the same readers and of the same
+// subjects.
 func measureFollows(ctx context.Context, b *bench, r *row) (err error) {
 	// The reply has the same names as that to a like, so that it is checked in the same way.
 	follow := b.node

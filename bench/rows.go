@@ -90,7 +90,7 @@ func measurePages(ctx context.Context, b *bench, r *row, clients int) error {
 	return b.crossCheck(ctx, r, systems, workloads, clients)
 }
 
-// measureMixed compares pages while one request of ten is a like.
+// measureMixed compares pages while one request in ten is a like.
 func measureMixed(ctx context.Context, b *bench, r *row, clients int) error {
 	drawn := b.drawPages(pageCount, nil)
 	states, systems, workloads, err := b.warmWorkloads(ctx, drawn)

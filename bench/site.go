@@ -116,7 +116,8 @@ func (s *installation) onClose(what func(context.Context) error) {
 
 const cleanupTimeout = time.Minute
 
-// close removes everything of the installation from the services, even if ctx has ended.
+// close removes everything that belongs to the installation from the services, even if
+// ctx has ended.
 func (s *installation) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -154,8 +155,8 @@ func (s *installation) dropKeys(ctx context.Context) error {
 	})
 }
 
-// scanKeys calls each with some of the installation's keys at a time, and the server that
-// holds them.
+// scanKeys calls each with batches of the installation's keys, and with the server that
+// holds each batch.
 func (s *installation) scanKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {

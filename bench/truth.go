@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// biz is the kind of all content here.
+// biz is the kind of all content in the benchmark.
 const biz = "article"
 
-// counts are the counts of one subject in Postgres.
+// counts holds the counts of one subject in Postgres.
 type counts struct{ reads, likes, dislikes, collections int64 }
 
 // databaseState is the state in Postgres while nothing changes, read by SQL that is

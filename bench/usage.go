@@ -51,7 +51,7 @@ func newCPUMeter() *cpuMeter {
 	return m
 }
 
-// track adds a process to the measured ones.
+// track adds a process to those whose CPU time is measured.
 func (m *cpuMeter) track(name string, p *process) { m.pids[name] = p.command.Process.Pid }
 
 // processUsage is the CPU time of one process.

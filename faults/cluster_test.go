@@ -259,7 +259,7 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 }
 
 // startTCPBalancer starts a TCP load balancer, as is common in front of RabbitMQ, and returns
-// its address. It passes each connection on to one of the hosts that accepts it.
+// its address. It passes each connection on to a host that accepts it.
 func startTCPBalancer(t *testing.T, hosts []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -296,8 +296,8 @@ func startTCPBalancer(t *testing.T, hosts []string) string {
 	return listener.Addr().String()
 }
 
-// proxyToFirst connects a client to the first host from the n-th on that answers, until
-// either ends.
+// proxyToFirst connects a client to the first host, from the n-th on, that answers,
+// until either side closes the connection.
 func proxyToFirst(client net.Conn, hosts []string, n int) {
 	defer client.Close()
 	for i := range hosts {

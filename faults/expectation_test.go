@@ -93,7 +93,7 @@ type subjectView struct {
 	counts
 }
 
-// counts are those of a subject.
+// counts holds the counts of a subject.
 type counts struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int64 }
 
 const subjectFields = `biz bizId freshness version readCount likeCount dislikeCount collectCount followerCount
@@ -123,7 +123,7 @@ func (s *subjectView) readTimes() int64 {
 	return s.Read.Times
 }
 
-// ownCounts are the counts of the viewer's own states, reads excepted.
+// ownCounts returns the counts of the viewer's own states, except reads.
 func (s *subjectView) ownCounts() counts {
 	return counts{
 		LikeCount: boolToInt(s.reactionState() == stateLiked), DislikeCount: boolToInt(s.reactionState() == stateDisliked),

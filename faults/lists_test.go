@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// The checks of comments, and of every list, when no request is in progress.
+// The following checks of comments and lists run when no request is in
+// progress.
 
 // resolveComments determines the outcome of every comment by repeating requests.
 func (s *installation) resolveComments(t *testing.T) {

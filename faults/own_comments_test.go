@@ -198,7 +198,7 @@ func (c *client) deleteComment(node *process, r *ownComment) {
 	}
 }
 
-// mutateComment sends the mutation, whose selection is left open.
+// mutateComment sends a mutation that ends in an open selection.
 func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mutation string) (got *changedComment, code string) {
 	var data struct{ Did changedComment }
 	e.subject, e.detail, e.needsDatabase, e.maxDuration = r.subject, r.requestID, true, maxCommentDuration

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pauses are the intervals in which this process was ready to run but was not scheduled:
-// delays of the machine, not of any request. The zero value is ready to use.
+// pauses holds the intervals in which this process was ready to run but was not
+// scheduled: delays of the machine, not of any request. The zero value is ready to use.
 type pauses struct {
 	mu        sync.Mutex
 	intervals []pause

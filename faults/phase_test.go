@@ -18,8 +18,8 @@ const (
 	maxDelay = 500 * time.Millisecond
 )
 
-// allowances are the errors and delays that are allowed during a phase. The zero value is for
-// a phase without faults: no errors, but any delay.
+// allowances holds the errors and delays that are allowed during a phase. The zero value is
+// for a phase without faults: no errors, but any delay.
 type allowances struct {
 	serviceDown  bool     // a service is dead: once breakers are open, no request takes longer than maxDelay
 	unavailable  []string // the services that are unavailable; if there are several, mutations may be UNAVAILABLE
@@ -160,7 +160,7 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 }
 
 // checkFailedMutation decides whether a mutation may be UNAVAILABLE: while only one service is
-// unavailable, none may be once the breakers are open.
+// unavailable, no mutation may be, once the breakers are open.
 func (s *installation) checkFailedMutation(from, to *phase, e *journalEntry) string {
 	late := from == to && from.breakersOpen(e.sentAt)
 	s.updatePhase(func(p *phase) {

@@ -24,7 +24,7 @@ const (
 
 var allServices = []string{postgres, redis, rabbitmq}
 
-// servers are the Postgres, Redis and RabbitMQ servers of one test.
+// servers holds the Postgres, Redis and RabbitMQ servers of one test.
 type servers struct {
 	dir     string
 	urls    map[string]string
@@ -62,7 +62,8 @@ func (s *servers) runScript(t *testing.T, command string) {
 
 func (s *servers) path(name, file string) string { return filepath.Join(s.dir, "data", name, file) }
 
-// signalAndWait sends a signal to a server and waits until it has exited.
+// signalAndWait sends a signal to a server and waits until the server has
+// exited.
 func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal) {
 	t.Helper()
 	text, err := os.ReadFile(s.path(name, "pid"))

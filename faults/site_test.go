@@ -26,7 +26,8 @@ const (
 	partitions = 4
 )
 
-// installation is the services, nodes and workers under load, with their clients.
+// installation holds the services, nodes and workers under load, and their
+// clients.
 type installation struct {
 	*servers
 

@@ -107,7 +107,8 @@ func (f *plainField) chooseWriter() bool {
 	return f.Method != ""
 }
 
-// writerMethod returns the method of the writer for a scalar or an enum, "" if there is none.
+// writerMethod returns the method of the writer for a scalar or an enum, or "" if there is
+// none.
 func writerMethod(ref *config.TypeReference) string {
 	if ref.Marshaler == nil || ref.IsContext || ref.CastType != nil {
 		return ""

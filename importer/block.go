@@ -11,11 +11,11 @@ import (
 	"ovation/storage"
 )
 
-// blockActions is the number of actions in a block: those that a store is asked about,
-// and that are sorted, together. The stored ids of earlier imports depend on it, and on
-// the blocks of older releases, which ended at multiples of 5,000 and 40,000. It may be
-// changed only to a multiple of its present value. A block takes some 100 MB, and two are
-// in memory.
+// blockActions is the number of actions in a block. The actions of a block are looked up
+// in the store, and sorted, together. The stored ids of earlier imports depend on it, and
+// on the blocks of older releases, which ended at multiples of 5,000 and 40,000. It may
+// be changed only to a multiple of its present value. A block takes some 100 MB, and two
+// are in memory.
 const blockActions = 1_000_000
 
 // blockComments is the number of comments in a block of comments. Their texts take 40 MB
@@ -31,7 +31,8 @@ type stream struct {
 }
 
 // block is a sequence of consecutive actions of a stream. Actions refer to users and
-// subjects by index, so each of these is stored once. A comment is an action here, too.
+// subjects by index, so each of these is stored once. A comment counts as an action
+// here.
 type block struct {
 	stream   *stream
 	actions  []compactAction

@@ -17,7 +17,7 @@ const (
 	maxSkipped = 100
 )
 
-// Options configure an import.
+// Options configures an import.
 type Options struct {
 	Mapping Mapping
 	Tenant  string // storage.DefaultTenant if empty
@@ -66,8 +66,8 @@ func compareSkipped(a, b Skipped) int {
 	return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Event, b.Event))
 }
 
-// Import reads src to its end and persists every action in it once, whatever was imported
-// of the same file before. Bad rows are listed in the Result and skipped. If Import
+// Import reads src to its end and persists every action in it once, however much of the
+// same file was imported before. Bad rows are listed in the Result and skipped. If Import
 // fails, everything before the failure is persisted, and the same import resumes there
 // when it is started again. Two imports of one file must not run concurrently.
 //
@@ -103,8 +103,8 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 	return result, err
 }
 
-// pipe reads on a goroutine of its own and writes on that of the caller. If reading
-// fails, the writer still writes what was read.
+// pipe reads on a separate goroutine and writes on the caller's. If reading fails,
+// the writer still writes what was read.
 func pipe(ctx context.Context, p *parser, w *writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

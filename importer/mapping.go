@@ -46,8 +46,8 @@ type Mapping struct {
 	// a text is a bad row.
 	Placeholder string `json:"placeholder"`
 	// Delimiter separates the fields of a CSV file: one character, or "tab". If it is
-	// empty, it is detected: the one of comma, tab, semicolon and bar that splits the
-	// header into all the columns.
+	// empty, the delimiter is detected: whichever of comma, tab, semicolon and bar
+	// splits the header into all the columns.
 	Delimiter string `json:"delimiter"`
 }
 

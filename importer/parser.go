@@ -61,8 +61,8 @@ func newParser(src *Source, o Options) (*parser, error) {
 	return p, nil
 }
 
-// run sends blocks until the file ends, which is not an error. What was read before an
-// error has been sent.
+// run sends blocks until the file ends, which is not an error. If it returns an error,
+// everything read before the error has been sent.
 func (p *parser) run(ctx context.Context, to chan<- block) error {
 	for {
 		full, readErr := p.fill()
@@ -89,7 +89,8 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 	}
 }
 
-// fill reads until a block is full and returns its stream, or until an error.
+// fill reads until a block is full, and returns its stream, or until an error
+// occurs.
 func (p *parser) fill() (full int, err error) {
 	for {
 		if err := p.next(); err != nil {

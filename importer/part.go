@@ -114,11 +114,12 @@ func (g *group) addIDs(ids ...string) {
 	}
 }
 
-// maxSeenIDs is how many ids a store is asked for in one call.
+// maxSeenIDs is the maximum number of ids that are looked up in a store in one
+// call.
 const maxSeenIDs = 40_000
 
-// lastSeen returns the index of the last of n ids that the store has seen, -1 if it has
-// seen none.
+// lastSeen returns the index of the last of n ids that the store has seen, or -1 if it
+// has seen none.
 func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) string) (int, error) {
 	last := -1
 	for start := 0; start < n; start += maxSeenIDs {

@@ -17,8 +17,8 @@ type Event struct {
 	// Only versions of events with the same Rewinds can be compared.
 	Rewinds int
 
-	// changed is when this process received the first signal of the change, zero
-	// if there was none.
+	// changed is when this process received the first signal of the change, or
+	// zero if there was none.
 	changed time.Time
 
 	mu           sync.Mutex

@@ -20,8 +20,8 @@ type Reader interface {
 // Options configure a Hub. The zero value has good defaults.
 type Options struct {
 	// Gap is the minimum time between two events of one subject; 1/18 s if 0. It
-	// keeps every watcher below 20 events of a subject in any second, although
-	// one of them may be taken late and one may be the snapshot.
+	// keeps every watcher below 20 events of a subject in any second, even if one
+	// of them is taken late and another one is the snapshot.
 	Gap time.Duration
 	// Sweep is the time after which watched subjects are read without a signal; 1 s if 0.
 	// A sweep reads at most MaxSweep subjects, 5,000 if 0, and the next one continues
@@ -112,10 +112,10 @@ func (h *Hub) ChangedAll() {
 	}
 }
 
-// Rewound signals that commits may have been lost, such as by a failover of the
-// database: versions restart lower. The hub discards the counts that it has read, and
-// delivers all subjects again, each as it is read from now on. It is fast and never
-// blocks.
+// Rewound signals that commits may have been lost, for example in a failover of the
+// database, so that versions may be lower than before. The hub discards the counts
+// that it has read, re-reads all subjects and delivers them again. It is fast and
+// never blocks.
 func (h *Hub) Rewound() {
 	h.changes.rewind()
 	h.wakeLoop()

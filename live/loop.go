@@ -115,7 +115,7 @@ func (h *Hub) sweep(now time.Time) {
 	}
 }
 
-// untilDue returns how long the loop can wait unless it receives a signal.
+// untilDue returns how long the loop can wait if it receives no signal.
 func (h *Hub) untilDue() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,7 +167,7 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	}
 }
 
-// requeue queues a batch to be read again. The lock is held.
+// requeue queues a batch to be read again. The caller holds the lock.
 func (h *Hub) requeue(batch []reading) {
 	for _, one := range batch {
 		one.topic.newWatchers = append(one.topic.newWatchers, one.newWatchers...)
@@ -175,7 +175,7 @@ func (h *Hub) requeue(batch []reading) {
 	}
 }
 
-// readTenant reads the subjects of one tenant. If that fails they are
+// readTenant reads the subjects of one tenant. If the read fails, they are
 // storage.Unavailable.
 func (h *Hub) readTenant(ctx context.Context, tenant string, at []int, batch []reading, found []storage.Interactive) error {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.ReadTimeout)

@@ -76,7 +76,7 @@ func OpenBlobs(ctx context.Context, at string, secrets interface {
 	return b, nil
 }
 
-// claim writes the marker, or compares it if there is one.
+// claim writes the marker or, if there is one, compares it with the secret.
 func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) ([]byte, error)) error {
 	key, err := secret(ctx, "blobs")
 	if err != nil {
@@ -99,7 +99,8 @@ func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) 
 // Close releases the store.
 func (b *Blobs) Close() error { return b.bucket.Close() }
 
-// failed wraps an error of the store. A missing blob is storage.ErrNotFound.
+// failed wraps an error of the store. For a missing blob the error is
+// storage.ErrNotFound.
 func (b *Blobs) failed(doing string, err error) error {
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:

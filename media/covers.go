@@ -22,11 +22,11 @@ const (
 	// retryTime is the delay before a failed cover is tried again, if the video is not
 	// the cause; retryTimeWithoutFFmpeg is the delay if ffmpeg is not installed.
 	retryTime, retryTimeWithoutFFmpeg = 5 * time.Minute, time.Hour
-	// retryPause is the wait while the database is unavailable.
+	// retryPause is the pause between attempts while the database is unavailable.
 	retryPause = 2 * time.Second
 )
 
-// CoverOptions configure a CoverMaker. Store and Blobs are required.
+// CoverOptions configures a CoverMaker. Store and Blobs are required.
 type CoverOptions struct {
 	Store storage.Videos
 	Blobs *Blobs
@@ -52,8 +52,8 @@ func NewCoverMaker(o CoverOptions) *CoverMaker {
 }
 
 // Run processes jobs from the queue until the context ends. If the connection to the
-// queue is lost, it starts to consume again. When the context ends, jobs in progress are
-// cancelled; the queue redelivers those that are not settled.
+// queue is lost, Run starts to consume again. When the context ends, jobs in progress
+// are cancelled; the queue redelivers those that are not settled.
 func (m *CoverMaker) Run(ctx context.Context, from worker.Consumer) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -144,8 +144,8 @@ func (m *CoverMaker) failure(err error) storage.CoverFailure {
 	return storage.CoverFailure{Reason: err.Error(), Counts: fault != nil, Due: storage.Micros(time.Now().Add(after))}
 }
 
-// make creates the cover of a video without one. Errors: ErrNoFFmpeg, a *toolError, and
-// those of the stores.
+// make creates the cover of a video that has none. Errors: ErrNoFFmpeg, a *toolError,
+// and those of the stores.
 func (m *CoverMaker) make(ctx context.Context, key storage.VideoKey) error {
 	found, err := m.Store.VideosOf(ctx, []storage.VideoKey{key})
 	if err != nil {

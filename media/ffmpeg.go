@@ -104,8 +104,8 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	return picture.text, nil
 }
 
-// run starts the command within its limits and waits for its end. It locks the thread,
-// because the kernel kills the command when the thread that started it ends.
+// run starts the command within its limits and waits until it exits. It locks the
+// thread, because the kernel kills the command when the thread that started it ends.
 func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

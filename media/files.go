@@ -21,7 +21,8 @@ var types = map[string]map[string]string{
 	"covers": {"jpg": "image/jpeg"},
 }
 
-// policy restricts a browser that navigates to a file to showing it.
+// policy is the Content-Security-Policy of files: a browser that navigates to a
+// file may only show it.
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 // Files serves files below storage.MediaPath: GET and HEAD, whole or a range. The

@@ -11,8 +11,8 @@ import (
 // headBytes is how much of a file is inspected.
 const headBytes = 4 << 10
 
-// detectFormat returns the format of a file by its first bytes, or 0 unless it is a
-// video in MP4, WebM or QuickTime.
+// detectFormat returns the format of a file, detected by its first bytes, or 0 if
+// the file is not a video in MP4, WebM or QuickTime.
 func detectFormat(head []byte) storage.VideoFormat {
 	if format := detectISOBMFF(head); format != 0 {
 		return format

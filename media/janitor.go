@@ -23,16 +23,16 @@ const (
 	firstSweep    = 10 * time.Minute // after the start
 	sweepInterval = 6 * time.Hour    // between two sweeps
 	// sweepAge is the minimum age of files that are swept: more than the longest upload
-	// takes, plus the time until its row is written.
+	// and the writing of its row take.
 	sweepAge   = 24 * time.Hour
 	sweepBatch = 500
 )
 
-// JanitorOptions configure a Janitor. Store and Blobs are required.
+// JanitorOptions configures a Janitor. Store and Blobs are required.
 type JanitorOptions struct {
 	Store storage.Videos
 	Blobs *Blobs
-	// Covers receives jobs for covers. Nil: none are requested.
+	// Covers receives jobs for covers. If it is nil, none are requested.
 	Covers worker.Publisher
 	// Age is the minimum age of files that are swept; 24 h if 0.
 	Age time.Duration

@@ -27,11 +27,12 @@ import (
 const (
 	// DefaultMaxBytes is the default maximum size of a video.
 	DefaultMaxBytes = 512 << 20
-	// Maximum number of concurrent uploads: of all users, and of one user.
+	// The maximum numbers of concurrent uploads of all users and of one user.
 	maxUploads, maxUploadsOfUser = 32, 4
 	// Maximum number of concurrent uploads whose user is not known yet.
 	maxAnonymousUploads = 8
-	// writeTime bounds the work after an upload, whose client may have disconnected.
+	// writeTime bounds the work that follows an upload. The client may have
+	// disconnected by then.
 	writeTime = 10 * time.Second
 	// maxCoverRequests is the maximum number of cover jobs that are being published.
 	// Further ones are requested when they are due.
@@ -51,7 +52,7 @@ var errNoVideo = &storage.InvalidError{Field: "file", Reason: "is not a video in
 type Config struct {
 	Store storage.Videos
 	Blobs *Blobs
-	// Covers receives jobs for covers. Nil: no covers are made.
+	// Covers receives jobs for covers. If it is nil, no covers are made.
 	Covers worker.Publisher
 	// MaxBytes is the maximum size of a video; DefaultMaxBytes if 0.
 	MaxBytes int64
@@ -109,8 +110,8 @@ func (f *File) key() string {
 }
 
 // StoreFile writes a whole file to the blob store, or nothing. Errors:
-// storage.ErrInvalid if it is no video; ErrTooLarge; storage.ErrUnavailable; those of
-// the reader.
+// storage.ErrInvalid if the file is not a video; ErrTooLarge; storage.ErrUnavailable;
+// those of the reader.
 func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) {
 	head, source := make([]byte, headBytes), &sourceReader{Reader: from}
 	n, err := io.ReadFull(source, head)
@@ -253,7 +254,8 @@ func (s *Service) Reserve(by Uploader) (end func(), err error) {
 	}), nil
 }
 
-// countUploads changes the number of running uploads. The mutex is held.
+// countUploads changes the number of running uploads. The caller holds the
+// mutex.
 func (s *Service) countUploads(by Uploader, n int) {
 	s.count += n
 	if by.anonymous() {

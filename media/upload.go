@@ -84,7 +84,8 @@ func (s *Service) file(ctx context.Context, form *Form, part *multipart.Part, ad
 	return nil
 }
 
-// text reads a text field. The first one of a name counts.
+// text reads a text field. If there are several fields of one name, the first
+// one counts.
 func (f *Form) text(part *multipart.Part) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
 	if err != nil {
@@ -100,7 +101,7 @@ func (f *Form) text(part *multipart.Part) error {
 	return nil
 }
 
-// errBroken is returned for a body that is truncated or is not a form.
+// errBroken is returned for a body that is truncated or not a form.
 var errBroken = &storage.InvalidError{Field: "body", Reason: "ends early, or is not multipart/form-data"}
 
 // broken converts an error of reading a form.

@@ -8,9 +8,9 @@
 //
 // # Invariants
 //
-//   - Open measures from the time at which a request was due, not from when it was sent:
-//     time spent waiting for a stalled server is included (no coordinated omission):
-//     TestOpenMeasuresFromTheDueTime.
+//   - Open measures from the time at which a request was due, not from when it was sent,
+//     so that time spent waiting for a stalled server is included (no coordinated
+//     omission): TestOpenMeasuresFromTheDueTime.
 //   - Open sends at the given rate: TestOpenKeepsTheRate.
 //   - Each connection belongs to one client, and calls of that client's Next and Done
 //     alternate: TestRequestsOfAClientAlternateWithReplies.

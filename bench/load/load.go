@@ -27,7 +27,7 @@ type Result struct {
 	Errors   int64 // replies that were wrong, and connections that failed
 	Faults   []string
 	Elapsed  time.Duration // from the first request to the last reply
-	// Latency has the time of each reply in microseconds.
+	// Latency holds the latency of each reply in microseconds.
 	Latency *hdrhistogram.Histogram
 }
 
@@ -45,9 +45,9 @@ const (
 	drainTimeout = 15 * time.Second // for the last replies, after the end
 )
 
-// Closed makes each client send its next request as soon as the last one is answered, for
-// the given time or until no client has requests left. Errors: a connection cannot be
-// established; the context's.
+// Closed makes each client send its next request as soon as the previous one is answered,
+// for the given time or until no client has requests left. It fails if a connection
+// cannot be established or the context ends.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
 	r := newLoadRun(address, during)
 	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
@@ -63,9 +63,10 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 	}, nil)
 }
 
-// Open sends requests at random times, perSecond on average, regardless of the earlier
-// ones: each is sent by the next client that is free. Latency is measured from the time
-// at which a request was due. Errors: those of Closed; a client has run out of requests.
+// Open sends requests at random times, perSecond on average, regardless of earlier
+// requests: each request is sent by the next client that is free. Latency is measured
+// from the time at which a request was due. It fails as Closed does, or if a client has
+// run out of requests.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
 	r := newLoadRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks

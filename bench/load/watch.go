@@ -30,7 +30,8 @@ const (
 )
 
 // Subscribe connects to HOST:PORT and subscribes. initPayload is the payload of
-// connection_init, payload that of the subscribe message: JSON objects of up to 64 KB.
+// connection_init, and payload that of the subscribe message; both are JSON objects of
+// up to 64 KB.
 func Subscribe(ctx context.Context, address string, initPayload, payload []byte) (_ *Subscription, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -81,7 +82,8 @@ func (w *Subscription) upgrade(host string) error {
 }
 
 // Next waits for the next response, which is valid until the next call. It answers
-// pings meanwhile. Errors: if the connection or the subscription has ended.
+// pings meanwhile. It returns an error if the connection or the subscription has
+// ended.
 func (w *Subscription) Next() ([]byte, error) {
 	const before, after = `{"type":"next","id":"1","payload":`, `}`
 	for {

@@ -17,7 +17,7 @@ import (
 // waitTimeout bounds every wait, for a busy machine.
 const waitTimeout = 2 * time.Minute
 
-// world is a site under test, on which a case acts and which it watches.
+// world is a site under test that a test case acts on and watches.
 type world struct {
 	*testing.T
 	Site

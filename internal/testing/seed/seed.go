@@ -37,9 +37,9 @@ func Of(tb testing.TB) uint64 {
 // test take precedence.
 func ForRapid() uint64 { return forRapid(30) }
 
-// ForRapidOverServers is ForRapid for properties whose cases each take hundreds of calls
-// of a database or a server: make test checks a third of the cases. The long tier checks
-// all of them.
+// ForRapidOverServers is like ForRapid, but for properties of which each case makes
+// hundreds of calls to a database or a server: make test checks a third of the cases,
+// and the long tier all of them.
 func ForRapidOverServers() uint64 { return forRapid(10) }
 
 func forRapid(checks int) uint64 {

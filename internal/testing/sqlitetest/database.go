@@ -193,7 +193,7 @@ func (d *Database) markInEpoch(mark storage.Mark, outcome *storage.Outcome) stor
 }
 
 // States reads states and adds the versions of the counts. It repeats the read until the
-// versions before and after it are the same, and so are those at the time of the read.
+// versions before and after it are the same, and therefore also those at the time of the read.
 func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	for {
 		before, err := d.versions(ctx, keys)
@@ -293,8 +293,8 @@ func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []st
 	return keys, states, rows.Err()
 }
 
-// unavailable wraps an error of the file in storage.ErrUnavailable. If the caller has
-// cancelled, it returns the context's error instead.
+// unavailable wraps an error of the file in storage.ErrUnavailable. If the context
+// has been cancelled, it returns the context's error instead.
 func unavailable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

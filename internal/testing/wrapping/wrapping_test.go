@@ -20,7 +20,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-// wrapper declares Read, and Close is promoted.
+// wrapper declares Read; its Close is promoted.
 type wrapper struct{ io.ReadCloser }
 
 func (w *wrapper) Read(to []byte) (int, error) { return w.ReadCloser.Read(to) }
