@@ -19,13 +19,15 @@ import (
 
 // Errors of a Service besides those of storage and ErrBusy.
 var (
-	// ErrWrongCredentials: there is no such account, or the password is wrong.
+	// ErrWrongCredentials means that there is no such account, or that the password is
+	// wrong.
 	ErrWrongCredentials = errors.New("the name or the password is wrong")
-	// ErrWrongPassword: the current password, given to confirm a change, is wrong.
+	// ErrWrongPassword means that the current password, given to confirm a change, is
+	// wrong.
 	ErrWrongPassword = errors.New("the current password is wrong")
-	// ErrNoAccount: the viewer has no account on this site.
+	// ErrNoAccount means that the viewer has no account on this site.
 	ErrNoAccount = errors.New("the viewer has no account")
-	// ErrSessionOver: the user has to log in again.
+	// ErrSessionOver means that the user has to log in again.
 	ErrSessionOver = errors.New("the session has ended")
 )
 
@@ -53,15 +55,16 @@ type Config struct {
 	Store storage.Accounts
 	// Signer issues the tokens.
 	Signer *viewer.Signer
-	// Sessions receives revocations; pass the authenticator's.
+	// Sessions receives revocations. It must be the Sessions of the authenticator.
 	Sessions *viewer.Sessions
-	// AttemptsPerAddress is how many registrations and failed logins one address may
-	// make at once; after that, one every 10 s. 0: any number.
+	// AttemptsPerAddress is how many registrations and failed logins one address may make
+	// at once; after that, it may make one every 10 s. If it is 0, the number is not
+	// limited.
 	AttemptsPerAddress int
 	// Params is the cost of new hashes; DefaultParams if zero.
 	Params Params
-	// MaxHashes is the number of hashes that are computed at the same time; the number
-	// of processors, at most 4, if 0.
+	// MaxHashes is the number of hashes that are computed at the same time; if 0, the
+	// number of processors, but at most 4.
 	MaxHashes int
 	// PollEvery is the interval at which revocations are read; half a second if 0.
 	PollEvery time.Duration
@@ -125,7 +128,7 @@ type Session struct {
 	Expires time.Time
 }
 
-// Credentials identify a user.
+// Credentials identifies a user.
 type Credentials struct {
 	Tenant, Name, Password string
 	// From is the client's address, or the zero value if unknown.
@@ -205,8 +208,8 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	return s.begin(a)
 }
 
-// takeAttempt counts an attempt to log in against the address, the name, and the two
-// together. giveBack undoes that.
+// takeAttempt counts an attempt to log in against the address, the name, and the pair
+// of both. giveBack undoes that.
 func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
 	name, address := tenant+"\x00"+key, from.String()
 	buckets := []struct {

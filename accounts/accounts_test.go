@@ -303,7 +303,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 	}
 }
 
-// failing is a store whose writes fail.
+// failing is a store in which writes fail.
 type failing struct{ storage.Accounts }
 
 func (failing) ReplacePassword(context.Context, storage.User, storage.PasswordChange) (*storage.Account, error) {

@@ -14,8 +14,8 @@ var ErrBusy = errors.New("too many passwords are being checked")
 // waitingPerHash is the maximum number of waiting callers per running hash.
 const waitingPerHash = 50
 
-// hashPool limits how many hashes are computed at the same time, since each takes
-// memory and a processor, and how many callers wait.
+// hashPool limits how many callers wait and how many hashes are computed at the same
+// time, since each hash takes memory and a processor.
 type hashPool struct {
 	slots   chan struct{}
 	waiting atomic.Int64

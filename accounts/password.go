@@ -48,7 +48,7 @@ type Params struct {
 // about 40 ms on one core.
 var DefaultParams = Params{Memory: 19 << 10, Time: 2, Threads: 1}
 
-// Bounds of stored parameters: a manipulated row must not exhaust memory.
+// Bounds of stored parameters, so that a manipulated row cannot exhaust memory.
 const (
 	maxMemory = 1 << 20 // KiB
 	maxTime   = 64
@@ -85,7 +85,7 @@ func random(n int) []byte {
 	return out
 }
 
-// matches reports whether the hash is of the password. It allocates h.Memory.
+// matches reports whether this is the hash of the password. It allocates h.Memory.
 func (h passwordHash) matches(password string) bool {
 	return subtle.ConstantTimeCompare(h.sum(password, h.salt), h.hash) == 1
 }

@@ -89,7 +89,8 @@ func TestLogInRaisesParameters(t *testing.T) {
 	}
 }
 
-// An unknown name costs one hash with the current parameters, as a wrong password does.
+// TestUnknownNamesTakeAsLongAsWrongPasswords checks that an unknown name costs one hash
+// with the current parameters, as a wrong password does.
 func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	s.register(t, "alice")
@@ -180,7 +181,8 @@ func TestChangingThePasswordRevokesTokens(t *testing.T) {
 	}
 }
 
-// If many requests change the same password at once, one succeeds.
+// TestPasswordsChangeOnce checks that only one of many simultaneous requests to change
+// a password succeeds.
 func TestPasswordsChangeOnce(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	alice := s.register(t, "alice").User

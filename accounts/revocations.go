@@ -45,8 +45,9 @@ func (s *Service) poll(ctx context.Context) {
 	}
 }
 
-// follow reads the revocations since the latest known one. It re-reads a period before
-// that, in which others may have become visible since.
+// follow reads the revocations since the latest known one. It also re-reads a period
+// before that one, because further revocations of that period may have become visible
+// since.
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

@@ -93,8 +93,8 @@ func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Sessio
 	return s.session(a, of.LoggedIn)
 }
 
-// ProfileChange is a change of a profile. Fields that are nil stay as they are. An empty
-// URL removes the picture.
+// ProfileChange is a change of a profile. Fields that are nil leave the profile as it
+// is. An empty URL removes the picture.
 type ProfileChange struct {
 	Name, AvatarURL, BackgroundURL, Signature *string
 }

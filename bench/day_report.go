@@ -163,7 +163,7 @@ func (m *userStates) compareStored(user string, stored map[stateKey]bool) error 
 	return nil
 }
 
-// scanCounts reads a count for each user, and returns their sum.
+// scanCounts reads a count for each user, and returns the sum of the counts.
 func scanCounts(rows pgx.Rows, into map[string]int) (sum int, err error) {
 	var user string
 	var n int

@@ -117,8 +117,8 @@ func (s *redisMeter) start(ctx context.Context) (err error) {
 	return err
 }
 
-// maxFillAttempts bounds the repetitions of requests until Redis has everything: a node does
-// not write slow database results to Redis.
+// maxFillAttempts bounds how often requests are repeated until Redis holds everything: a
+// node does not write slow database results to Redis.
 const maxFillAttempts = 5
 
 // measureAdded calls ask, then takes another reading and returns the added memory for each

@@ -91,8 +91,8 @@ func (m *cpuMeter) read() cpuUsage {
 	return out
 }
 
-// isDescendant reports whether the process pid is first or a descendant of it. It returns false
-// if pid, or a process between pid and first, is measured separately.
+// isDescendant reports whether the process pid is the process first or a descendant of it. It
+// returns false if pid, or a process between pid and first, is measured separately.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {

@@ -193,9 +193,9 @@ func (s *installation) awaitRecovery(t *testing.T) {
 	s.enterPhase("quiet", allowances{})
 }
 
-// checkPersisted compares a reply with the database, if that is available. A clear that
-// bypassed the queue may be persisted before actions that are still queued: it only
-// proves that the cleared reaction is not stored.
+// checkPersisted compares a client's expectation with the database, if that is available. A clear that
+// bypassed the queue may be persisted before actions that are still queued: for a
+// clear, the check therefore only proves that the cleared reaction is not stored.
 func (s *installation) checkPersisted(c *client, sub subject, d clientAction) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -239,7 +239,7 @@ func folderOf(state string) stateSet {
 	return stateInFolder
 }
 
-// countQueued returns the number of messages that wait in the queues.
+// countQueued returns the number of messages that are waiting in the queues.
 func (s *installation) countQueued(t *testing.T, queues ...string) int {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])

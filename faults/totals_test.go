@@ -21,7 +21,7 @@ func declare(node *process, sub subject, author string) error {
 	return post(node, token, fmt.Sprintf(`mutation { declareSubjects(input: {subjects: [{%s, author: %q}]}) { __typename } }`, sub.input(), author), &struct{}{})
 }
 
-// totals are the totals of a user.
+// totals holds the totals of a user.
 type totals struct{ Following, Followers, Likes, Collections, Comments, Works, LikesReceived int64 }
 
 // countedTotals counts the rows of every user.
@@ -63,7 +63,7 @@ func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	return out
 }
 
-// checkTotals compares the totals of every user that a node shows with the rows.
+// checkTotals compares the totals that a node shows for every user with the rows.
 func (s *installation) checkTotals(t *testing.T, node *process) {
 	t.Helper()
 	counted := s.countedTotals(t)

@@ -16,7 +16,7 @@ import (
 // maxRowBytes bounds a row of a file, and a mapping file.
 const maxRowBytes = 1 << 20
 
-// The columns that are read of a row.
+// The columns that are read from a row.
 const (
 	colUser = iota
 	colSubject
@@ -30,8 +30,9 @@ const (
 // row holds the values of the wanted columns. They may share memory with the whole row.
 type row [columnCount]string
 
-// rowReader reads one row after the other. Its errors are io.EOF at the end, a *RowError
-// for a bad row, after which reading can continue, and others, after which it cannot.
+// rowReader reads one row after another. Its errors are io.EOF at the end of the file, a
+// *RowError for a bad row, after which reading can continue, and other errors, after
+// which it cannot.
 type rowReader interface {
 	next(to *row) error
 	// line is where the latest row begins, counted from 1.
@@ -102,7 +103,7 @@ func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 	return c, nil
 }
 
-// places holds the index of each column, -1 if it is not wanted.
+// places holds the index of each column, or -1 if the column is not wanted.
 type places [columnCount]int
 
 // find returns the index of each column in the header. The reason of its error continues

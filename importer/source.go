@@ -43,13 +43,14 @@ func (s *Source) Close() error {
 
 // Open opens a file, or uses stdin if the name is "-". It detects gzip and zip by the
 // first bytes. format is one of Formats. If it is empty, the extension of the name
-// decides (.csv, .tsv, .ndjson, .jsonl), or else the first byte: "{" begins NDJSON.
+// decides (.csv, .tsv, .ndjson, .jsonl), or else the first byte, where "{" means
+// NDJSON.
 //
 // A packed file is unpacked once to its end before Open returns, and rejected with a
 // *FileError if it is truncated or damaged. In a stream, such as standard input, damage
 // is detected only when the stream is read.
 //
-// When ctx ends, reading fails with the error of ctx, and so does a read that is blocked.
+// When ctx ends, all reads fail with the error of ctx, including a read that is blocked.
 // A blocked read of stdin is abandoned; it ends with the next bytes, or with the process.
 func Open(ctx context.Context, name string, stdin io.Reader, format string) (*Source, error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -221,7 +222,7 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 // FileError is a defect of the file itself: reading it again returns the same error.
 type FileError struct {
 	// Packed is true if the error occurred while unpacking. Damage is detected late, so
-	// that rows read shortly before may be wrong.
+	// rows that were read shortly before may be wrong.
 	Packed bool
 	Err    error
 }

@@ -11,8 +11,8 @@ import (
 type Suggestion struct {
 	// Member is a member of the mapping, for example "user" or "timeUnit".
 	Member string
-	// Value is the proposed value; for "events" an entry EVENT=ACTION. It, or the
-	// ACTION, is empty if there is no proposal.
+	// Value is the proposed value; for "events" an entry EVENT=ACTION. Value, or the
+	// ACTION in it, is empty if there is no proposal.
 	Value string
 }
 

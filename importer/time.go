@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The times that a row may have, in microseconds. A time outside was read in the wrong
-// unit: seconds taken for milliseconds are in 1970, milliseconds taken for seconds are
-// tens of thousands of years ahead.
+// The times that a row may have, in microseconds. A time outside this range was read in
+// the wrong unit: seconds taken for milliseconds are in 1970, and milliseconds taken
+// for seconds are tens of thousands of years ahead.
 var (
 	earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
@@ -74,7 +74,7 @@ func inRange(micros int64, s string) (int64, error) {
 	return micros, nil
 }
 
-// clockSkew is how far the clock that wrote a file may be ahead.
+// clockSkew is how far ahead the clock of the machine that wrote a file may be.
 const clockSkew = time.Minute
 
 // notInFuture rejects a time in the future. An author who was declared in the future

@@ -19,8 +19,8 @@ const groupActions = 40_000
 const groupComments = 1_000
 
 // writer persists blocks in groups, one after the other. The statements of a group run
-// while the group before it is being marked and committed; the group is marked and
-// committed only after that one.
+// while the previous group is being marked and committed; the group itself is marked
+// and committed only after the previous one.
 type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
@@ -122,7 +122,8 @@ func (g *group) rows() (n int) {
 	return n
 }
 
-// towards returns the progress when left actions of a block remain to be written.
+// towards returns the progress at the moment when left actions of a block remain to be
+// written.
 func (p Progress) towards(b *block, left int) Progress {
 	share := float64(left) / float64(len(b.actions))
 	return Progress{
@@ -180,8 +181,8 @@ const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it
 // is retried once, after the group before it has ended. It is not retried once the next
-// group may have begun: that would wait for this group while holding locks that this
-// group needs.
+// group may have begun, because that group would wait for this one while holding locks
+// that this one needs.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
 	written := false

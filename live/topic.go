@@ -71,7 +71,7 @@ func (h *Hub) markDirty(t *topic, at time.Time) {
 }
 
 // publish delivers the result of reading a topic: new watchers receive it in any case,
-// all others only if it is new. It appends the watchers that must be released to
+// the others only if it is new. It appends the watchers that must be released to
 // toRelease.
 func (h *Hub) publish(t *topic, got *storage.Interactive, newWatchers []watcherEntry, changed, now time.Time, toRelease []*Watcher) []*Watcher {
 	if t.removed {

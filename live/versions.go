@@ -34,7 +34,7 @@ func MessageVersions(of storage.DirectMessageReader) Reader {
 	})
 }
 
-// versionReader is a Reader that returns versions as the only counts.
+// versionReader is a Reader whose counts are all zero except the version.
 type versionReader func(ctx context.Context, subjects []storage.Subject) ([]int64, error)
 
 func (v versionReader) Interactives(

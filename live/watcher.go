@@ -10,8 +10,8 @@ import (
 // ErrClosed is returned if the hub or the watcher is closed.
 var ErrClosed = errors.New("the watch is closed")
 
-// Watcher watches some subjects for one subscriber. Take, Await and Next are
-// called by one goroutine at a time, Close by any.
+// Watcher watches some subjects for one subscriber. Only one goroutine at a time may
+// call Take, Await and Next; any goroutine may call Close.
 type Watcher struct {
 	hub *Hub
 
@@ -34,7 +34,7 @@ type entry struct {
 	pending bool   // and has not been taken
 }
 
-// Next waits for events and takes them, for a caller that has a goroutine to wait in.
+// Next waits for events and takes them, for a caller that can block its goroutine.
 // Errors: ErrClosed, the context's.
 func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	for {
@@ -52,9 +52,10 @@ func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	}
 }
 
-// Await calls ready once, when there are events or the watcher is closed: before it
-// returns if that is already the case. ready must be fast and must not call the hub or
-// the watcher. It replaces the function of an earlier call if that was not called yet.
+// Await calls ready once, when there are events or the watcher is closed. If that is
+// already the case, it calls ready before it returns. ready must be fast and must not
+// call the hub or the watcher. ready replaces the function of an earlier call if that
+// function has not been called yet.
 func (w *Watcher) Await(ready func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,8 +67,9 @@ func (w *Watcher) Await(ready func()) {
 
 // Take copies the available events into events, as far as they fit, at most one for each
 // subject. The first ones are a snapshot of every subject, read after Watch was called;
-// they are available when all have been read. Later ones follow changes; only the newest
-// event of a subject is kept. It returns 0 if there are none. Errors: ErrClosed.
+// they are available when all have been read. Later events follow changes; only the
+// newest event of a subject is kept. Take returns 0 if there are no events. Errors:
+// ErrClosed.
 func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,10 +96,10 @@ func (w *Watcher) Take(events []*Event) (n int, err error) {
 }
 
 // deliver passes an event of one of its subjects to the watcher. Events become available
-// on release, so that those of one read become available together; it returns true if
-// the caller must call release. It never blocks. The first event of a subject must be
-// from a read that began after Watch was called (first); any other is ignored until
-// then.
+// on release, so that those of one read become available together; deliver returns true
+// if the caller must call release. deliver never blocks. The first event of a subject
+// must be from a read that began after Watch was called (first); any other is ignored
+// until then.
 func (w *Watcher) deliver(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +131,7 @@ func (w *Watcher) release() {
 	}
 }
 
-// signal calls the function passed to Await. The watcher's lock is held.
+// signal calls the function passed to Await. The caller holds the watcher's lock.
 func (w *Watcher) signal() {
 	if ready := w.ready; ready != nil {
 		w.ready = nil
@@ -149,7 +151,7 @@ func (w *Watcher) end() bool {
 	return true
 }
 
-// Close frees the watcher. It may be called twice, and while Next waits.
+// Close frees the watcher. It may be called twice, and while Next is waiting.
 func (w *Watcher) Close() {
 	if w.end() {
 		w.hub.leave(w)
