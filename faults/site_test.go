@@ -193,8 +193,8 @@ func (s *installation) awaitRecovery(t *testing.T) {
 	s.enterPhase("quiet", allowances{})
 }
 
-// checkPersisted compares a client's expectation with the database, if that is available. A clear that
-// bypassed the queue may be persisted before actions that are still queued: for a
+// checkPersisted compares a client's expectation with the database, if that is available.
+// A clear that bypassed the queue may be persisted before actions that are still queued: for a
 // clear, the check therefore only proves that the cleared reaction is not stored.
 func (s *installation) checkPersisted(c *client, sub subject, d clientAction) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
