@@ -333,7 +333,7 @@ func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	})
 }
 
-// failOverRabbitMQ kills a node of RabbitMQ for a while.
+// failOverRabbitMQ kills a node of RabbitMQ and starts it again after a while.
 func failOverRabbitMQ(t *testing.T, s *installation) {
 	t.Helper()
 	i := s.random.IntN(len(s.cluster.rabbitmq))

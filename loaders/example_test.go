@@ -29,8 +29,8 @@ func (c *counting) Interactives(
 	return c.Store.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// Look-ups of one response are batched: Fetch loads the given keys in one call, and later
-// look-ups of these keys do not call the store again.
+// Lookups of one response are batched: Fetch loads the given keys in one call, and later
+// lookups of these keys do not call the store again.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "ovation")

@@ -128,7 +128,7 @@ func kind[K comparable, V any](look func(*loaders.Loaders, context.Context, K) (
 	}}
 }
 
-// kinds has the look-up of each field of [loaders.Keys].
+// kinds has the lookup of each field of [loaders.Keys].
 var kinds = map[string]lookUp{
 	"Interactives":      kind((*loaders.Loaders).Interactive, subject(0)),
 	"States":            kind((*loaders.Loaders).States, storage.StateKey{}),
@@ -163,7 +163,7 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 		t.Run(field.Name, func(t *testing.T) {
 			look, known := kinds[field.Name]
 			if !known {
-				t.Fatalf("kinds has no look-up for the field %s of Keys", field.Name)
+				t.Fatalf("kinds has no lookup for the field %s of Keys", field.Name)
 			}
 			l := loaders.New(s, alice, storage.AllKinds)
 			var keys loaders.Keys

@@ -105,7 +105,7 @@ func codeOf(err error) (code, message string) {
 	case errors.Is(err, accounts.ErrNoAccount):
 		return codes.NotFound, "this token does not belong to an account of this site"
 	case errors.Is(err, accounts.ErrBusy):
-		return codes.RateLimited, "the server is busy with other log-ins; try again"
+		return codes.RateLimited, "the server is busy with other logins; try again"
 	case errors.Is(err, storage.ErrDefaultFolder):
 		return codes.BadUserInput, "the default folder cannot be deleted; it can be renamed"
 	case errors.Is(err, storage.ErrTooManyFolders):

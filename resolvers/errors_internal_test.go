@@ -45,7 +45,7 @@ func TestErrorsBecomeCodes(t *testing.T) {
 		{accounts.ErrWrongCredentials, "UNAUTHENTICATED", "the name or the password is wrong"},
 		{accounts.ErrSessionOver, "UNAUTHENTICATED", "the session has ended: log in again"},
 		{accounts.ErrWrongPassword, "BAD_USER_INPUT", "input.currentPassword is wrong"},
-		{accounts.ErrBusy, "RATE_LIMITED", "the server is busy with other log-ins; try again"},
+		{accounts.ErrBusy, "RATE_LIMITED", "the server is busy with other logins; try again"},
 		{&accounts.LimitedError{Wait: 1200 * time.Millisecond}, "RATE_LIMITED", "too many attempts; try again in 2 s"},
 		{storage.ErrAccountNameTaken, "BAD_USER_INPUT", "input.name is taken"},
 		{seesReads(storage.User{UserID: "ann"}, &storage.User{UserID: "bob"}), "NOT_FOUND", "what a user has read is visible to that user only"},

@@ -35,7 +35,7 @@ const (
 )
 
 // BenchmarkPage requests 20 subjects through the whole handler, but without a connection:
-// from memory, where look-ups cost nothing, and from Redis, where everything is cached.
+// from memory, where lookups cost nothing, and from Redis, where everything is cached.
 func BenchmarkPage(b *testing.B) {
 	for name, query := range map[string]string{"counts": pageOfCounts, "folders": pageWithFolders, "variables": pageWithVariables} {
 		b.Run("memory/"+name, func(b *testing.B) {

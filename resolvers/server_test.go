@@ -13,7 +13,7 @@ import (
 	"ovation/storage"
 )
 
-// broken is a store whose look-ups can be made to fail.
+// broken is a store whose lookups can be made to fail.
 type broken struct {
 	storage.Store
 

@@ -13,7 +13,7 @@ import (
 	"ovation/worker"
 )
 
-// heldMessages lets a test delay the calls of a store. A database cannot be used within
+// heldMessages lets a test delay calls to a store. A database cannot be used within
 // a bubble of package synctest.
 type heldMessages struct {
 	storage.DirectMessages

@@ -322,7 +322,7 @@ func (l *batchLoop) processAll(ctx, working context.Context, batch []task) {
 }
 
 // process persists a batch and settles each of its deliveries. If the batch as a whole
-// fails or takes too long, it is split in halves, so that a message that can never be
+// fails or takes too long, it is split into halves, so that a message that can never be
 // persisted is isolated and rejected without delaying the others.
 func (l *batchLoop) process(ctx, working context.Context, batch []task) {
 	outcome, err := l.persist(ctx, working, batch)

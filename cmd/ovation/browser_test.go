@@ -103,7 +103,7 @@ func needsBrowser(t *testing.T) {
 	needsNode(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
 }
 
-// browserTest is a check of web/check and the server it looks at.
+// browserTest is a script of web/check and the server that it checks.
 type browserTest struct {
 	script, url string
 	tokens      string // if users need some

@@ -27,7 +27,7 @@ func (s *server) visit(t *testing.T, forwarded string) int {
 	return response.StatusCode
 }
 
-// drain asks until it is refused.
+// drain sends requests until one is refused.
 func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Helper()
 	for i := range 10_000 {

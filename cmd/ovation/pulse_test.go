@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// latencyProbe measures how long a node on this machine takes for an empty request. Only what a
-// figure exceeds that by is due to the product.
+// latencyProbe measures how long a node on this machine takes for an empty request. Only
+// the part of a figure that exceeds this time is due to the product.
 type latencyProbe struct {
 	stop func()
 	took []time.Duration

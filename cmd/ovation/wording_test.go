@@ -87,7 +87,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 	}
 }
 
-// An error of a key set that cannot be used names the key set.
+// An error about an unusable key set names that key set.
 func TestMessagesOfKeySets(t *testing.T) {
 	folder := t.TempDir()
 	notKeys := filepath.Join(folder, "page.html")

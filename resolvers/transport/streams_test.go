@@ -136,8 +136,8 @@ func TestSlowInitialisationIsClosed(t *testing.T) {
 	s.wantMetric(t, "ovation_streams websocket", 0)
 }
 
-// TestAReaderThatStopsReading checks that such a client does not affect others, and that
-// what it does not read is not kept in memory.
+// TestAReaderThatStopsReading checks that a client that stops reading does not affect
+// others, and that what it does not read is not kept in memory.
 func TestAReaderThatStopsReading(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Hour, CloseTimeout: 100 * time.Millisecond}})
 	reads := s.ready(t)

@@ -279,7 +279,7 @@ func TestKeyLookupHonoursItsContext(t *testing.T) {
 	all.Wait()
 	select {
 	case <-ended:
-		t.Error("the look-up returned after the key set was read, want it as soon as its context ended")
+		t.Error("the lookup returned after the key set was read, want it as soon as its context ended")
 	default:
 	}
 }

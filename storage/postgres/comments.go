@@ -209,7 +209,7 @@ const updateComment = `
 UPDATE comment SET user_id = $3, text = $4, edited = $5, deleted = $6, listed = $7, reply_count = $8, version = $9
 WHERE tenant = $1 AND comment_id = $2`
 
-// changeComment writes the change that do makes to a comment, if there is one. The
+// changeComment calls do, which may change a comment, and writes the change if there is one. The
 // subject and the parent of a comment never change, so they are looked up before the
 // counts are locked; the comments are read again after that.
 func (s *Store) changeComment(

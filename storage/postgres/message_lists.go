@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high
         AND m.message_id = k.message_id AND m.from_low = (k.from_low = 1) LIMIT 1) m`
 
-	// The latest message exists: a conversation begins with one.
+	// A conversation always has a latest message, because it begins with a message.
 	joinLatest = `
     CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
         WHERE m.tenant = c.tenant AND m.user_low = least(c.user_id, c.peer_id) AND m.user_high = greatest(c.user_id, c.peer_id)

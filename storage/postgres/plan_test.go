@@ -165,7 +165,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 }
 
 // Each row that is examined for friends costs one step on the index of a list and
-// one look-up by key: no scan, no sort.
+// one lookup by key: no scan, no sort.
 func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	for name, s := range databases(t) {
 		for query, index := range map[string]string{
@@ -175,7 +175,7 @@ func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 			if !strings.Contains(steps, "Backward using "+index+" on user_follow s\nIndex Cond:") ||
 				strings.Contains(steps, "Sort") || strings.Contains(steps, "Seq") ||
 				!strings.Contains(steps, "using user_follow_pkey on user_follow r\nIndex Cond:") {
-				t.Errorf("%s: %s\nruns with %s\nwant the index %s, a look-up by key, no scan and no sorting", name, query, steps, index)
+				t.Errorf("%s: %s\nruns with %s\nwant the index %s, a lookup by key, no scan and no sorting", name, query, steps, index)
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func (s *ownServer) stop() {
 	}
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	deadline, again := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)

@@ -12,7 +12,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// stateWrites are the changes requested by coalesced actions of one kind, in the order of
+// stateWrites holds the changes requested by coalesced actions of one kind, in the order of
 // Coalesce, and whether they were written.
 type stateWrites struct {
 	changes   []storage.StateChange

@@ -80,7 +80,7 @@ func setAuthors(b *pgx.Batch, declared []storage.Action) {
 }
 
 // The authors who receive likes are those of subjects that this transaction has locked.
-// The condition on the author stands outside of the look-up, so that the look-up uses the
+// The condition on the author stands outside of the lookup, so that the lookup uses the
 // key and not the index of works. One statement adjusts all totals, in the order of their
 // keys. Only the likes received are summed: of the users, each is sent once.
 const upsertTotals = `

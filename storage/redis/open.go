@@ -238,7 +238,7 @@ func connect(o rueidis.ClientOption) (client rueidis.Client, err error) {
 
 // assemble creates the parts that depend on other parts of the store.
 func (s *Store) assemble() {
-	looks := dependency.NewClass(s.database, 2, 0) // separate slots: callers of AwaitWorker wait for these look-ups
+	looks := dependency.NewClass(s.database, 2, 0) // separate slots: callers of AwaitWorker wait for these lookups
 	s.pending = pending.New(pending.Options{
 		Epochs: s.epochs, Database: database.Source{DB: s.opts.Database, Do: looks.Do}, Apply: s.applyQueued,
 	})

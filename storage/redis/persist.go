@@ -78,7 +78,7 @@ func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied
 }
 
 // publishCommitted publishes committed counts. As they are durable, a failure is only
-// logged: nodes may show the old counts until these expire with the guard.
+// logged: nodes may show the old counts until these expire, within Options.Guard.
 func (s *Store) publishCommitted(ctx context.Context, outcome storage.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()

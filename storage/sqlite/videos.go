@@ -162,7 +162,7 @@ func (t tx) publish(p *sqlstore.Publication, now int64) (*storage.Video, error) 
 	return v, t.recordRequests(&p.RequestLog, now)
 }
 
-// video looks up a video, nil if there is none.
+// video returns a video, or nil if there is none.
 func (t tx) video(tenant string, number int64) (found *storage.Video, err error) {
 	err = t.query(selectVideo, []any{tenant, number}, func(scan func(...any) error) (err error) {
 		found, err = scanVideo(tenant, scan)

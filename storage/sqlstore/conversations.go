@@ -9,8 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// Pair is the two users of a conversation, in the order in which their messages are
-// stored.
+// Pair is the two users of a conversation, in the order in which rows of messages name
+// them: the lower id first.
 type Pair struct{ Low, High storage.User }
 
 // PairOf returns the pair of a conversation.

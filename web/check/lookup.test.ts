@@ -59,7 +59,7 @@ test('values known from other queries are not requested, and are reported', asyn
   assert.deepEqual(profiles.of('2').get(), profile('other'));
 });
 
-test('failed look-ups are retried', async (t) => {
+test('failed lookups are retried', async (t) => {
   const { network, client, tick } = begin(t);
   const clips = clipsOf(client);
   const [there, deleted] = [clips.of('8'), clips.of('9')];

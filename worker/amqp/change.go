@@ -31,9 +31,9 @@ type Drain func(context.Context, worker.Consumer) error
 // Queues that have ever held a message are never deleted: AMQP cannot tell whether the
 // broker is still moving a dead letter out of a queue that looks empty.
 //
-// If it fails, the old number remains in effect; if it is killed or RabbitMQ fails, the
-// queues cannot be used until it is run again. Errors: storage.ErrUnavailable; those of
-// Open; a publisher or worker that does not disconnect.
+// If it fails, the old number remains in effect; if the process is killed or RabbitMQ
+// fails, the queues cannot be used until ChangePartitions is run again. Errors:
+// storage.ErrUnavailable; those of Open; a publisher or worker that does not disconnect.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
 	c := &change{original: opts, opts: opts.withDefaults(), drain: drain}
 	if err := c.opts.validate(); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Consume delivers messages. The broker serves each partition to one consumer at a time
 // across all processes, and fails over to the next when that one ends. Consumers that
-// serve more than their share hand partitions over, see balance. A consumer holds at
+// serve more than their share hand partitions over (see balance). A consumer holds at
 // most Prefetch unsettled messages of each partition.
 //
 // The channel is closed when the context ends, the connection is lost or the Queue is

@@ -34,9 +34,9 @@ import (
 // errClosedGate is returned if a connection cannot register, and discards existing ones.
 var errClosedGate = errors.New("the number of partitions is being changed; if ovation partitions was interrupted, run it again")
 
-// register registers a channel, arranges for expelled to be called when the gate
-// closes, and checks the number of partitions. Nothing may be published or consumed
-// before.
+// register registers a channel, arranges for expelled to be called when the gate closes,
+// and checks the number of partitions. Nothing may be published or consumed until it has
+// returned.
 func (b *brokerConn) register(channel *amqp091.Channel, o Options, register string, expelled func(error)) error {
 	cancelled := channel.NotifyCancel(make(chan string, 2))
 	b.watching.Go(func() {

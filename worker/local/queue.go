@@ -168,8 +168,8 @@ func (q *Queue) find(e *entry) (int, bool) {
 	})
 }
 
-// deliver delivers messages to the first consumer, up to Prefetch. The mutex is held.
-// It never blocks: the channel has room for all unsettled messages.
+// deliver delivers messages to the first consumer, up to Prefetch. The caller holds the
+// mutex. deliver never blocks: the channel has room for all unsettled messages.
 func (q *Queue) deliver() {
 	if q.closed || len(q.consumers) == 0 {
 		return

@@ -146,7 +146,8 @@ func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// bodyOf returns the body of a request for one try, which does not close it.
+// bodyOf returns the body of a request for one try. Closing it does not close the body of
+// the request.
 //
 // A body of known length is not read beyond that length. After the last byte, the
 // transport checks that there are no more. By then the node may have responded and the

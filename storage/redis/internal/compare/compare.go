@@ -52,7 +52,8 @@ type Comparison struct {
 	Prefix  string
 }
 
-// keyClass is the keys of counts, or of windows, with their suspected mismatches.
+// keyClass describes the keys of counts, or those of windows, and holds their suspected
+// mismatches.
 type keyClass struct {
 	prefix   string // of the keys
 	compare  func(ctx context.Context, at keyspace.Epoch, keys []string) (found map[Mismatch]bool, n int64, err error)

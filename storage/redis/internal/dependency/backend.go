@@ -97,7 +97,7 @@ func (p *Backend) logRecovery(gap error) {
 	p.recoveryUnlogged = false
 }
 
-// Call is Run for a dependency whose every error means that it is unavailable: none of
+// Call is Run for a dependency all of whose errors mean that it is unavailable: none of
 // them can be the caller's fault.
 func (p *Backend) Call(ctx context.Context, what string, f func(context.Context) error) error {
 	return p.Run(ctx, what, func(ctx context.Context) error {

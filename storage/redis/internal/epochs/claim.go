@@ -102,7 +102,7 @@ func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 }
 
 // mayBegin reports whether this process may begin the epoch after one that is closed,
-// rewound or not intact in its Redis.
+// rewound or not intact in this process's Redis.
 func (k *Keeper) mayBegin(at *Epoch) bool {
 	held, lost, sure := k.claim.holds(at.Number)
 	steady := k.steady.since()

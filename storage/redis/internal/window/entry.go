@@ -10,7 +10,7 @@ import (
 	"ovation/storage"
 )
 
-// Entry is what is known of one state of one user. The zero Entry is unknown.
+// Entry is what is known of one state of one user. The zero Entry means that nothing is known.
 type Entry struct {
 	Known   bool
 	Queued  bool   // confirmed by the queue, and not known to be in the database
