@@ -120,8 +120,15 @@ func (w *Watcher) now(t *testing.T) []*Event {
 	return events[:n]
 }
 
-// inBubble runs a test with a hub, which reads a table, and a fake clock.
-func inBubble(t *testing.T, options Options, test func(t *testing.T, c *table, h *Hub)) {
+// bubble is a hub, which reads a table, with a fake clock.
+type bubble struct {
+	t     *testing.T
+	table *table
+	hub   *Hub
+}
+
+// inBubble runs a test with a hub and a fake clock.
+func inBubble(t *testing.T, options Options, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := &table{}
@@ -130,6 +137,6 @@ func inBubble(t *testing.T, options Options, test func(t *testing.T, c *table, h
 		}
 		h := New(c, options)
 		defer h.Close()
-		test(t, c, h)
+		test(&bubble{t, c, h})
 	})
 }

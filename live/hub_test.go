@@ -15,7 +15,8 @@ import (
 )
 
 func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(1))
 		if n := len(w.now(t)); n != 1 {
 			t.Fatalf("the snapshot has %d subjects, want 1", n)
@@ -53,7 +54,8 @@ func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
 }
 
 func TestSimultaneousChangesAreReadOnce(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		watchers := make([]*Watcher, 1000)
 		for i := range watchers {
 			watchers[i] = h.Watch(videos(50))
@@ -83,7 +85,8 @@ func TestSimultaneousChangesAreReadOnce(t *testing.T) {
 }
 
 func TestChangeDuringAReadIsReadAgain(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(1))
 		w.now(t)
 		time.Sleep(time.Minute)
@@ -102,7 +105,8 @@ func TestChangeDuringAReadIsReadAgain(t *testing.T) {
 }
 
 func TestSnapshotIsReadAfterWatch(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		early := h.Watch(videos(1))
 		early.now(t)
 		time.Sleep(time.Minute)
@@ -131,7 +135,8 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 }
 
 func TestReadsAreBounded(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		c.during = func() { time.Sleep(time.Millisecond) }
 		var subjects []storage.Subject
 		for i := range 2500 {
@@ -161,7 +166,8 @@ func TestReadsAreBounded(t *testing.T) {
 }
 
 func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
-	inBubble(t, Options{MaxSweep: 10}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{MaxSweep: 10}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(25))
 		w.now(t)
 		c.takeCalls()
@@ -188,7 +194,8 @@ func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 }
 
 func TestTooManyChangesAreAll(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(3))
 		w.now(t)
 		time.Sleep(time.Minute)
@@ -212,7 +219,8 @@ func TestTooManyChangesAreAll(t *testing.T) {
 
 func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 	var log strings.Builder
-	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		known := h.Watch(videos(1))
 		known.now(t)
 		c.setError(storage.ErrUnavailable)
@@ -293,7 +301,8 @@ func TestNextEventIsNewerOrFresher(t *testing.T) {
 // A failover loses commits. Versions restart lower, and what was read before must not
 // keep watchers from receiving what is left.
 func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		one := videos(1)
 		c.set(5)
 		early := h.Watch(one)
@@ -328,7 +337,8 @@ func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 
 // A read that began before the rewind may have read commits that were lost.
 func TestReadDuringARewindIsRepeated(t *testing.T) {
-	inBubble(t, Options{Sweep: time.Hour}, func(t *testing.T, c *table, h *Hub) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
 		c.set(5)
 		c.duringNextRead(func() {
 			c.set(3)

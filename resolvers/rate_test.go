@@ -133,7 +133,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 	id := 0
 	wantRateLimit(t, perSecond, price, func() bool {
 		id++
-		c.asks(strconv.Itoa(id), aliased(10), nil)
+		c.asks(strconv.Itoa(id), aliased(10))
 		got := c.next()
 		if strings.Contains(got, `"type":"next"`) {
 			c.receives(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
@@ -147,7 +147,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 	})
 	c.say(`{"type":"ping"}`) // the socket stays open
 	c.receives(`{"type":"pong"}`)
-	s.connect(t, "bob").asks("1", aliased(10), nil)
+	s.connect(t, "bob").asks("1", aliased(10))
 	s.ok(t, "alice", aliased(10)) // not over the socket
 }
 

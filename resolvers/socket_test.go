@@ -43,9 +43,9 @@ func (c *socket) say(text string) {
 }
 
 // asks starts an operation.
-func (c *socket) asks(id, query string, variables any) {
+func (c *socket) asks(id, query string) {
 	c.t.Helper()
-	text, err := json.Marshal(map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query, "variables": variables}})
+	text, err := json.Marshal(map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query}})
 	must(c.t, err)
 	c.say(string(text))
 }
@@ -78,8 +78,8 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 	s := start(t)
 	alice, nobody := s.connect(t, "alice"), s.connect(t, "")
 	for round := range 20 {
-		alice.asks("1", watchLikes, nil)
-		nobody.asks("1", watchLikes, nil)
+		alice.asks("1", watchLikes)
+		nobody.asks("1", watchLikes)
 		for _, c := range []*socket{alice, nobody} {
 			c.receives(fmt.Sprintf(likesEvent, "1", round))
 		}
@@ -90,11 +90,11 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 		}
 	}
 	// A socket that disconnects leaves nothing behind: goleak checks that.
-	alice.asks("1", watchLikes, nil)
+	alice.asks("1", watchLikes)
 	alice.receives(fmt.Sprintf(likesEvent, "1", 20))
 	must(t, alice.CloseNow())
 	// A hub that is closed completes its subscriptions.
-	nobody.asks("2", watchLikes, nil)
+	nobody.asks("2", watchLikes)
 	nobody.receives(fmt.Sprintf(likesEvent, "2", 20))
 	s.hub.Close()
 	nobody.receives(`{"type":"complete","id":"2"}`)
@@ -103,9 +103,9 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	s := start(t)
 	alice := s.connect(t, "alice")
-	alice.asks("1", watchOne, nil)
+	alice.asks("1", watchOne)
 	alice.receives(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"1","likeCount":0,"freshness":"LIVE","liked":null}}}}`)
-	alice.asks("2", likeOne, nil)
+	alice.asks("2", likeOne)
 	var heard []string
 	for range 3 { // the event may come before or after the response
 		heard = append(heard, alice.next())
@@ -125,12 +125,12 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "alice")
-	c.asks("first", watchLikes, nil)
+	c.asks("first", watchLikes)
 	c.receives(fmt.Sprintf(likesEvent, "first", 0))
 	before := runtime.NumGoroutine()
 	for i := range 50 {
 		id := fmt.Sprint(i)
-		c.asks(id, watchLikes, nil)
+		c.asks(id, watchLikes)
 		c.receives(fmt.Sprintf(likesEvent, id, 0))
 	}
 	await.That(t, "50 subscriptions have no goroutines", func() bool { return runtime.NumGoroutine() <= before })
