@@ -75,7 +75,7 @@ func (d *daemon) kill() {
 	d.process = nil
 }
 
-// unprivileged returns the user nobody if this process is root.
+// unprivileged returns the credentials of the user "nobody" if this process is root, or nil.
 func unprivileged() *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil

@@ -137,8 +137,8 @@ func (s *installation) startLoad() (stop func()) {
 	}
 }
 
-// requestInterval is the time from one request of a client to the next, unless the first
-// takes longer.
+// requestInterval is the time from one request of a client to the next, unless the
+// earlier request takes longer.
 const requestInterval = 30 * time.Millisecond
 
 // runFor waits while the load continues.

@@ -66,7 +66,7 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 	}
 }
 
-// TestConstantNumberOfStorageCalls is I7: the same number of calls whether a
+// TestConstantNumberOfStorageCalls proves invariant I7: the number of calls is the same whether a
 // request is for one subject or for a hundred.
 func TestConstantNumberOfStorageCalls(t *testing.T) {
 	s := start(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // Subjects that the transport reads as rows get the same responses and errors as subjects
-// that it reads one by one because a text has an escape.
+// that it reads one by one because a string contains an escape sequence.
 func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}

@@ -47,7 +47,7 @@ type NodeRef struct {
 	Video        VideoKey
 }
 
-// FolderKey is the key of the folder that the id of a Folder names.
+// FolderKey returns the key of the folder that r names; r must be the id of a Folder.
 func (r NodeRef) FolderKey() FolderKey { return FolderKey{r.User, r.FolderID} }
 
 // ID returns the id of the subject.

@@ -141,7 +141,7 @@ func TestCommentThatCannotBeStoredFailsAlone(t *testing.T) {
 	})
 }
 
-// onSubject returns the comment on another subject.
+// onSubject returns a copy of the comment with another subject.
 func onSubject(id string, c storage.NewComment) storage.NewComment {
 	c.Subject.BizID = id
 	return c

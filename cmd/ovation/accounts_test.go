@@ -50,7 +50,7 @@ func TestAccountFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// Two nodes of a site without a secret sign with the same key, and each learns within a
+// On a site without a secret, two nodes sign with the same key, and each learns within a
 // second which tokens the other revokes. Tokens of the key with the next number are
 // accepted, too; those of the key after that are not.
 func TestAccountsAreOnEveryNode(t *testing.T) {

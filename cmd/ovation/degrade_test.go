@@ -14,7 +14,7 @@ func (s *server) follow(user string) (durability string, err error) {
 	return got.Follow.Durability, err
 }
 
-// followers is how many the database counts.
+// followers returns the number of followers that the database counts.
 func (s *site) followers(t *testing.T) int {
 	t.Helper()
 	return int(s.queryInt(t, "SELECT coalesce(sum(follower_count), 0) FROM interactive WHERE biz = 'user' AND biz_id = 'star'"))

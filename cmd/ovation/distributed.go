@@ -56,7 +56,7 @@ func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
 	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: f.Partitions, Logger: log}
 }
 
-// The names of flags in errors of a service.
+// The names of flags, as they appear in errors about a service.
 const (
 	postgresFlags  = "--postgres-url or OVATION_POSTGRES_URL"
 	queueFlagNames = "--rabbitmq-url or OVATION_RABBITMQ_URL"

@@ -32,7 +32,7 @@ type actorState struct {
 	collected bool
 }
 
-// actorState is what the viewer of the event did.
+// own returns what the viewer of the event did.
 func (e subjectEvent) own() (did actorState) {
 	if did.collected = e.Collected != nil; e.Liked != nil {
 		did.reaction = e.Liked.Reaction

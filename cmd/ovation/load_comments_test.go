@@ -113,7 +113,7 @@ func checkComments(t *testing.T, s *server, users []*clicker) {
 	}
 }
 
-// commentsOf are all comments on a subject, with their authors.
+// commentsOf returns all comments on a subject, with their authors.
 func (s *server) commentsOf(t *testing.T, subject int) (out []string) {
 	t.Helper()
 	for after, more := "", true; more; {

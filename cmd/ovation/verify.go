@@ -88,8 +88,8 @@ func (c *verifyCommand) count(p *program, suffix, things, place string, compare 
 	return n > 0, nil
 }
 
-// describeStale describes a difference in Redis in one line. Keys and fields consist of
-// ids, which may be anything.
+// describeStale describes a difference in Redis in one line. Keys and fields are quoted,
+// because they consist of ids, which may contain any character.
 func describeStale(s redis.Mismatch) string {
 	of := fmt.Sprintf("Redis, key %q", s.Key)
 	if s.Field != "" {

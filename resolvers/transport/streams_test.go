@@ -79,8 +79,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSocketsAtRestHaveLittleOnTheirStacks checks where sockets wait that have received
-// pongs: before a read begins, because the stack is deep during a read.
+// TestSocketsAtRestHaveLittleOnTheirStacks checks that sockets that have received pongs
+// wait before a read begins, because the stack is deep during a read.
 func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 10 * time.Millisecond}})
 	for range 10 {

@@ -243,7 +243,7 @@ func readFile(path string) ([]byte, error) {
 }
 
 // fetch gets a URL. Redirects are subject to the same rule as the URL itself, so that
-// nobody can inject keys into a plain http response on the way.
+// nobody can inject keys into a plain http response in transit.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {

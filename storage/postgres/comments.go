@@ -118,8 +118,8 @@ LEFT JOIN LATERAL (SELECT like_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = 'comment' AND i.biz_id = k.comment_id::text LIMIT 1) i ON TRUE
 ORDER BY k.ord`
 
-	// All the comments exist, so that nothing is inserted: unlike an UPDATE, this
-	// always finds each by its key.
+	// All the comments exist, so nothing is inserted; unlike an UPDATE, this statement
+	// always finds each comment by its key.
 	updateReplyCounts = `
 INSERT INTO comment AS c (tenant, biz, biz_id, comment_id, reply_to, user_id, text, created, edited, deleted, listed, like_count, reply_count, version)
 SELECT o.tenant, '', o.biz_id, o.comment_id, 0, '', '', 0, 0, 0, FALSE, 0, k.replies, 0

@@ -95,8 +95,9 @@ func keyOf(c *storage.StateChange) []string {
 	return []string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID}
 }
 
-// upsert merges the changes into the stored states, and sets each change to the previous
-// and the resulting state. fields returns where to scan the columns of a change.
+// upsert merges the changes into the stored states, and records in each change the
+// previous and the resulting state. fields returns the destinations into which the
+// columns of a change are scanned.
 func (t tx) upsert(
 	changes []storage.StateChange, upsert, rows, lookUp string, fields func(*storage.StateChange) (old any, current []any),
 ) ([]storage.StateChange, error) {

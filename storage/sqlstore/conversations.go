@@ -129,8 +129,8 @@ func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 }
 
 // Decide determines the results and the rows to write, at a time in microseconds. The
-// number of a message is above those of all messages of its two users, and increases with
-// time.
+// number of a message is higher than those of all earlier messages of its two users, and
+// increases with time.
 func (b *MessageBatch) Decide(at int64) {
 	for i := range b.messages {
 		result, m := &b.Results[i], &b.messages[i]

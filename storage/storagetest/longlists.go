@@ -51,7 +51,7 @@ type LongList struct {
 	page func(ctx context.Context, s storage.Store, of string, p storage.Page) ([]storage.Position, error)
 }
 
-// LongLists returns all lists of FillLongLists.
+// LongLists returns all the lists that FillLongLists fills.
 func LongLists() []LongList {
 	others := []LongList{
 		{"changes of comments", "long", func(ctx context.Context, s storage.Store, of string, p storage.Page) ([]storage.Position, error) {

@@ -84,8 +84,8 @@ func (s *subscription) isHandingOver() bool {
 }
 
 // beginHandover stops forwarding messages. The partition is handed over when all
-// forwarded messages are settled, so that two workers never hold messages of one
-// partition.
+// forwarded messages are settled, so that no two workers hold messages of the
+// same partition at the same time.
 func (s *subscription) beginHandover() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,8 +78,8 @@ func followState(following bool) string {
 	return none
 }
 
-// contribution returns what counts include of a state: 0, or 1 for a like, a collection
-// or a follow, or 2 for a dislike.
+// contribution returns what a state contributes to the counts: 1 for a like, a collection or
+// a follow, 2 for a dislike, and otherwise 0.
 func contribution(state string) byte {
 	switch {
 	case state == none || state == "":
