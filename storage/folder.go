@@ -108,7 +108,7 @@ func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(
 // The joiners that emoji and several scripts are written with.
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// validateText allows printable characters, the characters in also, and the two joiners
+// validateText allows printable characters, those in the parameter also, and the two joiners
 // that emoji and several scripts are written with.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {

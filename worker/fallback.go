@@ -142,8 +142,9 @@ func (f *Fallback) begin() bool {
 	return !f.closed
 }
 
-// Close rejects further direct writes and waits for running ones, at most twice the
-// PersistTimeout: a commit that hangs ends with the persister. The queue stays open.
+// Close rejects further direct writes and waits for those in progress, for at most twice
+// the PersistTimeout: a commit that hangs ends only when the persister is closed. The
+// queue stays open.
 func (f *Fallback) Close() {
 	f.mu.Lock()
 	f.closed = true

@@ -114,7 +114,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// unlessStopped returns err, an error of adding demo data, or nil if the server was told
+// unlessStopped returns err, an error from adding demo data, or nil if the server was told
 // to stop in the meantime: the next start completes the data.
 func unlessStopped(ctx context.Context, err error) error {
 	select {

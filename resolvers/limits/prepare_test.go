@@ -20,8 +20,8 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// argumentTypes is a schema with an argument of every kind of type. Those that coerce
-// supports are input objects without lists and without nested input objects.
+// argumentTypes is a schema with an argument of every kind of type. Of the input
+// objects, coerce supports those that contain neither lists nor other input objects.
 var argumentTypes = gqlparser.MustLoadSchema(&ast.Source{Input: `
 	scalar Own
 	enum Colour { RED GREEN }

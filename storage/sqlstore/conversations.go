@@ -128,7 +128,7 @@ func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	return storage.DirectMessageKey{From: m.From, To: m.To, Number: before.ResultID}, known && b.Results[i].Err == nil
 }
 
-// Decide determines the results and the rows to write, at a time in microseconds. The
+// Decide determines the results and the rows to write; at is the current time in microseconds. The
 // number of a message is higher than those of all earlier messages of its two users, and
 // increases with time.
 func (b *MessageBatch) Decide(at int64) {

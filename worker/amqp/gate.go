@@ -31,7 +31,8 @@ import (
 // queue that is drained. A publisher registers on the channel on which it publishes, so
 // that its registration does not end before its messages have arrived.
 
-// errClosedGate is returned if a connection cannot register, and discards existing ones.
+// errClosedGate is returned if a connection cannot register, and is the reason given when
+// existing ones are discarded.
 var errClosedGate = errors.New("the number of partitions is being changed; if ovation partitions was interrupted, run it again")
 
 // register registers a channel, arranges for expelled to be called when the gate closes,

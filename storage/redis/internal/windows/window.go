@@ -58,8 +58,8 @@ type Request struct {
 	done chan struct{} // has a buffer of one
 }
 
-// requestsOf groups keys by window; each request stores its results at the keys' indices
-// of out. Most calls read a single window.
+// requestsOf groups keys by window. Each request stores its results in out, at the indices
+// of its keys. Most calls read a single window.
 func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries) []*Request {
 	var windows []*Request
 	for i := range keys {
