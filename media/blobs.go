@@ -24,12 +24,18 @@ import (
 // Blobs is the blob store. It is safe for concurrent use.
 type Blobs struct {
 	bucket *blob.Bucket
+	at     string // a folder, or s3://bucket
 	folder string // of a file store, else ""
 }
 
 // ErrForeignBlobs is returned if the blob store belongs to another database. A sweep would
 // delete its videos.
 var ErrForeignBlobs = errors.New("the blob store belongs to another database")
+
+// Secrets are the secrets of a database: storage.Store has them.
+type Secrets interface {
+	Secret(ctx context.Context, name string) ([]byte, error)
+}
 
 // markerKey is the key of the blob that identifies the store's database.
 const markerKey = "ovation-site"
@@ -47,10 +53,7 @@ func FolderURL(folder string) (string, error) {
 // as belonging to the database with these secrets. A folder is created if it is
 // missing. Errors: storage.ErrInvalid for other URLs; storage.ErrUnavailable;
 // ErrForeignBlobs.
-func OpenBlobs(ctx context.Context, at string, secrets interface {
-	Secret(ctx context.Context, name string) ([]byte, error)
-},
-) (*Blobs, error) {
+func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) {
 	u, err := url.Parse(at)
 	if err != nil {
 		return nil, &storage.InvalidError{Field: "blob URL", Reason: "cannot be parsed: " + err.Error()}
@@ -59,10 +62,12 @@ func OpenBlobs(ctx context.Context, at string, secrets interface {
 	switch {
 	case u.Scheme == fileblob.Scheme && u.Host == "" && strings.HasPrefix(u.Path, "/") && u.RawQuery == "":
 		b.folder = filepath.FromSlash(u.Path)
+		b.at = b.folder
 		b.bucket, err = fileblob.OpenBucket(b.folder, &fileblob.Options{
 			CreateDir: true, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
 		})
 	case u.Scheme == "s3" && u.Host != "":
+		b.at = u.Scheme + "://" + u.Host
 		b.bucket, err = blob.OpenBucket(ctx, at)
 	default:
 		return nil, &storage.InvalidError{Field: "blob URL", Reason: "must be file:///folder or s3://bucket?region=…"}
@@ -70,20 +75,29 @@ func OpenBlobs(ctx context.Context, at string, secrets interface {
 	if err != nil {
 		return nil, fmt.Errorf("open the blob store: %w", err)
 	}
-	if err := b.claim(ctx, secrets.Secret); err != nil {
+	if err := b.claim(ctx, secrets); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-// claim writes the marker or, if there is one, compares it with the secret.
-func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) ([]byte, error)) error {
-	key, err := secret(ctx, "blobs")
+// DatabaseID returns the id of the database with these secrets, 32 hexadecimal digits,
+// which marks its blob store.
+func DatabaseID(ctx context.Context, secrets Secrets) (string, error) {
+	key, err := secrets.Secret(ctx, "blobs")
 	if err != nil {
-		return fmt.Errorf("mark the blob store: %w", err)
+		return "", fmt.Errorf("identify the database of the blob store: %w", err)
 	}
 	sum := sha256.Sum256(key)
-	ours := hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// claim writes the marker or, if there is one, compares it with the database.
+func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
+	ours, err := DatabaseID(ctx, secrets)
+	if err != nil {
+		return err
+	}
 	found, err := b.bucket.ReadAll(ctx, markerKey)
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
@@ -91,7 +105,7 @@ func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) 
 	case err != nil:
 		return b.failed("read "+markerKey, err)
 	case string(found) != ours:
-		return fmt.Errorf("%w: its file %s names another one", ErrForeignBlobs, markerKey)
+		return fmt.Errorf("%s: %w, which its blob %s names; use that database or another blob store, or delete this one if its database is gone", b.at, ErrForeignBlobs, markerKey)
 	}
 	return nil
 }

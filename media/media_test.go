@@ -196,8 +196,8 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	s := newSite(t, nil)
 	at, err := FolderURL(s.folder)
 	must(t, err)
-	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrForeignBlobs) {
-		t.Errorf("OpenBlobs with another database = %v, want %v", err, ErrForeignBlobs)
+	if _, err := OpenBlobs(t.Context(), at, sqlitetest.Open(t)); !errors.Is(err, ErrForeignBlobs) || !strings.Contains(err.Error(), s.folder) {
+		t.Errorf("OpenBlobs with another database = %v, want %v and the folder %s", err, ErrForeignBlobs, s.folder)
 	}
 	openFolder(t, s.folder, s.store) // again
 	for _, bad := range []string{"", "x", "http://x", "file://host/x", "file://./x", "s3://", "mem://", "file:///x?base_url=y", "s3://\x00"} {

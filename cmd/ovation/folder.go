@@ -122,7 +122,7 @@ func (d dataFlag) readSecret() ([]byte, error) {
 	}
 	secret := []byte(strings.TrimSpace(string(text)))
 	if len(secret) < viewer.MinSecretBytes {
-		return nil, fmt.Errorf("the secret for tokens in %s is %d bytes long, at least %d are needed; remove the file, and ovation dev makes a new one",
+		return nil, fmt.Errorf("the secret for tokens in %s is %d bytes long, at least %d are needed; remove the file, and the next start makes a new one",
 			path, len(secret), viewer.MinSecretBytes)
 	}
 	return secret, nil

@@ -61,7 +61,8 @@ func (c *stackCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed if serving has begun
-	if err := c.prepare(p); err != nil {
+	blobs, err := c.prepare(p)
+	if err != nil {
 		return unlessStopped(p.ctx, err)
 	}
 
@@ -71,7 +72,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	defer end(nil)
 	s := &stack{end: end}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := c.start(ctx, s, balancer); err != nil {
+	if err := c.start(ctx, s, balancer, blobs); err != nil {
 		return err
 	}
 	if err := c.banner(p, s, urlOf(listener), given); err != nil {
@@ -93,38 +94,49 @@ func (c *stackCommand) Run(p *program) (err error) {
 	return err
 }
 
-// prepare migrates the tables and adds demo data if they are empty.
-func (c *stackCommand) prepare(p *program) error {
+// prepare migrates the tables, adds demo data if they are empty, and returns the URL of
+// the blob store.
+func (c *stackCommand) prepare(p *program) (blobs string, err error) {
 	migrate := migrateCommand{c.postgresFlag}
 	if err := migrate.Run(p); err != nil {
-		return err
+		return "", err
 	}
 	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false)
 	if err != nil {
-		return err
+		return "", err
 	}
-	err = addDemo(p.ctx, store, time.Now())
-	if err == nil {
-		err = c.prepareClips(p.ctx, store)
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := addDemo(p.ctx, store, time.Now()); err != nil {
+		return "", err
 	}
-	return errors.Join(err, store.Close())
+	if blobs, err = c.mediaURL(p.ctx, store); err != nil {
+		return "", err
+	}
+	return blobs, c.prepareClips(p.ctx, store, blobs)
+}
+
+// mediaURL returns the URL of the folder for files of videos. Each database has its own,
+// because the servers of scripts/services begin with an empty one, and ovation dev may
+// use the same data folder.
+func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (string, error) {
+	id, err := media.DatabaseID(ctx, store)
+	if err != nil {
+		return "", err
+	}
+	return media.FolderURL(c.file(mediaFolder + "-" + id))
 }
 
 // prepareClips adds the clips of the demo. The workers make their covers: at once or, if
 // the queue is unavailable now, when they search for covers that are due. The parts that
 // need the queue report that it is unavailable.
-func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store) (err error) {
-	folder, err := media.FolderURL(c.file(mediaFolder))
-	if err != nil {
-		return err
-	}
+func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, blobs string) (err error) {
 	var covers worker.Publisher
 	queue, unavailable := c.openCovers(ctx, discardLog)
 	if unavailable == nil {
 		covers = queue
 		defer func() { err = errors.Join(err, queue.Close()) }()
 	}
-	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: folder}}.openVideos(ctx, store, covers, discardLog, newRegistry())
+	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: blobs}}.openVideos(ctx, store, covers, discardLog, newRegistry())
 	if err != nil {
 		return err
 	}
@@ -134,13 +146,9 @@ func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store) (e
 }
 
 // start starts all parts and waits until the nodes are ready.
-func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Balancer) error {
+func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Balancer, blobs string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the nodes are not ready after %v; the logs in %s may show why", startTimeout, c.file(stackLogs)))
 	defer cancel()
-	blobs, err := media.FolderURL(c.file(mediaFolder))
-	if err != nil {
-		return err
-	}
 	variables := []string{
 		"OVATION_POSTGRES_URL=" + c.PostgresURL, "OVATION_REDIS_URL=" + c.RedisURL, "OVATION_RABBITMQ_URL=" + c.RabbitMQURL,
 		"OVATION_PREFIX=" + c.Prefix, fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
@@ -205,7 +213,7 @@ func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error
 		}
 	}
 	rows = append(rows,
-		[2]string{"Data", "in Postgres; the secret for tokens in " + c.path()},
+		[2]string{"Data", "in Postgres; videos and the secret for tokens in " + c.path()},
 		[2]string{"Logs", filepath.Join(c.path(), stackLogs)})
 	writeRows(&b, rows)
 	writeToken(&b, token, c.dataFlag, given)

@@ -83,7 +83,7 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	if status, _, page := get(t, n.url+"/"); status != http.StatusOK {
 		t.Errorf("GET / = %d, %s, want 200", status, page)
 	}
-	if !strings.Contains(n.banner, "Data      in Postgres; the secret for tokens in "+data) {
+	if !strings.Contains(n.banner, "Data      in Postgres; videos and the secret for tokens in "+data) {
 		t.Errorf("the banner does not name Postgres and %s as the places of the data:\n%s", data, n.banner)
 	}
 	clips := douyinClient{t, n.url}.get("feed/").ok(t).VideoList
@@ -100,6 +100,24 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	n.stop().want(t, 0)
 	wantNoProcesses(t, parts)
 	s.run(t, "verify").want(t, 0, "0 differences; ")
+}
+
+func TestStackStartsInTheDataFolderOfOtherDatabases(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	serve(t, data).stop().want(t, 0)
+	for range 2 {
+		n := emptySite(t).startStack(t, data)
+		clips := douyinClient{t, n.url}.get("feed/").ok(t).VideoList
+		if len(clips) == 0 {
+			t.Fatal("the demo data has no clips")
+		}
+		if status, _, _ := get(t, clips[0].PlayURL); status != http.StatusOK {
+			t.Errorf("GET %s = %d, want 200", clips[0].PlayURL, status)
+		}
+		n.stop().want(t, 0)
+	}
+	serve(t, data).stop().want(t, 0)
 }
 
 func TestStackStopsWithThePartThatDied(t *testing.T) {
