@@ -18,7 +18,7 @@ type loggedIn struct {
 	User  struct{ UserID string }
 }
 
-// session registers a user, or logs one in.
+// session sends the mutation do, register or logIn, for the user with the given name.
 func (s *server) session(do, name string) (loggedIn, error) {
 	body, err := json.Marshal(map[string]any{
 		"query":     `mutation($name: String!, $password: String!) { session: ` + do + `(input: {name: $name, password: $password}) { token user { userId } } }`,
@@ -36,7 +36,7 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// accepts reports whether a node takes the token, and changes nothing.
+// accepts reports whether the node accepts the token. It changes nothing.
 func (s *server) accepts(token string) bool {
 	return s.post([]byte(`{"query":"{ viewer { userId } }"}`), bearer(token), nil) == nil
 }
@@ -50,9 +50,10 @@ func TestAccountFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// On a site without a secret, two nodes sign with the same key, and each learns within a
-// second which tokens the other revokes. Tokens of the key with the next number are
-// accepted, too; those of the key after that are not.
+// TestAccountsAreOnEveryNode checks that two nodes of a site without a secret accept each
+// other's tokens, and that one refuses the tokens that the other has revoked. A node also
+// accepts tokens signed with the key before or after its own, but none signed with an
+// older key.
 func TestAccountsAreOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -97,9 +98,8 @@ func TestLogOutReachesEveryNode(t *testing.T) {
 	logOutReaches(t, 2, waitTimeout)
 }
 
-// logOutReaches measures how long it takes from the request that logs a user out on
-// one node until another node refuses the user's token and has ended the user's
-// stream.
+// logOutReaches logs users out on one node, and checks that another node refuses each
+// user's token and ends the user's stream within bound.
 func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)

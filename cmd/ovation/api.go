@@ -45,12 +45,12 @@ type api struct {
 	http.Handler
 
 	streams *transport.Streams
-	metrics net.Addr // of /metrics, nil if the Handler serves it
-	close   func()   // called at the end
+	metrics net.Addr // where /metrics is served; nil if the Handler serves it
+	close   func()   // to be called when serving has ended
 }
 
-// checkTokens rejects a key set without an audience: its keys usually sign the tokens of
-// other applications, too.
+// checkTokens rejects a key set without an audience, because the keys of a set usually
+// sign tokens for other applications, too.
 func (f apiFlags) checkTokens() error {
 	if f.JWKS != "" && f.Audience == "" {
 		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: the aud claim that tokens must have, or the word any, " +
@@ -59,15 +59,15 @@ func (f apiFlags) checkTokens() error {
 	return nil
 }
 
-// development configures what the API offers only to developers on this machine.
+// development configures what the API offers only in ovation dev.
 type development struct {
 	headers viewer.DevHeaders
-	survey  storage.Surveyor // what the data page shows
+	survey  storage.Surveyor // provides what the data page shows
 }
 
-// newAPI returns the API. It accepts tokens that were signed with the secret, has
-// accounts if accountsOn is set, and videos if the site publishes them. dev is nil if
-// the API is not for developers alone.
+// newAPI returns the API, which accepts tokens signed with the secret. It includes
+// accounts if accountsOn is true, and videos if the site publishes them. dev is nil
+// except in ovation dev.
 func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, dev *development, videos *videoSite, cfg resolvers.Config) (_ *api, err error) {
 	var ends []func()
 	out := &api{close: func() {

@@ -12,8 +12,8 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// examples are the operations that the banner suggests. They are made for the demo data
-// and work on any data.
+// examples are the operations that the banner suggests. They are written for the demo
+// data, but are valid with any data.
 var examples = []struct{ says, query string }{
 	{
 		"Like a video, and see its counts",
@@ -29,11 +29,11 @@ var examples = []struct{ says, query string }{
 	},
 }
 
-// demoViewer is the user whose token and examples the banner shows.
+// demoViewer is the user of the token and the examples in the banner.
 const demoViewer = "alice"
 
-// banner prints what runs, where, and what to try. metrics is nil if addr serves them,
-// too.
+// banner prints which services run at which addresses, and examples to try. metrics is
+// nil if addr serves the metrics, too.
 func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
@@ -81,7 +81,8 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	sayf(to, "%s\n", b.String())
 }
 
-// dataPage returns the URL of the page that shows what is stored, or why there is none.
+// dataPage returns the URL of the page that shows what is stored, or the reason why there
+// is no such page.
 func (c *devCommand) dataPage(url string, built bool) string {
 	switch {
 	case !built:
@@ -98,8 +99,8 @@ func writeRows(b *strings.Builder, rows [][2]string) {
 	}
 }
 
-// writeToken writes a token, and how to issue others: with the secret in the folder or,
-// if given is true, the one that was configured.
+// writeToken writes a token and the command that issues others, with the secret in the
+// data folder or, if given is true, the configured one.
 func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	makes := commandName() + " token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
 	if given {
@@ -108,8 +109,9 @@ func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	fmt.Fprintf(b, "\n  A token for the user %s, valid for 24 hours. %s makes others.\n\n  %s\n", demoViewer, makes, token)
 }
 
-// commandName returns the name by which the program was called, for examples to paste:
-// ovation if it is installed, bin/ovation in a checkout.
+// commandName returns the command that runs this program, for examples to paste: the path
+// by which it was called if the file is named ovation, such as bin/ovation in a checkout,
+// and otherwise ovation.
 func commandName() string {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "ovation" {
 		return shellWord(os.Args[0])
@@ -117,8 +119,8 @@ func commandName() string {
 	return "ovation"
 }
 
-// writeExamples writes the examples as curl commands; as is the option of curl that sets
-// the header identifying the user.
+// writeExamples writes the examples in the form of curl commands. The parameter as is the
+// curl option that sets the header identifying the user.
 func writeExamples(b *strings.Builder, url, as string) {
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})

@@ -10,10 +10,10 @@ import (
 )
 
 // watermarks selects the number of partitions that have passed the latest barrier, or -1
-// if none was ever raised.
+// if there has been no barrier.
 const watermarks = `SELECT CASE WHEN m.barrier = 0 THEN -1 ELSE (SELECT count(*) FROM watermark w WHERE w.barrier >= m.barrier) END FROM mirror m`
 
-// queryAsAlice is a video as the API shows it to alice.
+// queryAsAlice returns video 1 as the API shows it to alice.
 func (s *server) queryAsAlice(t *testing.T) reply {
 	t.Helper()
 	var got struct{ Interactive reply }
@@ -21,7 +21,8 @@ func (s *server) queryAsAlice(t *testing.T) reply {
 	return got.Interactive
 }
 
-// mutateAsAlice makes alice like a video, or take the like back.
+// mutateAsAlice makes alice like video 1 or take the like back, and returns the
+// durability of the action and the video as the reply shows it.
 func (s *server) mutateAsAlice(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {
@@ -34,8 +35,9 @@ func (s *server) mutateAsAlice(t *testing.T, mutation string) (durability string
 	return got.Did.Durability, got.Did.Interactive
 }
 
-// Redis loses everything. Answers are LIVE again once every partition has passed
-// the barrier, whether Redis was emptied or killed.
+// TestAnswersAreLiveOnceWorkersHavePassedTheBarrier makes Redis lose everything, once by
+// emptying it and once by killing it, and checks that answers are LIVE again once every
+// partition has passed the barrier.
 func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
@@ -65,8 +67,8 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	}
 }
 
-// A like is queued while no worker runs, and Redis loses it. For however long, it is not
-// reported as persisted: the action that takes it back is published, and wins.
+// TestUnlikeOfALikeLostByRedisWins queues a like while no worker runs, and makes Redis
+// lose it. An unlike must then still be published, and must win.
 func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
@@ -113,7 +115,7 @@ func (r *ownRedis) flush(t *testing.T) {
 	}
 }
 
-// metric is a gauge without labels.
+// metric returns the value of a gauge without labels.
 func (s *server) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	_, _, text := get(t, s.url+"/metrics")

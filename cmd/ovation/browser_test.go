@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// The pages in headless Chromium, with the embedded mode.
+// TestLongPagesInABrowser checks the pages of the embedded mode in headless Chromium.
 func TestLongPagesInABrowser(t *testing.T) {
 	needsBrowser(t)
 	data := t.TempDir()
@@ -37,7 +37,8 @@ func TestLongPagesInABrowser(t *testing.T) {
 	})
 }
 
-// The demo page with every part in its own process, behind one address.
+// TestLongDemoInABrowserOverServices checks the demo page of a site that runs every part
+// in its own process, behind one address.
 func TestLongDemoInABrowserOverServices(t *testing.T) {
 	needsBrowser(t)
 	n := emptySite(t)
@@ -56,8 +57,9 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 	n.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// The story of two people with accounts, from registering to a chat about a clip that one
-// of them has published, with covers and without.
+// TestLongStoryInABrowser plays the story of two people with accounts, from their
+// registration to a chat about a clip that one of them has published, once with covers
+// made by ffmpeg and once without.
 func TestLongStoryInABrowser(t *testing.T) {
 	needsBrowser(t)
 	for _, environ := range [][]string{{}, {"PATH=" + os.Getenv("PATH")}} {
@@ -70,8 +72,9 @@ func TestLongStoryInABrowser(t *testing.T) {
 	}
 }
 
-// The same story with every part in its own process: the clip is uploaded to one node or
-// the other, and a worker makes its cover.
+// TestLongStoryInABrowserOverServices plays the same story on a site that runs every part
+// in its own process. The clip is uploaded to one of two nodes, and a worker makes its
+// cover.
 func TestLongStoryInABrowserOverServices(t *testing.T) {
 	needsBrowser(t)
 	n := emptySite(t)
@@ -82,7 +85,8 @@ func TestLongStoryInABrowserOverServices(t *testing.T) {
 	n.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// expectedCovers returns how a server in that environment makes covers.
+// expectedCovers returns "made" if a server with this environment makes covers with
+// ffmpeg, and otherwise "generated".
 func expectedCovers(environ []string) string {
 	if _, err := exec.LookPath("ffmpeg"); err != nil || len(environ) == 0 {
 		return "generated"
@@ -97,7 +101,8 @@ func runBrowserStory(t *testing.T, url, covers string) {
 	browserTest{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
 }
 
-// needsBrowser is needs for a test with a browser.
+// needsBrowser skips the test, or fails it in CI, if Chromium, the built pages or what
+// needsNode requires is missing.
 func needsBrowser(t *testing.T) {
 	t.Helper()
 	needsNode(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
@@ -106,12 +111,12 @@ func needsBrowser(t *testing.T) {
 // browserTest is a script of web/check and the server that it checks.
 type browserTest struct {
 	script, url string
-	tokens      string // if users need some
+	tokens      string // separated by spaces; empty if the script needs none
 	environ     []string
-	stop, start func() // the server, where the script asks for a restart
+	stop, start func() // stop and start the server when the script requests it
 }
 
-// check runs the script. With go test -artifacts its screenshots are kept.
+// check runs the script. With go test -artifacts, the screenshots of the script are kept.
 func (b browserTest) check(t *testing.T) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "node", filepath.Join("../../web/check", b.script), b.url, t.ArtifactDir())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// reactionReply is what a mutation answers.
+// reactionReply is the reply to a mutation sent by react.
 type reactionReply struct {
 	Did struct {
 		Changed     *bool
@@ -14,8 +14,9 @@ type reactionReply struct {
 	}
 }
 
-// react sends a mutation about the movie as alice, again while it is refused, and
-// returns whether it changed anything and which reaction the reply shows.
+// react sends a mutation about the movie as alice, and repeats it until it is accepted.
+// It returns whether the mutation changed anything, or nil if that is unknown, and the
+// reaction that the reply shows, or "" if there is none.
 func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction string) {
 	t.Helper()
 	var got reactionReply
@@ -28,8 +29,9 @@ func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction s
 	return got.Did.Changed, reaction
 }
 
-// A clear of a like leaves a dislike, and the other way round, also while the
-// present reaction is not known. Whether it changed anything is then null.
+// TestUnlikeKeepsADislikeDuringOutages checks that unlike leaves a dislike, and undislike
+// a like, even while the current reaction is unknown. The reply then has null for
+// changed.
 func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// clientEvent is a line of web/check/subscriptions.mjs.
+// clientEvent is a line that web/check/subscriptions.mjs prints.
 type clientEvent struct {
 	Client, Is string
 	LikeCount  int
@@ -21,10 +21,10 @@ type clientEvent struct {
 	Errors     []any
 }
 
-// TestClientsOfNpm lets clients of graphql-ws and graphql-sse watch a like count while the
-// server is stopped and killed, and urql query it once. The watchers reconnect by
-// themselves, miss no final count and see none decrease. The test needs Node.js; `make
-// test` installs everything else.
+// TestClientsOfNpm lets clients of graphql-ws and graphql-sse watch a like count while
+// the server is stopped and killed, and lets urql receive the first event. The watching
+// clients must reconnect by themselves, miss no final count and never receive a lower
+// count. The test needs Node.js; `make test` installs everything else.
 func TestClientsOfNpm(t *testing.T) {
 	const modules = "../../web/node_modules/graphql-sse"
 	_, errNode := exec.LookPath("node")
@@ -79,12 +79,12 @@ func TestClientsOfNpm(t *testing.T) {
 	}
 }
 
-// npmClients are the four clients of the script that watch, and one that looks
-// once.
+// npmClients holds the events of the script's clients: four that watch, and urql, which
+// receives only the first event.
 type npmClients struct {
 	t            *testing.T
 	clientEvents chan clientEvent
-	last         map[string]clientEvent // the last event of each
+	last         map[string]clientEvent // the last event of each client
 	connects     map[string]int
 	looked       bool
 }
@@ -100,7 +100,8 @@ func (c *npmClients) read(lines *bufio.Scanner) {
 	}
 }
 
-// await waits until all clients have received a count, and alice her own like.
+// await waits until the four watching clients have received a number of likes, and the
+// two that watch as alice also her reaction, or none if liked is "".
 func (c *npmClients) await(likes int, liked string) {
 	c.t.Helper()
 	deadline := time.After(2 * time.Minute)

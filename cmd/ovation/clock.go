@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// clockFlag bounds how far this machine's clock may be off.
+// clockFlag bounds the difference between this machine's clock and the database's.
 type clockFlag struct {
 	MaxClockSkew pause `default:"10s" help:"Maximum difference between this machine's clock and the database's; beyond it, the node is not ready." variable:"OVATION_MAX_CLOCK_SKEW"`
 }
 
-// tooFar returns an error if the clock is ahead or behind by more than the bound.
-// Versions do not depend on the clock, but tokens and logs do.
+// tooFar returns an error if this machine's clock differs from the database's by more
+// than the bound. Versions do not depend on the clock, but tokens and logs do.
 func (f clockFlag) tooFar(ahead time.Duration) error {
 	if ahead.Abs() <= time.Duration(f.MaxClockSkew) {
 		return nil

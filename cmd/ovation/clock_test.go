@@ -11,7 +11,7 @@ import (
 )
 
 // startAt runs serve or work in this process, with a clock that is ahead by the given
-// time, and waits until it listens.
+// time, and waits until the command listens.
 func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -48,7 +48,7 @@ func siteOnOwnRedis(t *testing.T) (*site, *ownRedis) {
 
 func (r *ownRedis) url() string { return "redis://" + r.at }
 
-// queryInt asks the database for one.
+// queryInt returns the integer that the query selects from the site's database.
 func (s *site) queryInt(t *testing.T, query string) (n int64) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
@@ -58,7 +58,8 @@ func (s *site) queryInt(t *testing.T, query string) (n int64) {
 	return n
 }
 
-// wantUnready checks that /readyz reports why a process is not ready.
+// wantUnready checks that /readyz reports that the process is not ready, with a reason
+// that contains all given texts.
 func (s *server) wantUnready(t *testing.T, says ...string) {
 	t.Helper()
 	status, _, body := get(t, s.url+"/readyz")
@@ -69,7 +70,9 @@ func (s *server) wantUnready(t *testing.T, says ...string) {
 	}
 }
 
-// While Redis is down, only versions tell which of two actions came later.
+// TestUnlikeThroughANodeWithASlowClockWins checks that an unlike wins over an earlier
+// like even if it comes through a node whose clock is behind. While Redis is down, only
+// the versions show which of the two came later.
 func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
@@ -89,7 +92,8 @@ func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 	}
 }
 
-// A clock that is far off is no longer trusted with tokens.
+// TestNodeWithALargeClockSkewIsNotReady checks that serve and work are not ready while
+// the clock differs from the database's by more than --max-clock-skew.
 func TestNodeWithALargeClockSkewIsNotReady(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

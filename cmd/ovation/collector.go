@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Before a collection, garbage may grow to minGarbage bytes, or to as much as is live
-// if that is more, but never to more than maxGarbageRatio times what is live.
+// Before a collection, garbage may grow to minGarbage bytes, or to the size of the live
+// memory if that is larger, but never to more than maxGarbageRatio times the live memory.
 const (
 	minGarbage      = 256 << 20
 	maxGarbageRatio = 4
@@ -41,9 +41,9 @@ func delayCollections(args []string) {
 	}()
 }
 
-// gcPercent returns the percentage of live memory that garbage may reach, see
-// debug.SetGCPercent. It changes in steps of a quarter, because setting it stops the
-// world.
+// gcPercent returns the percentage of live memory that garbage may reach; see
+// debug.SetGCPercent. It returns multiples of 25, because every change of the percentage
+// stops the world.
 func gcPercent(live uint64) int {
 	percent := 100 * minGarbage / max(live, 1)
 	return int(min(max(percent/25*25, 100), 100*maxGarbageRatio))

@@ -12,7 +12,7 @@ type comment struct {
 	Interactive         struct{ LikeCount int }
 }
 
-// commentsReply is the answer to seeTalk.
+// commentsReply is the reply to commentsQuery.
 type commentsReply struct {
 	Interactive struct {
 		CommentCount int
@@ -49,8 +49,9 @@ func (s *server) addComment(user, text string) (comment, error) {
 	return out.AddComment.Comment, err
 }
 
-// commentsOnEveryNode checks that a comment is in the lists and counts of every node when
-// it is acknowledged, only once however often it is sent, and that streams miss none.
+// commentsOnEveryNode checks that every node lists and counts a comment as soon as it is
+// acknowledged, and only once even if its request is repeated, and that streams miss no
+// comment.
 func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 8, 10
