@@ -14,7 +14,7 @@ import (
 	"ovation/worker/amqp"
 )
 
-// deadCommand inspects and repairs messages that could not be persisted.
+// deadCommand lists, shows, replays and drops messages that could not be persisted.
 type deadCommand struct {
 	List   deadListCommand   `cmd:"" help:"List dead letters, oldest first, with their reasons."`
 	Show   deadShowCommand   `cmd:"" example:"ovation dead show ID, with an ID that ovation dead list prints" help:"Show a dead letter and its actions."`
@@ -30,7 +30,7 @@ type deadFlags struct {
 	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
-// with opens the dead-letter queue for the duration of use.
+// with opens the dead-letter queue, calls use with it, and closes it.
 func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) (err error) {
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])
@@ -86,7 +86,7 @@ func (c *deadListCommand) Run(p *program) error {
 	})
 }
 
-// printable removes control characters, which a terminal would interpret.
+// printable escapes control characters, which a terminal would interpret.
 func printable(s string) string {
 	quoted := strconv.Quote(s)
 	return quoted[1 : len(quoted)-1]
@@ -101,7 +101,8 @@ func shortened(reason string) string {
 	return printable(reason)
 }
 
-// actionsOf describes how many actions a message has, if it can be decoded.
+// actionsOf returns the number of actions in a message as text, or "unreadable" if the
+// message cannot be decoded.
 func actionsOf(l *amqp.DeadLetter) string {
 	if l.Unreadable != nil {
 		return "unreadable"
@@ -135,7 +136,7 @@ func errNoDeadLetter(id string) error {
 	return fmt.Errorf("there is no dead letter %s; ovation dead list prints their ids", id)
 }
 
-// show prints a message, whose strings are not trusted.
+// show prints a message, and escapes the strings in it, which are not trusted.
 func show(to io.Writer, l *amqp.DeadLetter) {
 	sayf(to, "id         %s\nsince      %s\nqueue      %s\nreason     %s\nbytes      %d\n",
 		l.ID, l.At.UTC().Format(time.RFC3339), printable(l.Queue), printable(l.Reason), len(l.Body))
@@ -183,7 +184,8 @@ type deadReplayCommand struct {
 	deadFlags `embed:""`
 
 	ID string `arg:""                   help:"The id of the dead letter, as listed." optional:""`
-	// Not settable by variables: a forgotten one would apply to the next message.
+	// All and Force have no variables, because one that is left set would apply to later
+	// messages, too.
 	All   bool `help:"Replay all of them."`
 	Force bool `help:"Also replay dead letters for which the ids of persisted messages are no longer kept; their reads may count twice."`
 }
@@ -227,7 +229,8 @@ type deadDropCommand struct {
 	ID string `arg:"" help:"The id of the dead letter, as listed."`
 }
 
-// Run removes the message, and reverts what its users still see of it.
+// Run deletes the message. If Postgres and Redis are configured, it also reverts the
+// actions in the message, which Redis would otherwise show for up to a week.
 func (c *deadDropCommand) Run(p *program) (err error) {
 	mirror, err := c.openMirror(p)
 	if err != nil {
@@ -259,7 +262,8 @@ func (c *deadDropCommand) Run(p *program) (err error) {
 	})
 }
 
-// openMirror opens Redis and the database, or returns nil if they are not configured.
+// openMirror opens the database and Redis in front of it, or returns nil if one of them
+// is not configured.
 func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if c.PostgresURL == "" || c.RedisURL == "" {
 		return nil, nil //nolint:nilnil // it is not needed

@@ -14,7 +14,7 @@ func (s *server) follow(user string) (durability string, err error) {
 	return got.Follow.Durability, err
 }
 
-// followers returns the number of followers that the database counts.
+// followers returns the number of the star's followers according to the database.
 func (s *site) followers(t *testing.T) int {
 	t.Helper()
 	return int(s.queryInt(t, "SELECT coalesce(sum(follower_count), 0) FROM interactive WHERE biz = 'user' AND biz_id = 'star'"))
@@ -39,8 +39,10 @@ func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 	databaseUnavailable(t, waitTimeout)
 }
 
-// databaseUnavailable checks that, while the database is unavailable, comments are refused within
-// bound or, until the breakers open, within that and the timeout of a transaction.
+// databaseUnavailable checks that, while the database is unavailable, comments are
+// refused and, once the breakers have opened, follows are queued. A comment is refused
+// within bound or, until the breakers have opened, within bound and the timeout of a
+// transaction.
 func databaseUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){
@@ -55,8 +57,8 @@ func databaseUnavailable(t *testing.T, bound time.Duration) {
 }
 
 const (
-	transactionTime = 3 * time.Second     // of comments
-	opening         = 2 * transactionTime // until every breaker has opened
+	transactionTime = 3 * time.Second     // the timeout of a transaction of comments
+	opening         = 2 * transactionTime // by then every breaker has opened
 )
 
 func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *proxy) (back func())) {

@@ -11,24 +11,25 @@ import (
 	"ovation/storage"
 )
 
-// The demo consists of users who read, liked, collected, followed and commented in the
-// last 30 days, of messages between them, and of the authors of the subjects. The same
-// seed makes the same users do the same things. Clips are added by addDemoClips.
+// The demo data consists of what users read, liked, collected and followed in the last 30
+// days, of their comments and messages, and of the authors of the subjects. The same seed
+// makes the same users do the same things. addDemoClips adds clips.
 const (
 	demoUsers    = 200
 	demoVideos   = 20
 	demoArticles = 100
 	demoReads    = 4000
 	demoDays     = 30
-	demoAuthors  = 40 // the authors of all subjects are among so many first users
-	demoFriends  = 16 // the friends of users with names are among so many first users
+	demoAuthors  = 40 // the authors of all subjects are among the first demoAuthors users
+	demoFriends  = 16 // the friends of users with names are among the first demoFriends users
 	demoSeed     = 20
 )
 
 // demoNames are the names of the first users.
 var demoNames = []string{demoViewer, "bob", "carol"}
 
-// The ids of the messages that hold the demo. They show which parts of it exist already.
+// The ids of the messages that contain the demo data. They show which parts of the data
+// exist already.
 const (
 	demoActionsID  = "demo-actions-1"
 	demoFoldersID  = "demo-folders-1"
@@ -38,8 +39,9 @@ const (
 	demoMessagesID = "demo-messages-1"
 )
 
-// addDemo fills an empty store with the demo data, as of now. A store that
-// holds anything else is left alone. It may be called any number of times.
+// addDemo adds the demo data, as of now, to an empty store, or completes the demo data of
+// an interrupted call. It leaves a store that holds only other data unchanged, and may be
+// called repeatedly.
 func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
 	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID})
 	if err != nil {
@@ -71,7 +73,7 @@ func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
 	return nil
 }
 
-// demo draws the data.
+// demo generates the demo data.
 type demo struct {
 	random   *rand.Rand
 	now      time.Time
@@ -96,15 +98,17 @@ func newDemo(now time.Time) *demo {
 	return d
 }
 
-// begin gives each step a separate random generator, so that a step draws the same
-// whether this start or an earlier, interrupted one made the steps before it.
+// begin starts a step with a random generator of its own, so that a step generates the
+// same data whether the earlier steps ran in this start of the program or in one that was
+// interrupted.
 func (d *demo) begin(step uint64) {
 	d.random = rand.New(rand.NewPCG(demoSeed, step)) //nolint:gosec // it is meant to be the same each time
 	d.popular = rand.NewZipf(d.random, 1.2, 4, demoVideos+demoArticles-1)
 	d.active = rand.NewZipf(d.random, 1.1, 12, demoUsers-1)
 }
 
-// user returns the n-th user, from 0. The first ones have names.
+// user returns the n-th user, counted from 0. The first users have the names in
+// demoNames.
 func (d *demo) user(n int) storage.User {
 	u := storage.User{Tenant: storage.DefaultTenant}
 	if n < len(demoNames) {
@@ -177,8 +181,8 @@ func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Messag
 	return m, nil
 }
 
-// follows returns follows between users, most of them of the most active users. Users
-// with names have friends.
+// follows returns follows between users. The most active users have the most followers.
+// Users with names have friends: other users whom they follow and who follow them.
 func (d *demo) follows(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoFollowsID, Forever: true}
 	follow := func(user, other int) {
@@ -217,7 +221,8 @@ func (d *demo) authors(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// folder makes a folder, or finds the one that an earlier start has made.
+// folder creates a folder, or returns the one that an earlier start of the program
+// created.
 func (d *demo) folder(ctx context.Context, store storage.Store, folder storage.Folder) (*storage.Folder, error) {
 	made, err := store.CreateFolder(ctx, folder)
 	if !errors.Is(err, storage.ErrNameTaken) {

@@ -16,14 +16,14 @@ import (
 )
 
 // demoClipsID is the id of the message with the actions of users on the clips of the
-// demo. It is persisted when all of them are published.
+// demo. The message is persisted when all clips have been published.
 const demoClipsID = "demo-clips-1"
 
 // demoClips are the clips of the demo, the oldest first. ffmpeg draws each of them with
 // one of its generators and a filter.
 var demoClips = []struct {
 	title          string
-	author         int // a user of the demo
+	author         int // the number of a user of the demo
 	source, filter string
 }{
 	{
@@ -52,9 +52,9 @@ var demoClips = []struct {
 	},
 }
 
-// addDemoClips publishes the clips of the demo and adds actions of users on them. A store
-// without demo data is left alone. It may be called any number of times. It does not
-// wait for the covers.
+// addDemoClips publishes the clips of the demo and adds actions of users on them. It
+// leaves a store without demo data unchanged, may be called repeatedly, and does not wait
+// for the covers.
 func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service, now time.Time) error {
 	if clips == nil {
 		return nil
@@ -84,8 +84,8 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 // demoClipsStep is the step of the clips (see demo.begin).
 const demoClipsStep = 100
 
-// clips publishes the clips and adds comments, and a message to alice about the last
-// clip. It returns the actions of users on the clips, for the caller to persist.
+// clips publishes the clips, adds comments on them, and sends alice a message about the
+// last clip. It returns the actions of users on the clips, which the caller persists.
 func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Service) (storage.Message, error) {
 	m := storage.Message{ID: demoClipsID, Forever: true}
 	var texts []storage.NewComment
@@ -131,8 +131,8 @@ func (d *demo) watch(clip storage.Subject) []storage.Action {
 	return actions
 }
 
-// publish publishes the n-th clip, or returns it if an interrupted start has already
-// published it.
+// publish publishes the n-th clip, or returns it if an interrupted start of the program
+// has already published it.
 func (d *demo) publish(ctx context.Context, clips *media.Service, n int) (*storage.Video, error) {
 	clip := demoClips[n]
 	requestID := "demo-clip-" + strconv.Itoa(n)

@@ -14,8 +14,9 @@ import (
 	"ovation/storage"
 )
 
-// A start that is interrupted after the clips were published is completed by the next
-// one. Later ones add nothing.
+// TestDemoClipsArePublishedOnce interrupts addDemoClips after the clips have been
+// published, and checks that the next call completes the demo data and that later calls
+// add nothing.
 func TestDemoClipsArePublishedOnce(t *testing.T) {
 	t.Setenv("PATH", "") // pictures are faster than ffmpeg
 	store, now := sqlitetest.Open(t), time.Now()
@@ -61,8 +62,8 @@ func demoFeed(t *testing.T, store storage.Store) (titles []string) {
 	return titles
 }
 
-// checkDemoTalk checks the messages that alice has not read: two by carol, and the one by
-// bob with the clip.
+// checkDemoTalk checks the messages that alice has not read: two from carol, and the one
+// from bob about the last clip.
 func checkDemoTalk(t *testing.T, store storage.Store) {
 	t.Helper()
 	d := newDemo(time.Now())
@@ -82,7 +83,8 @@ func checkDemoTalk(t *testing.T, store storage.Store) {
 	}
 }
 
-// Every generator is known to ffmpeg, and it plays a still.
+// TestFFmpegDrawsAndPlaysDemoClips checks that ffmpeg can draw every clip of the demo,
+// and that it can play a still.
 func TestFFmpegDrawsAndPlaysDemoClips(t *testing.T) {
 	program, err := exec.LookPath("ffmpeg")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// demoComments is how many comments the demo has, about a third of them replies.
+// demoComments is the number of comments in the demo data, without those on clips. A
+// third of them are replies.
 const demoComments = 900
 
 // demoTexts are comments that fit any subject, and demoReplies are replies that fit any
@@ -58,8 +59,8 @@ var (
 	}
 )
 
-// comments adds comments and replies of users, and returns likes of comments. All
-// comments date from the start of the program, because the store assigns their times.
+// comments adds comments and replies of users, and returns likes of them. All comments
+// date from the start of the program, because the store assigns their times.
 func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoCommentsID, Forever: true}
 	texts := make([]storage.NewComment, demoComments*2/3)

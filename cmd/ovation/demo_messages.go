@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// demoTalk is the messages between users of the demo, who are given by number.
+// demoTalk holds the messages between users of the demo, given by their numbers.
 var demoTalk = []struct {
 	from, to int
 	text     string
@@ -33,7 +33,8 @@ var demoTalk = []struct {
 	{2, 0, "The train leaves at 5:40, I checked."},
 }
 
-// messages sends the messages of demoTalk. alice has read all except carol's last one.
+// messages sends the messages of demoTalk. alice has read all of hers except the last
+// two, which are from carol.
 func (d *demo) messages(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoMessagesID, Forever: true}
 	said := make([]storage.NewDirectMessage, len(demoTalk))

@@ -12,7 +12,7 @@ import (
 // that no encoder is needed.
 
 const (
-	stillColumns, stillRows  = 9, 16 // of macroblocks of 16 by 16 pixels
+	stillColumns, stillRows  = 9, 16 // in macroblocks of 16 by 16 pixels
 	stillFrames, frameMillis = 25, 200
 	stillMillis              = stillFrames * frameMillis
 )
@@ -75,9 +75,9 @@ func stillSlice(hue float64) []byte {
 	return b.bytes
 }
 
-// stillSample returns the luma (plane 0) or a chroma sample (planes 1 and 2) at a
-// position. It is at least 16, so that no bytes of the stream look like the beginning of
-// a NAL unit.
+// stillSample returns the luma sample (plane 0) or a chroma sample (planes 1 and 2) at a
+// position. Its value is at least 16, so that no bytes of the stream look like the
+// beginning of a NAL unit.
 func stillSample(hue, x, y float64, plane int) byte {
 	wave := math.Sin(6*x+9*y+20*hue) * math.Cos(4*x-5*y+7*hue)
 	if plane == 0 {
@@ -161,10 +161,10 @@ func be32(values ...int) (out []byte) {
 
 func be16(v int) []byte { return []byte{byte(v >> 8), byte(v)} }
 
-// bitWriter writes bits, the highest of a byte first.
+// bitWriter writes bits, beginning with the highest bit of each byte.
 type bitWriter struct {
 	bytes []byte
-	used  int // bits used of the last byte; 0 means all of them
+	used  int // bits used in the last byte; 0 means all of them
 }
 
 func (b *bitWriter) put(count int, value uint32) {
@@ -177,7 +177,7 @@ func (b *bitWriter) put(count int, value uint32) {
 	}
 }
 
-// exp writes exponential Golomb codes.
+// exp writes the values as exponential Golomb codes.
 func (b *bitWriter) exp(values ...uint32) {
 	for _, v := range values {
 		length := bits.Len32(v+1) - 1

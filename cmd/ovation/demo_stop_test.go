@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A server that is stopped while it still draws the clips of the demo ends like any other
-// that is stopped, and the next start completes the data.
+// TestStoppingWhileTheDemoIsAdded checks that a server that is stopped while it draws the
+// clips of the demo exits without an error, and that the next start completes the demo
+// data.
 func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 	tools, data := t.TempDir(), t.TempDir()
 	drawing := filepath.Join(tools, "drawing")

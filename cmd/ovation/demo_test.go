@@ -12,7 +12,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// interrupted fails to persist one message.
+// interrupted is a store that fails to persist one message.
 type interrupted struct {
 	storage.Store
 
@@ -26,8 +26,9 @@ func (i interrupted) Persist(ctx context.Context, messages []storage.Message, ma
 	return i.Store.Persist(ctx, messages, mark)
 }
 
-// A start that is interrupted after the work of a step, but before the step is recorded,
-// is completed by the next start, which repeats the step.
+// TestInterruptedDemoIsCompleted interrupts addDemo after the work of each step, before
+// the step is recorded, and checks that the next call repeats the step and completes the
+// demo data.
 func TestInterruptedDemoIsCompleted(t *testing.T) {
 	store, now := sqlitetest.Open(t), time.Now()
 	for i, at := range []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID} {
