@@ -24,8 +24,8 @@ func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenti
 	return mux
 }
 
-// backlog returns the number of accepted actions that are not persisted yet, from the
-// metrics.
+// backlog returns the number of accepted actions that are not persisted yet, according to
+// the metrics, or 0 if they do not contain it.
 func backlog(registry prometheus.Gatherer) int64 {
 	families, err := registry.Gather()
 	if err != nil {

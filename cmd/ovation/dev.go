@@ -35,7 +35,7 @@ type devCommand struct {
 	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even if other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
-// Run serves until it is stopped.
+// Run serves until the process is told to stop.
 func (c *devCommand) Run(p *program) (err error) {
 	if name := firstSet(p.getenv, distributed...); name != "" {
 		return usage("%s is set, but ovation dev keeps everything in its data folder: unset it, or use ovation serve", name)
@@ -114,8 +114,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// unlessStopped returns err, an error from adding demo data, or nil if the server was told
-// to stop in the meantime: the next start completes the data.
+// unlessStopped returns err, an error from adding demo data. If the server was told to
+// stop in the meantime, it returns nil, because the next start completes the data.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -125,8 +125,9 @@ func unlessStopped(ctx context.Context, err error) error {
 	}
 }
 
-// devHeaders returns how X-Ovation-User is treated: it is accepted only if a flag asks
-// for it and other machines cannot connect, unless another flag allows that, too.
+// devHeaders returns how X-Ovation-User is treated. Unless --insecure-dev-headers is set,
+// the header is accepted only if --dev-headers or --demo is set and the server listens on
+// a loopback address.
 func (c *devCommand) devHeaders() viewer.DevHeaders {
 	switch {
 	case c.InsecureDevHeaders:
@@ -142,7 +143,7 @@ const addrFlag = "--addr or OVATION_ADDR"
 
 const stopTimeout = 15 * time.Second
 
-// listen listens on an address. flag names the address in errors.
+// listen listens on an address. Errors name the flag that sets the address.
 func listen(ctx context.Context, addr address, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
 	if err == nil {

@@ -88,7 +88,7 @@ func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
 	}
 }
 
-// viewer requests the user of the token.
+// viewer returns the id of the token's user, as the server reports it.
 func (s *server) viewer(t *testing.T, token string) string {
 	t.Helper()
 	var got struct{ Viewer struct{ UserID string } }
@@ -129,7 +129,9 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).want(t, 1, "5 bytes long", "remove the file")
 }
 
-// A file or link that another user has created there would reveal the secret.
+// TestSecretIsWrittenToANewFileOnly checks that the secret is never written to an
+// existing file or through a link. Another user could have created the file or the link
+// to read the secret.
 func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(part, elsewhere string) error{
@@ -222,7 +224,8 @@ func TestDataFolderHasOneServer(t *testing.T) {
 	serve(t, data)
 }
 
-// TestReadOnlyDataFolder runs the program as a user who may not write, unlike root.
+// TestReadOnlyDataFolder runs the program as a user who, unlike root, may not write to
+// the folder.
 func TestReadOnlyDataFolder(t *testing.T) {
 	data := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(data), 0o755))

@@ -82,8 +82,8 @@ type servicesFlags struct {
 	prefixFlag   `embed:""`
 }
 
-// openMirrored opens the database, and Redis in front of it with the given options, or
-// neither.
+// openMirrored opens the database and, with the given options, Redis in front of it. If
+// it fails, it leaves neither of them open.
 func (f servicesFlags) openMirrored(p *program, command string, o redis.Options) (*postgres.Store, *redis.Store, error) {
 	if err := f.complete(command); err != nil {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func (f servicesFlags) openMirrored(p *program, command string, o redis.Options)
 	return database, copied, nil
 }
 
-// process is what serve and work have in common: a log, an address, metrics and the
+// process is what serve and work have in common: a log, a listener, metrics and the
 // services.
 type process struct {
 	log      *slog.Logger
@@ -111,8 +111,8 @@ type process struct {
 	queue    *amqp.Queue
 }
 
-// begin listens on the address and opens all services, or none. It fails if a service
-// cannot be reached.
+// begin listens on the address and opens all services. If one of them cannot be reached,
+// it fails and leaves none of them open.
 func (f servicesFlags) begin(p *program, command string, at address, logs level, does worker.Role) (*process, error) {
 	log := newLogger(p.stderr, logs.Level)
 	listener, err := listen(p.ctx, at, addrFlag)
@@ -135,7 +135,7 @@ func (f servicesFlags) begin(p *program, command string, at address, logs level,
 	return &process{log, listener, registry, database, copied, queue}, nil
 }
 
-// close closes the queue, then Redis and the database.
+// close closes the listener and the queue, then Redis and the database.
 func (s *process) close() error {
 	_ = s.listener.Close() // already closed if serving has begun
 	return errors.Join(s.queue.Close(), s.mirrored.Close())
@@ -170,8 +170,8 @@ func (f redisFlag) openRedis(ctx context.Context, options redis.Options) (*redis
 	return store, withFlag("--redis-url or OVATION_REDIS_URL", err)
 }
 
-// storeFlags are the flags of a command that works on the store of either mode:
-// Postgres if its URL is set, otherwise the embedded one.
+// storeFlags are the flags of a command that works in either mode: on Postgres if its URL
+// is set, and otherwise on the embedded database.
 type storeFlags struct {
 	dataFlag     `embed:""`
 	postgresFlag `embed:""`
@@ -179,7 +179,8 @@ type storeFlags struct {
 	prefixFlag   `embed:""`
 }
 
-// check rejects working on the embedded store while URLs of services are set.
+// check returns an error if the command would work on the embedded database although the
+// URL of a service is set.
 func (f storeFlags) check(getenv func(string) string) error {
 	if f.PostgresURL != "" {
 		return nil
@@ -206,8 +207,8 @@ func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 // request waits for these calls.
 const bulkTimeout = 10 * time.Second
 
-// open opens the store. If Redis is configured, writes update it; if not, writes fail
-// while the nodes of the site use Redis.
+// open opens the store. If Redis is configured, writes to Postgres also update Redis; if
+// not, they fail while the nodes of the site use Redis.
 func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error) {
 	if f.PostgresURL == "" {
 		return f.dataFlag.open(ctx, create)

@@ -35,7 +35,7 @@ type site struct {
 	prefix    string
 }
 
-// newSite makes a site with tables, and removes it in the end.
+// newSite creates a site with tables, and removes it when the test ends.
 func newSite(tb testing.TB) *site {
 	tb.Helper()
 	s := emptySite(tb)
@@ -43,13 +43,13 @@ func newSite(tb testing.TB) *site {
 	return s
 }
 
-// runBinary runs a command in a process of its own to its end.
+// runBinary runs a command in a process of its own until it ends.
 func (s *site) runBinary(tb testing.TB, args ...string) programResult {
 	tb.Helper()
 	return runWith(tb, s.environ(), args...)
 }
 
-// environ is the environment of a process on this site.
+// environ returns the environment of a process on this site.
 func (s *site) environ() (environ []string) {
 	for name, value := range s.variables {
 		environ = append(environ, name+"="+value)
@@ -57,7 +57,7 @@ func (s *site) environ() (environ []string) {
 	return environ
 }
 
-// emptySite makes a site that is not migrated.
+// emptySite creates a site without tables, and removes it when the test ends.
 func emptySite(tb testing.TB) *site {
 	tb.Helper()
 	s := &site{prefix: "test-" + strings.ToLower(rand.Text()[:12]), variables: map[string]string{"OVATION_JWT_SECRET": testSecret, "OVATION_DRAIN": "0s"}}
@@ -84,7 +84,7 @@ func emptySite(tb testing.TB) *site {
 	return s
 }
 
-// changed returns a URL of the site after a change to it.
+// changed returns a changed copy of the URL in a variable of the site.
 func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string {
 	tb.Helper()
 	u, err := url.Parse(s.variables[name])
@@ -96,7 +96,7 @@ func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string
 // mostPartitions is the largest number of partitions in any test.
 const mostPartitions = 12
 
-// clean removes everything of the site from the servers.
+// clean removes everything that belongs to the site from the servers.
 func (s *site) clean(tb testing.TB) {
 	tb.Helper()
 	s.sql(tb, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
@@ -151,7 +151,7 @@ func (s *site) forget(tb testing.TB) {
 	}
 }
 
-// withQueues talks to RabbitMQ itself.
+// withQueues calls talk with a channel of RabbitMQ.
 func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	tb.Helper()
 	connection, err := amqp091.Dial(s.variables["OVATION_RABBITMQ_URL"])
@@ -162,8 +162,8 @@ func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	must(tb, talk(channel))
 }
 
-// getenv is the environment of a program on this site, with more variables, in
-// turn names and values.
+// getenv returns a function that looks up the variables of a program on this site. Those
+// in more, given as alternating names and values, take precedence.
 func (s *site) getenv(more ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(more); i += 2 {
@@ -175,13 +175,13 @@ func (s *site) getenv(more ...string) func(string) string {
 	}
 }
 
-// run runs a command to its end.
+// run runs a command in this process until it ends.
 func (s *site) run(tb testing.TB, args ...string) programResult {
 	tb.Helper()
 	return call(tb, s.getenv(), args...)
 }
 
-// as returns headers with a token of the user.
+// as returns headers with a token of the user, or nil if user is "".
 func as(user string) map[string]string {
 	if user == "" {
 		return nil
@@ -242,7 +242,7 @@ func (s *server) ready() int {
 	return response.StatusCode
 }
 
-// eventually waits until something holds.
+// eventually waits until holds returns true, and fails the test after waitTimeout.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(waitTimeout)
@@ -258,7 +258,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// stored returns the states of each user in the database, by subject.
+// stored returns the states in the database by user and subject.
 func (s *site) stored(t *testing.T) map[string]map[string]clickState {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
@@ -294,8 +294,8 @@ func (s *site) consistent(t *testing.T) {
 	})
 }
 
-// settled waits until the database has what was acknowledged, and checks that
-// the nodes show it and that every count is right.
+// settled waits until the database contains everything that was acknowledged, and checks
+// that the nodes show it and that every count is right.
 func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 	t.Helper()
 	eventually(t, "the database has what was acknowledged", func() bool {

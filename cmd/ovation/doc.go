@@ -2,10 +2,10 @@
 // serves the API, runs the workers, imports data from other platforms, verifies
 // what is stored and issues tokens for development.
 //
-// Each command is a struct of flags with a Run method, in a file of its name;
-// commandLine (main.go) lists them. Every flag has an environment variable, and an
-// invalid value is reported with the flag or variable that it came from
-// (variables.go, usage_errors.go).
+// Each command is a struct of flags with a Run method, in a file named after it;
+// commandLine (main.go) lists all commands. Every flag, except for two of ovation dead
+// replay, has an environment variable, and an invalid value is reported with the flag
+// or variable that it came from (variables.go, usage_errors.go).
 //
 // This package is the only one, besides bench, that knows concrete adapters:
 //
@@ -43,8 +43,8 @@
 //     keeps the data: TestStopFinishesRunningRequests, TestWritesSurviveARestart.
 //   - Development headers require a flag and a loopback address:
 //     TestDevHeadersNeedAFlagAndALoopbackAddress, TestReverseProxyCannotImpersonateUsers.
-//   - Every flag has a variable and help, and wrong use exits with code 2 and states
-//     the problem: TestEveryFlagHasAVariableAndHelp,
+//   - Every flag, with the exceptions above, has a variable and help, and wrong use exits
+//     with code 2 and states the problem: TestEveryFlagHasAVariableAndHelp,
 //     TestUsageErrorsNameTheCauseAndItsSource.
 //
 // This package may import every other package of this module.

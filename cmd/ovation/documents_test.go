@@ -20,11 +20,13 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// A block of operations, and the response that follows it directly, if any.
+// operationsAndResponse matches a block of operations and, if there is one, the response
+// that directly follows it.
 var operationsAndResponse = regexp.MustCompile("(?s)```graphql\n(.*?)```\n(?:\n```json\n(.*?)```\n)?")
 
-// The operations of README and docs/api.md give the responses shown there, in their order,
-// against fresh demo data, except for times and ids.
+// TestDocumentsShowTheServersResponses runs the operations of README and docs/api.md in
+// order on fresh demo data, and checks that they return the responses shown there, except
+// for times and ids.
 func TestDocumentsShowTheServersResponses(t *testing.T) {
 	t.Setenv("PATH", "") // pictures are faster than ffmpeg
 	operations := section(t, "../../README.md", "A feed page and a like") + section(t, "../../docs/api.md", "Operations")
@@ -106,7 +108,7 @@ func section(t *testing.T, document, heading string) string {
 	return content
 }
 
-// operationsOf returns the operations of a document, each by itself.
+// operationsOf returns each operation of a document as a document of its own.
 func operationsOf(t *testing.T, text string) (each []string) {
 	t.Helper()
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
@@ -119,7 +121,7 @@ func operationsOf(t *testing.T, text string) (each []string) {
 	return each
 }
 
-// userClient is a server that one user asks.
+// userClient sends requests to a server as one user.
 type userClient struct {
 	*server
 
@@ -171,11 +173,11 @@ func sameResponse(t *testing.T, operation string, got []byte, want string) {
 	}
 }
 
-// idOfAClip is a subject of the demo that was uploaded.
+// idOfAClip matches the id of an uploaded clip.
 var idOfAClip = regexp.MustCompile(`^\d{10,}$`)
 
-// stableResponse is a response without what differs from start to start: times, and ids that
-// the server gives.
+// stableResponse returns a response with placeholders for what differs between starts of
+// the server: times, cursors, and ids that the server assigns.
 func stableResponse(t *testing.T, response []byte) any {
 	t.Helper()
 	var value any

@@ -18,7 +18,7 @@ type douyinFlags struct {
 // publicURL is the scheme and host of a site.
 type publicURL string
 
-// UnmarshalText rejects URLs with anything else than a scheme and a host.
+// UnmarshalText rejects URLs with anything other than a scheme and a host.
 func (u *publicURL) UnmarshalText(text []byte) error {
 	if string(text) == "*" {
 		return errors.New("it must be one address: write scheme://host or scheme://host:port, for example https://app.example.com")

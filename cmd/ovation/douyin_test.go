@@ -14,14 +14,13 @@ import (
 )
 
 // douyinClient is a client of the API below /douyin/. Like public clients, it sends every
-// parameter in the URL and in a form, follows no contract but that API's, and holds ids as
-// doubles.
+// parameter both in the URL and in a form, uses no other API, and holds ids as doubles.
 type douyinClient struct {
 	t   *testing.T
 	url string
 }
 
-// douyinReply is a reply of that API of any kind.
+// douyinReply holds any reply of that API.
 type douyinReply struct {
 	StatusCode  *int            `json:"status_code"`
 	StatusMsg   string          `json:"status_msg"`
@@ -116,7 +115,7 @@ func (r douyinReply) ok(t *testing.T) douyinReply {
 	return r
 }
 
-// publish uploads a file with the token behind it.
+// publish uploads a file in a form that has the token after the file.
 func (c douyinClient) publish(token, title string, file []byte) {
 	c.t.Helper()
 	var form bytes.Buffer
@@ -134,7 +133,7 @@ func (c douyinClient) publish(token, title string, file []byte) {
 	c.do(request).ok(c.t)
 }
 
-// session is a user who is logged in.
+// session registers a user or logs one in, depending on path.
 func (c douyinClient) session(path, name string) (id float64, token string) {
 	c.t.Helper()
 	r := c.post(path, "username", name, "password", "password of "+name).ok(c.t)
@@ -144,8 +143,9 @@ func (c douyinClient) session(path, name string) (id float64, token string) {
 	return r.UserID, r.Token
 }
 
-// douyinStory is a story of two people, who register, like, comment, follow and chat. What
-// one does through the first address is seen through the second.
+// douyinStory plays the story of two people who register, publish a video, like, comment,
+// follow and chat, and checks that actions through one address are visible through the
+// other.
 func douyinStory(t *testing.T, first, second string) {
 	t.Helper()
 	a, b := douyinClient{t, first}, douyinClient{t, second}
@@ -233,7 +233,7 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 }
 
-// The story of two people with ovation dev alone.
+// TestDouyinClient plays the story of two people with ovation dev alone.
 func TestDouyinClient(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -282,8 +282,8 @@ func coverIsMade(t *testing.T, at string) {
 	}
 }
 
-// The same story over Postgres, Redis and RabbitMQ. Every request goes to another node
-// than the one before, and a worker makes the cover.
+// TestDouyinOverTwoNodes plays the same story over Postgres, Redis and RabbitMQ, with two
+// nodes and a worker that makes the cover.
 func TestDouyinOverTwoNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
