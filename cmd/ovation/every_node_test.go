@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What is written through one node of a site is on the other at once.
+// TestWritesAreVisibleOnEveryNode checks that writes through one node of a site are
+// visible on the other at once.
 func TestWritesAreVisibleOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -16,8 +16,8 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// Checks the examples in headless Chromium, both as served for development and as built,
-// across a restart of the server.
+// TestLongExamplesInABrowser checks the examples in headless Chromium, both as served for
+// development and as built. The latter must also survive a restart of the server.
 func TestLongExamplesInABrowser(t *testing.T) {
 	for _, name := range []string{"apollo", "urql"} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 	}
 }
 
-// example is a page of the folder examples.
+// example is one of the pages in the folder examples.
 type example struct{ name, folder string }
 
 func (e example) run(t *testing.T, program string, args ...string) {

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// The figures of the long tier: bounds on durations, minus the duration of an empty
-// request that is measured alongside. The race detector would distort them.
+// These tests of the long tier assert upper bounds on durations. They subtract the
+// duration of an empty request, which they measure alongside. The race detector would
+// distort the durations.
 
-// From the acknowledgement of a like on one node until another one counts it for somebody
-// else.
+// TestFigureLikesAreSeenByOthersSoon measures the time from the acknowledgement of a like
+// on one node until another node counts it for other viewers.
 func TestFigureLikesAreSeenByOthersSoon(t *testing.T) {
 	const likes = 2000
 	s := newSite(t)
@@ -52,7 +53,8 @@ func TestFigureLikesAreSeenByOthersSoon(t *testing.T) {
 
 func TestFigureLiveLikesAreSeenSoon(t *testing.T) { liveOnOtherNodes(t, 1000, 150*time.Millisecond) }
 
-// From the request that sends a message on one node to the event on another.
+// TestFigureMessagesAreSeenSoon measures the time from the request that sends a message
+// on one node to the event on another.
 func TestFigureMessagesAreSeenSoon(t *testing.T) {
 	const messages = 1000
 	s := newSite(t)

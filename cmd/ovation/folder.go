@@ -32,7 +32,7 @@ type dataFlag struct {
 	Data string `default:".ovation" help:"Folder of the database file and related files." type:"folder" variable:"OVATION_DATA"`
 }
 
-// file is the path of a file in the folder.
+// file returns the path of a file in the folder.
 func (d dataFlag) file(name string) string { return filepath.Join(d.Data, name) }
 
 // make creates the folder if it is missing.
@@ -43,8 +43,8 @@ func (d dataFlag) make() error {
 	return nil
 }
 
-// lock acquires one of the folder's locks, or fails at once if another process holds
-// it. The system releases it when this process ends, in whatever way.
+// lock acquires one of the folder's locks, or fails at once if another process holds it.
+// The operating system releases the lock when this process ends, for whatever reason.
 func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	if err := d.make(); err != nil {
 		return nil, err
@@ -73,7 +73,8 @@ func (d dataFlag) locked(name string) bool {
 	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// path returns the path of the folder that is the same for every process.
+// path returns the absolute path of the folder, or the path as it was given if the
+// working directory is unknown.
 func (d dataFlag) path() string {
 	path, err := filepath.Abs(d.Data)
 	if err != nil {
@@ -82,7 +83,7 @@ func (d dataFlag) path() string {
 	return path
 }
 
-// open opens the database. With create it is created if it is missing.
+// open opens the database. If the database is missing and create is true, it is created.
 func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) {
 	store, err := d.openSQLite(ctx, create)
 	if err != nil {
@@ -151,8 +152,8 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// writeNew writes a file that only its owner may read. It follows no link and writes to
-// no existing file, whose owner could read it, but returns fs.ErrExist.
+// writeNew writes a file that only its owner may read. If path exists, even as a link, it
+// returns fs.ErrExist, because the owner of an existing file could read the text.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

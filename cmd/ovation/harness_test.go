@@ -22,7 +22,7 @@ import (
 	"ovation/internal/testing/sqlitetest"
 )
 
-// binary is the built command.
+// binary is the path of the built command.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -65,7 +65,8 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// environment is the variables of a program, in turn names and values.
+// environment returns a function that looks up variables in pairs, which holds
+// alternating names and values.
 func environment(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -92,14 +93,14 @@ func call(tb testing.TB, getenv func(string) string, args ...string) programResu
 	return callWith(ctx, getenv, strings.NewReader(""), args...)
 }
 
-// callWith is call with a context and an input.
+// callWith runs the program like call, with a context and an input.
 func callWith(ctx context.Context, getenv func(string) string, stdin io.Reader, args ...string) programResult {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, stdin, &stdout, &stderr)
 	return programResult{strings.Join(args, " "), code, stdout.String(), stderr.String()}
 }
 
-// want checks how a program ended and that its output holds the parts.
+// want checks the exit code of a program, and that its output contains all parts.
 func (e programResult) want(tb testing.TB, code int, parts ...string) {
 	tb.Helper()
 	if e.code != code {
@@ -112,21 +113,22 @@ func (e programResult) want(tb testing.TB, code int, parts ...string) {
 	}
 }
 
-// server is a running ovation dev or, where a test says so, serve.
+// server is a running ovation dev, serve, work or stack.
 type server struct {
 	url    string
 	banner string
 	stop   func() programResult
-	as     func(user string) map[string]string // headers; X-Ovation-User if nil
-	log    func() string                       // what it has logged; of a node only
-	// Only of a process of its own:
+	as     func(user string) map[string]string // returns the headers for a user; X-Ovation-User if nil
+	log    func() string                       // returns what the process has logged; set for serve and work only
+	// Which of these are set depends on the function that started the server:
 	pid    int
 	kill   func()
-	signal func()        // tells it to stop
-	ended  chan struct{} // closed when it has
+	signal func()        // tells the server to stop
+	ended  chan struct{} // closed when the server has ended
 }
 
-// bannerWriter is a writer that passes on what was written to it when the banner is complete.
+// bannerWriter collects what is written to it. Once the text contains the complete
+// banner, Write sends it to ready.
 type bannerWriter struct {
 	mu        sync.Mutex
 	text      bytes.Buffer
@@ -155,7 +157,8 @@ func (w *bannerWriter) String() string {
 	return w.text.String()
 }
 
-// emptyData is a data folder with an empty database, as a first start leaves it.
+// emptyData returns a data folder with an empty database, as the first start of ovation
+// dev leaves it.
 func emptyData(tb testing.TB) string {
 	tb.Helper()
 	return filepath.Dir(sqlitetest.NewFile(tb))
@@ -168,7 +171,7 @@ func serve(tb testing.TB, data string, flags ...string) *server {
 	return serveBare(tb, data, append([]string{"--dev-headers"}, flags...)...)
 }
 
-// serveBare is serve without any flags besides the address.
+// serveBare runs ovation dev like serve, but without development headers.
 func serveBare(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -192,7 +195,7 @@ func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	return serveBinaryIn(tb, []string{}, data, flags...)
 }
 
-// serveBinaryIn is serveBinary with an environment.
+// serveBinaryIn runs ovation dev like serveBinary, with an environment.
 func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string) *server {
 	tb.Helper()
 	stdout, stderr := newBannerWriter(), newBannerWriter()
@@ -243,10 +246,10 @@ var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000, IdleConnTimeout: 2 * time.Second},
 }
 
-// dev has the header that ovation dev --dev-headers accepts.
+// dev returns the header that identifies a user to ovation dev --dev-headers.
 func dev(user string) map[string]string { return map[string]string{"X-Ovation-User": user} }
 
-// graphQL sends an operation as a user and decodes its data.
+// graphQL sends an operation as a user and decodes the data of the response.
 func (s *server) graphQL(user, query string, into any) error {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -316,7 +319,7 @@ func (s *server) like(tb testing.TB, user, id string) {
 	must(tb, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
 }
 
-// verified runs ovation verify, which must find nothing.
+// verified checks that ovation verify finds no difference in the data folder.
 func verified(t *testing.T, data string) {
 	t.Helper()
 	runBinary(t, "verify", "--data="+data).want(t, 0, "0 differences; ")

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// healthCommand checks the health of a node. It exists for images without other
-// programs.
+// healthCommand checks the health of a node. It exists for container images that contain
+// no other program.
 type healthCommand struct {
 	URL  string  `arg:""                   help:"URL of the node: http://host:port; if empty, --addr on this machine." optional:""`
 	Addr address `default:"127.0.0.1:8080" help:"Address that the node listens on."                                        variable:"OVATION_ADDR"`
