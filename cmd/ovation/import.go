@@ -65,7 +65,7 @@ A file takes effect once: importing it again changes nothing, an import that was
 Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, or none had an event that is mapped to an action.`
 }
 
-// Run imports the file and prints what it did.
+// Run imports the file and prints a summary.
 func (c *importCommand) Run(p *program) (err error) {
 	if err := c.check(p.getenv); err != nil {
 		return err
@@ -104,7 +104,8 @@ func (c *importCommand) Run(p *program) (err error) {
 	return c.verdict(result, err)
 }
 
-// mapping returns the mapping of the preset or file, with the changes of the flags.
+// mapping returns the default mapping, or that of --subjects or --map, with the changes
+// that the other flags make to it.
 func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
 	switch {

@@ -22,8 +22,8 @@ import (
 // million rows.
 const deskdropCopies = 14
 
-// repeatedDeskdrop writes the real data that often into a file. It returns the file and
-// how many rows are in it.
+// repeatedDeskdrop writes deskdropCopies copies of the real data to a file. It returns
+// the path of the file and the number of its rows.
 func repeatedDeskdrop(tb testing.TB) (file string, rows int) {
 	tb.Helper()
 	needDeskdrop(tb)
@@ -98,15 +98,16 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// The shape of a month of clicks on a news site: many users who come a few times
-// each, in the order of time, so that the keys are random.
+// The sizes of a click log that is modelled on a month of clicks on a news site. Its rows
+// are in order of time, and each of its many users has only a few of them, so that the
+// keys are random.
 const (
 	clickRows     = 3_000_000
 	clickUsers    = 322_897
 	clickArticles = 46_033
 )
 
-// clicks writes a click log and returns its file.
+// clicks writes a click log and returns the path of its file.
 func clicks(tb testing.TB) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "clicks.tsv")
@@ -158,8 +159,8 @@ func BenchmarkImportClicks(b *testing.B) {
 	})
 }
 
-// importInto imports into the store that the environment names, verifies it,
-// and returns how many rows a second the import took.
+// importInto imports the file into the store that the environment names, verifies the
+// store, and returns how many rows were imported per second.
 func importInto(b *testing.B, file string, rows int, environment ...string) float64 {
 	b.Helper()
 	ovation := func(args ...string) string {
@@ -189,7 +190,7 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 	return float64(rows) / seconds
 }
 
-// totals adds the reads, likes and collects of all subjects.
+// totals returns the total numbers of reads, likes and collects of all subjects.
 func (s *site) totals(tb testing.TB) (totals [3]int64) {
 	tb.Helper()
 	ctx := context.Background()

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// An import of the real data into Postgres that is killed and repeated imports each row
-// once.
+// TestLongDeskdropIsImportedIntoPostgres kills an import of the real data into Postgres
+// twice, repeats it, and checks that each row has been imported once.
 func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 	t.Parallel()
 	needDeskdrop(t)
@@ -42,7 +42,7 @@ func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 	}
 }
 
-// comments counts the comments.
+// comments returns the number of comments in the database.
 func (s *site) comments(tb testing.TB) (n int64) {
 	tb.Helper()
 	ctx := context.Background()
@@ -53,8 +53,10 @@ func (s *site) comments(tb testing.TB) (n int64) {
 	return n
 }
 
-// TestLongKilledImportResumes kills an import after it has read so much of a file that some
-// rows must be in the database: a block of a million rows is sorted before it is written.
+// TestLongKilledImportResumes kills an import that has read enough of its file for some
+// rows to be in the database, and checks that the next import adds the others. The file
+// must be that large because a block of a million rows is sorted before any of them is
+// written.
 func TestLongKilledImportResumes(t *testing.T) {
 	t.Parallel()
 	const rows = 1_040_000

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// deskdrop is real data, found beside the project; CONTRIBUTING.md tells where
-// it comes from.
+// deskdrop is the path of a file of real data next to the checkout; CONTRIBUTING.md
+// states where the file comes from.
 const deskdrop = "../../../shared/data/deskdrop-users_interactions.csv.zip"
 
 // runBinary runs the program in a process of its own until it ends.
@@ -27,7 +27,7 @@ func runBinary(t *testing.T, args ...string) programResult {
 	return runWith(t, []string{}, args...)
 }
 
-// runWith is runBinary with variables.
+// runWith runs the program like runBinary, with an environment.
 func runWith(tb testing.TB, environ []string, args ...string) programResult {
 	tb.Helper()
 	command := exec.Command(binary, args...)
@@ -38,7 +38,8 @@ func runWith(tb testing.TB, environ []string, args ...string) programResult {
 	return programResult{strings.Join(args, " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// sums adds the counts of all subjects that match.
+// sums returns the total reads, likes, dislikes, collects and followers of all subjects
+// that match the SQL condition where.
 func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
@@ -50,8 +51,8 @@ func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	return sums
 }
 
-// commentSums counts the comments, and adds the counts of all subjects and the totals of all
-// users.
+// commentSums returns the number of comments, the total of the comment counts of all
+// subjects, and the total of the comment counts of all users.
 func commentSums(tb testing.TB, data string) (sums [3]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
@@ -62,7 +63,7 @@ func commentSums(tb testing.TB, data string) (sums [3]int64) {
 	return sums
 }
 
-// needDeskdrop skips a test that has no real data, outside of CI.
+// needDeskdrop skips the test, or fails it in CI, if the real data is missing.
 func needDeskdrop(tb testing.TB) {
 	tb.Helper()
 	if _, err := os.Stat(deskdrop); !errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +101,8 @@ func TestDeskdropIsImported(t *testing.T) {
 	}
 }
 
-// stoppingReader stops the program when it is read to its end, which it reports once over is
-// closed.
+// stoppingReader stops the program when its text has been read. It reports the end of the
+// text only when over is closed.
 type stoppingReader struct {
 	text io.Reader
 	stop context.CancelFunc
@@ -117,7 +118,8 @@ func (s *stoppingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Also while it waits for input, before the first row or behind it.
+// TestStoppedImportSaysHowToResume stops imports, including some that wait for input
+// before or after the first row.
 func TestStoppedImportSaysHowToResume(t *testing.T) {
 	ended, waits := make(chan struct{}), make(chan struct{})
 	close(ended)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// visit asks for something anonymously, by way of the proxies that a header
-// names, and returns the status.
+// visit sends an anonymous request, with the X-Forwarded-For header if forwarded is not
+// "", and returns the status.
 func (s *server) visit(t *testing.T, forwarded string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
@@ -38,8 +38,8 @@ func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Fatal("none of 10,000 requests was limited")
 }
 
-// TestForgedAddressesDoNotMultiplyALimit has a client behind a trusted proxy claim another
-// address at each request.
+// TestForgedAddressesDoNotMultiplyALimit has a client behind a trusted proxy claim
+// another address in each request.
 func TestForgedAddressesDoNotMultiplyALimit(t *testing.T) {
 	forge := func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }
 	behind := serve(t, emptyData(t), "--rate-per-address=10", "--trusted-proxies=10.0.0.0/8,127.0.0.1", "--log-level=error")
@@ -58,8 +58,8 @@ const (
 	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
 )
 
-// TestOrdinaryUseStaysWithinTheLimits sends at once the requests of a user who scrolls
-// through 600 subjects and likes each twentieth.
+// TestOrdinaryUseStaysWithinTheLimits sends, without pauses, the requests of a user and
+// of an anonymous viewer who scroll through 600 subjects, 30 of which the user likes.
 func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t, t.TempDir())

@@ -21,7 +21,7 @@ import (
 
 const watchMovie = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "movie"}]) { version freshness readCount likeCount liked { reaction } } }`
 
-// event is what it tells.
+// event is an event of the subscription watchMovie.
 type event struct {
 	Version   int64
 	Freshness string
@@ -34,7 +34,7 @@ type event struct {
 type follower struct {
 	conn *websocket.Conn
 	last event
-	took []time.Time // when each event came
+	took []time.Time // when each event arrived
 }
 
 // subscribe begins to watch the movie.
@@ -64,7 +64,8 @@ func (s *server) watch(ctx context.Context, user string, payload map[string]any)
 	return conn, nil
 }
 
-// watchers subscribes as each of the users, and closes all in the end.
+// watchers subscribes to the movie as each of the users and waits for the first event of
+// each. The WebSockets are closed when the test ends.
 func watchers(t *testing.T, s *server, users ...string) []*follower {
 	t.Helper()
 	out := make([]*follower, len(users))
@@ -78,8 +79,8 @@ func watchers(t *testing.T, s *server, users ...string) []*follower {
 	return out
 }
 
-// next waits for an event, which is then the last one. A count that decreases, or a
-// message that is not an event, is an error.
+// next waits for an event and stores it in last. An event with an older version than the
+// one before, or a message that is not an event, is an error.
 func (s *follower) next(ctx context.Context) error {
 	var got struct{ InteractiveChanged event }
 	if err := nextOn(ctx, s.conn, &got); err != nil {
@@ -121,7 +122,7 @@ func nextOn(ctx context.Context, conn *websocket.Conn, into any) error {
 	}
 }
 
-// until waits for an event.
+// until waits until holds returns true for the last event.
 func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 	for !holds(s.last) {
 		if err := s.next(ctx); err != nil {
@@ -234,7 +235,8 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// Redis is killed and comes back empty under subscribers and likes.
+// TestLiveCountsContinueWithoutRedis kills Redis and starts it again, empty, while users
+// like the movie and subscribers watch it.
 func TestLiveCountsContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	liveOverRestarts(t, 4, 1)
@@ -317,8 +319,9 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// While a viewer's own like is queued and an event reports another user's action, only
-// the count that the viewer sees includes the like.
+// TestOwnLikeIsInTheCountWhileItIsQueued checks that, while a viewer's like is queued, an
+// event about the action of another user includes the like in the count for that viewer
+// only.
 func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// actorSubjects is how many subjects each actor does something to.
+// actorSubjects is the number of subjects that each actor acts on.
 const actorSubjects = 50
 
 // subjectEvent is a subject as an event shows it to a viewer.
@@ -40,7 +40,8 @@ func (e subjectEvent) own() (did actorState) {
 	return did
 }
 
-// counts reports whether the counts are those of one user's actions and no others.
+// counts reports whether the counts include the actions of one user, given by did, and no
+// others.
 func (e subjectEvent) counts(did actorState) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
@@ -48,11 +49,11 @@ func (e subjectEvent) counts(did actorState) bool {
 // actor acts on subjects of its own, and watches those of all actors.
 type actor struct {
 	name string
-	from int // the first of their subjects
+	from int // the number of the first of its subjects
 	conn *websocket.Conn
 	did  [actorSubjects]actorState
 	last map[string]subjectEvent
-	live int // events of their own subjects that were LIVE
+	live int // the number of LIVE events about its own subjects
 }
 
 // act performs the given number of actions, one after another.
@@ -79,7 +80,8 @@ func (a *actor) act(through *server, n int, random *rand.Rand) error {
 	return nil
 }
 
-// checkEvents checks every event, until the events have reported everything that the actors did.
+// checkEvents checks every event until the events have reported everything that the
+// actors did.
 func (a *actor) checkEvents(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
 	for !isClosed(ended) || !a.upToDate(actors) {
 		var got struct{ InteractiveChanged subjectEvent }
@@ -107,7 +109,7 @@ func (a *actor) checkEvents(ctx context.Context, actors []*actor, ended <-chan s
 	return nil
 }
 
-// upToDate reports whether the last events agree with what was done last.
+// upToDate reports whether the last events agree with the last actions of all actors.
 func (a *actor) upToDate(actors []*actor) bool {
 	for _, one := range actors {
 		for at, did := range one.did {
@@ -120,10 +122,11 @@ func (a *actor) upToDate(actors []*actor) bool {
 	return len(a.last) == len(actors)*actorSubjects
 }
 
-// TestEventsAreTrueForTheirViewers has two users react to and collect subjects of
-// their own on one node, while each is told of all 100 on another one. In every
-// event on a user's own subject the counts are what the states in it make them;
-// on others' there are no states. The last events are what was done last.
+// TestEventsAreTrueForTheirViewers has two users react to and collect subjects of their
+// own on one node, while each of them watches the subjects of both on another node. In
+// every LIVE event about a user's own subject, the counts must agree with the states.
+// Events about the other user's subjects must have no states. The last events must agree
+// with the last actions.
 func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
