@@ -3,7 +3,7 @@ package sqlstore
 import "ovation/storage"
 
 // ReplacePassword replaces the password hash of an account. Errors: storage.ErrNotFound
-// if it is not the one that the change replaces.
+// if the present hash is not change.From.
 func ReplacePassword(of *storage.Account, change storage.PasswordChange) error {
 	if of.Password != change.From {
 		return storage.ErrNotFound

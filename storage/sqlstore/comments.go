@@ -8,13 +8,15 @@ import (
 	"ovation/storage"
 )
 
-// ErrReplyToReply is the error of a comment that replies to a reply.
+// ErrReplyToReply is the error for a comment that replies to a reply.
 var ErrReplyToReply = &storage.InvalidError{Field: "replyTo", Reason: "is a reply itself; replies are one level deep"}
 
-// NewID is the id of a comment to be added, and the time of the comment.
+// NewID holds the id of a comment or video to be added, and its time in microseconds
+// since 1970.
 type NewID struct{ ID, At int64 }
 
-// The parts of an id.
+// IDEpoch and IDShift are those of package storage: the parameters from which ids are
+// computed.
 const (
 	IDEpoch = storage.IDEpoch
 	IDShift = storage.IDShift
@@ -24,32 +26,32 @@ const (
 // counts of Subjects, fills in the maps, calls Decide, and writes the rows that Decide
 // has added to the batch.
 type CommentBatch struct {
-	// Results are those of AddComments. Those of invalid comments are set from the start,
-	// the others by Decide.
+	// Results holds the results of AddComments. NewCommentBatch sets those of invalid
+	// comments, Decide all others.
 	Results []storage.AddedComment
 	RequestLog
-	// What to look up, each once and sorted.
+	// Subjects and Parents hold what to look up, sorted and without duplicates.
 	Subjects []storage.Subject
 	Parents  []storage.CommentKey
 
-	// What was found. Comments holds the parents, and the comments that the same requests
-	// have added before. Now is the time, in microseconds since 1970, when the counts
-	// were locked.
+	// The next three fields hold what was found. Now is the time, in microseconds since
+	// 1970, at which the counts were locked. Comments holds the parents, and the comments
+	// that requests of the batch have already added.
 	Now      int64
 	Counts   map[storage.Subject]storage.CommentCount
 	Comments map[storage.CommentKey]*storage.Comment
 
-	// What is to be written. The comments are in the order of their ids.
+	// The following fields hold what is to be written. Added is sorted by id.
 	Added          []*storage.Comment
 	Replies        map[storage.CommentKey]int64 // number of added replies
 	CountChanges   map[storage.Subject]storage.CommentCount
 	CommentsByUser map[storage.User]int64 // number of added comments
 
 	comments []storage.NewComment
-	times    []int64 // of past comments: when each was written
+	times    []int64 // of past comments: the times at which they were written
 }
 
-// NewCommentBatch validates comments.
+// NewCommentBatch validates comments and returns a batch of them.
 func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
 	b := &CommentBatch{
 		Results: make([]storage.AddedComment, len(comments)), comments: slices.Clone(comments),
@@ -76,7 +78,8 @@ func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
 	return b
 }
 
-// Repeated returns the keys of the comments that the same requests have already added.
+// Repeated returns the keys of the comments that requests of the batch have already
+// added.
 func (b *CommentBatch) Repeated() []storage.CommentKey {
 	keys := make([]storage.CommentKey, 0, len(b.Before))
 	for _, r := range b.Before {
@@ -149,29 +152,30 @@ func (b *CommentBatch) add(c *storage.NewComment, id NewID) *storage.Comment {
 	return added
 }
 
-// nextVersion returns the version of a change at a time in microseconds since 1970. It is
-// at least that time, so that a restored database does not reuse versions that clients
-// have as cursors.
+// nextVersion returns the version of a change that is made at the given time, in
+// microseconds since 1970. It is above the version before and at least the time, so that
+// a restored database does not reuse versions that clients hold as cursors.
 func nextVersion(before, at int64) int64 { return max(before+1, at) }
 
 func parentOf(c *storage.NewComment) storage.CommentKey {
 	return storage.CommentKey{Tenant: c.Subject.Tenant, CommentID: c.ParentID}
 }
 
-// CompareComments orders by tenant and id.
+// CompareComments orders comments by tenant and id.
 func CompareComments(a, b storage.CommentKey) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.CommentID, b.CommentID))
 }
 
-// CommentEdit is a change of a comment by a caller that has locked the counts of its
+// CommentEdit is a change to a comment. The caller has locked the counts of the comment's
 // subject.
 type CommentEdit struct {
-	Comment, Parent *storage.Comment // nil if there is none
+	Comment, Parent *storage.Comment // each is nil if it does not exist
 	Counts          storage.CommentCount
 	CommentsByUser  map[storage.User]int64 // number of comments added or, if negative, removed
 }
 
-// Edit changes the text, and reports whether it differs. Errors: storage.ErrNotFound.
+// Edit changes the text of the comment, and reports whether the new text differs. Errors:
+// storage.ErrNotFound if the change is not allowed.
 func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) (bool, error) {
 	c := e.Comment
 	if !change.Allows(c) {
@@ -185,7 +189,8 @@ func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) 
 	return true, nil
 }
 
-// Delete removes the text and the author. Errors: storage.ErrNotFound.
+// Delete removes the text and the author of the comment. Errors: storage.ErrNotFound if
+// the change is not allowed.
 func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 	c := e.Comment
 	if !change.Allows(c) {
@@ -204,8 +209,9 @@ func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 	return nil
 }
 
-// StartOfComments returns where a page of comments begins: below a number of likes and an
-// id, or above an id.
+// StartOfComments returns the position at which a page of comments begins: likes and id
+// for Top, otherwise id alone. The comments of the page are below this position, or above
+// it if the order is Oldest.
 func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
 	switch {
 	case q.Order != storage.Newest && q.Order != storage.Oldest && q.Order != storage.Top:
@@ -222,7 +228,7 @@ func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
 	return 0, q.After.Version, nil
 }
 
-// CommentsAmong returns the comments among the subjects, in the order of
+// CommentsAmong returns the keys of the comments among the subjects, in the order of
 // CompareComments.
 func CommentsAmong(subjects []storage.Subject) (keys []storage.CommentKey) {
 	for _, s := range subjects {

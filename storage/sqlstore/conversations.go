@@ -9,8 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// Pair is the two users of a conversation, in the order in which rows of messages name
-// them: the lower id first.
+// Pair holds the two users of a conversation in the order in which rows of messages name
+// them, with the lower id first.
 type Pair struct{ Low, High storage.User }
 
 // PairOf returns the pair of a conversation.
@@ -21,21 +21,22 @@ func PairOf(key storage.ConversationKey) Pair {
 	return Pair{key.Owner, key.With}
 }
 
-// FromLow reports whether the first user of the pair has sent the message.
+// FromLow reports whether the user with the lower id has sent the message.
 func (p Pair) FromLow(m *storage.DirectMessage) bool { return m.From == p.Low }
 
-// MessageRow is a row of table message, for a known pair.
+// MessageRow is a row of the table message without the pair of users, which the caller
+// knows.
 type MessageRow struct {
 	message storage.DirectMessage
 	fromLow bool
 }
 
-// Columns returns where to scan message_id, from_low, text and created.
+// Columns returns pointers to scan message_id, from_low, text and created into.
 func (r *MessageRow) Columns() []any {
 	return []any{&r.message.Number, &r.fromLow, &r.message.Text, &r.message.Created}
 }
 
-// Of returns the message.
+// Of returns the message, given the pair of its conversation.
 func (r *MessageRow) Of(pair Pair) storage.DirectMessage {
 	m := r.message
 	if m.From, m.To = pair.High, pair.Low; r.fromLow {
@@ -44,19 +45,20 @@ func (r *MessageRow) Of(pair Pair) storage.DirectMessage {
 	return m
 }
 
-// ConversationRow is a row of table conversation with its latest message, for a known
-// key.
+// ConversationRow is a row of the table conversation with the latest message but without
+// the key, which the caller knows.
 type ConversationRow struct {
 	unread, readTo int64
 	latest         MessageRow
 }
 
-// Columns returns where to scan unread, read_to and the columns of the latest message.
+// Columns returns pointers to scan unread, read_to and the columns of the latest message
+// into.
 func (r *ConversationRow) Columns() []any {
 	return append([]any{&r.unread, &r.readTo}, r.latest.Columns()...)
 }
 
-// Of returns the conversation.
+// Of returns the conversation, given its key.
 func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation {
 	return &storage.Conversation{
 		Owner: key.Owner, With: key.With, Latest: r.latest.Of(PairOf(key)), Unread: r.unread, ReadTo: r.readTo,
@@ -67,27 +69,27 @@ func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation 
 // mailboxes of Users, fills in the maps, calls Decide, and writes the rows that Decide
 // has added to the batch.
 type MessageBatch struct {
-	// Results are those of AddMessages. Those of invalid messages are set from the start,
-	// the others by Decide.
+	// Results holds the results of AddMessages. NewMessageBatch sets those of invalid
+	// messages, Decide all others.
 	Results []storage.AddedDirectMessage
 	RequestLog
 
-	// Users are the users whose mailboxes to lock, each once and sorted.
+	// Users holds the users whose mailboxes to lock, sorted and without duplicates.
 	Users []storage.User
 
-	// What was found. Messages holds the messages that the same requests have added
-	// before. Latest holds the numbers of the users' latest messages, and Decide
-	// increases them.
+	// Latest and Messages hold what was found. Latest holds the number of each user's
+	// latest message, and Decide increases it. Messages holds the messages that requests
+	// of the batch have already added.
 	Latest   map[storage.User]int64
 	Messages map[storage.DirectMessageKey]*storage.DirectMessage
 
-	// Added are the messages to write, in the order in which they were given.
+	// Added holds the messages to write, in the order in which they were given.
 	Added []*storage.DirectMessage
 
 	messages []storage.NewDirectMessage
 }
 
-// NewMessageBatch validates messages.
+// NewMessageBatch validates messages and returns a batch of them.
 func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 	b := &MessageBatch{
 		Results: make([]storage.AddedDirectMessage, len(messages)), messages: slices.Clone(messages),
@@ -107,7 +109,8 @@ func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 	return b
 }
 
-// Repeated returns the keys of messages that the same requests may have already added.
+// Repeated returns the keys of the messages that requests of the batch may have already
+// added.
 func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	if len(b.Before) == 0 {
 		return nil
@@ -121,7 +124,8 @@ func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	return slices.SortedFunc(maps.Keys(keys), CompareMessages)
 }
 
-// before returns the key of the message that the same request has already added.
+// before returns the key of the message that the request of message i has already added,
+// and whether there is one.
 func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	m := &b.messages[i]
 	before, known := b.Before[requestKey(m.From, m.RequestID)]
@@ -154,15 +158,15 @@ func (b *MessageBatch) Decide(at int64) {
 	b.sort()
 }
 
-// ConversationChange is the change of one user's conversation.
+// ConversationChange is a change to one user's conversation.
 type ConversationChange struct {
 	Key    storage.ConversationKey
 	Latest int64 // number of the latest message
 	Unread int64 // number of added unread messages
 }
 
-// Conversations returns the changes of conversations by the added messages, sorted by
-// key.
+// Conversations returns the changes to conversations that result from the added messages,
+// sorted by key.
 func (b *MessageBatch) Conversations() []ConversationChange {
 	moved := map[storage.ConversationKey]ConversationChange{}
 	for _, m := range b.Added {
@@ -177,12 +181,12 @@ func (b *MessageBatch) Conversations() []ConversationChange {
 	return slices.SortedFunc(maps.Values(moved), func(x, y ConversationChange) int { return CompareConversations(x.Key, y.Key) })
 }
 
-// CompareConversations orders by owner, then by the other user.
+// CompareConversations orders conversations by owner, then by the other user.
 func CompareConversations(a, b storage.ConversationKey) int {
 	return cmp.Or(CompareUsers(a.Owner, b.Owner), CompareUsers(a.With, b.With))
 }
 
-// CompareMessages orders by sender, receiver and number.
+// CompareMessages orders messages by sender, receiver and number.
 func CompareMessages(a, b storage.DirectMessageKey) int {
 	return cmp.Or(CompareUsers(a.From, b.From), strings.Compare(a.To.UserID, b.To.UserID), cmp.Compare(a.Number, b.Number))
 }

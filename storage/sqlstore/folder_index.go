@@ -2,8 +2,8 @@ package sqlstore
 
 import "ovation/storage"
 
-// FolderIndex is the result of looking up folders: those that exist and, for deleted
-// ones, where their items were moved, if known. The zero value is empty.
+// FolderIndex is the result of looking up folders: which of them exist and, as far as
+// known, where the items of deleted ones were moved. The zero value is empty.
 type FolderIndex struct {
 	Exist   map[storage.FolderKey]bool
 	Deleted map[storage.FolderKey]Deletion
@@ -11,14 +11,14 @@ type FolderIndex struct {
 
 // Deletion is the record of a deleted folder.
 type Deletion struct {
-	MovedTo string // id of the folder with its items; empty: they were uncollected
+	MovedTo string // id of the folder to which its items were moved, or empty if they were uncollected
 	Version int64  // when the folder was deleted
 }
 
-// ResolveFolders redirects collections into missing folders. If the folder was deleted
-// after the action, the collection follows its items, repeatedly if necessary; otherwise
-// it goes to the default folder of its user. known has the folders named in the actions;
-// lookUp looks up others.
+// ResolveFolders redirects collections into missing folders. If a folder was deleted
+// after the action, the collection follows the folder's items, repeatedly if necessary;
+// otherwise it goes to the default folder of its user. known holds the folders that the
+// actions name; lookUp looks up others.
 func ResolveFolders(actions []storage.Action, known *FolderIndex, lookUp func([]storage.FolderKey) (*FolderIndex, error)) error {
 	left := make([]*storage.Action, 0, len(actions)) // owned by the caller: returned by Coalesce
 	for i := range actions {

@@ -52,6 +52,6 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// NameSuffix returns a suffix that makes the name of a default folder unique if it is
-// taken.
+// NameSuffix returns a suffix that makes the name of a default folder unique if that name
+// is taken.
 func NameSuffix() string { return " " + uuid.NewString()[:8] }

@@ -17,15 +17,15 @@ func Validate(messages []storage.Message) error {
 	return nil
 }
 
-// NewAndSkipped separates the messages of one call.
+// NewAndSkipped holds the messages of one call, separated into new and skipped ones.
 type NewAndSkipped struct {
 	Actions  []storage.Action      // of the new messages, coalesced
 	Comments []storage.PastComment // of the new messages
-	Skipped  []storage.Message     // those that were persisted before
+	Skipped  []storage.Message     // that were persisted before
 }
 
-// SplitNew separates the messages whose ids are in fresh, which it empties, from the
-// others.
+// SplitNew separates the messages whose ids are in fresh from the others, and empties
+// fresh.
 func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkipped) {
 	room := 0
 	for i := range messages {
@@ -45,7 +45,8 @@ func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkip
 	return out
 }
 
-// UnchangedSubjects returns the subjects of skipped messages whose counts do not change.
+// UnchangedSubjects returns the subjects of skipped messages, except those that are in
+// moved.
 func UnchangedSubjects(skipped []storage.Message, moved Tally) []storage.Subject {
 	var out []storage.Subject
 	seen := make(map[storage.Subject]bool)

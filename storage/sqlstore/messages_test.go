@@ -8,7 +8,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// SplitByKind cuts leading actions: a kind that is cut out of order would be lost.
+// TestSplitByKindLosesNoKind checks that SplitByKind returns every action. It cuts off
+// leading actions, so a kind that is cut out of order would be lost.
 func TestSplitByKindLosesNoKind(t *testing.T) {
 	var actions []storage.Action
 	for kind := range storage.Kind(8) {

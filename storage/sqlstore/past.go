@@ -11,15 +11,15 @@ const (
 	// firstAdded is earlier than the first comment added by any release: 2026-01-01, in
 	// microseconds since 1970.
 	firstAdded = 1_767_225_600_000_000
-	// maxIDAge is the maximum age of the id of a new comment when its transaction ends, in
-	// microseconds.
+	// maxIDAge is the maximum age, in microseconds, of the id of a new comment at the end
+	// of the transaction.
 	maxIDAge = 60_000_000
 )
 
-// idOf returns the lowest id for a comment of a time in microseconds. It increases with
-// the time. From 2026 on, it is the first id that a new comment could have got at that
-// time. For earlier times there are the ids below, which are free: they suffice for the
-// years since 1970 at one id per 4 µs.
+// idOf returns the lowest id for a comment that was written at the given time, in
+// microseconds since 1970. The id increases with the time. From 2026 on, it is the first
+// id that a new comment could have got at that time. Earlier comments have ids below
+// those, which are otherwise unused: there is one for every 4 µs since 1970.
 func idOf(at int64) int64 {
 	if at < firstAdded {
 		return 1 + at/4
@@ -28,8 +28,9 @@ func idOf(at int64) int64 {
 }
 
 // NewPastBatch returns a batch of valid comments that were written in the past, in the
-// order of tenants and times. A store excludes concurrent batches of this kind, treats it
-// like any other batch and, before it calls Decide, assigns ids with AssignPastIDs.
+// order of tenants and times. A store treats it like any other batch, except that the
+// store excludes concurrent batches of past comments and calls AssignPastIDs before
+// Decide.
 func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 	comments = slices.Clone(comments)
 	slices.SortStableFunc(comments, func(x, y storage.PastComment) int {
@@ -44,10 +45,11 @@ func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 	return b
 }
 
-// AssignPastIDs returns ids in the order of the times of past comments. now has the ids
-// for comments written now, which the latest comments keep. The others get the first free
-// ids from idOf on. taken returns for each key that exists, by the index of the key, the
-// highest id of the tenant in the span that begins at the key.
+// AssignPastIDs returns one id for each past comment, in the order of the batch. now has
+// the ids that new comments would get; comments that are younger than maxIDAge keep them.
+// All others get the first free ids, searched from idOf on. taken returns the highest id
+// that the tenant of a key has in the span that begins at the key, by the index of the
+// key, for each key that is itself taken.
 func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.CommentKey, span int64) (map[int]int64, error)) ([]NewID, error) {
 	ids := slices.Clone(now)
 	var keys []storage.CommentKey

@@ -27,7 +27,8 @@ func NewInteractives(viewer storage.User, subjects []storage.Subject) ([]storage
 	return out, keys, nil
 }
 
-// CheckTenants returns ErrKeysTenant for a key across tenants.
+// CheckTenants returns ErrKeysTenant if the user and the subject of a key belong to
+// different tenants.
 func CheckTenants(keys []storage.StateKey) error {
 	for _, key := range keys {
 		if key.User.Tenant != key.Subject.Tenant {
@@ -37,7 +38,7 @@ func CheckTenants(keys []storage.StateKey) error {
 	return nil
 }
 
-// StartOf returns the position after which a page begins. The zero position is above
+// StartOf returns the position after which a page begins. For the first page, it is above
 // every entry.
 func StartOf(page storage.Page) storage.Position {
 	if page.After == (storage.Position{}) {
@@ -47,8 +48,8 @@ func StartOf(page storage.Page) storage.Position {
 	return page.After
 }
 
-// DefaultFolders returns, for each key, the default folder as it would be created now, or
-// nil for any other folder.
+// DefaultFolders returns, for each key of a default folder, the folder as it would be
+// created now, and nil for every other key.
 func DefaultFolders(keys []storage.FolderKey, now time.Time) []*storage.Folder {
 	out, at := make([]*storage.Folder, len(keys)), storage.Micros(now)
 	for i, k := range keys {

@@ -6,9 +6,9 @@ import "ovation/storage"
 // repaired.
 const RepairBatch = 1000
 
-// Discrepancies are the results of a recount: the amounts by which counts must be
+// Discrepancies holds the results of a recount: the amounts by which counts must be
 // adjusted, the owners of folders with wrong counts, missing folders that have items,
-// subjects whose comment version is too low, and comments whose copy of their likes is
+// subjects whose comment version is too low, and comments whose copy of the like count is
 // wrong.
 type Discrepancies struct {
 	Tally
@@ -21,14 +21,14 @@ type Discrepancies struct {
 	Unread         map[storage.ConversationKey]int64
 }
 
-// Recount compares stored counts with the rows they count.
+// Recount compares stored counts with the rows that they count.
 type Recount struct {
 	// Report is called for each difference.
 	Report func(storage.Difference) error
 	// Repair repairs the discrepancies found so far.
 	Repair func(*Discrepancies) error
-	// NoteFolder records a folder whose count is wrong by the number, or that does not
-	// exist.
+	// NoteFolder records in found a folder that does not exist or whose item count is
+	// wrong by the given amount.
 	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
 	// Compared is the number of counts compared.
 	Compared int64
@@ -36,7 +36,7 @@ type Recount struct {
 	found *Discrepancies
 }
 
-// discrepancies returns what has been found since the last repair.
+// discrepancies returns the discrepancies found since the last repair.
 func (r *Recount) discrepancies() *Discrepancies {
 	if r.found == nil {
 		r.found = &Discrepancies{
@@ -86,8 +86,8 @@ func (r *Recount) Subject(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Folder receives a row: tenant, user and folder id, how many such folders exist, and its
-// items as stored and as counted.
+// Folder receives a row: tenant, user and folder id, how many such folders exist, and the
+// number of items as stored and as counted.
 func (r *Recount) Folder(scan func(...any) error) error {
 	d := storage.Difference{Count: "itemCount"}
 	var exist int64
@@ -108,8 +108,9 @@ func (r *Recount) Folder(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Comments receives a row: tenant, biz and bizId of a subject, its comments as stored and
-// as counted, the version of its comments and the highest version of any of them.
+// Comments receives a row: tenant, biz and bizId of a subject, the number of its comments
+// as stored and as counted, the version of its comments as stored, and the highest
+// version of any of them.
 func (r *Recount) Comments(scan func(...any) error) error {
 	var s storage.Subject
 	count, version := storage.Difference{Count: "commentCount"}, storage.Difference{Count: "commentVersion"}
@@ -137,9 +138,9 @@ func (r *Recount) Comments(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Comment receives a row: tenant and id of a comment, its replies as stored and as
-// counted, its copy of its likes and their number, whether it is listed and whether it
-// should be, as 1 or 0.
+// Comment receives a row: tenant and id of a comment, the number of its replies as stored
+// and as counted, its copy of the like count and the like count itself, and, as 1 or 0,
+// whether it is listed and whether it should be.
 func (r *Recount) Comment(scan func(...any) error) error {
 	var key storage.CommentKey
 	replies, likes, listed := storage.Difference{Count: "replyCount"}, storage.Difference{Count: "topCount"}, storage.Difference{Count: "listed"}
@@ -206,8 +207,8 @@ func (r *Recount) Totals(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Conversation receives a row: tenant, owner and the other user, and the unread messages
-// of the owner as stored and as counted.
+// Conversation receives a row: tenant, owner and the other user, and the number of the
+// owner's unread messages as stored and as counted.
 func (r *Recount) Conversation(scan func(...any) error) error {
 	d := storage.Difference{Count: "unread"}
 	of := &d.Conversation
@@ -234,7 +235,7 @@ func (r *Recount) flush() error {
 	return r.Finish()
 }
 
-// Finish repairs what is left.
+// Finish repairs the discrepancies that are left.
 func (r *Recount) Finish() error {
 	full := r.discrepancies()
 	r.found = nil

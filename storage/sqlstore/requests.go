@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// ErrRequestReuse is the error for a request id that was used for another request.
+// ErrRequestReuse is the error for a request id that was used for a different request.
 var ErrRequestReuse = &storage.InvalidError{Field: "requestId", Reason: "was used for something else within a day"}
 
 // RequestKey identifies a request.
@@ -20,15 +20,15 @@ type RequestKey struct {
 // Request is the record of a request.
 type Request struct {
 	Key         RequestKey
-	ResultID    int64 // the id of the row that it added
+	ResultID    int64 // the id of the row that the request added
 	Fingerprint string
 }
 
-// RequestLog holds the requests of a batch. A store fills in Before and, after the batch
-// has decided, writes New.
+// RequestLog holds the requests of a batch. A store fills in Before, and writes New once
+// the batch is decided.
 type RequestLog struct {
-	Requests []RequestKey           // to be looked up, each once and sorted
-	Before   map[RequestKey]Request // what was found
+	Requests []RequestKey           // to be looked up, sorted and without duplicates
+	Before   map[RequestKey]Request // the requests that were found
 	New      []Request              // to be written, sorted by key
 }
 
@@ -37,7 +37,7 @@ func newRequestLog(keys map[RequestKey]bool) RequestLog {
 	return RequestLog{Requests: slices.SortedFunc(maps.Keys(keys), compareRequests), Before: map[RequestKey]Request{}}
 }
 
-// requestKey is the zero value if there is no request id.
+// requestKey returns the key of a request, or the zero value if there is no request id.
 func requestKey(user storage.User, requestID string) RequestKey {
 	if requestID == "" {
 		return RequestKey{}
@@ -45,7 +45,7 @@ func requestKey(user storage.User, requestID string) RequestKey {
 	return RequestKey{user, requestID}
 }
 
-// record remembers the result of a request, if it is one.
+// record adds the result of a request to the log, unless the key is the zero value.
 func (l *RequestLog) record(key RequestKey, resultID int64, fingerprint string) {
 	if key == (RequestKey{}) {
 		return

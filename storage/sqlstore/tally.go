@@ -1,9 +1,9 @@
 // Package sqlstore holds the decisions that the SQL databases behind storage.Store share:
-// by how much counts change, which messages are new, the content of a new folder, where a
+// by how much counts change, which messages are new, how a new folder is made, where a
 // collection into a missing folder goes, and how the results of a recount are repaired.
 // It contains no SQL.
 //
-// The suite of storage/storagetest tests it with each database. This package imports
+// The suite in storage/storagetest tests it with each database. This package imports
 // storage and a library for UUIDs.
 package sqlstore
 
@@ -17,16 +17,16 @@ import (
 )
 
 // Tally holds the amounts by which counts change. A subject in it gets a new count
-// version even if no count changes, because a state that the counts are computed from, or
-// the author, has changed.
+// version even if none of its counts changes, because its author or a state that its
+// counts are computed from has changed.
 type Tally struct {
 	Subjects map[storage.Subject]*storage.Counts
 	Folders  map[storage.FolderKey]int64
 	// Users holds the changes of users' totals, except those implied by LikesToAuthors.
 	Users map[storage.User]*storage.UserTotals
 	// LikesToAuthors means that the authors of Subjects receive the likes by which
-	// LikeCount changes. A repair corrects LikeCount and the totals of users separately
-	// instead.
+	// LikeCount changes. A repair does not set it, because it corrects LikeCount and the
+	// totals of users separately.
 	LikesToAuthors bool
 }
 
@@ -38,8 +38,8 @@ func NewTally() Tally {
 	}
 }
 
-// TallyOf returns the changes of counts that result from changed states and from the
-// actions that add up among those of the batch.
+// TallyOf returns the changes of counts that result from changed states and from those
+// actions of the batch that add up.
 func TallyOf(changes []storage.StateChange, of ByKind) Tally {
 	t := NewTally()
 	t.LikesToAuthors = true
@@ -57,7 +57,7 @@ func (t Tally) Sorted() []storage.Subject {
 	return slices.SortedFunc(maps.Keys(t.Subjects), CompareSubjects)
 }
 
-// subject returns the counts of a subject, to add to.
+// subject returns the changes of a subject's counts, for the caller to add to.
 func (t Tally) subject(s storage.Subject) *storage.Counts {
 	counts := t.Subjects[s]
 	if counts == nil {
@@ -107,7 +107,7 @@ func BoolToInt(is bool) int64 {
 	return 0
 }
 
-// CompareSubjects orders by tenant, biz and bizId.
+// CompareSubjects orders subjects by tenant, biz and bizId.
 func CompareSubjects(a, b storage.Subject) int {
 	if by := strings.Compare(a.Tenant, b.Tenant); by != 0 {
 		return by
@@ -118,12 +118,12 @@ func CompareSubjects(a, b storage.Subject) int {
 	return strings.Compare(a.BizID, b.BizID)
 }
 
-// CompareUsers orders by tenant and user id.
+// CompareUsers orders users by tenant and user id.
 func CompareUsers(a, b storage.User) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.UserID, b.UserID))
 }
 
-// SortCounts sorts by subject.
+// SortCounts sorts counts by subject.
 func SortCounts(counts []storage.SubjectCounts) {
 	slices.SortFunc(counts, func(a, b storage.SubjectCounts) int { return CompareSubjects(a.Subject, b.Subject) })
 }

@@ -34,7 +34,8 @@ func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Autho
 	return changed
 }
 
-// addWork adds a work to an author's totals, or removes it.
+// addWork adds a work with that many likes to an author's totals, or removes it if by is
+// -1.
 func (t Tally) addWork(author storage.User, by, likes int64) {
 	if author.Anonymous() {
 		return
@@ -44,8 +45,8 @@ func (t Tally) addWork(author storage.User, by, likes int64) {
 	totals.LikesReceived += by * likes
 }
 
-// AddLikesReceived adds the likes that the authors of the subjects receive, given the new
-// counts.
+// AddLikesReceived adds to the totals of users the likes that the authors of the subjects
+// receive, given the subjects' new counts.
 func (t Tally) AddLikesReceived(counts []storage.SubjectCounts) {
 	for i := range counts {
 		c := &counts[i]
@@ -55,7 +56,7 @@ func (t Tally) AddLikesReceived(counts []storage.SubjectCounts) {
 	}
 }
 
-// user returns the totals of a user, to add to.
+// user returns the changes of a user's totals, for the caller to add to.
 func (t Tally) user(u storage.User) *storage.UserTotals {
 	totals := t.Users[u]
 	if totals == nil {
@@ -65,8 +66,9 @@ func (t Tally) user(u storage.User) *storage.UserTotals {
 	return totals
 }
 
-// UserRows calls totals and comments for each user whose row of user_totals or
-// user_comments changes, in the order of CompareUsers, with the columns of the table.
+// UserRows calls totals for each user whose row of user_totals changes and comments for
+// each user whose row of user_comments changes, with the columns of the row, in the order
+// of CompareUsers.
 func UserRows(users map[storage.User]*storage.UserTotals, totals, comments func(texts []string, numbers ...int64)) {
 	for _, u := range slices.SortedFunc(maps.Keys(users), CompareUsers) {
 		d := *users[u]
@@ -79,14 +81,15 @@ func UserRows(users map[storage.User]*storage.UserTotals, totals, comments func(
 	}
 }
 
-// AddComments adds the numbers of new comments to the totals of users.
+// AddComments adds the numbers of new comments to the changes of users' totals.
 func (t Tally) AddComments(by map[storage.User]int64) {
 	for u, n := range by {
 		t.user(u).Comments += n
 	}
 }
 
-// CommentTotals returns the changes of totals by the numbers of new comments of users.
+// CommentTotals returns the changes of users' totals that result from their numbers of
+// new comments.
 func CommentTotals(by map[storage.User]int64) map[storage.User]*storage.UserTotals {
 	out := make(map[storage.User]*storage.UserTotals, len(by))
 	for u, n := range by {

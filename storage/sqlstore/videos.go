@@ -22,8 +22,8 @@ func NewPublication(v storage.NewVideo) (*Publication, error) {
 // Tenant returns the tenant of the video.
 func (p *Publication) Tenant() string { return p.video.Author.Tenant }
 
-// Repeated returns the number of the video that the same request has already published, 0
-// if there is none. Errors: ErrRequestReuse.
+// Repeated returns the number of the video that the same request has already published,
+// or 0 if there is none. Errors: ErrRequestReuse.
 func (p *Publication) Repeated() (int64, error) {
 	before, known := p.Before[requestKey(p.video.Author, p.video.RequestID)]
 	if known && before.Fingerprint != p.video.Fingerprint() {
@@ -41,13 +41,15 @@ func (p *Publication) Publish(id NewID) *storage.Video {
 	}
 }
 
-// PublishDeclaration declares the publisher the author of the video's subject.
+// PublishDeclaration returns the declaration that the publisher is the author of the
+// video's subject.
 func PublishDeclaration(v *storage.Video) storage.Action {
 	return declaration(v, v.Author.UserID, v.Created)
 }
 
-// WithdrawDeclaration removes the author of the video's subject, at a time in
-// microseconds and after its latest declaration.
+// WithdrawDeclaration returns the declaration that the video's subject has no author. Its
+// version is the given time, in microseconds since 1970, or higher, so that it is later
+// than authored, the version of the latest declaration.
 func WithdrawDeclaration(v *storage.Video, at, authored int64) storage.Action {
 	return declaration(v, "", max(at, authored+1))
 }
@@ -58,6 +60,6 @@ func declaration(v *storage.Video, author string, version int64) storage.Action 
 	}
 }
 
-// MaxCoverWait is the maximum time between two times at which a cover is due, in
-// microseconds.
+// MaxCoverWait is the maximum time, in microseconds, between two times at which a cover
+// is due.
 const MaxCoverWait = 24 * 3600 * 1_000_000
