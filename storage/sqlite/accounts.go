@@ -15,7 +15,7 @@ INSERT INTO account (tenant, account_id, name, name_key, password, avatar, backg
 VALUES (?, ?, ?, ?, ?, '', '', '', 1, 0, ?)`
 )
 
-// CreateAccount creates an account whose id is above all ids of its tenant.
+// CreateAccount creates an account whose id is above all existing ids of its tenant.
 func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*storage.Account, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ SELECT ` + accountColumns + ` FROM account_name n JOIN account a ON a.tenant = n
 WHERE n.tenant = ? AND n.name_key = ?`
 )
 
-// account returns the account that a query finds, nil if there is none.
+// account returns the account that a query finds, or nil if there is none.
 func (t tx) account(query, tenant string, key any) (found *storage.Account, err error) {
 	err = t.query(query, []any{tenant, key}, func(scan func(...any) error) error {
 		var id int64
@@ -97,7 +97,7 @@ func (s *Store) AccountOf(ctx context.Context, user storage.User) (found *storag
 	return found, err
 }
 
-// An account that was erased has no name.
+// selectProfiles omits erased accounts, which have no name.
 const selectProfiles = `
 SELECT k.key, a.name, a.avatar, a.background, a.signature FROM jsonb_each(?) k CROSS JOIN account a
 WHERE a.tenant = k.value ->> 0 AND a.account_id = k.value ->> 1 AND a.name <> ''`
@@ -130,8 +130,9 @@ UPDATE account SET name = ?, name_key = ?, password = ?, avatar = ?, background 
     revoked = CASE WHEN generation = ? THEN revoked ELSE max(revoked + 1, ?) END
 WHERE tenant = ? AND account_id = ?`
 
-// changeAccount calls do with an account, which changes it in memory and reports whether
-// anything differs; if so, the account is written. Errors: storage.ErrNotFound.
+// changeAccount looks up an account and calls do, which changes the account in memory and
+// reports whether anything differs. If so, changeAccount writes the account. Errors:
+// storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok {
@@ -166,7 +167,7 @@ func (s *Store) changeAccount(ctx context.Context, what string, user storage.Use
 	return a, nil
 }
 
-// ReplacePassword replaces the hash of a password.
+// ReplacePassword replaces the password hash of an account.
 func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change storage.PasswordChange) (*storage.Account, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -174,7 +175,8 @@ func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change s
 	return s.changeAccount(ctx, "replace password", user, func(a *storage.Account) (bool, error) { return true, sqlstore.ReplacePassword(a, change) })
 }
 
-// RevokeTokens begins the user's next generation.
+// RevokeTokens increases the user's generation, so that all earlier tokens become
+// invalid.
 func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.Account, error) {
 	return s.changeAccount(ctx, "revoke tokens", user, func(a *storage.Account) (bool, error) {
 		a.Generation++
@@ -182,7 +184,7 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.A
 	})
 }
 
-// UpdateProfile changes the fields that are set in the change.
+// UpdateProfile changes the fields of a profile that are set in the change.
 func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
 	change, err := change.Check()
 	if err != nil {

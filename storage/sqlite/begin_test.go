@@ -10,8 +10,8 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// A call that is cancelled while its transaction begins leaves the connection
-// ready for the next one.
+// TestCancelledBeginLeavesTheConnectionReady checks that a call that is cancelled while
+// its transaction begins leaves the connection ready for the next call.
 func TestCancelledBeginLeavesTheConnectionReady(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
 	if err != nil {

@@ -68,7 +68,7 @@ func (t tx) commentCounts(of []storage.Subject, found func(int, storage.CommentC
 	})
 }
 
-// CommentCounts looks up counts in one snapshot.
+// CommentCounts looks up comment counts in one snapshot.
 func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) ([]storage.CommentCount, error) {
 	out := make([]storage.CommentCount, len(subjects))
 	err := s.read(ctx, "read comment counts", func(t tx) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // AddComments adds comments in one transaction. The number of its statements depends on
-// the number of tenants only, not on that of comments.
+// the number of tenants, but not on the number of comments.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) ([]storage.AddedComment, error) {
 	b := sqlstore.NewCommentBatch(comments)
 	if b.Size() == 0 {
@@ -45,7 +45,7 @@ WHERE c.tenant = k.value ->> 0 AND c.biz = k.value ->> 1 AND c.biz_id = k.value 
 	selectLastComment = `SELECT coalesce(max(comment_id), 0) FROM comment WHERE tenant = ?`
 )
 
-// lookUpComments fills in the existing rows of a batch.
+// lookUpComments fills a batch with the existing rows that it needs.
 func (t tx) lookUpComments(b *sqlstore.CommentBatch, now int64) error {
 	b.Now = now
 	err := t.commentCounts(b.Subjects, func(i int, c storage.CommentCount) { b.Counts[b.Subjects[i]] = c })
@@ -101,7 +101,7 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json
 ON CONFLICT DO UPDATE SET comments = excluded.comments, version = excluded.version`
 )
 
-// writeComments writes the rows that the batch has decided on, except the totals.
+// writeComments writes the rows that Decide has added to the batch, except the totals.
 func (t tx) writeComments(b *sqlstore.CommentBatch, now int64) error {
 	if len(b.Added) == 0 {
 		return nil
@@ -163,7 +163,9 @@ func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange)
 	})
 }
 
-// changeComment writes the change that do makes to a comment, if there is one.
+// changeComment looks up a comment and calls do, which may change it. If do reports a
+// change, changeComment writes the comment, its parent, and the counts. Errors:
+// storage.ErrNotFound.
 func (s *Store) changeComment(
 	ctx context.Context, what string, key storage.CommentKey, do func(*sqlstore.CommentEdit) (bool, error),
 ) (*storage.Comment, error) {
@@ -220,7 +222,8 @@ UPDATE comment SET like_count = coalesce((SELECT i.like_count FROM interactive i
     WHERE i.tenant = k.value ->> 0 AND i.biz = 'comment' AND i.biz_id = CAST(k.value ->> 1 AS TEXT)), 0)
 FROM jsonb_each(?) k WHERE tenant = k.value ->> 0 AND comment_id = k.value ->> 1`
 
-// setCommentLikes copies the number of likes to each comment among the subjects.
+// setCommentLikes copies the like count of each comment among the subjects to the
+// comment's row.
 func (t tx) setCommentLikes(subjects []storage.Subject) error {
 	keys := sqlstore.CommentsAmong(subjects)
 	if len(keys) == 0 {

@@ -41,7 +41,7 @@ func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKe
 	return out, nil
 }
 
-// SetCover records that a video has a cover.
+// SetCover records that a video has a cover, and reports whether the video exists.
 func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (there bool, err error) {
 	err = s.write(ctx, "set cover", func(t tx) error {
 		n, err := t.exec(setCover, key.Tenant, key.Number)
@@ -51,7 +51,8 @@ func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (there bool,
 	return there, err
 }
 
-// FailCover records a failure to create a cover.
+// FailCover records a failure to create a cover, and returns the number of failures that
+// have counted so far.
 func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.CoverFailure) (tries int, err error) {
 	err = s.write(ctx, "fail cover", func(t tx) error {
 		found := false

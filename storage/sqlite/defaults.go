@@ -80,8 +80,9 @@ func (t tx) lookUpFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, erro
 	})
 }
 
-// If another folder already has the default folder's name, the default folder,
-// which must exist, gets a suffix.
+// insertDefaults inserts the default folders that are missing. If another folder of the
+// user already has the default name, it appends a suffix to the name, because the default
+// folder must exist.
 const insertDefaults = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (
@@ -93,7 +94,8 @@ SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (
 WHERE true
 ON CONFLICT (tenant, user_id, folder_id) DO NOTHING`
 
-// createDefaultFolders creates missing default folders of users, as of the given time.
+// createDefaultFolders creates the missing default folders of users, each as of the time
+// given for the user.
 func (t tx) createDefaultFolders(users map[storage.User]int64) error {
 	var rows tuples
 	for user, at := range users {

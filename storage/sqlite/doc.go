@@ -1,13 +1,13 @@
-// Package sqlite is the storage.Store of the embedded mode: one SQLite
+// Package sqlite implements storage.Store for the embedded mode. The store is one SQLite
 // file, written by one connection at a time and read by several.
 //
-// A write transaction begins by taking the write lock, so what it reads
-// cannot change before it commits. A read sees one snapshot. Many rows are passed to
-// SQLite as one JSON array per statement, so a batch costs the same few statements at
-// any size. Every commit is synced to disk (synchronous = FULL): batches keep the cost
-// small, and acknowledged data survives a power failure. Functions that are called
-// within a transaction, the mark of Persist and the report of Verify, must not write to
-// the same store, because they would deadlock.
+// A write transaction begins by taking the write lock, so the rows that it reads cannot
+// change before it commits. A read sees one snapshot. Many rows are passed to SQLite as
+// one JSON array per statement, so a batch costs the same few statements at any size.
+// Every commit is synced to disk (synchronous = FULL), so acknowledged data survives a
+// power failure; batches keep the cost small. Functions that are called within a
+// transaction (the mark of Persist, the report of Verify) must not write to the same
+// store, because they would deadlock.
 //
 // # Invariants
 //
@@ -16,8 +16,8 @@
 //
 //   - Every list reads its index and neither sorts nor scans:
 //     TestListsUseTheirIndex.
-//   - Lists have their own connections and a timeout: reads by key do not wait
-//     for them: TestSlowListsLeaveReadsTheirConnections.
+//   - Lists have their own connections and a timeout, so reads by key do not wait for
+//     them: TestSlowListsLeaveReadsTheirConnections.
 //   - A survey, which reads whole tables, has its own connection and a
 //     timeout: TestSurveysLeaveReadsAndListsTheirConnections.
 //   - A failed call leaves nothing half-written and its connection usable:

@@ -134,7 +134,7 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 const killed = "OVATION_TEST_PERSIST_INTO"
 
 // persistUntilKilled runs in a process that is going to be killed. It persists messages
-// and prints the id of each one that was acknowledged.
+// and prints the id of each message once it is acknowledged.
 func persistUntilKilled(path string) error {
 	s, err := Open(context.Background(), Options{Path: path})
 	if err != nil {
@@ -179,7 +179,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	storagetest.CheckCounts(t, s)
 }
 
-// A text of any bytes reaches SQLite unchanged, so that no key becomes another one.
+// FuzzTextsReachSQLiteUnchanged checks that a text reaches SQLite unchanged, whatever its
+// bytes, so that no key becomes another one.
 func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 	for _, text := range []string{"", "a", `"\/`, "\x00", "\x1f\x7f", "\xff\xfe", "é👩‍👩", "\u2028", `\u0041`, "[1]"} {
 		f.Add(text)
@@ -200,7 +201,8 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 	})
 }
 
-// Repair works in pieces of bounded size. Here more than one piece is wrong.
+// TestRepairFixesMoreThanItHoldsInMemory checks a repair of more wrong rows than Verify
+// holds in memory, so that it repairs them in several batches.
 func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	m := storage.Message{ID: "1"}

@@ -45,7 +45,7 @@ const updateFolder = `
 UPDATE folder SET name = ?, name_key = ?, description = ?, public = ?, updated = ?
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
-// UpdateFolder changes the fields that are set in the change.
+// UpdateFolder changes the fields of a folder that are set in the change.
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
@@ -68,7 +68,7 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
-// SQLite has no UPDATE with a LIMIT, so the rows are selected first.
+// takeItems selects the rows first, because SQLite has no UPDATE with a LIMIT.
 const takeItems = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?1, version = s.version + 1
 FROM (SELECT biz, biz_id FROM user_collection
@@ -76,7 +76,7 @@ FROM (SELECT biz, biz_id FROM user_collection
 WHERE s.tenant = ?2 AND s.user_id = ?3 AND s.biz = i.biz AND s.biz_id = i.biz_id
 RETURNING biz, biz_id, version`
 
-// EmptyFolder moves or uncollects up to limit items.
+// EmptyFolder moves or uncollects up to limit items of a folder.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -195,7 +195,8 @@ func (t tx) countFolders(owner storage.User) (n int, err error) {
 	return n, err
 }
 
-// nameTaken converts a violation of the only unique key that callers can violate.
+// nameTaken converts a violation of the unique key of folder names, the only one that
+// callers can violate, to storage.ErrNameTaken.
 func nameTaken(err error) error {
 	fault := new(sqlite.Error)
 	if errors.As(err, &fault) && fault.Code() == codes.SQLITE_CONSTRAINT_UNIQUE {

@@ -7,7 +7,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The lists of follows, in the form of those in lister.go.
+// The statements of the lists of follows, in the form of those in lister.go.
 const (
 	selectFollowers = `
 SELECT version, user_id FROM user_follow
@@ -22,7 +22,7 @@ ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 	selectFollowingTotal = `
 SELECT following FROM user_totals WHERE tenant = ? AND user_id = ?`
 
-	// One follow, both of whose ends are users.
+	// selectFollowOfUser selects one user's follow of another user.
 	selectFollowOfUser = `
 SELECT version FROM user_follow WHERE tenant = ? AND user_id = ? AND biz = 'user' AND biz_id = ? AND +state = 1`
 )
@@ -38,8 +38,8 @@ func (s *Store) Followers(ctx context.Context, queries []storage.FollowersQuery)
 	})
 }
 
-// Following lists the follows of each user. With a biz, it examines a bounded number of
-// rows.
+// Following lists the follows of each user. If a query names a biz, it examines a bounded
+// number of rows.
 func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
 	return list(ctx, s, "list what is followed", queries, func(t tx, q storage.FollowingQuery) (out storage.ListPage[storage.Followed], err error) {
 		rows, limit := 0, max(q.First, 0)
@@ -54,8 +54,8 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
-// Friends lists the friends of each user from the shorter of two lists, what the user
-// follows or the user's followers. It examines a bounded number of rows.
+// Friends lists the friends of each user. It searches the shorter of two lists (what the
+// user follows, the user's followers) and examines a bounded number of rows.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
 	return list(ctx, s, "list friends", queries, func(t tx, q storage.FriendsQuery) (out storage.ListPage[storage.Friend], err error) {
 		inFollowing := q.After.Biz != ""
@@ -69,9 +69,9 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 	})
 }
 
-// friends fills a page. It reads some rows, since a connection runs one statement at a
-// time, then looks up the follow in the other direction of each, and reads more rows if
-// the page is not full.
+// friends fills a page. Since a connection runs one statement at a time, friends reads
+// some rows first and then looks up, for each of them, the follow in the other direction.
+// It reads more rows if the page is not full.
 func (t tx) friends(out *storage.ListPage[storage.Friend], q storage.FriendsQuery, inFollowing bool) error {
 	page, n := q.Page, 0
 	for rows := max(q.First, 1); n < q.MaxScan(); rows *= 2 {
@@ -98,8 +98,7 @@ func (t tx) friends(out *storage.ListPage[storage.Friend], q storage.FriendsQuer
 	return nil
 }
 
-// friend returns the friend that a candidate represents, and whether the candidate is
-// one.
+// friend converts a candidate to a friend, and reports whether the candidate is one.
 func (t tx) friend(of storage.User, f *storage.Followed, inFollowing bool) (friend storage.Friend, is bool, err error) {
 	back := int64(0)
 	friend = storage.Friend{Of: of, User: f.User, Position: storage.Position{Version: f.Version, ID: f.User.UserID}}
@@ -116,7 +115,7 @@ func (t tx) friend(of storage.User, f *storage.Followed, inFollowing bool) (frie
 	return friend, back > 0, err
 }
 
-// candidates returns the rows to examine for friends of a user.
+// candidates returns the rows to examine in the search for a user's friends.
 func (t tx) candidates(of storage.User, page storage.Page, inFollowing bool) (found []storage.Followed, err error) {
 	add := func(f storage.Followed) error {
 		found = append(found, f)
@@ -130,7 +129,8 @@ func (t tx) candidates(of storage.User, page storage.Page, inFollowing bool) (fo
 	return found, err
 }
 
-// followsFewer reports whether a user follows at most as many users as follow the user.
+// followsFewer reports whether a user follows at most as many subjects as the user has
+// followers.
 func (t tx) followsFewer(user storage.User) (bool, error) {
 	of := []storage.Interactive{{Subject: user.Subject()}}
 	if err := t.counts(of); err != nil {
@@ -143,7 +143,8 @@ func (t tx) followsFewer(user storage.User) (bool, error) {
 	return following <= of[0].FollowerCount, err
 }
 
-// followOf returns the version of one user's follow of another, 0 if there is none.
+// followOf returns the version of one user's follow of another user, or 0 if there is
+// none.
 func (t tx) followOf(follower, followed storage.User) (version int64, err error) {
 	err = t.query(selectFollowOfUser, []any{follower.Tenant, follower.UserID, followed.UserID},
 		func(scan func(...any) error) error { return scan(&version) })

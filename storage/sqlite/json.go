@@ -4,8 +4,8 @@ import (
 	"strconv"
 )
 
-// tuples builds the argument of a statement that takes many rows and reads them by
-// jsonb_each: a JSON array of arrays.
+// tuples builds a JSON array of arrays: the argument of a statement that takes many rows
+// and reads them with jsonb_each.
 type tuples struct{ buf []byte }
 
 // add appends a row of strings followed by numbers.

@@ -8,9 +8,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The lists. Each walks one index backwards, from just below the position; the
-// conditions on constants are those of the partial indexes. Reads of one biz come
-// from the index of all reads: reads are the most frequent write.
+// The statements of the lists. Each walks one index backwards, starting just below the
+// position. The conditions with constants are those of the partial indexes. Reads of one
+// biz come from the index of all reads; they have no index of their own, because reads
+// are the most frequent write.
 const (
 	selectLikers = `
 SELECT version, user_id FROM user_reaction
@@ -48,7 +49,7 @@ WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < 
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 )
 
-// list answers each query with one statement, all of them in one snapshot.
+// list calls one for each query, all in one snapshot.
 func list[Q, E any](
 	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
 ) ([]storage.ListPage[E], error) {
@@ -138,8 +139,8 @@ func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery)
 // errPageFull ends a query whose page needs no more rows.
 var errPageFull = errors.New("the page is full")
 
-// Reads lists the read history of each user. With a biz, it examines a bounded number of
-// rows.
+// Reads lists the read history of each user. If a query names a biz, it examines a
+// bounded number of rows.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return list(ctx, s, "list reads", queries, func(t tx, q storage.ReadsQuery) (out storage.ListPage[storage.Read], err error) {
 		at, rows, limit := sqlstore.StartOf(q.Page), 0, max(q.First, 0)
@@ -161,7 +162,7 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 	})
 }
 
-// addExamined adds the n-th row examined for a page, if it belongs there. It returns
+// addExamined adds the nth row examined for a page, if it belongs there. It returns
 // errPageFull once the page is full.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) error {
 	if belongs {

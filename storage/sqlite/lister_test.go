@@ -10,7 +10,7 @@ import (
 	"ovation/storage"
 )
 
-// holdLists takes every connection for lists, until release is called.
+// holdLists occupies every connection for lists until release is called.
 func holdLists(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	var calls, begun sync.WaitGroup
@@ -33,8 +33,8 @@ func holdLists(t *testing.T, s *Store) (release func()) {
 	return release
 }
 
-// Slow lists use the connections for lists only. Reads by key continue, and other lists
-// fail after a timeout.
+// TestSlowListsLeaveReadsTheirConnections checks that slow lists occupy only the
+// connections for lists: reads by key continue, and other lists fail after a timeout.
 func TestSlowListsLeaveReadsTheirConnections(t *testing.T) {
 	s := open(t)
 	s.listTimeout = time.Minute

@@ -13,7 +13,7 @@ SELECT k.key, m.text, m.created FROM jsonb_each(?) k CROSS JOIN message m
 WHERE m.tenant = k.value ->> 0 AND m.user_low = k.value ->> 1 AND m.user_high = k.value ->> 2
     AND m.message_id = k.value ->> 3 AND m.from_low = k.value ->> 4`
 
-	// The latest message exists: a conversation begins with one.
+	// A conversation always has a latest message, because it begins with a message.
 	conversationColumns = `c.unread, c.read_to, m.message_id, m.from_low, m.text, m.created`
 	joinLatest          = `CROSS JOIN message m WHERE m.tenant = c.tenant AND m.user_low = min(c.user_id, c.peer_id)
     AND m.user_high = max(c.user_id, c.peer_id) AND m.message_id = c.latest`
@@ -32,9 +32,9 @@ SELECT message_id, from_low, text, created FROM message
 WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id < ?
 ORDER BY message_id DESC LIMIT ?`
 
-	// The first part has the messages of a user who is the lower one of a pair, the
-	// second part those of a user who is the higher one. Each part uses an index of its
-	// own.
+	// The first part of selectMailbox selects the messages of the pairs in which the user
+	// is the lower one, the second part those of the pairs in which the user is the
+	// higher one. Each part uses an index of its own.
 	selectMailbox = `
 SELECT user_low, user_high, message_id, from_low, text, created FROM message
 WHERE tenant = ?1 AND user_low = ?2 AND message_id > ?3
@@ -103,7 +103,7 @@ func (s *Store) ConversationsOf(ctx context.Context, keys []storage.Conversation
 	return out, nil
 }
 
-// LatestMessages looks up mailboxes in one snapshot.
+// LatestMessages looks up the number of each user's latest message in one snapshot.
 func (s *Store) LatestMessages(ctx context.Context, users []storage.User) ([]int64, error) {
 	out := make([]int64, len(users))
 	err := s.read(ctx, "read mailboxes", func(t tx) error {

@@ -52,7 +52,7 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0 FROM j
 ON CONFLICT DO UPDATE SET latest = excluded.latest, unread = c.unread + excluded.unread`
 )
 
-// mailboxes looks up the numbers of the latest messages of users.
+// mailboxes looks up the number of each user's latest message.
 func (t tx) mailboxes(users []storage.User, found func(i int, latest int64)) error {
 	return t.query(selectMailboxes, []any{userKeys(users).json()}, func(scan func(...any) error) error {
 		var i int
@@ -71,7 +71,7 @@ func userKeys(users []storage.User) *tuples {
 	return keys
 }
 
-// writeMessages writes the rows that the batch has decided on.
+// writeMessages writes the rows that Decide has added to the batch.
 func (t tx) writeMessages(b *sqlstore.MessageBatch, now int64) error {
 	if len(b.Added) == 0 {
 		return nil
@@ -108,8 +108,9 @@ WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id > ? AND messa
 	updateRead = `UPDATE conversation SET unread = unread - ?, read_to = ? WHERE tenant = ? AND user_id = ? AND peer_id = ?`
 )
 
-// MarkRead marks messages as read. It subtracts those between the previous and the new
-// position from the unread ones, so that each is subtracted once.
+// MarkRead marks messages as read. It subtracts the number of messages between the
+// previous and the new position from the unread count, so that each message is subtracted
+// once.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (c *storage.Conversation, err error) {
 	err = s.write(ctx, "mark messages as read", func(t tx) error {
 		if err := t.conversations([]storage.ConversationKey{key}, func(_ int, found *storage.Conversation) { c = found }); err != nil {

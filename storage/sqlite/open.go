@@ -19,8 +19,8 @@ import (
 	"ovation/storage"
 )
 
-// readers is the number of concurrent reads by key, listers that of concurrent lists. SQLite
-// uses the processor, not a network, so few are enough.
+// readers is the number of concurrent reads by key, listers that of concurrent lists.
+// SQLite uses the processor, not a network, so a few are enough.
 const (
 	readers = 4
 	listers = 2
@@ -29,7 +29,7 @@ const (
 // listTimeout bounds a call that lists, including its wait for a connection.
 const listTimeout = 5 * time.Second
 
-// Options configure a Store.
+// Options configures a Store.
 type Options struct {
 	// Path is the database file. It is created if missing (mode 0600), as is its
 	// directory (mode 0700). The files Path-wal and Path-shm exist next to it while it is
@@ -61,7 +61,7 @@ var _ storage.Store = (*Store)(nil)
 
 // Open opens the database and migrates it to the schema of this release. Errors:
 // storage.ErrNewerSchema; storage.ErrUnavailable if the file cannot be read and written;
-// others, for example if it is not a database. All of them name the path.
+// other errors, for example if the file is not a database. All of them name the path.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	path, err := filepath.Abs(options.Path)
 	if err != nil {
@@ -101,10 +101,11 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 }
 
 // Close waits for the calls in progress and closes the database. The content of the
-// write-ahead log is moved into the database file unless another process has it open.
+// write-ahead log is moved into the database file unless another process has the file
+// open.
 func (s *Store) Close() error { return s.close() }
 
-// Ping reports whether the database responds.
+// Ping returns an error if the database does not respond.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "ping", func(t tx) error {
 		return t.query(`SELECT version FROM interactive LIMIT 1`, nil, func(func(...any) error) error { return nil })
@@ -162,8 +163,9 @@ func createFile(given, path string) error {
 	return f.Close()
 }
 
-// dsn configures each connection. With a larger log than the default (32 MiB), a page is
-// written to the database file once for several commits.
+// dsn returns the data source name, which configures each connection. The write-ahead log
+// may grow to 32 MiB, more than by default, so that a page is written to the database
+// file once for several commits.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},
@@ -181,9 +183,9 @@ func dsn(path string) string {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date. Other processes may do so concurrently: an
-// attempt that fails because another process was faster finds fewer steps left when it is
-// repeated.
+// migrate brings the schema up to date. It tries up to three times, because an attempt
+// fails if another process migrates at the same time; the next attempt then finds fewer
+// steps left.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// asNobody gives up the rights of root until the test ends, if the tests run as root. The
-// rights belong to one thread, on which the test stays.
+// asNobody gives up the file permissions of root until the test ends, if the tests run as
+// root. Permissions belong to a thread, so asNobody locks the test to its thread.
 func asNobody(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -128,7 +128,8 @@ func TestEveryCommitIsSynced(t *testing.T) {
 	}
 }
 
-// A folder of the release before the mirror is migrated and loses nothing.
+// TestOpenBringsAnOldDatabaseUpToDate checks that a database with the first version of
+// the schema is migrated and loses nothing.
 func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	s := openAt(t, path)

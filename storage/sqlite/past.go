@@ -12,7 +12,7 @@ FROM jsonb_each(?1) k CROSS JOIN comment same
 WHERE same.tenant = k.value ->> 0 AND same.comment_id = k.value ->> 1`
 
 // addPast adds comments that were written in the past, and returns the number of added
-// comments by user, for the totals.
+// comments per user, for the totals.
 func (t tx) addPast(comments []storage.PastComment, now int64) (writers map[storage.User]int64, err error) {
 	if len(comments) == 0 {
 		return writers, nil

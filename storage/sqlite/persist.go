@@ -51,8 +51,7 @@ INSERT INTO inbox (id, persisted)
 SELECT value ->> 0, nullif(value ->> 1, 0) FROM jsonb_each(?) WHERE true
 ON CONFLICT DO NOTHING RETURNING id`
 
-// receive inserts the messages into the inbox and separates those that were new from the
-// others.
+// receive inserts the messages into the inbox and separates the new ones from the others.
 func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipped, error) {
 	var rows tuples
 	for _, m := range messages {
@@ -75,8 +74,8 @@ func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipp
 	return sqlstore.SplitNew(messages, fresh), nil
 }
 
-// apply writes actions and comments and adjusts the counts by what they change. It also
-// returns the counts of the subjects of skipped messages.
+// apply writes actions and comments, and adjusts the counts by what they change. The
+// counts that it adds to the outcome include those of the subjects of skipped messages.
 func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now int64) error {
 	of := sqlstore.SplitByKind(received.Actions)
 	changes, err := t.react(of.Reactions)
@@ -107,7 +106,7 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 	return t.lookUpCounts(&outcome.Counts, sqlstore.UnchangedSubjects(received.Skipped, moved))
 }
 
-// lookUpCounts appends the counts of subjects.
+// lookUpCounts appends the counts of subjects to a list and sorts the list.
 func (t tx) lookUpCounts(to *[]storage.SubjectCounts, subjects []storage.Subject) error {
 	if len(subjects) == 0 {
 		return nil
@@ -183,7 +182,7 @@ func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Me
 	return storage.Without(messages, expired), expired, nil
 }
 
-// Prune deletes old message ids, deleted folders and requests.
+// Prune deletes old message ids, old records of deleted folders, and old requests.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
 	before := storage.Micros(s.now().Add(-age))
 	err = s.write(ctx, "prune the inbox", func(t tx) error {

@@ -25,8 +25,8 @@ func plan(t *testing.T, s *Store, query string) string {
 	return strings.Join(steps, "\n")
 }
 
-// An entry of a list costs one step on its index, wherever the page begins:
-// no scan, no sort.
+// TestListsUseTheirIndex checks that each entry of a list costs one step on the list's
+// index, without a scan or a sort, wherever the page begins.
 func TestListsUseTheirIndex(t *testing.T) {
 	s := open(t)
 	for name, c := range map[string]struct{ query, want string }{
@@ -57,7 +57,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// A statement that takes many keys finds each by an index.
+// TestBatchesSearchByKey checks that statements that take keys find each row by an index.
 func TestBatchesSearchByKey(t *testing.T) {
 	s := open(t)
 	for _, query := range []string{
@@ -78,7 +78,8 @@ func TestBatchesSearchByKey(t *testing.T) {
 	}
 }
 
-// A statement of several steps finds each of them by an index.
+// TestStepsUseTheirIndexes checks that each step of a statement with several steps uses
+// an index.
 func TestStepsUseTheirIndexes(t *testing.T) {
 	s := open(t)
 	for name, c := range map[string]struct {

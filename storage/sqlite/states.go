@@ -8,7 +8,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// A clear that does not apply leaves state and version unchanged.
+// upsertReactions leaves state and version unchanged if a clear does not apply.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, unlike, undislike)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5, value ->> 6, value ->> 7
@@ -40,8 +40,8 @@ func (t tx) react(actions []storage.Action) ([]storage.StateChange, error) {
 		})
 }
 
-// registerFields returns where to scan the columns of a register: state, version, unlike
-// and undislike.
+// registerFields returns pointers to scan the columns of a register into: state, version,
+// unlike and undislike.
 func registerFields(r *storage.Register) []any {
 	return []any{&r.Value, &r.Set, &r.Clears[0], &r.Clears[1]}
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // surveyTimeout bounds a call that reads whole tables, including its wait for the
-// connection of such calls.
+// connection that such calls share.
 const surveyTimeout = 20 * time.Second
 
 var _ storage.Surveyor = (*Store)(nil)
 
-// readSurvey is a variant of read for calls that scan whole tables: one at a time, on a
-// separate connection, and within surveyTimeout.
+// readSurvey is a variant of read for calls that scan whole tables. They run one at a
+// time, on a separate connection, and within surveyTimeout.
 func (s *Store) readSurvey(ctx context.Context, what string, do func(tx) error) error {
 	return s.readWithTimeout(ctx, what, s.surveyor, surveyTimeout, do)
 }
@@ -35,7 +35,7 @@ SELECT (SELECT count(*) FROM user_totals WHERE tenant = ?1), (SELECT count(*) FR
        coalesce((SELECT max(persisted) FROM inbox WHERE persisted IS NOT NULL), 0)`
 )
 
-// Survey summarizes the data of a tenant, in one snapshot.
+// Survey summarises the data of a tenant in one snapshot.
 func (s *Store) Survey(ctx context.Context, tenant string) (out storage.Survey, err error) {
 	comments := map[string]int64{}
 	err = s.readSurvey(ctx, "survey the store", func(t tx) error {
@@ -74,7 +74,8 @@ func (s *Store) Survey(ctx context.Context, tenant string) (out storage.Survey, 
 	return out, err
 }
 
-// selectHottest returns the statement for a count.
+// selectHottest returns the statement that finds the subjects with the highest values of
+// a count.
 func selectHottest(column string) string {
 	return fmt.Sprintf(`
 SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version

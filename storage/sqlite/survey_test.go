@@ -9,7 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// A slow survey delays other surveys, and nothing else.
+// TestSurveysLeaveReadsAndListsTheirConnections checks that a slow survey delays other
+// surveys, and nothing else.
 func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 	s := open(t)
 	begun, held, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -44,8 +45,8 @@ func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 	}
 }
 
-// A survey agrees with the rows: it has the sums of counts, and for each state the latest
-// change and the state before it.
+// TestSurveyMatchesPersistedActions checks that a survey has the sums of counts, and that
+// the history has the latest change of each state and the state before it.
 func TestSurveyMatchesPersistedActions(t *testing.T) {
 	s := open(t)
 	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }

@@ -12,7 +12,8 @@ const (
 SELECT k.key, i.author, i.authored, i.like_count FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
-	// adjustCounts gives new rows their first version.
+	// upsertAuthors inserts new rows with version 0; adjustCounts then gives them their
+	// first version.
 	upsertAuthors = `
 INSERT INTO interactive (tenant, biz, biz_id, author, authored,
     read_count, like_count, dislike_count, collect_count, follower_count, version)
@@ -93,7 +94,7 @@ func (t tx) adjustTotals(by map[storage.User]*storage.UserTotals) error {
 	return err
 }
 
-// TotalsOf returns totals, in one snapshot.
+// TotalsOf returns totals in one snapshot.
 func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
 	out := make([]storage.UserTotals, len(users))
 	people := make([]storage.Interactive, len(users))
@@ -123,7 +124,8 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.U
 	return out, nil
 }
 
-// Works lists the works of each user. With a biz, it examines a bounded number of rows.
+// Works lists the works of each user. If a query names a biz, it examines a bounded
+// number of rows.
 func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) ([]storage.ListPage[storage.Work], error) {
 	return list(ctx, s, "list works", queries, func(t tx, q storage.WorksQuery) (out storage.ListPage[storage.Work], err error) {
 		at, rows, limit := sqlstore.StartOf(q.Page), 0, max(q.First, 0)

@@ -32,7 +32,8 @@ func newConn(ctx context.Context, db *sql.DB, setup string) (*conn, error) {
 	return &conn{Conn: c, statements: map[string]*sql.Stmt{}}, nil
 }
 
-// close is called when no data can be lost any more, so errors are ignored.
+// close closes the statements and the connection. It ignores errors, because it is called
+// when no data can be lost any more.
 func (c *conn) close() {
 	for _, s := range c.statements {
 		_ = s.Close()
@@ -41,7 +42,7 @@ func (c *conn) close() {
 }
 
 // statement returns a prepared statement. The queries of this package are constants, so
-// their number is bounded.
+// the number of statements is bounded.
 func (c *conn) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s := c.statements[query]; s != nil {
 		return s, nil
@@ -79,7 +80,7 @@ func (t tx) query(query string, args []any, row func(scan func(...any) error) er
 	return nil
 }
 
-// exec returns the number of rows that it has changed.
+// exec runs a statement and returns the number of rows that it has changed.
 func (t tx) exec(query string, args ...any) (int64, error) {
 	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
@@ -97,13 +98,13 @@ func (s *Store) read(ctx context.Context, what string, do func(tx) error) error 
 	return wrap(ctx, what, s.withConn(ctx, s.reader, "BEGIN", do))
 }
 
-// readList is a variant of read for lists: on separate connections, and within
+// readList is a variant of read for lists. It uses separate connections and fails after
 // listTimeout.
 func (s *Store) readList(ctx context.Context, what string, do func(tx) error) error {
 	return s.readWithTimeout(ctx, what, s.lister, s.listTimeout, do)
 }
 
-// readWithTimeout is a variant of read with the pool to use and a timeout.
+// readWithTimeout is a variant of read that takes a pool of connections and a timeout.
 func (s *Store) readWithTimeout(ctx context.Context, what string, on chan *conn, timeout time.Duration, do func(tx) error) error {
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -8,10 +8,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Verify recounts on a snapshot. Without repair it blocks no other call. With
-// repair, and if there are differences, it recounts once more under the write
-// lock, so that the counts cannot change in between; everything is repaired in
-// one transaction, and nothing if it fails.
+// Verify recounts on a snapshot and, without repair, blocks no other call. With repair,
+// if there are differences, it recounts once more under the write lock, so that the
+// counts cannot change in between. It repairs everything in one transaction, or nothing
+// if that fails.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
 	recount := func(mend func(*sqlstore.Discrepancies) error) error {
 		return s.read(ctx, "recount", func(t tx) error {
@@ -65,8 +65,8 @@ func (s *Store) comparedIfSound(ctx context.Context) (compared int64, err error)
 	return compared, err
 }
 
-// countInDefaultFolder counts the items of a missing folder in the default one, into which they will
-// be moved.
+// countInDefaultFolder records a wrong item count. It counts the items of a missing
+// folder in the default folder, into which they will be moved.
 func countInDefaultFolder(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
 	if !exists {
 		d.MissingFolders = append(d.MissingFolders, folder)
@@ -189,7 +189,7 @@ func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 	return t.repairUnread(d)
 }
 
-// A missing conversation is recreated.
+// repairUnread corrects unread counts, and recreates missing conversations.
 const repairUnread = `
 INSERT INTO conversation AS c (tenant, user_id, peer_id, latest, unread, read_to)
 SELECT value ->> 0, value ->> 1, value ->> 2, coalesce((SELECT max(message_id) FROM message m

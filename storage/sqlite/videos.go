@@ -24,7 +24,7 @@ SELECT ` + videoColumns + ` FROM video v INDEXED BY videos_of WHERE v.tenant = ?
 	selectNamedFiles = `SELECT k.key FROM jsonb_each(?) k CROSS JOIN video v WHERE v.file = k.value ->> 0`
 )
 
-// scanVideo reads the columns of a video after some others.
+// scanVideo scans a row: the first columns into before, the others into a video.
 func scanVideo(tenant string, scan func(...any) error, before ...any) (*storage.Video, error) {
 	v := new(storage.Video)
 	v.Author.Tenant = tenant
@@ -68,7 +68,7 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	})
 }
 
-// videos returns the page of a list.
+// videos returns a page of a list.
 func (t tx) videos(query, tenant string, args ...any) (out storage.ListPage[storage.Video], err error) {
 	err = t.query(query, args, func(scan func(...any) error) error {
 		v, err := scanVideo(tenant, scan)
@@ -78,7 +78,7 @@ func (t tx) videos(query, tenant string, args ...any) (out storage.ListPage[stor
 	return out, err
 }
 
-// NamedFiles looks names of files up.
+// NamedFiles reports for each file name whether a video has it.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
 	out := make([]bool, len(names))
 	var keys tuples
@@ -109,7 +109,7 @@ INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covere
 VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?)`
 )
 
-// PublishVideo adds a video whose id is above all ids that its tenant has ever had.
+// PublishVideo adds a video whose id is above all video ids that its tenant has ever had.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (out storage.PublishedVideo, outcome storage.Outcome, err error) {
 	p, err := sqlstore.NewPublication(video)
 	if err != nil {
@@ -176,7 +176,7 @@ const (
 	selectAuthored = `SELECT authored FROM interactive WHERE tenant = ? AND biz = ? AND biz_id = ?`
 )
 
-// DeleteVideo removes a video and its author in one transaction.
+// DeleteVideo removes a video and the author of its subject in one transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
 	key := deletion.Key
 	err = s.write(ctx, "delete video", func(t tx) (err error) {
