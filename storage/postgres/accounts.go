@@ -9,7 +9,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The account is created only if its name was free.
+// insertAccount creates an account only if the name is free.
 const insertAccount = `
 WITH n AS (
     INSERT INTO account_name (tenant, name_key, account_id)
@@ -92,7 +92,7 @@ func (s *Store) AccountOf(ctx context.Context, user storage.User) (*storage.Acco
 	return s.account(ctx, "read account", selectAccount, user.Tenant, id)
 }
 
-// An account that was erased has no name.
+// selectProfiles omits erased accounts, which have no name.
 const selectProfiles = `
 SELECT k.ord, a.name, a.avatar, a.background, a.signature
 FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS k (tenant, account_id, ord)
@@ -134,9 +134,9 @@ WHERE tenant = $1 AND account_id = $2`
 	insertAccountName = `INSERT INTO account_name (tenant, name_key, account_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
 )
 
-// changeAccount locks an account and calls do, which changes it in memory and reports
-// whether anything differs; if so, the account is written. Names are locked after
-// accounts. Errors: storage.ErrNotFound.
+// changeAccount locks an account and calls do, which changes the account in memory and
+// reports whether anything differs. If so, changeAccount writes the account. Names are
+// locked after accounts. Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok || !storable(user.Tenant) {
@@ -180,7 +180,7 @@ func (s *Store) changeAccount(ctx context.Context, what string, user storage.Use
 	return a, nil
 }
 
-// ReplacePassword replaces the hash of a password.
+// ReplacePassword replaces the password hash of an account.
 func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change storage.PasswordChange) (*storage.Account, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -188,7 +188,8 @@ func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change s
 	return s.changeAccount(ctx, "replace password", user, func(a *storage.Account) (bool, error) { return true, sqlstore.ReplacePassword(a, change) })
 }
 
-// RevokeTokens begins the user's next generation.
+// RevokeTokens increases the user's generation, so that all earlier tokens become
+// invalid.
 func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.Account, error) {
 	return s.changeAccount(ctx, "revoke tokens", user, func(a *storage.Account) (bool, error) {
 		a.Generation++
@@ -196,7 +197,7 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.A
 	})
 }
 
-// UpdateProfile changes the fields that are set in the change.
+// UpdateProfile changes the fields of a profile that are set in the change.
 func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
 	change, err := change.Check()
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// arrayCodec encodes the arguments of statements. The codec of the client supports
-// elements of any type, and therefore inspects and copies each of them first.
+// arrayCodec encodes arrays of strings or integers as arguments of statements. The codec
+// of the client supports elements of any type, and therefore inspects and copies each
+// element first.
 type arrayCodec struct{ *pgtype.ArrayCodec }
 
 // registerArrayCodec registers the codec on a connection.
@@ -64,8 +65,9 @@ func (encodeInts) Encode(value any, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// beginArray writes the header of an array: the number of dimensions, whether there are
-// nulls, the type; then the length and the lower bound of the only dimension.
+// beginArray appends the header of an array: the number of dimensions, whether there are
+// nulls, the type of the elements, and the length and the lower bound of the only
+// dimension.
 func beginArray(buf []byte, oid uint32, n int) []byte {
 	head := [...]uint32{1, 0, oid, uint32(n), 1}
 	for _, word := range head {

@@ -7,8 +7,8 @@ import (
 	"ovation/storage"
 )
 
-// columns are the arguments of a statement that takes many rows and reads them by unnest:
-// one array per column, those of strings first.
+// columns holds the arguments of a statement that takes many rows and reads them with
+// unnest: one array per column, those of strings first.
 type columns struct {
 	texts   [][]string
 	numbers [][]int64
@@ -25,8 +25,8 @@ func newColumns(texts, numbers, rows int) columns {
 	return c
 }
 
-// add appends a row. A string that Postgres cannot store occurs in no key, so its row is
-// replaced by one of empty strings, which is not found either.
+// add appends a row. If Postgres cannot store one of the strings, no key contains it, so
+// add appends a row of empty strings, which is not found either.
 func (c columns) add(texts []string, numbers ...int64) {
 	fits := true
 	for _, s := range texts {

@@ -31,7 +31,8 @@ func commentKeys(of []storage.CommentKey) columns {
 	return keys
 }
 
-// lookUpCommentsOf fills in comments, listed or not, once the batch is sent.
+// lookUpCommentsOf queues a lookup of comments, listed or not. Once the batch is sent,
+// into holds those that exist.
 func lookUpCommentsOf(b *pgx.Batch, keys []storage.CommentKey, into map[storage.CommentKey]*storage.Comment) {
 	b.Queue(selectComments, commentKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) error {
 		c, err := scanCommentOf(keys, row)
@@ -71,7 +72,7 @@ func (s *Store) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*s
 	return out, nil
 }
 
-// CommentCounts looks up counts with one statement.
+// CommentCounts looks up comment counts with one statement.
 func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) ([]storage.CommentCount, error) {
 	out := make([]storage.CommentCount, len(subjects))
 	err := s.read(ctx, "read comment counts", selectCommentCounts, subjectKeys(subjects).args(), func(row pgx.Rows) error {
@@ -89,8 +90,9 @@ func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) (
 	return out, nil
 }
 
-// The orders are numbered, and each has a branch of its own with an index. A page
-// without entries is a row of nulls with the version.
+// In selectCommentLists, each order has a number and a branch of its own, which uses an
+// index. For a page without entries, the statement returns one row, which holds only the
+// version.
 const (
 	selectCommentLists = `
 SELECT k.ord, coalesce(v.version, 0), l.comment_id IS NOT NULL, coalesce(l.biz, ''), coalesce(l.biz_id, ''), coalesce(l.comment_id, 0),

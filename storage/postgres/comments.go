@@ -12,14 +12,14 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddComments adds comments in one transaction: one round trip to look up, one to write
-// and one to commit.
+// AddComments adds comments in one transaction, with one round trip to look up, one to
+// write and one to commit.
 //
-// Every change to the comments of a subject locks the subject's counts first. What is
-// looked up after that does not change, and versions are committed in order. Locks are
-// taken on counts, on requests and on comments, each in the order of their keys, and then
-// on totals. A transaction that copies the likes of a comment locks nothing but totals
-// after the comment.
+// Every change to the comments of a subject locks the subject's comment counts first, so
+// the rows that are looked up afterwards do not change, and versions are committed in
+// order. AddComments locks counts, requests, comments and totals, in this order, and the
+// rows of each table in the order of their keys. A transaction that copies the likes of a
+// comment locks nothing but totals after the comment.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) (out []storage.AddedComment, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add comments", func(t *tx) error {
@@ -42,7 +42,7 @@ func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) 
 	return out, nil
 }
 
-// The DO UPDATE changes nothing; it only locks the row.
+// The DO UPDATE of lockCommentCounts changes nothing; it only locks the row.
 const lockCommentCounts = `
 INSERT INTO comment_count AS c (tenant, biz, biz_id, comments, version)
 SELECT k.tenant, k.biz, k.biz_id, 0, 0
@@ -56,14 +56,14 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, bi
 CROSS JOIN LATERAL (SELECT comments, version FROM comment_count c
     WHERE c.tenant = k.tenant AND c.biz = k.biz AND c.biz_id = k.biz_id LIMIT 1) c`
 
-// The clock is read for each row, after the locks were taken.
+// selectCommentIDs reads the clock for each row, after the locks have been taken.
 const selectCommentIDs = `
 SELECT (t.at / 1000 - $2::bigint) * $3::bigint + nextval('comment_number') % $3::bigint, t.at
 FROM generate_series(1, $1::bigint) AS k (n)
 CROSS JOIN LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS at WHERE k.n > 0) t`
 
-// lookUpComments locks the counts of the subjects, fills in the existing rows of the
-// batch, and returns ids.
+// lookUpComments locks the counts of the subjects, fills the batch with the existing rows
+// that it needs, and returns ids for its comments.
 func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, err error) {
 	b := t.batch()
 	keys := subjectKeys(of.Subjects)
@@ -94,7 +94,7 @@ func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, er
 	return ids, t.lookUpRepeated(of)
 }
 
-// lookUpRepeated looks up comments that the same requests have already added. Usually
+// lookUpRepeated looks up comments that requests of the batch have already added. Usually
 // there are none.
 func (t *tx) lookUpRepeated(of *sqlstore.CommentBatch) error {
 	repeated := of.Repeated()
@@ -118,8 +118,8 @@ LEFT JOIN LATERAL (SELECT like_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = 'comment' AND i.biz_id = k.comment_id::text LIMIT 1) i ON TRUE
 ORDER BY k.ord`
 
-	// All the comments exist, so nothing is inserted; unlike an UPDATE, this statement
-	// always finds each comment by its key.
+	// updateReplyCounts inserts nothing, because all the comments exist. Unlike an
+	// UPDATE, it always finds each comment by its key.
 	updateReplyCounts = `
 INSERT INTO comment AS c (tenant, biz, biz_id, comment_id, reply_to, user_id, text, created, edited, deleted, listed, like_count, reply_count, version)
 SELECT o.tenant, '', o.biz_id, o.comment_id, 0, '', '', 0, 0, 0, FALSE, 0, k.replies, 0
@@ -139,7 +139,8 @@ ORDER BY k.ord
 ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET comments = excluded.comments, version = excluded.version`
 )
 
-// writeComments writes the rows that the batch has decided on, and adjusts the totals.
+// writeComments writes the rows that Decide has added to the batch, and adjusts the
+// totals.
 func (t *tx) writeComments(of *sqlstore.CommentBatch) error {
 	if len(of.Added) == 0 {
 		return nil
@@ -154,8 +155,8 @@ func (t *tx) writeComments(of *sqlstore.CommentBatch) error {
 	return raced()
 }
 
-// queueComments queues the rows that the batch has decided on, except requests and
-// totals.
+// queueComments queues statements that write the rows that Decide has added to the batch,
+// except requests and totals.
 func queueComments(b *pgx.Batch, of *sqlstore.CommentBatch) {
 	rows := newColumns(5, 4, len(of.Added))
 	for _, c := range of.Added {
@@ -166,8 +167,8 @@ func queueComments(b *pgx.Batch, of *sqlstore.CommentBatch) {
 	setCommentCounts(b, of.CountChanges)
 }
 
-// adjustReplyCounts adjusts reply counts, and then lists or unlists the comments
-// accordingly.
+// adjustReplyCounts queues a statement that adjusts reply counts, and lists or unlists
+// the comments accordingly.
 func adjustReplyCounts(b *pgx.Batch, by map[storage.CommentKey]int64) {
 	if len(by) == 0 {
 		return
@@ -209,9 +210,10 @@ const updateComment = `
 UPDATE comment SET user_id = $3, text = $4, edited = $5, deleted = $6, listed = $7, reply_count = $8, version = $9
 WHERE tenant = $1 AND comment_id = $2`
 
-// changeComment calls do, which may change a comment, and writes the change if there is one. The
-// subject and the parent of a comment never change, so they are looked up before the
-// counts are locked; the comments are read again after that.
+// changeComment calls do, which may change a comment. If do reports a change,
+// changeComment writes the comment, its parent, and the counts. The subject and the
+// parent of a comment never change, so they are looked up before the counts are locked;
+// the comments are read again afterwards.
 func (s *Store) changeComment(
 	ctx context.Context, what string, key storage.CommentKey, do func(e *sqlstore.CommentEdit, at int64) (bool, error),
 ) (*storage.Comment, error) {
@@ -244,7 +246,8 @@ func (s *Store) changeComment(
 	return e.Comment, nil
 }
 
-// lockComment locks the counts of a comment's subject and fills in the existing rows.
+// lockComment locks the comment counts of a comment's subject. It fills e with these
+// counts, the comment and its parent, and sets at to the start of the transaction.
 func (t *tx) lockComment(e *sqlstore.CommentEdit, at *int64, key storage.CommentKey) error {
 	found := make(map[storage.CommentKey]*storage.Comment, 2)
 	b := t.batch()
@@ -283,8 +286,8 @@ ORDER BY k.ord
 ON CONFLICT (tenant, comment_id, biz_id) DO UPDATE SET like_count = excluded.like_count
 WHERE c.like_count <> excluded.like_count`
 
-// setCommentLikes copies the number of likes to each comment among the subjects, whose
-// counts are locked.
+// setCommentLikes copies the like count of each comment among the subjects to the
+// comment's row. The caller has locked the counts of the subjects.
 func setCommentLikes(b *pgx.Batch, subjects []storage.Subject) {
 	keys := sqlstore.CommentsAmong(subjects)
 	if len(keys) > 0 {

@@ -23,9 +23,9 @@ const (
 
 // commit commits a transaction. It does not stop when the caller's context ends, since
 // the outcome would be unknown, but gives up after callTimeout. If the server reports
-// then that the commit waits for its synchronous standby, commit goes on waiting until
-// the caller's context is cancelled or the store is closed: an abandoned commit becomes
-// visible to everyone although a failover may still lose it.
+// then that the commit waits for its synchronous standby, commit continues to wait until
+// the caller's context is cancelled or the store is closed, because an abandoned commit
+// becomes visible to everyone although a failover may still lose it.
 func (s *Store) commit(caller context.Context, t *tx) error {
 	defer s.commits.begin()()
 	ctx, giveUp := context.WithCancelCause(context.WithoutCancel(caller))
@@ -79,8 +79,9 @@ var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wai
 	storage.ErrUnavailable)
 
 // onNotice receives the warnings of the server. A commit whose wait for the standby is
-// cancelled succeeds with a warning. Its text may be translated and its code is that of
-// any warning, so it is identified by the source file that raises it.
+// cancelled succeeds with a warning. The text of this warning may be translated, and its
+// code is that of any warning, so onNotice identifies it by the source file that raises
+// it.
 func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
 	if strings.HasSuffix(n.File, "syncrep.c") {
 		c.CustomData()[notReplicated] = true

@@ -13,11 +13,11 @@ import (
 // slowCommit is the time after which a commit in progress is reported.
 const slowCommit = 2 * time.Second
 
-// commitTracker tracks the commits that the server has not acknowledged yet. One that
-// hangs usually waits for a synchronous standby; reads continue meanwhile.
+// commitTracker tracks the commits that the server has not acknowledged yet. A commit
+// that hangs usually waits for a synchronous standby; reads continue meanwhile.
 type commitTracker struct {
 	log        *outage.Log
-	checkAfter time.Duration // after this time the reason for the wait is checked; callTimeout
+	checkAfter time.Duration // time after which the reason for the wait is checked; callTimeout, except in tests
 	maxHung    int           // while this many commits hang, no transaction begins
 
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func newCommitTracker(logger *slog.Logger, most int) *commitTracker {
 	}
 }
 
-// begin records that a commit is sent. Call end when it is acknowledged.
+// begin records that a commit is sent. The caller calls end when the commit has returned.
 func (c *commitTracker) begin() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *commitTracker) begin() (end func()) {
 	}
 }
 
-// oldest returns the age of the oldest commit in progress; 0 if there is none.
+// oldest returns the age of the oldest commit in progress, or 0 if there is none.
 func (c *commitTracker) oldest() (age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *commitTracker) oldest() (age time.Duration) {
 }
 
 // checkHung returns storage.ErrUnavailable while so many commits hang that more of them
-// would leave no connections for reads.
+// might leave no connections for reads.
 func (c *commitTracker) checkHung() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

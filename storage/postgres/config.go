@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// settings are set on every connection unless the URL overrides them. The timeouts keep a
-// stuck statement, lock or transaction from blocking others for long.
+// settings holds the settings of every connection, unless the URL overrides them. The
+// timeouts keep a stuck statement, lock or transaction from blocking others for long.
 var settings = map[string]string{
 	"application_name":                    "ovation",
 	"statement_timeout":                   "30s",
@@ -63,8 +63,8 @@ func redact(text string, u *url.URL) string {
 	return text
 }
 
-// describe returns the name of the database for messages, with the server of a connection
-// or, without a connection, with all servers in the URL.
+// describe returns a description of the database for messages. It names the server to
+// which c is connected or, if c is nil, all servers in the URL.
 func describe(cfg *pgx.ConnConfig, c *pgx.Conn) string {
 	var servers []string
 	if c != nil {

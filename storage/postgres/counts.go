@@ -11,7 +11,7 @@ import (
 )
 
 // applyTally declares authors, adjusts counts and totals, and returns the new counts of
-// each subject and the current ones of the subjects of skipped messages, in the order of
+// each subject and the current counts of the subjects of skipped messages, ordered by
 // tenant, biz and bizId.
 //
 // It takes one round trip, and one more if authors are declared. It locks subjects,
@@ -79,7 +79,8 @@ FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
 CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
-// lookUpCounts reads the counts of subjects.
+// lookUpCounts queues a lookup of the counts of subjects, which calls row for each
+// result.
 func lookUpCounts(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) error) {
 	if len(subjects) == 0 {
 		return
@@ -91,8 +92,8 @@ func lookUpCounts(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) e
 	b.Queue(selectPresentCounts, keys.args()...).Query(eachRow(row))
 }
 
-// All the folders exist, so nothing is inserted. Unlike an UPDATE, this always finds each
-// folder by its key.
+// updateItemCounts inserts nothing, because all the folders exist. Unlike an UPDATE, it
+// always finds each folder by its key.
 const updateItemCounts = `
 INSERT INTO folder AS f (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT o.tenant, o.user_id, o.folder_id, o.name, o.name_key, o.description, o.public, k.items, o.created, o.updated
@@ -102,7 +103,8 @@ CROSS JOIN LATERAL (
     WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1) o
 ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = f.item_count + excluded.item_count`
 
-// adjustItemCounts requires the locks of the owners.
+// adjustItemCounts queues a statement that adjusts the item counts of folders. It
+// requires the locks of their owners.
 func adjustItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 	if len(by) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// Covers that another process is taking at the moment are skipped.
+	// takeDueCovers skips covers that another process is taking at the same time.
 	takeDueCovers = `
 UPDATE video SET cover_due = ` + transactionTime + ` + least(greatest($2::bigint, ` + transactionTime + ` - created), $3::bigint)
 WHERE (tenant, video_id) IN (
@@ -48,7 +48,7 @@ func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKe
 	return out, nil
 }
 
-// SetCover records that a video has a cover.
+// SetCover records that a video has a cover, and reports whether the video exists.
 func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (bool, error) {
 	if key.Validate() != nil {
 		return false, nil //nolint:nilerr // there is no such video
@@ -62,7 +62,8 @@ func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (bool, error
 	return n > 0, err
 }
 
-// FailCover records a failure to create a cover.
+// FailCover records a failure to create a cover, and returns the number of failures that
+// have counted so far.
 func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.CoverFailure) (tries int, err error) {
 	if key.Validate() != nil {
 		return 0, storage.ErrNotFound

@@ -10,8 +10,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The DO UPDATE changes nothing: it only locks the row. If another folder already has the
-// name of the default folder, the default folder gets a suffix, as it must exist.
+// upsertDefaultFolders creates the default folders that are missing and locks all of
+// them. Its DO UPDATE changes nothing; it only locks the row. If another folder of the
+// user already has the default name, the default folder gets a suffix, because it must
+// exist.
 const upsertDefaultFolders = `
 INSERT INTO folder AS o (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT k.tenant, k.user_id, 'default', $4 || suffix, $5 || suffix, '', FALSE, 0, k.at, k.at
@@ -23,7 +25,7 @@ ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = o.item_count
 
 // lockOwners locks the default folder of each owner until the transaction ends, so that
 // no other transaction changes the owner's folders or their items. It creates missing
-// default folders as of the given time.
+// default folders, each as of the time given for the owner.
 func lockOwners(b *pgx.Batch, owners map[storage.User]int64) {
 	if len(owners) == 0 {
 		return
@@ -56,7 +58,7 @@ func existingFolders(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderK
 }
 
 // lockCollectionOwners locks the owners of the collections in the messages. Once the
-// batch is sent, the returned index contains the folders named in the messages.
+// batch is sent, the returned index contains the folders that the messages name.
 func lockCollectionOwners(b *pgx.Batch, messages []storage.Message) *sqlstore.FolderIndex {
 	owners := make(map[storage.User]int64)
 	named := make(map[storage.FolderKey]bool)
@@ -84,8 +86,8 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, us
 CROSS JOIN LATERAL (SELECT moved_to, version FROM deleted_folder d
     WHERE d.tenant = k.tenant AND d.user_id = k.user_id AND d.folder_id = k.folder_id LIMIT 1) d`
 
-// lookUpFolders returns an index that contains, once the batch is sent, the folders of
-// locked owners.
+// lookUpFolders queues a lookup of folders of locked owners. Once the batch is sent, the
+// returned index contains them.
 func lookUpFolders(b *pgx.Batch, keys []storage.FolderKey) *sqlstore.FolderIndex {
 	p := new(sqlstore.FolderIndex)
 	if len(keys) == 0 {

@@ -1,5 +1,5 @@
-// Package postgres is the storage.Store of the distributed mode: a PostgreSQL
-// database shared by many nodes and workers.
+// Package postgres implements storage.Store for the distributed mode. The store is a
+// PostgreSQL database that many nodes and workers share.
 //
 // Many rows are passed to Postgres as one array per column (unnest), so that a batch
 // costs the same few statements and round trips at any size. A read is a single
@@ -12,17 +12,17 @@
 // order of their keys. This excludes deadlocks.
 //
 //  1. inbox
-//  2. the default folders of all users whose collections or folders it touches;
-//     missing ones are created
+//  2. the default folder of every user whose collections or folders the transaction
+//     touches; a missing one is created
 //  3. user_reaction, user_collection, user_read, user_follow
 //  4. the ids of imported comments (lockPastIDs), comment_count and request
 //  5. interactive
 //  6. comment
 //  7. user_totals and user_comments
 //
-// The default folder is the lock of its owner: the transaction that holds it has
-// exclusive access to the owner's folders and their items, which are therefore locked in
-// any order.
+// The lock of a default folder is the lock of its owner: the transaction that holds it
+// has exclusive access to the owner's folders and their items, which are therefore locked
+// in any order.
 //
 // Messages and accounts have tables of their own: AddMessages locks mailboxes, requests
 // and conversations, and a change of an account locks the account and then its names.
@@ -40,8 +40,8 @@
 // The package has the invariants of package storage, proven by the suite in
 // storage/storagetest. In addition:
 //
-//   - No deadlock and no serialization failure under any concurrent
-//     writes: TestWritersNeverDeadlock.
+//   - Concurrent writes cause neither deadlocks nor serialisation failures:
+//     TestWritersNeverDeadlock.
 //   - Every list reads its index and neither sorts nor scans, and every key is
 //     found by an index: TestListsUseTheirIndex, TestBatchesSearchByKey.
 //   - A failed call leaves nothing half-written, and an error that a retry may
@@ -49,7 +49,7 @@
 //   - Counts and states in one reply are from the same moment:
 //     TestCountsAndStatesAreOfOneMoment.
 //   - Repair is exact under concurrent writes: TestRepairIsExactUnderWriters.
-//   - New counts of a subject touch no index: TestCountsStayHeapOnly.
+//   - Writing new counts of a subject touches no index: TestCountsStayHeapOnly.
 //   - No error contains the password of the URL: TestOpenErrorsNameTheCause,
 //     TestServerThatRefusesSaysWhy.
 //   - A full disk loses no acknowledged data:

@@ -32,20 +32,23 @@ UPDATE mirror SET epoch = $3, open = TRUE, changed_at = ` + clock + `, holder = 
     barrier = CASE WHEN epoch = 1 THEN barrier ELSE ` + nextBarrier + ` END,
     raised_at = CASE WHEN epoch = 1 THEN raised_at ELSE ` + clock + ` END
 WHERE one AND epoch = $1`
-	// The commit waits neither for the disk nor for a standby: losing it is harmless.
+	// asyncCommit lets a transaction whose loss is harmless commit without waiting for
+	// the disk or a standby.
 	asyncCommit   = `SET LOCAL synchronous_commit = off`
 	hold          = `UPDATE mirror SET held_at = ` + clock + ` WHERE one AND epoch = $1 AND held_at < ` + clock + ` - $2`
 	selectBarrier = `
 SELECT barrier, ` + clock + ` - raised_at, barrier = 0 OR EXISTS (
     SELECT FROM watermark w WHERE w.barrier = mirror.barrier GROUP BY w.partitions HAVING count(*) = w.partitions)
 FROM mirror WHERE one`
-	// The number is the time at which the barrier was raised, so that a restored database
-	// does not reuse it: a barrier of that number may still be queued.
+	// nextBarrier is the number of a new barrier. It is at least the current time, so
+	// that a restored database does not reuse the number of a barrier that may still be
+	// queued.
 	nextBarrier  = `greatest(barrier + 1, ` + clock + `)`
 	raiseBarrier = `UPDATE mirror SET barrier = ` + nextBarrier + `, raised_at = ` + clock + ` WHERE one`
-	// Only the latest barrier counts: one of another number was raised earlier, possibly on
-	// a server whose clock was ahead and whose last commits are lost. Workers of different
-	// partitions may record theirs concurrently, in the order of the key.
+	// recordWatermarks records only the latest barrier. A barrier with another number was
+	// raised earlier, possibly on a server whose clock was ahead and whose last commits
+	// are lost. Workers of different partitions may record barriers concurrently, so the
+	// rows are locked in the order of their keys.
 	recordWatermarks = `
 INSERT INTO watermark (partitions, partition, barrier)
 SELECT partitions, partition, max(b.barrier) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS b (partitions, partition, barrier)
@@ -53,7 +56,8 @@ WHERE b.barrier = (SELECT barrier FROM mirror WHERE one) GROUP BY partitions, pa
 ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
-// readEpoch fills in the epoch when the batch is sent.
+// readEpoch queues a query that fills in the epoch, except for the fields that
+// readBarrier fills in.
 func readEpoch(b *pgx.Batch, to *mirror.Epoch) {
 	b.Queue(selectEpoch).QueryRow(func(row pgx.Row) error {
 		var age, wait, silence, now int64
@@ -65,7 +69,7 @@ func readEpoch(b *pgx.Batch, to *mirror.Epoch) {
 	})
 }
 
-// readBarrier fills in the fields that readEpoch does not.
+// readBarrier queues a query that fills in the fields of the barrier.
 func readBarrier(b *pgx.Batch, to *mirror.Epoch) {
 	b.Queue(selectBarrier).QueryRow(func(row pgx.Row) error {
 		var age int64
@@ -75,7 +79,7 @@ func readBarrier(b *pgx.Batch, to *mirror.Epoch) {
 	})
 }
 
-// recordBarriers records barriers as passed.
+// recordBarriers queues a statement that records barriers as passed.
 func recordBarriers(b *pgx.Batch, barriers []storage.Barrier) {
 	if len(barriers) == 0 {
 		return
@@ -87,8 +91,9 @@ func recordBarriers(b *pgx.Batch, barriers []storage.Barrier) {
 	b.Queue(recordWatermarks, rows.args()...)
 }
 
-// pinEpoch prevents changes of the epoch until the transaction ends. The lock is a
-// separate statement, so that the row is read as of when the lock was granted.
+// pinEpoch queues statements that prevent changes of the epoch until the transaction
+// ends, and read the epoch. A separate statement takes the lock, so that the epoch is
+// read after the lock has been granted.
 func pinEpoch(b *pgx.Batch) *mirror.Epoch {
 	e := new(mirror.Epoch)
 	b.Queue(lockEpochShared)
@@ -96,8 +101,8 @@ func pinEpoch(b *pgx.Batch) *mirror.Epoch {
 	return e
 }
 
-// Epoch returns the current epoch. It waits for a change in progress, so that no old
-// epoch is read after the time of the change.
+// Epoch returns the current epoch. It waits for a change in progress, so that it never
+// returns the old epoch after the time of the change.
 func (s *Store) Epoch(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
@@ -146,8 +151,8 @@ func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error
 	return epoch, err
 }
 
-// shortLockTimeout makes a change of the epoch give up soon: while it waits for one
-// writer, all other writers wait behind it. The caller retries.
+// shortLockTimeout makes a change of the epoch give up soon, because all other writers
+// wait behind it while it waits for one of them. The caller retries.
 const shortLockTimeout = `SET LOCAL lock_timeout = '1s'`
 
 func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch mirror.Epoch, err error) {

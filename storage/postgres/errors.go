@@ -15,8 +15,9 @@ import (
 // errNoAnswer ends a call that has exceeded callTimeout.
 var errNoAnswer = fmt.Errorf("no answer within %v", callTimeout)
 
-// retryableClasses are the classes of error codes that are independent of the arguments
-// of a call: it may succeed later, once an operator has fixed the server.
+// retryableClasses holds the classes of error codes that do not depend on the arguments
+// of a call. A call that fails with such a code may succeed later, for example once an
+// operator has fixed the server.
 var retryableClasses = map[string]bool{
 	"08": true, // connection
 	"0A": true, // a statement prepared before the tables changed
@@ -25,11 +26,11 @@ var retryableClasses = map[string]bool{
 	"28": true, // user, password
 	"3D": true, // no such database
 	"3F": true, // no such schema
-	"40": true, // deadlock, serialization
+	"40": true, // deadlock, serialisation
 	"42": true, // tables, columns, privileges
 	"53": true, // disk, memory, connections
 	"55": true, // locks
-	"57": true, // shutdown, time-outs
+	"57": true, // shutdown, timeouts
 	"58": true, // I/O of the server
 	"F0": true, // its configuration
 	"XX": true, // internal errors, corruption
@@ -42,7 +43,7 @@ const (
 	lockTimeout   = "55P03"
 )
 
-// remedies say how to fix an error.
+// remedies says, by error code, how to fix an error.
 var remedies = map[string]string{
 	readOnly:    "the database is read-only: connect to the primary server (target_session_attrs=read-write in the URL finds it), or check default_transaction_read_only",
 	"28000":     "check the user in the URL and the server's pg_hba.conf",
@@ -58,8 +59,8 @@ var remedies = map[string]string{
 }
 
 // storageError converts an error of the driver to one of package storage or of the
-// context. c is the connection that it comes from, or nil: a URL may name several
-// servers, and the error names the one that has responded.
+// context. c is the connection on which the error occurred, or nil if there was none.
+// Since a URL may name several servers, the error names the one to which c is connected.
 func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	if err == nil {
 		return nil
@@ -91,7 +92,8 @@ func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	return err
 }
 
-// serverPrefix returns a prefix that names the server of an error.
+// serverPrefix returns a prefix for errors that names the server of a connection, or an
+// empty prefix without a connection.
 func serverPrefix(c *pgx.Conn) string {
 	if c == nil {
 		return ""
@@ -102,8 +104,8 @@ func serverPrefix(c *pgx.Conn) string {
 // remoteAddr returns the address of the server of a connection.
 func remoteAddr(c *pgx.Conn) string { return c.PgConn().Conn().RemoteAddr().String() }
 
-// oneLine joins the lines of a text and omits repetitions: the driver reports each way in
-// which it tried to connect.
+// oneLine joins the lines of a text and omits repetitions, because the driver reports
+// each of its attempts to connect.
 func oneLine(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {

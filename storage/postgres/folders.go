@@ -52,8 +52,8 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	return &f, nil
 }
 
-// lookUpName returns, once the batch is sent, how many folders the owner of the folder
-// has, and whether another one has that name.
+// lookUpName queues a lookup of a name. Once the batch is sent, folders is the number of
+// folders of the folder's owner, and taken reports whether another of them has the name.
 func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
 	folders, taken = new(int), new(bool)
 	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).
@@ -71,7 +71,7 @@ UPDATE folder SET name = $4, name_key = $5, description = $6, public = $7, updat
 WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 )
 
-// UpdateFolder changes the fields that are set in the change.
+// UpdateFolder changes the fields of a folder that are set in the change.
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
@@ -118,7 +118,7 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
-// EmptyFolder moves or uncollects up to limit items.
+// EmptyFolder moves or uncollects up to limit items of a folder.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -143,8 +143,9 @@ func (s *Store) EmptyFolder(
 	return len(outcome.Applied), outcome, nil
 }
 
-// beginFolderChange pins the epoch and locks the owner. Errors: storage.ErrNotFound if
-// one of the folders with these ids does not exist. Empty ids are ignored.
+// beginFolderChange pins the epoch, locks the owner, and returns the transaction's value
+// of Outcome.Epoch. Errors: storage.ErrNotFound if one of the folders with these ids does
+// not exist. Empty ids are ignored.
 func (t *tx) beginFolderChange(owner storage.User, at time.Time, ids ...string) (int64, error) {
 	if sqlstore.ValidateOwner(owner) != nil {
 		return 0, storage.ErrNotFound
@@ -170,8 +171,8 @@ func (t *tx) beginFolderChange(owner storage.User, at time.Time, ids ...string) 
 	return epoch.Enter()
 }
 
-// All the items exist, so nothing is inserted. Unlike an UPDATE, this always finds each
-// item by its key.
+// takeItems inserts nothing, because all the items exist. Unlike an UPDATE, it always
+// finds each item by its key.
 const takeItems = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
 SELECT $2, $3, biz, biz_id, $1, '', 0 FROM (
@@ -182,7 +183,7 @@ ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET
     prev_state = s.state, state = excluded.state, version = s.version + 1
 RETURNING biz, biz_id, version`
 
-// moveItems moves up to limit items of a folder of a locked owner, and adjusts the
+// moveItems moves up to limit items of a folder whose owner is locked, and adjusts the
 // counts.
 func (t *tx) moveItems(key storage.FolderKey, moveTo string, limit int) (outcome storage.Outcome, err error) {
 	b := t.batch()

@@ -9,7 +9,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The lists of follows, in the form of those in lister.go.
+// The statements of the lists of follows, in the form of those in lister.go.
 const (
 	selectFollowers = `
 SELECT k.ord, l.version, l.user_id
@@ -73,10 +73,10 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
-// Each statement walks one of the lists in which friends are searched, and looks up the
-// follow in the other direction of each row that it examines. A follow that does not
-// exist has version 0. The last row that is examined is returned even if it is not of a
-// friend.
+// selectFriendsInFollowing and selectFriendsInFollowers each walk one of the two lists in
+// which friends are searched. For each row that they examine, they look up the follow in
+// the other direction; its version is 0 if there is none. The last row examined is
+// returned even if it is not that of a friend, because the next page resumes there.
 const (
 	selectFriendsInFollowing = `
 SELECT k.ord, l.version, l.biz, l.biz_id, l.back, l.n
@@ -110,8 +110,8 @@ CROSS JOIN LATERAL (
     WHERE b.state = 1 OR w.n = k.scan
     ORDER BY w.version DESC, w.user_id DESC LIMIT k.entries) l`
 
-	// Whether the list of what the user follows is at most as long as that of the user's
-	// followers.
+	// selectFollowsFewer selects whether a user follows at most as many subjects as the
+	// user has followers.
 	selectFollowsFewer = `
 SELECT k.ord, coalesce(t.following, 0) <= coalesce(i.follower_count, 0)
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
@@ -121,8 +121,8 @@ LEFT JOIN LATERAL (SELECT follower_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = 'user' AND i.biz_id = k.user_id LIMIT 1) i ON TRUE`
 )
 
-// Friends lists the friends of each user, from the shorter of two lists. It
-// examines a bounded number of rows.
+// Friends lists the friends of each user. It searches the shorter of two lists (what the
+// user follows, the user's followers) and examines a bounded number of rows.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
 	inFollowing, err := s.searchFollowing(ctx, queries)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 }
 
 // searchFollowing reports for each query whether friends are searched among those whom
-// the user follows, and not among the user's followers.
+// the user follows, rather than among the user's followers.
 func (s *Store) searchFollowing(ctx context.Context, queries []storage.FriendsQuery) ([]bool, error) {
 	out := make([]bool, len(queries))
 	keys := newColumns(2, 0, len(queries))

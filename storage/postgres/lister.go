@@ -9,13 +9,14 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The lists. For each query a nested loop walks one index backwards, from just below the
-// position; the conditions on constants are those of the partial indexes. The LATERAL
-// join keeps the entries of one query in the order of the index.
+// The statements of the lists. For each query, a nested loop walks one index backwards,
+// starting just below the position. The conditions with constants are those of the
+// partial indexes. The LATERAL join keeps the entries of one query in the order of the
+// index.
 //
-// Likes and reads of one biz come from the index of all of them. The innermost LIMIT
-// bounds how many rows are examined. The last of these rows is returned even if it is of
-// another biz: it is where the next page resumes.
+// Likes and reads of one biz come from the index of all likes or reads. The innermost
+// LIMIT bounds how many rows are examined. The last of these rows is returned even if it
+// is of another biz, because the next page resumes there.
 const (
 	selectLikers = `
 SELECT k.ord, l.version, l.user_id
@@ -91,8 +92,8 @@ func list[E any](
 	return out, nil
 }
 
-// addEntry converts a function that reads the entry of a row and the number of its query,
-// starting at 1, to the function add of list.
+// addEntry returns a function to pass to list as add. read returns the number of the
+// query that a row belongs to, starting at 1, and the entry in the row.
 func addEntry[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []storage.ListPage[E]) error {
 	return func(row pgx.Rows, to []storage.ListPage[E]) error {
 		i, entry, err := read(row)
@@ -198,13 +199,14 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 	})
 }
 
-// addUserQuery adds a query of a user's subjects, of one biz if it is set.
+// addUserQuery adds a query for the subjects of a user, which must be of the given biz
+// unless it is empty.
 func addUserQuery(keys columns, user storage.User, biz string, page storage.Page) {
 	at := sqlstore.StartOf(page)
 	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)), int64(page.MaxScan()))
 }
 
-// addExamined adds the n-th row examined for a page, if it belongs there. A page that is
+// addExamined adds the nth row examined for a page, if it belongs there. A page that is
 // not full resumes at the last row examined.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) {
 	if belongs {

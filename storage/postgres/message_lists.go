@@ -30,7 +30,8 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, us
 CROSS JOIN LATERAL (SELECT tenant, user_id, peer_id, latest, unread, read_to FROM conversation c
     WHERE c.tenant = k.tenant AND c.user_id = k.user_id AND c.peer_id = k.peer_id LIMIT 1) c` + joinLatest
 
-	// A page without entries is a row of nulls that holds the version.
+	// For a page without entries, selectConversationLists returns one row, which holds
+	// only the version.
 	selectConversationLists = `
 SELECT k.ord, coalesce(v.latest, 0), l.peer_id IS NOT NULL, coalesce(l.peer_id, ''), coalesce(l.unread, 0), coalesce(l.read_to, 0),
     coalesce(l.message_id, 0), coalesce(l.from_low, FALSE), coalesce(l.text, ''), coalesce(l.created, 0)
@@ -51,9 +52,10 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high AND m.message_id < k.below
     ORDER BY m.message_id DESC LIMIT k.entries) l`
 
-	// The first part has the messages of a user who is the lower one of a pair, the
-	// second part those of a user who is the higher one. Each part uses an index of its
-	// own, whose predicate (message_id > 0) it repeats.
+	// The first part of selectMailbox selects the messages of the pairs in which the user
+	// is the lower one, the second part those of the pairs in which the user is the
+	// higher one. Each part uses an index of its own, whose predicate (message_id > 0) it
+	// repeats.
 	selectMailbox = `
 (SELECT user_low, user_high, message_id, from_low, text, created FROM message m
 WHERE m.tenant = $1 AND m.user_low = $2 AND m.message_id > $3 AND m.message_id > 0 ORDER BY m.message_id LIMIT $4)
@@ -80,7 +82,8 @@ func conversationKeys(of []storage.ConversationKey) columns {
 	return keys
 }
 
-// scanMessageOf reads a row of selectMessages, and returns the index of its key.
+// scanMessageOf reads a row of selectMessages, and returns the index of its key and the
+// message.
 func scanMessageOf(keys []storage.DirectMessageKey, rows pgx.Rows) (int, *storage.DirectMessage, error) {
 	var i int
 	var row sqlstore.MessageRow
@@ -91,8 +94,8 @@ func scanMessageOf(keys []storage.DirectMessageKey, rows pgx.Rows) (int, *storag
 	return i - 1, &m, nil
 }
 
-// scanConversationOf reads a row of selectConversations, and returns the index of
-// its key.
+// scanConversationOf reads a row of selectConversations, and returns the index of its key
+// and the conversation.
 func scanConversationOf(keys []storage.ConversationKey, rows pgx.Rows) (int, *storage.Conversation, error) {
 	var i int
 	var row sqlstore.ConversationRow
@@ -134,7 +137,7 @@ func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey)
 	return out, nil
 }
 
-// LatestMessages looks up mailboxes with one statement.
+// LatestMessages looks up the number of each user's latest message with one statement.
 func (s *Store) LatestMessages(ctx context.Context, users []storage.User) ([]int64, error) {
 	out := make([]int64, len(users))
 	err := s.read(ctx, "read mailboxes", selectMailboxes, userKeys(users).args(), func(row pgx.Rows) error {
@@ -196,7 +199,8 @@ func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessag
 	})
 }
 
-// MessagesAfter lists the messages that a user has sent and received with one statement.
+// MessagesAfter lists, with one statement, the messages that a user has sent and
+// received.
 func (s *Store) MessagesAfter(ctx context.Context, q storage.MailboxQuery) (out []storage.DirectMessage, err error) {
 	if !storable(q.User.UserID) {
 		return nil, nil

@@ -9,12 +9,12 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddMessages adds messages in one transaction: one round trip to look up, one to write
-// and one to commit.
+// AddMessages adds messages in one transaction, with one round trip to look up, one to
+// write and one to commit.
 //
 // It locks the mailboxes of all users first, so that the numbers of each user's messages
-// are committed in order. Locks are taken on mailboxes, on requests and on conversations,
-// each in the order of their keys.
+// are committed in order. After the mailboxes it locks requests and then conversations,
+// the rows of each table in the order of their keys.
 func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) (out []storage.AddedDirectMessage, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add messages", func(t *tx) error {
@@ -37,7 +37,7 @@ func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMes
 	return out, nil
 }
 
-// The DO UPDATE changes nothing; it only locks the row.
+// The DO UPDATE of lockMailboxes changes nothing; it only locks the row.
 const lockMailboxes = `
 INSERT INTO mailbox AS m (tenant, user_id, latest)
 SELECT k.tenant, k.user_id, 0 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
@@ -48,11 +48,11 @@ const selectMailboxes = `
 SELECT k.ord, m.latest FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
 CROSS JOIN LATERAL (SELECT latest FROM mailbox m WHERE m.tenant = k.tenant AND m.user_id = k.user_id LIMIT 1) m`
 
-// selectClock is read after the locks have been taken.
+// selectClock reads the clock; it is sent after the statements that take the locks.
 const selectClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// lookUpMessages locks the mailboxes, fills in the existing rows of the batch, and
-// returns the time.
+// lookUpMessages locks the mailboxes, fills the batch with the existing rows that it
+// needs, and returns the current time in microseconds since 1970.
 func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
 	b := t.batch()
 	keys := userKeys(of.Users)
@@ -110,7 +110,7 @@ ORDER BY k.ord
 ON CONFLICT (tenant, user_id, peer_id) DO UPDATE SET latest = excluded.latest, unread = c.unread + excluded.unread`
 )
 
-// writeMessages writes the rows that the batch has decided on.
+// writeMessages writes the rows that Decide has added to the batch.
 func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
 	if len(of.Added) == 0 {
 		return nil
@@ -143,7 +143,8 @@ func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
 const (
 	lockConversation = `SELECT FROM conversation WHERE tenant = $1 AND user_id = $2 AND peer_id = $3 FOR UPDATE`
 
-	// Messages at or below read_to have been subtracted before.
+	// updateRead subtracts no messages at or below read_to, because they have been
+	// subtracted before.
 	updateRead = `
 UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unread - (
     SELECT count(*) FROM message m
@@ -152,8 +153,8 @@ UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unre
 WHERE c.tenant = $1 AND c.user_id = $2 AND c.peer_id = $3 AND c.read_to < least($7::bigint, c.latest)`
 )
 
-// MarkRead marks messages as read: one round trip, and one to commit. A separate
-// statement locks the conversation, so that the statement after it counts every message
+// MarkRead marks messages as read, with one round trip to write and one to commit. A
+// separate statement locks the conversation, so that the next one counts every message
 // that the conversation includes.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (out *storage.Conversation, err error) {
 	err = s.changeWithLockTimeout(ctx, "mark messages as read", func(t *tx) error {

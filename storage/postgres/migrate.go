@@ -18,15 +18,15 @@ import (
 )
 
 // Migrate brings the tables of a database up to this release, each step in a transaction.
-// A step that would block users of the tables for long, such as an index on a large
-// table, is marked NO TRANSACTION instead and uses CONCURRENTLY; as it may fail halfway,
-// it can be repeated. Processes of the previous release continue to use the tables
-// meanwhile and afterwards.
+// A step that would block users of the tables for long, such as the creation of an index
+// on a large table, is marked NO TRANSACTION instead and uses CONCURRENTLY; since it may
+// fail halfway, it can be repeated. Processes of the previous release continue to use the
+// tables during and after the migration.
 //
 // Several processes may call Migrate at the same time: one works under an advisory lock,
-// and the others poll for it outside a transaction, so that CREATE INDEX CONCURRENTLY does
-// not wait for them. It does not change a database that is up to date. Errors: those of
-// Open, except ErrNotMigrated.
+// and the others poll for the lock outside a transaction, so that CREATE INDEX
+// CONCURRENTLY does not wait for them. Migrate does not change a database that is up to
+// date. Errors: those of Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
 	cfg, err := configure(url)
 	if err != nil {
@@ -118,7 +118,7 @@ func knownVersion() (known int64, err error) {
 	return known, err
 }
 
-// schemaVersion returns the schema version of a database, 0 if it has no tables.
+// schemaVersion returns the schema version of a database, or 0 if it has no tables.
 func schemaVersion(ctx context.Context, c *pgx.Conn) (version int64, err error) {
 	err = c.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&version)
 	const undefinedTable = "42P01"

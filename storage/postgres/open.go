@@ -21,26 +21,27 @@ const (
 	minServerVersion = 14
 )
 
-// Options configure a Store.
+// Options configures a Store.
 type Options struct {
 	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE with the parameters of libpq,
 	// among them sslmode, sslrootcert, target_session_attrs and connect_timeout (default
-	// 5 s). It may also have any setting of the server, such as statement_timeout=60s,
+	// 5 s). It may also contain any setting of the server, such as statement_timeout=60s,
 	// which overrides the value that this package sets.
 	URL string
 	// MaxConns is the maximum number of open connections. The default is pool_max_conns
-	// in the URL, or else 16. It is at least 2.
+	// in the URL, or 16 if the URL does not set it. It is at least 2.
 	MaxConns int
 	// Now is the clock; the default is time.Now.
 	Now func() time.Time
-	// Logger receives retried transactions; the default is slog.Default().
+	// Logger receives messages about retried transactions and hanging commits; the
+	// default is slog.Default().
 	Logger *slog.Logger
 }
 
 // Store is a storage.Store in a PostgreSQL database.
 //
-// The mark of Persist and of EmptyFolder must not call the same store: if such calls held
-// every connection, they would wait for each other.
+// A mark, such as that of Persist, must not call the same store: if the transactions that
+// call marks held every connection, they would all wait for another one.
 type Store struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
@@ -99,7 +100,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Ping reports whether the database responds.
+// Ping returns an error if the database does not respond.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "ping", `SELECT version FROM interactive LIMIT 1`, nil, func(pgx.Rows) error { return nil })
 }

@@ -7,9 +7,9 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// lockPastIDs excludes other transactions of the schema that assign ids of past comments.
-// An id that is free stays free until the end of the transaction, since the ids of new
-// comments are higher.
+// lockPastIDs excludes other transactions in the same schema that assign ids to past
+// comments. A free id therefore stays free until the end of the transaction, since the
+// ids of new comments are higher.
 const lockPastIDs = `SELECT pg_advisory_xact_lock('comment'::regclass::oid::bigint)`
 
 const selectTakenIDs = `
@@ -21,8 +21,8 @@ CROSS JOIN LATERAL (SELECT comment_id FROM comment c
     ORDER BY c.comment_id DESC LIMIT 1) last`
 
 // addPast adds comments that were written in the past, and returns the number of added
-// comments by user, for the totals. It takes its locks after those on states and before
-// those on interactive: the ids of past comments, then counts of comments.
+// comments per user, for the totals. It locks the ids of past comments and then the
+// counts of comments, after the states and before interactive.
 func (t *tx) addPast(comments []storage.PastComment) (writers map[storage.User]int64, err error) {
 	if len(comments) == 0 {
 		return writers, nil

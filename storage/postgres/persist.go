@@ -12,10 +12,12 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Persist applies new messages in one transaction: one round trip for inbox and folders,
-// one for the states, one for the counts and totals and one to commit. It takes another
-// one in each of these cases: newer states are already stored, authors are declared, or
-// messages are old. Comments take four more, and one for each attempt to find free ids.
+// Persist applies new messages in one transaction, with one round trip for the inbox and
+// the folders, one for the states, one for the counts and totals, and one to commit. It
+// takes another round trip in each of these cases: newer states are already stored,
+// authors are declared, messages are old, or collections follow the items of deleted
+// folders (one for each step). Comments take three more, and one for each attempt to find
+// free ids.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
@@ -70,7 +72,8 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	return outcome, err
 }
 
-// transactionTime is the start of the transaction, by the database's clock.
+// transactionTime is the start of the transaction, by the database's clock, in
+// microseconds since 1970.
 const transactionTime = `(extract(epoch FROM now()) * 1000000)::bigint`
 
 const selectExpired = `
@@ -104,10 +107,11 @@ func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.M
 	return storage.Without(messages, expired), expired, nil
 }
 
-// The DO UPDATE changes nothing; it locks the row of a message that was persisted before.
-// The lock is written to the WAL, so that the commit of a transaction that skips
-// everything also waits for a synchronous standby: the commit of the transaction that
-// persisted the message may have been acknowledged too early, or not at all.
+// The DO UPDATE of insertInbox changes nothing; it locks the row of a message that was
+// persisted before. The lock is written to the WAL, so that even the commit of a
+// transaction that skips everything waits for a synchronous standby. This is necessary
+// because the commit of the transaction that persisted the message may have been
+// acknowledged too early, or not at all.
 const insertInbox = `
 INSERT INTO inbox AS i (id, persisted)
 SELECT DISTINCT ON (k.id COLLATE "C") k.id, CASE WHEN k.forever = 0 THEN ` + transactionTime + ` END
@@ -116,7 +120,7 @@ ON CONFLICT (id) DO UPDATE SET persisted = i.persisted WHERE FALSE
 RETURNING id`
 
 // receive inserts the messages into the inbox. Once the batch is sent, the result
-// contains the ids of those that were not there before.
+// contains the ids of the messages that were not there before.
 func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	rows := newColumns(1, 1, len(messages))
 	for _, m := range messages {
@@ -138,7 +142,8 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	return fresh
 }
 
-// apply writes coalesced actions and returns the resulting state of each that sets one.
+// apply writes coalesced actions, and returns the resulting state of each action that
+// sets one.
 func (t *tx) apply(of sqlstore.ByKind) ([]storage.StateChange, error) {
 	b := t.batch()
 	reacted := react(b, of.Reactions)
@@ -182,10 +187,12 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return out, nil
 }
 
-// pruneBatch is the maximum number of messages deleted in one transaction.
+// pruneBatch is the maximum number of rows of a table that are deleted in one
+// transaction.
 const pruneBatch = 10_000
 
-// Rows that another process is deleting are skipped.
+// deleteInbox, deleteDeleted and deleteRequests skip rows that another process is
+// deleting.
 const deleteInbox = `
 DELETE FROM inbox WHERE id = ANY (ARRAY(
     SELECT id FROM inbox WHERE persisted < ` + transactionTime + ` - $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
@@ -200,8 +207,8 @@ DELETE FROM request WHERE (tenant, user_id, request_id) IN (
     SELECT tenant, user_id, request_id FROM request
     WHERE at < ` + transactionTime + ` - $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// Prune deletes old message ids, deleted folders and requests, in transactions of bounded
-// size.
+// Prune deletes old message ids, old records of deleted folders, and old requests, in
+// transactions of bounded size.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
 		var n, requests int64

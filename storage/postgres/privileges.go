@@ -10,10 +10,11 @@ import (
 	"ovation/storage"
 )
 
-// tables are the tables that hold data.
+// tables names the tables that hold data.
 var tables = []string{"account", "account_name", "comment", "comment_count", "conversation", "deleted_folder", "folder", "inbox", "interactive", "mailbox", "message", "mirror", "request", "secret", "user_collection", "user_comments", "user_follow", "user_reaction", "user_read", "user_totals", "video", "watermark"}
 
-// sequences need separate grants: those on tables do not cover them.
+// sequences names the sequences. They need separate grants, because grants on tables do
+// not cover them.
 var sequences = []string{"account_number", "comment_number", "video_number"}
 
 const selectForbidden = `
@@ -25,7 +26,7 @@ SELECT current_user, current_schema,
     WHERE NOT has_sequence_privilege(name, 'USAGE'))`
 
 // checkPrivileges checks that the user may use tables and sequences, so that a missing
-// privilege is reported at the start and not by the first action or comment.
+// privilege is reported at the start rather than by the first action or comment.
 func checkPrivileges(ctx context.Context, c *pgx.Conn) error {
 	var user, schema, ofTables, ofSequences string
 	if err := c.QueryRow(ctx, selectForbidden, tables, sequences).Scan(&user, &schema, &ofTables, &ofSequences); err != nil {
@@ -69,7 +70,7 @@ func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate 
 	return user, schema, mayCreate, nil
 }
 
-// checkMigrationPrivileges checks that the user may create tables.
+// checkMigrationPrivileges checks that the user may create tables in the schema.
 func checkMigrationPrivileges(ctx context.Context, c *pgx.Conn) error {
 	user, schema, mayCreate, err := schemaIn(ctx, c)
 	if err != nil || mayCreate {

@@ -9,8 +9,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// A state is looked up if its kind is requested. The anonymous user has no reads: those
-// stored under the empty user id are from all anonymous visitors.
+// The statements look up a state only if its kind is requested. The anonymous user has no
+// reads: those stored under the empty user id are from all anonymous visitors.
 const (
 	stateColumns = `
     coalesce(r.state, 0), coalesce(r.version, 0), coalesce(r.clears[1], 0), coalesce(r.clears[2], 0), coalesce(c.state, ''), coalesce(c.version, 0),
@@ -103,7 +103,7 @@ func withKinds(keys columns, kinds storage.Kinds) []any {
 		kinds.Has(storage.KindFollow))
 }
 
-// stateRow holds stateColumns of one row: zeros if there is no state.
+// stateRow holds the stateColumns of one row. They are zero if there is no state.
 type stateRow struct {
 	reaction                           storage.Register
 	folder                             string

@@ -17,8 +17,8 @@ CROSS JOIN LATERAL (SELECT result_id, fingerprint FROM request r
     WHERE r.tenant = k.tenant AND r.user_id = k.user_id AND r.request_id = k.request_id
         AND r.at >= ` + transactionTime + ` - $4 LIMIT 1) r`
 
-	// An expired request is replaced. Any other existing request was added after the batch
-	// looked it up; no row is returned for it.
+	// insertRequests replaces an expired request. Any other existing request was added
+	// after the batch had looked it up; the statement neither changes nor counts it.
 	insertRequests = `
 INSERT INTO request AS r (tenant, user_id, request_id, fingerprint, result_id, at)
 SELECT k.tenant, k.user_id, k.request_id, k.fingerprint, k.result_id, ` + transactionTime + `
@@ -71,11 +71,12 @@ func recordRequests(b *pgx.Batch, of *sqlstore.RequestLog) (raced func() error) 
 	}
 }
 
-// errRequestRaced is returned if another transaction has just used a request id, for a
-// request that takes other locks.
+// errRequestRaced is returned if another transaction, which took other locks, has
+// recorded the same request id in the meantime.
 var errRequestRaced = errors.New("a request with the same id is in progress")
 
-// retryRaced retries do if a request was raced.
+// retryRaced calls do, and repeats the call while it returns errRequestRaced, up to
+// maxTries calls in total.
 func retryRaced(do func() error) error {
 	for try := 1; ; try++ {
 		if err := do(); err == nil || try == maxTries || !errors.Is(err, errRequestRaced) {

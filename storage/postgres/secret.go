@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Secret returns the random bytes of a name, which are generated at the first call.
+// Secret returns the random bytes stored under a name. The first call for a name
+// generates them.
 func (s *Store) Secret(ctx context.Context, name string) (value []byte, err error) {
 	const size = 32
 	fresh := make([]byte, size)

@@ -29,7 +29,8 @@ func newStateWrites(actions []storage.Action) *stateWrites {
 // errUnexpectedRow is returned for a row whose state was not sent.
 var errUnexpectedRow = errors.New("the database returned a row that was not requested")
 
-// match returns the change of a returned row, by its first four columns.
+// match returns the change that a returned row belongs to, identified by the row's first
+// four columns.
 func (w *stateWrites) match(row [][]byte) (*storage.StateChange, error) {
 	i := w.next
 	if i == len(w.changes) || compareKey(&w.changes[i], row) != 0 {
@@ -45,7 +46,7 @@ func (w *stateWrites) match(row [][]byte) (*storage.StateChange, error) {
 	return &w.changes[i], nil
 }
 
-// compareKey compares the state with that of a row, in the order of Coalesce.
+// compareKey compares the key of a change with that of a row, in the order of Coalesce.
 func compareKey(c *storage.StateChange, row [][]byte) int {
 	for i, s := range [...]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID} {
 		if by := strings.Compare(s, string(row[i])); by != 0 {
@@ -67,9 +68,10 @@ func (w *stateWrites) remainingKeys() (columns, []int) {
 	return rows, at
 }
 
-// A clear that does not apply leaves state and version unchanged. If clears of the result
-// is null, the row is as it was sent. An array has no element 0, and a null array has no
-// elements: comparing with them yields null, which is not true.
+// upsertReactions leaves state and version unchanged if a clear does not apply. If the
+// clears that it returns are null, the row is as it was sent. Element 0 of an array and
+// all elements of a null array are null, so a comparison with them yields null, which is
+// not true.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, clears)
 SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version,
@@ -123,7 +125,7 @@ func react(b *pgx.Batch, actions []storage.Action) *stateWrites {
 }
 
 // normalize removes each clear whose version is not above that of the reaction. The
-// column can hold both clears or none, so it may contain such a clear.
+// column holds either both clears or none, so it may contain such a clear.
 func normalize(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
 
 const upsertCollections = `
@@ -212,7 +214,7 @@ CROSS JOIN LATERAL (SELECT state, version FROM user_collection s
 )
 
 // loadRemaining fills in the current states of changes that were not written. Their rows
-// are locked, as the upsert also locks rows that it leaves unchanged.
+// are locked, because the upsert also locks rows that it leaves unchanged.
 func (t *tx) loadRemaining(reacted, collected, followed *stateWrites) error {
 	if reacted.remaining+collected.remaining+followed.remaining == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The DO UPDATE changes nothing: it only locks the row.
+// The DO UPDATE of lockCounts changes nothing; it only locks the row.
 const lockCounts = `
 INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
 SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0
@@ -25,7 +25,7 @@ CROSS JOIN LATERAL (SELECT author, authored, like_count FROM interactive i
 
 // declare applies declarations to the tally and returns those that change something. It
 // locks all subjects of the transaction in the order of their keys; a subject that it
-// inserts gets its first version with the counts.
+// inserts gets its first version when the counts are written.
 func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Action, error) {
 	if len(declared) == 0 {
 		return nil, nil
@@ -56,8 +56,8 @@ func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Ac
 	return by.Declare(declared, rows), nil
 }
 
-// All the rows exist, so nothing is inserted. Unlike an UPDATE, this always finds each
-// row by its key.
+// upsertAuthors inserts nothing, because all the rows exist. Unlike an UPDATE, it always
+// finds each row by its key.
 const upsertAuthors = `
 INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version, author, authored)
 SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0, k.author, k.authored
@@ -79,10 +79,11 @@ func setAuthors(b *pgx.Batch, declared []storage.Action) {
 	b.Queue(upsertAuthors, rows.args()...)
 }
 
-// The authors who receive likes are those of subjects that this transaction has locked.
-// The condition on the author stands outside of the lookup, so that the lookup uses the
-// key and not the index of works. One statement adjusts all totals, in the order of their
-// keys. Only the likes received are summed: of the users, each is sent once.
+// upsertTotals adjusts the rows of user_totals, in the order of their keys. The authors
+// who receive likes are those of subjects that the transaction has locked. The condition
+// on the author is outside the lookup, so that the lookup uses the key and not the index
+// of works. Only the likes received are summed, because the statement receives each user
+// only once.
 const upsertTotals = `
 INSERT INTO user_totals AS t (tenant, user_id, likes, following, collections, works, likes_received)
 SELECT coalesce(k.tenant, r.tenant) COLLATE "C" AS tenant, coalesce(k.user_id, r.user_id) COLLATE "C" AS user_id,
@@ -112,7 +113,8 @@ FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (tenant, 
 ORDER BY k.ord
 ON CONFLICT (tenant, user_id) DO UPDATE SET comments = t.comments + excluded.comments`
 
-// adjustTotals adjusts the totals of users. Its statements are the last of a transaction.
+// adjustTotals queues statements that adjust the totals of users. They are the last of a
+// transaction.
 func adjustTotals(b *pgx.Batch, by sqlstore.Tally) {
 	users, likes, comments := newColumns(2, 5, len(by.Users)), newColumns(3, 1, 0), newColumns(2, 1, 0)
 	sqlstore.UserRows(by.Users, users.add, comments.add)
@@ -164,7 +166,7 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.U
 	return out, nil
 }
 
-// selectWorks has the same form as the lists in lister.go.
+// selectWorks has the same form as the statements in lister.go.
 const selectWorks = `
 SELECT k.ord, l.authored, l.biz, l.biz_id, l.n
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[])

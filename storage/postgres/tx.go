@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// callTimeout bounds a call whose server does not respond. It is above the timeouts
-	// of the server, whose errors are more precise.
+	// callTimeout bounds a call whose server does not respond. It is longer than the
+	// timeouts of the server, because the server's errors are more precise.
 	callTimeout = 40 * time.Second
 	// rollbackTimeout bounds the rollback of a transaction.
 	rollbackTimeout = 5 * time.Second
@@ -41,7 +41,8 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, row fu
 	return nil
 }
 
-// eachRow converts a function of a row to a function of all rows.
+// eachRow converts a function that is called for each row to one that is called for all
+// rows.
 func eachRow(row func(pgx.Rows) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		defer rows.Close()
@@ -62,7 +63,7 @@ func (s *Store) connection(ctx context.Context) (*pgxpool.Conn, error) {
 	return c, nil
 }
 
-// change is the variant of write for changes by users and workers. It fails if too many
+// change is a variant of write for changes by users and workers. It fails if too many
 // commits hang.
 func (s *Store) change(ctx context.Context, what string, do func(*tx) error) error {
 	if err := s.commits.checkHung(); err != nil {
@@ -72,14 +73,14 @@ func (s *Store) change(ctx context.Context, what string, do func(*tx) error) err
 }
 
 const (
-	// lockWait bounds the wait of a statement of changeWithLockTimeout for a lock.
+	// lockWait bounds how long a statement of changeWithLockTimeout waits for a lock.
 	lockWait = time.Second
 	// idleTimeout is how long the server waits for the next statement of
 	// changeWithLockTimeout before it aborts the transaction.
 	idleTimeout = 3 * time.Second
 )
 
-// changeWithLockTimeout is the variant of change for calls with a waiting client. A
+// changeWithLockTimeout is a variant of change for calls with a waiting client. A
 // statement that waits for a lock fails with storage.ErrLocked before the context ends,
 // so that a locked row is not mistaken for an unresponsive server. If a process is paused
 // or disconnected within the transaction, its locks are released after idleTimeout.
@@ -110,7 +111,8 @@ func (s *Store) write(caller context.Context, what string, do func(*tx) error) e
 	}
 }
 
-// transact runs do within ctx. The commit depends on the caller's context only.
+// transact runs do in a transaction, within ctx, and commits it unless do returns an
+// error. The commit depends only on the caller's context.
 func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do func(*tx) error) error {
 	c, err := s.connection(ctx)
 	if err != nil {
@@ -141,8 +143,8 @@ type tx struct {
 	begun      pgx.Tx
 }
 
-// batch returns a batch to queue statements on, for send. They are sent to the server,
-// and their results are received, in one round trip.
+// batch returns a batch on which to queue statements for send. One round trip sends the
+// statements to the server and returns their results.
 func (t *tx) batch() *pgx.Batch {
 	b := new(pgx.Batch)
 	if t.begun == nil {
@@ -156,7 +158,7 @@ func (t *tx) batch() *pgx.Batch {
 
 const setTimeouts = `SELECT set_config('lock_timeout', $1, TRUE), set_config('idle_in_transaction_session_timeout', $2, TRUE)`
 
-// setLockTimeouts sets the timeouts of changeWithLockTimeout. A transaction waits for
+// setLockTimeouts sets the timeouts of changeWithLockTimeout. A transaction may wait for
 // locks several times, so each wait gets a part of the time until the deadline.
 func setLockTimeouts(ctx context.Context, b *pgx.Batch) {
 	lock, idle := lockWait, idleTimeout
@@ -168,7 +170,7 @@ func setLockTimeouts(ctx context.Context, b *pgx.Batch) {
 	b.Queue(setTimeouts, text(lock), text(idle))
 }
 
-// send runs the statements of a batch in order and calls their functions.
+// send runs the statements of a batch in order and calls the functions for their results.
 func (t *tx) send(b *pgx.Batch) error {
 	results := t.conn.SendBatch(t.ctx, b)
 	if t.begun == nil {

@@ -13,18 +13,18 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// ErrRepairInProgress is returned while another repair runs, or a VACUUM or ANALYZE keeps
-// its lock for longer than three seconds. Two concurrent repairs would correct the same
-// count twice.
+// ErrRepairInProgress is returned if another repair, or a VACUUM or ANALYZE, holds the
+// lock of repairs for longer than three seconds. Two concurrent repairs would correct the
+// same count twice.
 var ErrRepairInProgress = errors.New("another repair of this database, or a VACUUM or ANALYZE of its table secret, is in progress; wait for it to end")
 
-// Verify recounts on a snapshot, during which other transactions may read and write.
+// Verify recounts on a snapshot, while other transactions may read and write.
 //
-// A count that is wrong in the snapshot is wrong by the same number later, whatever was
+// A count that is wrong in the snapshot is wrong by the same amount later, whatever was
 // written in between, since every transaction adjusts counts by what it changes. A repair
-// therefore adds that number, in transactions of bounded size, and locks only the rows
-// that it repairs. Repairs made before an error remain. One repair runs at a time: another
-// one waits for up to three seconds, then fails with ErrRepairInProgress.
+// therefore adds that amount, in transactions of bounded size, and locks only the rows
+// that it repairs. Repairs made before an error remain. Only one repair runs at a time;
+// another one waits for up to three seconds and then fails with ErrRepairInProgress.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	now := storage.Micros(s.now())
 	v := sqlstore.Recount{Report: report, Repair: func(*sqlstore.Discrepancies) error { return nil }}
@@ -87,8 +87,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	return v.Compared, nil
 }
 
-// repairLockTimeout is longer than Postgres lets autovacuum keep a lock for which another
-// transaction waits: deadlock_timeout, one second by default.
+// repairLockTimeout is longer than deadlock_timeout, one second by default, after which
+// Postgres cancels an autovacuum whose lock another transaction waits for.
 const repairLockTimeout = `SET LOCAL lock_timeout = '3s'`
 
 // stream runs one statement and passes its rows one by one, without buffering them.
@@ -245,8 +245,9 @@ CROSS JOIN LATERAL (SELECT FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1 FOR UPDATE) i`
 )
 
-// repairComments corrects the counts of comments. Their likes are copied in a separate
-// transaction, in the order in which likes lock them.
+// repairComments corrects the counts of comments and of replies. It copies like counts to
+// comments in a separate transaction, which takes its locks in the same order as a like
+// does.
 func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) error {
 	if len(d.Comments)+len(d.Replies) > 0 {
 		err := s.change(ctx, "repair counts of comments", func(t *tx) error {
@@ -284,8 +285,8 @@ func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) e
 }
 
 // lockDamaged locks the counts of the subjects whose comments or replies are repaired, as
-// every change of comments does: otherwise a deletion that has read the number of replies
-// before the repair would overwrite it.
+// every change to comments does. Otherwise, a deletion that has read a reply count before
+// the repair would overwrite the repaired one.
 func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
 	subjects := maps.Clone(d.Comments)
 	if len(d.Replies) > 0 { // the subject of a comment never changes
@@ -304,7 +305,7 @@ func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
 	return t.send(b)
 }
 
-// A missing conversation is recreated.
+// repairUnread corrects unread counts, and recreates missing conversations.
 const repairUnread = `
 INSERT INTO conversation AS c (tenant, user_id, peer_id, latest, unread, read_to)
 SELECT k.tenant, k.user_id, k.peer_id, coalesce((SELECT max(message_id) FROM message m

@@ -20,7 +20,7 @@ SELECT k.ord, ` + videoColumns + `
 FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS k (tenant, video_id, ord)
 CROSS JOIN LATERAL (SELECT video_id, user_id, title, file, format, bytes, covered, created FROM video v WHERE v.tenant = k.tenant AND v.video_id = k.video_id LIMIT 1) v`
 
-	// In the form of the lists in lister.go.
+	// selectFeed and selectUserVideos have the form of the statements in lister.go.
 	selectFeed = `
 SELECT k.ord, ` + videoColumns + `
 FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS k (tenant, below, entries, ord)
@@ -38,7 +38,7 @@ SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (file, ord)
 CROSS JOIN LATERAL (SELECT FROM video v WHERE v.file = k.file LIMIT 1) v`
 )
 
-// scanVideo scans the columns of a video after some others.
+// scanVideo scans a row: the first columns into before, the others into a video.
 func scanVideo(tenant string, row pgx.Rows, before ...any) (*storage.Video, error) {
 	v := new(storage.Video)
 	v.Author.Tenant = tenant
@@ -86,7 +86,7 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	return list(ctx, s, "list videos of users", selectUserVideos, len(queries), keys, addVideo(func(i int) string { return queries[i].User.Tenant }))
 }
 
-// addVideo returns the function add of list.
+// addVideo returns a function to pass to list as add.
 func addVideo(tenantOf func(query int) string) func(pgx.Rows, []storage.ListPage[storage.Video]) error {
 	return addEntry(func(row pgx.Rows) (i int, of storage.Video, err error) {
 		v, err := scanVideo("", row, &i)
@@ -97,7 +97,7 @@ func addVideo(tenantOf func(query int) string) func(pgx.Rows, []storage.ListPage
 	})
 }
 
-// NamedFiles looks up names of files with one statement.
+// NamedFiles uses one statement to report for each file name whether a video has it.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
 	out := make([]bool, len(names))
 	keys := newColumns(1, 0, len(names))
@@ -128,10 +128,10 @@ INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covere
 VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, 0, '', $8::bigint + $9, $8::bigint)`
 )
 
-// PublishVideo adds a video in one transaction: one round trip to look up, one to write,
-// two for the author and one to commit. Locks are taken on requests, on subjects and on
-// totals. No other transaction holds the subject while it waits for a request, because
-// the subject is new.
+// PublishVideo adds a video in one transaction, with one round trip to look up, one to
+// write, two for the author and one to commit. It locks requests, subjects and totals, in
+// this order. No other transaction holds the subject while it waits for a request,
+// because the subject is new.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (out storage.PublishedVideo, outcome storage.Outcome, err error) {
 	if _, err := video.Check(); err != nil {
 		return out, outcome, err
@@ -196,7 +196,7 @@ func (t *tx) publish(p *sqlstore.Publication, outcome *storage.Outcome) (out sto
 	return out, err
 }
 
-// video looks up a video, nil if there is none.
+// video returns a video, or nil if there is none.
 func (t *tx) video(tenant string, number int64) (found *storage.Video, err error) {
 	b := t.batch()
 	b.Queue(selectVideo, tenant, number).Query(eachRow(func(row pgx.Rows) (err error) {
@@ -213,7 +213,7 @@ const (
 	selectAuthored = `SELECT authored FROM interactive WHERE tenant = $1 AND biz = $2 AND biz_id = $3`
 )
 
-// DeleteVideo removes a video and its author in one transaction.
+// DeleteVideo removes a video and the author of its subject in one transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
 	key := deletion.Key
 	if key.Validate() != nil {

@@ -9,8 +9,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// One row more than the limit is read, to detect a window that exceeds it. The kinds are
-// those of package storage.
+// For each kind, selectWindows reads one row more than the limit, to detect a window that
+// exceeds it. The numbers of the kinds are those of package storage.
 const selectWindows = `
 SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(s.clears[1], 0), coalesce(s.clears[2], 0), coalesce(i.version, 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, ord)
