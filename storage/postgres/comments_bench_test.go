@@ -17,8 +17,8 @@ func commentsOf(g *storagetest.Traffic, size int) []storage.NewComment {
 	return out
 }
 
-// BenchmarkAddComments adds comments in groups and, for comparison, inserts the same rows
-// by one statement that does nothing else: the least that a group can cost.
+// BenchmarkAddComments adds comments in groups. For comparison, it inserts the same rows
+// with a single statement, which is the least that a group can cost.
 func BenchmarkAddComments(b *testing.B) {
 	for _, size := range []int{1, 32, 500} {
 		b.Run("added/"+strconv.Itoa(size), func(b *testing.B) {
@@ -49,8 +49,8 @@ func BenchmarkAddComments(b *testing.B) {
 	}
 }
 
-// BenchmarkListComments reads a page of a subject with 100,000 comments, the first
-// and the 500th, and of one with few: each page costs the same.
+// BenchmarkListComments reads the first and the 500th page of a subject with 100,000
+// comments, and the first page of a subject with few. All of them should cost the same.
 func BenchmarkListComments(b *testing.B) {
 	const many, group, page, far = 100_000, 500, 20, 500
 	s, g := open(b), storagetest.NewTraffic()

@@ -13,9 +13,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// A server that crashes while messages are added keeps all that was acknowledged. A
-// message that was not acknowledged is sent again with its request id, and is stored
-// once.
+// TestMessagesSurviveACrashOfTheServer checks that a server that crashes while messages
+// are added keeps every acknowledged message, and that a message that was not
+// acknowledged, and is sent again with its request id, is stored once.
 func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	t.Parallel()
 	const senders, crashes, between = 4, 3, 60

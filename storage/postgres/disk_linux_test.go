@@ -16,7 +16,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// smallDisk mounts a disk of size bytes that the server may write to.
+// smallDisk mounts a disk of size bytes that the server may write to, and returns its
+// path.
 func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := filepath.Join(s.folder, "disk")
@@ -30,8 +31,9 @@ func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	return disk
 }
 
-// On a full disk nothing is acknowledged that is not stored, and nothing is lost; when
-// there is room again, the same store continues to work.
+// TestFullDiskIsUnavailableUntilThereIsRoom checks that a store on a full disk
+// acknowledges nothing that is not stored and loses nothing, and that the same store
+// continues to work once there is room again.
 func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)

@@ -10,8 +10,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// A process that closes an epoch waits for a transaction that hangs, and all writers wait
-// behind the process: it gives up soon, and the writers go on.
+// TestEpochChangeTimesOutBehindAHangingTransaction checks that a change of the epoch
+// gives up soon if it waits for a transaction that hangs. All writers wait behind the
+// change, and continue when it has given up.
 func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {
 	s := open(t)
 	g := storagetest.NewTraffic()

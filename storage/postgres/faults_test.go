@@ -16,14 +16,15 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// failInserts makes every new message fail with an error code, as a server with that fault
-// would.
+// failInserts makes the insertion of every new message fail with an error code, as it
+// would on a server with that fault.
 func failInserts(tb testing.TB, at, code string) {
 	tb.Helper()
 	onMessage(tb, at, `RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`';`)
 }
 
-// onMessage runs statements of PL/pgSQL before each new message, until accept.
+// onMessage runs statements of PL/pgSQL before each new message is inserted, until
+// allowInserts is called.
 func onMessage(tb testing.TB, at, statements string) {
 	tb.Helper()
 	postgrestest.Exec(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+statements+` END $$`,
@@ -138,8 +139,9 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 	}
 }
 
-// A transaction that the server aborts in favour of another one is retried, and its mark
-// is called again.
+// TestAbortedTransactionsAreRetried checks that a transaction that the server aborts in
+// favour of another one is retried, and that its mark is called only in the attempt that
+// succeeds.
 func TestAbortedTransactionsAreRetried(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
@@ -163,8 +165,9 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 	storagetest.CountsAndStatesAreOfOneMoment(t, open(t))
 }
 
-// A text that Postgres cannot store is the key of nothing, and a collection into a folder
-// with such an id goes to the default folder.
+// TestTextsThatCannotBeStoredAreKeysOfNothing checks that nothing is found by a text that
+// Postgres cannot store, and that a collection into a folder with such an id goes to the
+// default folder.
 func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	s := open(t)
 	for i, text := range []string{"\x00", "\xff", "a\x00b"} {
@@ -199,8 +202,8 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	}
 }
 
-// The clock of the database decides how old a message is, and what is old enough to be
-// pruned.
+// TestAgesAreByTheClockOfTheDatabase checks that the clock of the database decides how
+// old a message is and whether it is old enough to be pruned.
 func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": storage.InboxAge / 3, "behind": -storage.InboxAge / 3} {
 		t.Run(name, func(t *testing.T) {

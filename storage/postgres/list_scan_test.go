@@ -8,8 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// A list of one biz reads a bounded number of index entries, even if a long history of
-// another biz precedes its entries, and however many queries one call has.
+// TestListsOfOneBizReadBoundedRows checks that each query for a list of one biz reads a
+// bounded number of index entries, even if a long history of another biz precedes the
+// entries of the list, and however many queries one call has.
 func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
@@ -51,8 +52,8 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	}
 }
 
-// The first page of friends examines as many rows as any other: which list is the
-// shorter one is looked up, not counted.
+// TestFriendsReadBoundedRows checks that the first page of friends examines no more rows
+// than any other, because the lengths of the two lists are looked up, not counted.
 func TestFriendsReadBoundedRows(t *testing.T) {
 	at := postgrestest.Schema(t)
 	postgrestest.Exec(t, at,

@@ -18,8 +18,8 @@ import (
 	"ovation/worker"
 )
 
-// lockedIn begins a transaction that runs a statement and keeps its locks until it is
-// released.
+// lockedIn runs a statement in a transaction, which keeps its locks until release is
+// called.
 func lockedIn(t *testing.T, at, statement string) (release func()) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), at)
@@ -103,8 +103,9 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 	must(t, send("1"))
 }
 
-// The trial call of a circuit breaker has a short deadline and must find out that the
-// server answers.
+// TestLockIsReportedBeforeTheDeadline checks that a call that waits for a lock reports
+// the lock before the deadline, even if the deadline is short. The trial call of a
+// circuit breaker has a short deadline, and must find out that the server answers.
 func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
@@ -141,8 +142,10 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 	}
 }
 
-// A worker that waits for Redis holds locks on the totals of users who like, and a node
-// that is paused holds locks on those of users who comment.
+// TestCommentsAndLikesOfAUserDoNotWaitForEachOther checks that the comments and the likes
+// of one user take different locks. A worker that waits for Redis holds locks on the
+// totals of users who like, and a node that is paused holds locks on those of users who
+// comment.
 func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})

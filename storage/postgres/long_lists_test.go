@@ -22,7 +22,7 @@ func (a *queryRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data p
 
 func (*queryRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// trace replaces the pool of a store by one that records its statements.
+// trace replaces the pool of a store with one that records its statements.
 func trace(t *testing.T, s *Store) *queryRecorder {
 	t.Helper()
 	a, cfg := new(queryRecorder), s.pool.Config()
@@ -54,7 +54,8 @@ func (a *queryRecorder) blocks(t *testing.T, s *Store, call func()) (n int64) {
 	return n
 }
 
-// A page of a list costs no more where the list is long, and wherever it begins.
+// TestPagesOfLongListsTouchAsManyBlocks checks that a page of a long list costs no more
+// than one of a short list, wherever it begins.
 func TestPagesOfLongListsTouchAsManyBlocks(t *testing.T) {
 	at := postgrestest.Schema(t)
 	storagetest.FillLongLists(func(sql string) { postgrestest.Exec(t, at, sql) })

@@ -4,7 +4,7 @@ package postgres
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The tests in this file repeat those of every run with fresh seeds and more cases.
 
 func TestLongStore(t *testing.T) { TestStore(t) }
 

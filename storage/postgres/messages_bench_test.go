@@ -35,8 +35,8 @@ func BenchmarkAddMessages(b *testing.B) {
 	}
 }
 
-// BenchmarkListMessages reads a page of a conversation of 100,000 messages, the first
-// and the 500th, and of one with few: each page costs the same.
+// BenchmarkListMessages reads the first and the 500th page of a conversation of 100,000
+// messages, and the first page of one with few. All of them should cost the same.
 func BenchmarkListMessages(b *testing.B) {
 	const many, group, page, far = 100_000, 500, 20, 500
 	s := open(b)

@@ -12,8 +12,8 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// metric is the value of a gauge or a counter of a store. If state is not empty, it is the
-// value of the metric's label.
+// metric returns the value of a gauge or a counter of a store. If state is not empty, it
+// selects the metric with that value of its label.
 func metric(t *testing.T, registry *prometheus.Registry, name, state string) float64 {
 	t.Helper()
 	families, err := registry.Gather()

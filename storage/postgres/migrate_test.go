@@ -23,7 +23,8 @@ SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
     UNION ALL SELECT concat_ws(' ', id, version_id, is_applied) FROM goose_db_version
 ) AS lines`
 
-// Most tests get their tables from postgrestest.Migrate.
+// TestTablesOfTestsAreThoseOfMigrate checks that postgrestest.Migrate, from which most
+// tests get their tables, creates the same tables as Migrate.
 func TestTablesOfTestsAreThoseOfMigrate(t *testing.T) {
 	migrated := postgrestest.EmptySchema(t)
 	must(t, Migrate(t.Context(), migrated))

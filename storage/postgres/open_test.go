@@ -19,8 +19,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// fakeServer accepts connections and answers each as a server with the version would, or
-// refuses it with the error code. It returns the server's address.
+// fakeServer accepts connections and answers each as a server with the version would or,
+// if refusal is not empty, refuses it with that error code. It returns the server's
+// address.
 func fakeServer(t *testing.T, version, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -163,8 +164,8 @@ func TestSettingsOfConnections(t *testing.T) {
 	}
 }
 
-// A URL may name several servers. An error names the one that has answered, or all of
-// them if none has.
+// TestErrorsNameTheServerThatAnswered checks that, if the URL names several servers, an
+// error names the one that has answered, or all of them if none has answered.
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)

@@ -10,7 +10,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// plan returns how the connections of a store run a statement, one step per line.
+// plan returns how the connections of a store run a statement, as one string per step.
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()
 	c, err := s.pool.Acquire(t.Context())
@@ -37,8 +37,8 @@ func plan(t *testing.T, s *Store, query string) []string {
 	return steps
 }
 
-// databases returns a store without rows, and one whose rows are in the statistics of the
-// planner.
+// databases returns a store without rows, and one with rows about which the planner has
+// statistics.
 func databases(t *testing.T) map[string]*Store {
 	t.Helper()
 	at := postgrestest.Schema(t)
@@ -67,8 +67,8 @@ func databases(t *testing.T) map[string]*Store {
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}
 }
 
-// An entry of a list costs one step on its index, wherever the page begins:
-// no scan, no sort.
+// TestListsUseTheirIndex checks that each entry of a list costs one step on the list's
+// index, without a scan or a sort, wherever the page begins.
 func TestListsUseTheirIndex(t *testing.T) {
 	for name, s := range databases(t) {
 		for list, c := range map[string]struct {
@@ -164,8 +164,8 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// Each row that is examined for friends costs one step on the index of a list and
-// one lookup by key: no scan, no sort.
+// TestFriendsUseTheIndexOfOneList checks that each row that is examined for friends costs
+// one step on the index of a list and one lookup by key, without a scan or a sort.
 func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	for name, s := range databases(t) {
 		for query, index := range map[string]string{
@@ -181,8 +181,8 @@ func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	}
 }
 
-// A statement that takes many keys finds each by an index, in an empty
-// database too: the plan is kept while the tables grow.
+// TestBatchesSearchByKey checks that statements that take keys find each row by an index,
+// even in an empty database, because the plan is kept while the tables grow.
 func TestBatchesSearchByKey(t *testing.T) {
 	t.Parallel()
 	for name, s := range databases(t) {

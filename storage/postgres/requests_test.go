@@ -6,7 +6,9 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// Processes of the previous release continue to add comments while a site is upgraded.
+// TestRequestsAreKnownByTheirFormerName checks that the table of requests can be used by
+// its former name, because processes of the previous release continue to add comments
+// while a site is upgraded.
 func TestRequestsAreKnownByTheirFormerName(t *testing.T) {
 	at := postgrestest.Schema(t)
 	const insert = `

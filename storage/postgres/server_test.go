@@ -25,17 +25,17 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// ownServer is a Postgres that belongs to one test, with a password and TLS.
+// ownServer is a Postgres server that belongs to one test, with a password and TLS.
 type ownServer struct {
 	port     int
 	password string
-	folder   string // one that its user can enter
-	ca       string // file of the certificate that signed the server's
+	folder   string // accessible to the server's user
+	ca       string // file with the certificate of the authority that signed the server's certificate
 	process  *exec.Cmd
 }
 
-// url names the server's database by its host, with parameters in turn names
-// and values.
+// url returns the URL of the server's database at the host. parameters are names and
+// values in turn.
 func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string {
 	tb.Helper()
 	return withParameters(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
@@ -56,7 +56,7 @@ func startServer(tb testing.TB) *ownServer {
 	return s
 }
 
-// newServer returns a server with a port, a folder and a certificate, and without data.
+// newServer returns a server with a port, a folder and a certificate, but without data.
 func newServer(tb testing.TB, password string) *ownServer {
 	tb.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
@@ -109,7 +109,8 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// programsOf is the folder of Postgres' own programs.
+// programsOf returns the folder of the programs of Postgres, such as initdb. It skips the
+// test if they are not installed, or fails it in CI.
 func programsOf(tb testing.TB) string {
 	tb.Helper()
 	path, _ := exec.LookPath("initdb")
@@ -160,7 +161,8 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// certify creates an authority, and a certificate for localhost that it has signed.
+// certify creates a certificate authority, and a certificate for localhost signed by it.
+// It writes both certificates and the key of the second.
 func certify(tb testing.TB, authority, certificate, key string) {
 	tb.Helper()
 	ca := &x509.Certificate{
@@ -194,8 +196,9 @@ func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
 	must(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
 }
 
-// A user who may not use one of the tables or sequences gets an error before the first
-// action.
+// TestPrivilegesOfEveryTableAreChecked checks that tables and sequences name everything
+// that the migrations create, so that a user who may not use one of them gets an error
+// before the first action.
 func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	at := postgrestest.Schema(t)
 	for kind, want := range map[string][]string{"r": tables, "S": sequences} {
@@ -207,8 +210,8 @@ func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	}
 }
 
-// A real server refuses connections for reasons of its own, and the error names each of
-// them.
+// TestServerThatRefusesSaysWhy checks, with a real server, that the error of Open or
+// Migrate names the reason for which the server refuses it.
 func TestServerThatRefusesSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

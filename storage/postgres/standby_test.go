@@ -21,8 +21,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// startPair starts a server with all tables, at the URL, and a standby for which its
-// commits wait.
+// startPair starts a primary with all tables, whose URL is at, and a standby for which
+// the commits of the primary wait.
 func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
 	tb.Helper()
 	primary = startServer(tb)
@@ -31,7 +31,7 @@ func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
 	return primary, startStandby(tb, primary), at
 }
 
-// startStandby starts a standby of a server and has the server's commits wait for it.
+// startStandby starts a standby of a server and makes the server's commits wait for it.
 func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	tb.Helper()
 	s := newServer(tb, primary.password)
@@ -46,11 +46,12 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	return s
 }
 
-// waitingCommits is how many commits wait for the standby.
+// waitingCommits counts the commits that wait for the standby.
 const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 
-// If a message that was persisted is persisted again, the call waits until the first one
-// is on the standby, too: its commit may have been cut short while it waited.
+// TestRepeatedPersistWaitsForTheStandby checks that a repeated call waits until the
+// commit of the first call has reached the standby, because that commit may have been cut
+// short while it waited.
 func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	_, standby, at := startPair(t)
@@ -108,7 +109,8 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	storagetest.CheckCounts(t, s)
 }
 
-// A commit that waits for the standby is reported while it waits, and reads continue.
+// TestHangingCommitIsReported checks that a commit that waits for the standby is reported
+// while it waits, and that reads continue.
 func TestHangingCommitIsReported(t *testing.T) {
 	t.Parallel()
 	_, standby, at := startPair(t)
@@ -160,7 +162,8 @@ func TestHangingCommitIsReported(t *testing.T) {
 	}
 }
 
-// A commit counts as hanging from two seconds after it was sent until it returns.
+// TestCommitHangsAfterTwoSeconds checks that a commit counts as hanging from two seconds
+// after it was sent until it returns.
 func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{commits: newCommitTracker(slog.New(slog.DiscardHandler), 1)}
@@ -181,8 +184,9 @@ func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 	})
 }
 
-// A commit that waits for the standby is not abandoned, however long it takes, and is
-// visible to nobody meanwhile.
+// TestCommitWaitsForAStandbyAsLongAsItTakes checks that a commit that waits for the
+// standby is not abandoned, however long the wait takes, and that its changes are visible
+// to nobody meanwhile.
 func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	primary, standby, at := startPair(t)

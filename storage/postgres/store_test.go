@@ -19,7 +19,8 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// withParameters returns the URL with parameters set.
+// withParameters returns the URL with the parameters set. parameters are names and values
+// in turn.
 func withParameters(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)

@@ -17,8 +17,8 @@ import (
 
 var errUnreadable = errors.New("unreadable")
 
-// unreadable fails to decode ordinals. In every statement, the ordinal is the only column
-// that is scanned into an int.
+// unreadable is a codec that fails to decode ordinals. In every statement, the ordinal is
+// the only column that is scanned into an int.
 type unreadable struct{ pgtype.Int8Codec }
 
 func (c unreadable) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -41,8 +41,9 @@ func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 	}
 }
 
-// A row that cannot be decoded fails its own call with an error, whatever the
-// statement, and the store serves the next call.
+// TestRowThatCannotBeDecodedFailsItsCall checks that a row that cannot be decoded fails
+// its own call with an error, whatever the statement, and that the store serves the next
+// call.
 func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	s := openAt(t, Options{URL: postgrestest.Schema(t), Logger: slog.New(slog.DiscardHandler)})
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})

@@ -28,7 +28,8 @@ func (c failOnRetry) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// writers writes to a few users, subjects and folders, so that its writers collide.
+// writers runs concurrent writers on a few users, subjects and folders, so that the
+// writers collide.
 type writers struct {
 	stores  []*Store
 	version atomic.Int64
@@ -48,7 +49,7 @@ func (c *writers) user(random *rand.Rand) storage.User {
 	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", random.IntN(5))}
 }
 
-// folder is any folder of the user, possibly a deleted one.
+// folder returns some folder of the owner, possibly a deleted one.
 func (c *writers) folder(random *rand.Rand, owner storage.User) storage.FolderKey {
 	chosen := storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}
 	c.folders.Range(func(key, _ any) bool {
@@ -82,8 +83,8 @@ func (c *writers) action(random *rand.Rand) storage.Action {
 	return a
 }
 
-// step does one random thing. An error that results from another writer's change is
-// ignored.
+// step performs one random operation. An error that results from another writer's change
+// is ignored.
 func (c *writers) step(ctx context.Context, s *Store, random *rand.Rand, id string) (err error) {
 	owner := c.user(random)
 	switch random.IntN(9) {
@@ -154,7 +155,7 @@ func (c *writers) comment(ctx context.Context, s *Store, random *rand.Rand, by s
 	return err
 }
 
-// write runs that many writers with that many steps each.
+// write runs the given number of writers, with the given number of steps each.
 func (c *writers) write(t *testing.T, writers, steps int) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -176,7 +177,8 @@ func TestWritersNeverDeadlock(t *testing.T) {
 	neverDeadlock(t, 60)
 }
 
-// neverDeadlock has eight writers take that many steps each.
+// neverDeadlock runs eight writers, with the given number of steps each, and checks the
+// counts.
 func neverDeadlock(t *testing.T, times int) {
 	t.Helper()
 	at := postgrestest.Schema(t)
@@ -185,8 +187,8 @@ func neverDeadlock(t *testing.T, times int) {
 	storagetest.CheckCounts(t, c.stores[0])
 }
 
-// Repair corrects counts that are wrong at the start, and keeps the others right, while
-// writers change the same counts.
+// TestRepairIsExactUnderWriters checks that a repair corrects counts that are wrong at
+// the start, and keeps the others right, while writers change the same counts.
 func TestRepairIsExactUnderWriters(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
@@ -209,8 +211,8 @@ func TestRepairIsExactUnderWriters(t *testing.T) {
 	storagetest.CheckCounts(t, c.stores[1])
 }
 
-// A deletion of a reply reads the number of replies and writes one less. A repair that
-// runs meanwhile waits for it.
+// TestRepairOfRepliesWaitsForADeletion checks that a repair waits for the deletion of a
+// reply, which reads the number of replies and writes one less.
 func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
@@ -243,7 +245,8 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	}
 }
 
-// ANALYZE locks the table with which repairs exclude each other.
+// TestRepairWaitsForAnAnalyze checks that a repair waits for an ANALYZE of the table that
+// repairs lock to exclude each other.
 func TestRepairWaitsForAnAnalyze(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
@@ -294,7 +297,8 @@ func TestOneRepairAtATime(t *testing.T) {
 	storagetest.CheckCounts(t, s)
 }
 
-// Repair works in pieces of bounded size. Here more than one piece is wrong.
+// TestRepairFixesMoreThanItHoldsInMemory checks a repair of more wrong rows than Verify
+// holds in memory, so that it repairs them in several batches.
 func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	at := s.pool.Config().ConnString()
@@ -319,7 +323,8 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	}
 }
 
-// New counts stay on the page of the old ones, so that no index is written.
+// TestCountsStayHeapOnly checks that new counts stay on the page of the old ones, so that
+// no index is written.
 func TestCountsStayHeapOnly(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
