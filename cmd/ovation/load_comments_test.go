@@ -7,16 +7,18 @@ import (
 	"testing"
 )
 
-// pendingComment is the comment of a user on a subject. There is one at a time.
+// pendingComment is a user's comment on a subject. A user has at most one on each subject
+// at a time.
 type pendingComment struct {
-	text      string // the request id as well
+	text      string // also the request id
 	id        string
 	removed   bool // a deletion was sent
-	uncertain bool // no server has answered whether it is there
+	uncertain bool // the last request about it was not answered
 }
 
-// comment comments on a subject, comments once more with the same request, or deletes
-// the comment, twice at the same time, and waits for both answers.
+// comment sends one request twice at the same time, and waits for both answers. The
+// request adds a comment on the subject, repeats the one that added it, or deletes the
+// comment.
 func (c *clicker) comment(subject int) error {
 	one := c.comments[subject]
 	if one == nil {
@@ -76,9 +78,9 @@ func (one *pendingComment) send(to *server, user string, subject int) (id string
 
 func isNotFound(err error) bool { return strings.Contains(err.Error(), `"NOT_FOUND"`) }
 
-// checkComments repeats the requests of comments that no server has answered, to learn their
-// outcome, and compares the comments of all users with the lists of a server: none is lost,
-// and none is there twice.
+// checkComments repeats the requests about comments that were not answered, to learn
+// their outcome. It then compares the comments of all users with the lists of a server:
+// none may be missing or listed twice.
 func checkComments(t *testing.T, s *server, users []*clicker) {
 	t.Helper()
 	for subject := range loadSubjects {

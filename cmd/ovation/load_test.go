@@ -15,10 +15,10 @@ import (
 type clickLoad struct {
 	users     int
 	during    time.Duration
-	killsNode bool // users continue for a while, so that each of them meets the dead server
+	killsNode bool // users continue for longer, so that each of them notices that the server was killed
 }
 
-// moderate is the pressure of every day.
+// moderate is the load of the everyday tests.
 var moderate = clickLoad{users: 100, during: time.Second}
 
 const loadSubjects = 50
@@ -28,11 +28,11 @@ type clicker struct {
 	servers []*server // each click goes to the next one
 	name    string
 	random  *rand.Rand
-	// known is what was acknowledged last; maybe is what was sent and not
-	// answered when the server died.
+	// known holds the last acknowledged state of each subject. maybe is the state after
+	// an action that was sent, but not answered before the server was killed.
 	known    [loadSubjects]clickState
 	maybe    clickState
-	subject  int // of maybe, -1 for none
+	subject  int // the subject of maybe, or -1 if there is none
 	comments [loadSubjects]*pendingComment
 }
 
@@ -128,9 +128,10 @@ func (c *clicker) check(server *server) error {
 	return nil
 }
 
-// run lets many users click for the time of the pressure. It calls amid when half of the
-// time has passed and at least as many clicks are answered as there are users; the users
-// go on until amid has returned. It returns the errors of the users who failed.
+// run lets the users of the load click for its duration. It calls amid after half of that
+// time, but not before as many clicks have been answered as there are users; the users
+// continue until amid has returned. run also returns the number of answered clicks and
+// the errors of the users who failed.
 func (p clickLoad) run(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

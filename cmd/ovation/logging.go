@@ -8,7 +8,7 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// newLogger logs as text to a terminal and as JSON to everything else.
+// newLogger returns a logger that writes text to a terminal and JSON to everything else.
 func newLogger(to io.Writer, level slog.Level) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {

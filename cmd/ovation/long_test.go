@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The long tier: what the product promises, in full.
+// The tests of the long tier check the promises of the product at full load.
 
-// promisedLoad is the pressure that the product must bear.
+// promisedLoad is the load that the product must bear.
 var promisedLoad = clickLoad{users: 1000, during: 30 * time.Second}
 
 func TestLongDoubleClicks(t *testing.T) {
@@ -23,8 +23,9 @@ func TestLongKilledWorker(t *testing.T) { promisedLoad.killedWorker(t) }
 
 func TestLongKilledNode(t *testing.T) { promisedLoad.killedNode(t) }
 
-// Few enough users that nodes and balancer, which share the processors with them,
-// still answer probes in time: otherwise a node cannot report that it stops.
+// TestLongRollingRestart runs so few users that the nodes and the balancer, which share
+// the processors with them, still answer probes in time. Otherwise, a node could not
+// report that it is stopping.
 func TestLongRollingRestart(t *testing.T) {
 	clickLoad{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Exit codes other than 0 for success.
+// The exit codes other than 0, which means success.
 const (
 	exitFailed  = 1 // or verify found differences
 	exitUsage   = 2 // wrong flags or variables
@@ -41,7 +41,7 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// sayf prints. Errors are ignored: on a closed pipe nobody reads the output.
+// sayf prints, and ignores errors: if a pipe is closed, nobody reads the output.
 func sayf(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
 
 // program is the environment of a command.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sendMessage has a user send a message. The text is the request id as well.
+// sendMessage sends a message from one user to another. The text is also the request id.
 func (s *server) sendMessage(from, to, text string) (id string, err error) {
 	var out struct {
 		SendMessage struct{ Message struct{ ID string } }
@@ -37,9 +37,10 @@ const (
 	messagesSubscription = `subscription($a: String) { messages(after: $a) { id text from { userId } to { userId } } }`
 )
 
-// messagesOnEveryNode checks that a message is in the conversations of both users on
-// every node when it is acknowledged, and once however often it is sent, and that
-// streams, of senders and receivers, miss none and have one order.
+// messagesOnEveryNode checks that a message sent through one node is in the conversations
+// of its receiver on the other as soon as it is acknowledged, and only once even if its
+// request is repeated. The streams of senders and receivers must miss no message, and
+// those of one user must deliver the same order on both nodes.
 func messagesOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 6, 10
@@ -113,9 +114,10 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 	}
 }
 
-// The database becomes unavailable while messages are sent, again and again. Senders
-// repeat requests of unknown outcome. At the end every message was sent once, and each
-// stream has received it once, in the order of its sender.
+// TestMessagesSurviveOutagesOfTheDatabase makes the database unavailable several times
+// while messages are sent. Senders repeat failed requests. In the end, every message must
+// be stored once, and each stream must have received it once, in the order in which its
+// sender sent it.
 func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	const users, each, outages = 4, 30, 4

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestProcessesExposeMetricsOfTheirRole compares the metrics of a node and a worker
-// with the table in docs/operations.md, which says which of them has which.
+// TestProcessesExposeMetricsOfTheirRole compares the metrics of a node and a worker with
+// the table in docs/operations.md that states which process exposes which metric.
 func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/operations.md")

@@ -7,7 +7,7 @@ type migrateCommand struct {
 	postgresFlag `embed:""`
 }
 
-// Run migrates the tables. It needs only the database, with a user that may create
+// Run migrates the tables. It requires only the database and a user who may create
 // tables.
 func (c *migrateCommand) Run(p *program) error {
 	if c.PostgresURL == "" {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Redis is replaced by another one while users act: first the nodes are started
-// anew with its URL, then the workers.
+// TestSiteMovesToAnotherRedisNodeByNode moves a site to another Redis while users act:
+// processes with the new URL replace first the nodes, one by one, and then the workers.
 func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	t.Parallel()
 	s, _ := siteOnOwnRedis(t)
@@ -71,7 +71,8 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	moved.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
-// A command for which a variable was forgotten uses another mirror than the nodes.
+// TestCommandsOfAnotherMirrorAreRefused checks that a command is refused if a forgotten
+// variable makes it use another mirror than the nodes.
 func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
