@@ -11,8 +11,9 @@ func declare(of storage.Subject, author string, since int64) storage.Action {
 	return storage.Action{User: storage.User{Tenant: of.Tenant}, Subject: of, Kind: storage.KindAuthor, Author: author, Version: since}
 }
 
-// The author is stored with the counts. The node that declares it shows it at once, and
-// others show it as they show counts. Changes of counts keep it.
+// The author of a subject is stored with its counts. The node that declares the author
+// shows it at once, and other nodes show it as soon as they would show changed counts.
+// Changes of the counts keep the author.
 func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})

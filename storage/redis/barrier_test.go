@@ -9,7 +9,7 @@ import (
 )
 
 // After Redis has lost data, it is unknown which actions are queued. Replies are STALE
-// until the workers have passed the barrier, however long that takes, and live at once
+// until the workers have passed the barrier, however long that takes, and LIVE at once
 // afterwards.
 func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 }
 
 // A node that has not learned of the next epoch applies actions to the previous one. It
-// applies them again in the next epoch as soon as it learns of it.
+// applies them again in the next epoch as soon as it learns of that epoch.
 func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -81,8 +81,8 @@ func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	eventually(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
 }
 
-// Actions applied without a valid lease on the epoch stop being pending once there is a
-// lease on the same epoch.
+// Actions applied without a valid lease stop being pending, and are not applied again,
+// once the node has a lease on the same epoch.
 func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)

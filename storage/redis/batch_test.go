@@ -12,7 +12,7 @@ import (
 )
 
 // An entry that an action relies on is touched again once it is old enough: a fill must
-// not replace it by an older state.
+// not replace it with an older state.
 func TestGetKeepsAlive(t *testing.T) {
 	s, server, _ := openNew(t, Options{})
 	see(t, s, alice, movie) // loads the window

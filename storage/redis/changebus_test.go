@@ -12,7 +12,7 @@ import (
 	"ovation/storage/redis/internal/changebus"
 )
 
-// Every node receives what one node publishes, including that node itself.
+// Every node, including the publisher, receives what a node publishes.
 func TestChangeBusReachesEveryNode(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -58,8 +58,8 @@ func TestChangeBusReachesEveryNode(t *testing.T) {
 	}
 }
 
-// The hub of another node reports a message to both of its users, long before a sweep.
-// Only the bus of messages carries it.
+// The hub of another node reports a message to its sender and its recipient, long before
+// a sweep. Only the bus of messages carries it.
 func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -26,17 +26,18 @@ type listener struct {
 }
 
 // OnChange registers the callbacks for changed counts. changed is called with subjects
-// whose counts, as returned earlier, may have changed; all is called if any counts may
-// have changed. A subject is reported once, and again only after it was read again.
-// Nothing is reported while Redis is unavailable; all is called when it is available
-// again. rewound is called if the database may have lost commits: later reads lack these,
-// and versions continue from lower ones. The callbacks are called by goroutines that read
-// from Redis, and must return quickly. A later call of OnChange replaces them.
+// whose counts, as returned earlier, may have changed; all is called if the counts of any
+// subject may have changed. A subject is reported once, and again only after its counts
+// have been read again. Nothing is reported while Redis is unavailable; all is called
+// when it is available again. rewound is called if the database may have lost commits:
+// later reads then lack them, and versions continue from lower ones. The callbacks run on
+// goroutines that read from Redis, so they must return quickly. A later call of OnChange
+// replaces them.
 func (s *Store) OnChange(changed func([]storage.Subject), all, rewound func()) {
 	s.listener.Store(&listener{changed, all, rewound})
 }
 
-// onInvalidation is called with the keys that the client-side cache has invalidated.
+// onInvalidation is called with keys of the client-side cache that Redis has invalidated.
 func (s *Store) onInvalidation(keys []rueidis.RedisMessage) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for i := range keys {
@@ -57,7 +58,8 @@ func (s *Store) onInvalidation(keys []rueidis.RedisMessage) {
 	}
 }
 
-// onRewind discards the cached counts of the epoch in which commits were lost.
+// onRewind discards all cached counts and reports the rewind: the database may have lost
+// commits of the ended epoch.
 func (s *Store) onRewind(ended keyspace.Epoch) {
 	s.counts.Cache.Reset(ended)
 	if l := s.listener.Load(); l != nil {
@@ -65,8 +67,9 @@ func (s *Store) onRewind(ended keyspace.Epoch) {
 	}
 }
 
-// onTrusted is called when Redis is trusted again. Any counts may have changed: changes
-// made while it was not trusted, or under the keys of another epoch, were not reported.
+// onTrusted is called when Redis is trusted again. The counts of any subject may have
+// changed: changes made while it was not trusted, or under the keys of another epoch,
+// were not reported.
 func (s *Store) onTrusted() {
 	if l := s.listener.Load(); l != nil {
 		l.all()

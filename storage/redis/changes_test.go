@@ -17,7 +17,7 @@ import (
 	"ovation/storage/postgres"
 )
 
-// newHub returns a hub that watches through a store.
+// newHub returns a hub that reads from a store and is notified by it.
 func newHub(tb testing.TB, s *Store) *hubs.Hub {
 	tb.Helper()
 	hub := hubs.New(s, hubs.Options{Logger: quiet})
@@ -35,8 +35,7 @@ func persistAs(ctx context.Context, db Database, mirror *Store, message storage.
 	return mirror.Publish(ctx, outcome)
 }
 
-// persistInTheEnd makes an action durable as a worker does, and retries until it
-// succeeds.
+// persistInTheEnd makes an action durable as a worker does, retrying until it succeeds.
 func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Action) {
 	t.Helper()
 	same := message(action)[0]
@@ -86,8 +85,8 @@ func TestLiveCountsOverPostgres(t *testing.T) {
 	})
 }
 
-// awaitEvent takes events of one subject until one holds, and fails the test if a version
-// decreases before that.
+// awaitEvent takes events of one subject until holds returns true, and fails the test if
+// a version decreases before that.
 func awaitEvent(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Interactive) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -108,8 +107,8 @@ func awaitEvent(t *testing.T, w *hubs.Watcher, what string, holds func(storage.I
 	}
 }
 
-// Whatever Redis loses and however the connection is lost, watchers receive what has
-// changed in the meantime, and how fresh it is.
+// While Redis is unavailable, watchers still receive changed counts, as STALE. After it
+// has recovered, the counts are LIVE again.
 func TestWatchersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
@@ -145,8 +144,8 @@ func TestWatchersContinueWithoutRedis(t *testing.T) {
 	}
 }
 
-// Changes made while the connection is lost are delivered as soon as there is another
-// one, long before a sweep.
+// Changes made while the connection is lost are delivered as soon as there is a new
+// connection, long before a sweep.
 func TestNothingIsLostWithAConnection(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
@@ -175,12 +174,12 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 	}
 }
 
-// failedOver is a database that may be replaced by a standby, which lacks commits.
+// failedOver is a database that can fail over to a standby that lacks commits.
 type failedOver struct {
 	*sqlitetest.Database
 
 	lost  atomic.Bool
-	begun atomic.Bool // an epoch has begun since
+	begun atomic.Bool // an epoch has begun since the failover
 }
 
 func (d *failedOver) afterFailover(e mirror.Epoch, err error) (mirror.Epoch, error) {
@@ -205,8 +204,8 @@ func (d *failedOver) NextEpoch(ctx context.Context, number int64, next mirror.Ne
 	return d.afterFailover(e, err)
 }
 
-// After a failover that lost a like, subscribers from before and new ones receive the
-// counts without it.
+// After a failover that loses a like, both earlier and new watchers receive the counts
+// without it.
 func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), &failedOver{Database: openDatabase(t)}

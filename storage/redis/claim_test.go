@@ -11,7 +11,7 @@ import (
 	"ovation/storage/redis/internal/epochs"
 )
 
-// A process with another Redis, or another prefix, joins a site. It reads from the
+// A process that joins a site with another Redis, or another prefix, reads from the
 // database, marks nothing, and waits until no process uses the previous mirror.
 func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 	}
 }
 
-// A passive store, as short-lived commands use, begins no epoch, and is refused if others
-// use another mirror.
+// A passive store, as used by short-lived commands, begins no epoch. Opening one fails if
+// other processes use another mirror.
 func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -113,7 +113,8 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	}
 }
 
-// All processes of a mirror were stopped, and its Redis has lost everything.
+// If all processes of a mirror have stopped and its Redis has lost everything, the next
+// process rebuilds the mirror.
 func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})
@@ -127,7 +128,8 @@ func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	}
 }
 
-// A new database is used with a Redis that still holds the mirror of the previous one.
+// A new database is not served from the mirror of a previous database, even if Redis
+// still holds that mirror.
 func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	server, before := startServer(t), openDatabase(t)

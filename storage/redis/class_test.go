@@ -18,7 +18,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// openPostgres opens an empty Postgres database and returns its URL, too.
+// openPostgres opens an empty Postgres database. It also returns the URL of the database.
 func openPostgres(t *testing.T) (db *postgres.Store, at string) {
 	t.Helper()
 	at = postgrestest.Schema(t)
@@ -27,7 +27,8 @@ func openPostgres(t *testing.T) (db *postgres.Store, at string) {
 	return db, at
 }
 
-// lock locks a table against all other use until unlock is called.
+// lock locks a table, or a comma-separated list of tables, against all other use until
+// unlock is called.
 func lock(t *testing.T, at, table string) (unlock func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -40,7 +41,7 @@ func lock(t *testing.T, at, table string) (unlock func()) {
 	return unlock
 }
 
-// Lists that hang occupy the slots of lists only. Reads by key continue.
+// List queries that hang occupy only the slots of lists. Reads by key continue.
 func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: time.Minute, DatabaseTimeout: time.Minute})
@@ -70,8 +71,8 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	}
 }
 
-// A list that takes too long is cancelled. The database does not count as unavailable,
-// and reads by key are answered.
+// A list query that takes too long is cancelled. The database does not count as
+// unavailable because of it, and reads by key continue.
 func TestListsHaveTheirOwnTimeout(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: short / 5, DatabaseTimeout: time.Minute})
@@ -114,8 +115,8 @@ func (a *countingDatabase) Windows(ctx context.Context, keys []mirror.WindowKey,
 	return a.Database.Windows(ctx, keys, limit)
 }
 
-// A call that needs several results from a database whose reads hang waits for only one
-// of them, and then replies with what it has.
+// A call that needs several reads of a database that hangs waits for only one of them,
+// and then returns what it has.
 func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 	behind, at := openPostgres(t)
 	db := &countingDatabase{Database: behind}

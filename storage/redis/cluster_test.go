@@ -16,7 +16,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// startCluster starts a cluster of three masters and returns its URL.
+// startCluster starts a cluster of three masters and returns its URL and its nodes.
 func startCluster(t *testing.T) (url string, nodes []*server) {
 	t.Helper()
 	for i := range 3 {
@@ -56,14 +56,15 @@ func awaitCluster(t *testing.T, nodes []*server) {
 	})
 }
 
-// text returns the reply to a command, empty if it fails.
+// text returns the reply to a command, or an empty string if the command fails.
 func (s *server) text(words ...string) string {
 	s.tb.Helper()
 	out, _ := s.command(words...).ToString()
 	return out
 }
 
-// startReplicas gives each master a replica, in their order.
+// startReplicas gives each master a replica and returns the replicas in the order of the
+// masters.
 func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 	t.Helper()
 	all := slices.Clone(masters)
@@ -82,15 +83,15 @@ func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 	return replicas
 }
 
-// cutOff makes a master's replicas lag from now on.
+// cutOff stops the replication from a master, so that its replicas lag from now on.
 func (s *server) cutOff() {
 	s.tb.Helper()
 	must(s.tb, s.command("ACL", "SETUSER", "default", "-psync", "-sync").Error())
 	must(s.tb, s.command("CLIENT", "KILL", "TYPE", "replica").Error())
 }
 
-// A master dies, and a lagging replica takes its place. Its data is not trusted until the
-// next epoch has begun.
+// If a master dies and a lagging replica takes its place, the data of the replica is not
+// trusted until the next epoch has begun.
 func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)
@@ -148,8 +149,8 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	})
 }
 
-// A cluster is logged as available again only once all of it is, although the masters
-// that respond are used before that.
+// A cluster is logged as available again only once all of its masters respond, although
+// those that respond are used before that.
 func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)

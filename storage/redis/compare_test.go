@@ -70,8 +70,8 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	}
 }
 
-// A node that could not apply an action applies it when it can, which may be after a
-// later action of another node was persisted.
+// A node that could not apply an action at first applies it later, perhaps only after
+// another node's later action was persisted. The resulting entry is not a mismatch.
 func TestLateApplyIsNoDifference(t *testing.T) {
 	t.Parallel()
 	s, _, db := openNew(t, Options{Guard: time.Second})
@@ -91,8 +91,8 @@ func TestLateApplyIsNoDifference(t *testing.T) {
 	}
 }
 
-// A process that died after its commit and before publishing leaves counts that expire by
-// themselves, so that nothing has to be repaired.
+// A process that dies after its commit and before it publishes leaves counts that expire
+// by themselves, so that nothing has to be repaired.
 func TestCompareWaitsOutTransientDifferences(t *testing.T) {
 	t.Parallel()
 	s, _, db := openNew(t, Options{Guard: time.Second})
@@ -115,7 +115,8 @@ func wantNoMismatch(t *testing.T, s *Store) {
 	}
 }
 
-// A comparison may take long, and the database cannot answer in place of Redis.
+// Compare continues when connections are lost: a comparison may take long, and the
+// database cannot answer in place of Redis.
 func TestCompareSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})

@@ -14,8 +14,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// cutOff opens a node whose link to Redis hangs, and one whose link does not. Both
-// have the same database.
+// cutOff opens a node whose link to Redis hangs, and another whose link works. Both use
+// the same database.
 func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	t.Helper()
 	server := startServer(t)
@@ -31,7 +31,8 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	return cut, other
 }
 
-// applyAsync applies actions, and returns a channel that is closed when Apply has returned.
+// applyAsync applies actions in the background, and returns a channel that is closed when
+// Apply has returned.
 func applyAsync(t *testing.T, s *Store, actions ...storage.Action) chan struct{} {
 	t.Helper()
 	replied := make(chan struct{})
@@ -42,7 +43,7 @@ func applyAsync(t *testing.T, s *Store, actions ...storage.Action) chan struct{}
 	return replied
 }
 
-// wantBlocked fails the test if the channel is closed soon.
+// wantBlocked fails the test if the channel is closed within 50 ms.
 func wantBlocked(t *testing.T, replied chan struct{}) {
 	t.Helper()
 	select {
@@ -52,9 +53,9 @@ func wantBlocked(t *testing.T, replied chan struct{}) {
 	}
 }
 
-// A node that cannot reach Redis replies once a worker has made the actions visible to
-// other nodes, even if the worker was too late for the previous action. Once they are
-// persisted, they are no longer pending, although Redis is still unavailable.
+// On a node that cannot reach Redis, Apply returns once a worker has made the actions
+// visible to other nodes, even if workers were too late for the previous action. Actions
+// that are persisted are no longer pending, even while Redis is unavailable.
 func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	db := openDatabase(t)
@@ -96,8 +97,8 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	}
 }
 
-// An epoch is closed. Nodes that do not know this yet see the actions of a node that
-// does.
+// After an epoch was closed, nodes that do not know this yet see the actions of a node
+// that does.
 func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	first, server, db := openNew(t, Options{})
 	other, _ := openWithoutPolls(t, server, db)
@@ -116,7 +117,7 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	}
 }
 
-// rewoundDatabase is a database that may be rewound, and then begins no epoch.
+// rewoundDatabase is a database that can be rewound, after which it begins no epoch.
 type rewoundDatabase struct {
 	*sqlitetest.Database
 
@@ -138,8 +139,8 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 	return d.Database.NextEpoch(ctx, number, next)
 }
 
-// A database is rewound. Nodes that have not noticed this yet see the actions of a node
-// that has.
+// After a database was rewound, nodes that have not noticed this yet see the actions of a
+// node that has.
 func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}

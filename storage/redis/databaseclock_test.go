@@ -11,7 +11,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// shiftedClock is a clock that can be set.
+// shiftedClock returns a clock that differs from the local one by a number of
+// nanoseconds, which the test may change.
 func shiftedClock(by *atomic.Int64) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 }
@@ -45,7 +46,8 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	}
 }
 
-// otherClock is a database on a machine other than the process's.
+// otherClock is a database that takes the bounds of its clock readings from local instead
+// of the machine's clock.
 type otherClock struct {
 	Database
 

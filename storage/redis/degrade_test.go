@@ -15,7 +15,8 @@ import (
 // short is a timeout for tests that wait for it to expire.
 const short = 250 * time.Millisecond
 
-// awaitLive waits until the reply for the movie is storage.Live, and returns it.
+// awaitLive waits until the movie is storage.Live for alice, and returns it as she sees
+// it.
 func awaitLive(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
@@ -77,7 +78,8 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersAreStaleUntilTheBarrierIsPassed has the loss that leaves connections open.
+// After Redis has restarted without its data, Get returns no durability. For a loss that
+// leaves connections open, see TestAnswersAreStaleUntilTheBarrierIsPassed.
 func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	t.Parallel()
 	s, server, _ := openNew(t, Options{RedisTimeout: short})
@@ -245,8 +247,8 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 	}
 }
 
-// Every call is answered, and no command is shared between connections, which the race
-// detector would report.
+// While connections are lost, every call is answered, and no command is shared between
+// connections, which the race detector would report.
 func TestReadsSurviveLostConnections(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})

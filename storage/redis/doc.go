@@ -6,7 +6,7 @@
 //   - the mirror of the write path (worker.Mirror): Get, Apply, Mark, Invalidate, Revert
 //     and Publish.
 //
-// It connects its parts, the packages below internal, each with its own invariants:
+// The package connects the packages below internal, each of which has its own invariants:
 //
 //	keyspace    key names                  scripts     Lua scripts
 //	counts      cached, versioned counts   window(s)   a user's states in one biz
@@ -20,11 +20,11 @@
 // (Mark, Publish). A direct writer invalidates the entries that it changes, fences the
 // counts, commits and publishes (Persist, EmptyFolder, PublishVideo, DeleteVideo). Both
 // are exact because marks and invalidations precede the commit, under the row locks.
-// Verify updates Redis after its repairs. Before a commit, Apply makes actions visible
-// that the queue has confirmed. Apply also returns the subject as the user of the action
-// sees it: the script returns the entry, and the counts are read right before it in the
-// same pipeline, which a single server executes in order. A cluster does not guarantee
-// that order, so Apply returns nothing there.
+// Verify updates Redis after its repairs. Actions become visible before their commit:
+// Apply writes them as soon as the queue has confirmed them. Apply also returns the
+// subject as the user of the action sees it: the script returns the entry, and the counts
+// are read right before the script in the same pipeline, which a single server executes
+// in order. A cluster does not guarantee that order, so Apply returns nothing there.
 //
 // Without Redis, reads are answered by the database and are storage.Stale. If marks fail
 // for two seconds, the epoch is closed and workers continue without Redis. When Redis is
@@ -36,16 +36,17 @@
 //   - The package passes the suite of package storage, over SQLite, Postgres and a
 //     cluster: TestLongStore, TestLongStoreOverPostgres, TestLongStoreOverACluster. Every
 //     test run includes the cases about states and counts, which the package does not
-//     merely pass on: TestStore, TestStoreOverPostgres, TestCluster.
+//     merely pass on to the database: TestStore, TestStoreOverPostgres, TestCluster.
 //   - I2: Redis agrees with the database, even after Redis has lost everything:
 //     TestInterleavingsWithLosses.
-//   - I4: TestInterleavings, and tests that break a rule and must be caught:
+//   - I4: TestInterleavings, which notices broken rules:
 //     TestLongMarksAfterTheCommitAreCaught,
 //     TestLongDirectWritersThatInvalidateNothingAreCaught,
-//     TestLongWorkersThatInvalidateNothingAreCaught, TestCommitThatOutlastsTheGuard,
-//     TestNodesSeeConfirmedWritesBeforeTheirPoll, TestRevertedActionIsRemoved. Reads are
-//     visible once they are persisted: TestReadIsSeenOnceItIsPersisted. Follows are
-//     visible at once: TestFollowsAreShownAndCountedOnce.
+//     TestLongWorkersThatInvalidateNothingAreCaught. Single cases:
+//     TestCommitThatOutlastsTheGuard, TestNodesSeeConfirmedWritesBeforeTheirPoll,
+//     TestRevertedActionIsRemoved. Reads are visible once they are persisted:
+//     TestReadIsSeenOnceItIsPersisted. Follows are visible at once:
+//     TestFollowsAreShownAndCountedOnce.
 //   - I4a: scripts, overlay and database merge reactions in the same way:
 //     TestReactionsMergeInAnyOrder, TestClearOfAnEntryMissingFromTheWindow,
 //     TestRevertedClearIsRemoved.

@@ -18,7 +18,7 @@ const (
 	documentTTL      = 24 * time.Hour // since the latest registration; clients register expired documents again
 )
 
-// Document returns the text registered under a hash by the clients of a tenant, "" if
+// Document returns the text registered under a hash by the clients of a tenant, or "" if
 // there is none. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
 	err = s.redis.Call(ctx, "read a document", func(ctx context.Context) error {
@@ -34,8 +34,8 @@ func (s *Store) Document(ctx context.Context, tenant, hash string) (text string,
 	return text, err
 }
 
-// KeepDocument registers a document and evicts the oldest ones if there are too many.
-// Errors are those of Document.
+// KeepDocument registers a document, and evicts the tenant's oldest documents if these
+// exceed their maximum number or total length. Its errors are those of Document.
 func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) error {
 	return s.keepDocument(ctx, tenant, hash, text, maxDocuments, maxDocumentBytes)
 }

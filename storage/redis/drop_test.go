@@ -15,8 +15,8 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// A reverted action no longer determines the user's state. A later action does, if there
-// is one.
+// A reverted action no longer determines the user's state. Reverting an action does not
+// affect a later one.
 func TestRevertedActionIsRemoved(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
@@ -38,7 +38,8 @@ func TestRevertedActionIsRemoved(t *testing.T) {
 	}
 }
 
-// An action that could not be applied is reverted as well.
+// An action that could not be applied can be reverted as well. It is then no longer
+// overlaid.
 func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	s, server, db := openNew(t, Options{RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
@@ -54,8 +55,8 @@ func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	}
 }
 
-// A commit may outlast the guard. Windows that were filled in the meantime do not include
-// it.
+// A window that was filled before a commit that outlasts the guard does not include the
+// commit. Publish invalidates its entries.
 func TestCommitThatOutlastsTheGuard(t *testing.T) {
 	for what, markOf := range map[string]func(*Store) storage.Mark{
 		"a worker":                func(s *Store) storage.Mark { return s.Mark },
@@ -82,8 +83,8 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 	}
 }
 
-// Redis may evict the only key that shows an action, unless its policy evicts windows
-// with shown entries last.
+// Redis may evict the only key that shows an action, so evictions make replies STALE,
+// unless the policy is one that evicts windows with shown entries last.
 func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 	t.Parallel()
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {

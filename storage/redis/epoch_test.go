@@ -48,7 +48,7 @@ func TestWorkersContinueWithoutRedis(t *testing.T) {
 	wantLikes(t, "finally", see(t, other, alice, movie), 1, true)
 }
 
-// Actions that could not be applied are overlaid by the node that has them, and visible
+// Actions that a node could not apply are overlaid on its own replies, and become visible
 // on every node as soon as Redis responds.
 func TestPendingWritesAreOverlaid(t *testing.T) {
 	t.Parallel()
@@ -76,8 +76,8 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 }
 
-// Redis becomes unavailable right after a commit: a worker that only publishes also
-// closes the epoch and continues.
+// If Redis becomes unavailable right after a commit, a worker that has only to publish
+// closes the epoch, too, and continues.
 func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{RedisTimeout: short})

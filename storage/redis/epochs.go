@@ -10,20 +10,20 @@ import (
 var ErrForeignMirror = epochs.ErrForeignMirror
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
-// pass, 0 if there is none. By the time it returns a number, every action that is visible
-// only in an earlier epoch is queued, as no node has a valid lease on such an epoch any
-// longer.
+// pass, or 0 if there is none. By the time it returns a number, every action that is
+// visible only in an earlier epoch is queued, since no node has a valid lease on such an
+// epoch any longer.
 func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 
-// Foreign returns an error while the database uses another mirror: this process cannot
-// mark anything then. The error wraps ErrForeignMirror and names the other mirror.
+// Foreign returns an error while the database uses another mirror. Meanwhile this process
+// cannot mark anything. The error wraps ErrForeignMirror and names the other mirror.
 func (s *Store) Foreign() error { return s.epochs.Foreign() }
 
 // Now returns the current time by the database's clock, as estimated from the latest
-// polls. Versions of actions are taken from it. It is off by at most half of a poll's
-// round trip.
+// polls. The versions of actions are taken from this time. The estimate is off by at most
+// half of a poll's round trip.
 func (s *Store) Now() time.Time { return s.epochs.Now() }
 
-// ClockSkew returns how far this machine's clock is ahead of the database's; it is
-// negative if it is behind.
+// ClockSkew returns how far this machine's clock is ahead of the database's. The result
+// is negative if this machine's clock is behind.
 func (s *Store) ClockSkew() time.Duration { return s.epochs.ClockSkew() }

@@ -19,8 +19,8 @@ func windowField(t *testing.T, s *Store, u storage.User, of storage.Subject) str
 	return value
 }
 
-// A follow is visible at once on every node and is counted once: while it is queued, when
-// it is persisted, and until it is removed again.
+// A follow is visible at once on every node, and is counted exactly once from the time
+// that it is queued, through its commit, until it is removed again.
 func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
@@ -53,8 +53,8 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	}
 }
 
-// A field takes no more space for users who follow nothing, whether or not the window is
-// complete.
+// For a user who follows nothing, the follow takes no space in a field of a complete
+// window, and only two characters in a field of an incomplete one.
 func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	s, _, db := openNew(t, Options{Window: 5})
 	see(t, s, alice, movie)

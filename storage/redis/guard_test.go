@@ -30,7 +30,7 @@ func (l *logBuffer) Write(line []byte) (int, error) {
 	return l.lines.Write(line)
 }
 
-// linesWith returns the lines that contain the words.
+// linesWith returns the lines that contain words.
 func (l *logBuffer) linesWith(words string) (out []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// proxy forwards connections to a server, but nothing while its gate is locked.
+// proxy forwards connections to a server. It forwards nothing while its gate is locked.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -124,7 +124,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// pass forwards one direction, chunk by chunk.
+// pass forwards one direction of a connection, chunk by chunk.
 func (p *proxy) pass(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()

@@ -8,24 +8,27 @@ func TestLongInterleavings(t *testing.T) { wantNoViolation(t, 100_000, func(*int
 
 func TestLongInterleavingsWithLosses(t *testing.T) { wantNoViolation(t, 40_000, lossy) }
 
-// The tests above are worth something only if they notice a broken rule.
+// The interleaving tests are worth something only if they notice a broken rule. Each test
+// below breaks one.
 
-// Marks follow the commit.
+// TestLongMarksAfterTheCommitAreCaught makes workers mark after the commit.
 func TestLongMarksAfterTheCommitAreCaught(t *testing.T) {
 	wantViolation(t, 400_000, func(in *interleaving) { in.markAfterCommit = true })
 }
 
-// Direct writers do not invalidate what they change.
+// TestLongDirectWritersThatInvalidateNothingAreCaught makes direct writers commit without
+// invalidating what they change.
 func TestLongDirectWritersThatInvalidateNothingAreCaught(t *testing.T) {
 	wantViolation(t, 400_000, func(in *interleaving) { in.direct, in.skipDirectInvalidate = true, true })
 }
 
-// Workers trust the marks of a worker that died.
+// TestLongWorkersThatInvalidateNothingAreCaught makes workers trust the marks of a worker
+// that died.
 func TestLongWorkersThatInvalidateNothingAreCaught(t *testing.T) {
 	wantViolation(t, 2_000_000, func(in *interleaving) { in.crash, in.skipRedeliveredInvalidate = true, true })
 }
 
-// wantViolation fails the test if this number of steps finds nothing wrong.
+// wantViolation fails the test if no violation is found within this number of steps.
 func wantViolation(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	taken, found := interleave(t, steps, rules)
@@ -36,12 +39,13 @@ func wantViolation(t *testing.T, steps int, rules func(*interleaving)) {
 	}
 }
 
-// Barriers bypass the queue of messages.
+// TestLongBarriersPastTheQueueAreCaught makes barriers bypass the queue of messages.
 func TestLongBarriersPastTheQueueAreCaught(t *testing.T) {
 	wantViolation(t, 400_000, func(in *interleaving) { in.lossy, in.bypassBarrierQueue = true, true })
 }
 
-// Apply reads the counts after the states, instead of before them.
+// TestLongInterleavingsFindCountsReadLate makes Apply read the counts after the states,
+// instead of before them.
 func TestLongInterleavingsFindCountsReadLate(t *testing.T) {
 	wantViolation(t, 400_000, func(in *interleaving) { in.countsLast = true })
 }

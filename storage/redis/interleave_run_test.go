@@ -17,7 +17,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// work runs a worker, and each worker that replaces one that died.
+// work runs a worker and, whenever it dies, another one in its place.
 func (in *interleaving) work(ctx context.Context) {
 	for !in.stopWorker {
 		step(ctx)
@@ -90,8 +90,8 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	in.queue = in.queue[len(batch):]
 }
 
-// evict deletes the counts, or a window that was not touched for a while. Windows with
-// shown entries are kept.
+// evict deletes the counts, or the window of a user who has been idle for a while.
+// Windows with shown entries are kept.
 func (in *interleaving) evict() {
 	ctx := context.Background()
 	if chance(in.random, 0.5) {
@@ -110,7 +110,7 @@ func (in *interleaving) evict() {
 	}
 }
 
-// dropAll deletes everything in Redis, and every node learns of it.
+// lose deletes everything in Redis, and makes every node learn of it.
 func (in *interleaving) lose() {
 	in.rawClient.Do(context.Background(), in.rawClient.B().Flushall().Build())
 	for node := range interleavedNodes {
@@ -119,7 +119,7 @@ func (in *interleaving) lose() {
 	in.poll()
 }
 
-// poll makes every store learn of the current epoch, with a lease on it.
+// poll makes every store learn of the current epoch, and gives it a lease on the epoch.
 func (in *interleaving) poll() {
 	if err := in.base.epochs.Poll(context.Background()); err != nil {
 		in.reportf("poll: %v", err)
@@ -146,7 +146,7 @@ func (in *interleaving) poll() {
 	}
 }
 
-// run takes the steps and returns what went wrong.
+// run takes the steps of a run and returns the violations that it has found.
 func (in *interleaving) run(evict bool) []string {
 	worker := newActor(in.work)
 	var busy [interleavedUsers]*actor
@@ -208,7 +208,8 @@ func (in *interleaving) run(evict bool) []string {
 	return in.violations
 }
 
-// atRest compares the database, Redis and what was acknowledged.
+// atRest checks, once no step is left, that the database and Redis agree with each other
+// and with what was acknowledged.
 func (in *interleaving) atRest() {
 	ctx := context.Background()
 	in.poll()
@@ -253,8 +254,9 @@ func (in *interleaving) atRest() {
 	}
 }
 
-// interleave makes runs until this number of steps is reached or something is found. The
-// same seed repeats the same choices, but Redis has a clock of its own.
+// interleave makes runs until they have taken this number of steps or found a violation.
+// The same seed repeats the same choices, but not their timing, since Redis has a clock
+// of its own.
 func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, found []string) {
 	t.Helper()
 	seed := seed.Of(t)
@@ -287,8 +289,9 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 	return taken, found
 }
 
-// The protocol of own writes, in the shape of its model: every reply shows the
-// viewer's own acknowledged action, and counts that include it once.
+// TestInterleavings checks the protocol of own writes, as its model in docs/model does:
+// every reply shows the viewer's own acknowledged action, and counts that include it
+// exactly once.
 func TestInterleavings(t *testing.T) {
 	wantNoViolation(t, 15_000, func(*interleaving) {})
 }
@@ -301,7 +304,7 @@ func TestInterleavingsWithLosses(t *testing.T) {
 
 func lossy(in *interleaving) { in.lossy = true }
 
-// wantNoViolation fails the test if this number of steps finds anything wrong.
+// wantNoViolation fails the test if a violation is found within this number of steps.
 func wantNoViolation(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	_, found := interleave(t, steps, rules)

@@ -38,10 +38,10 @@ type userState struct {
 	reads     int64
 }
 
-// interleaving is one run: users act through nodes on one subject, a worker persists, and
-// every call of Redis or of the database is a step of its own. Steps are taken in random
-// order; nodes learn late of what has changed; keys are evicted; the worker dies before
-// and after its commit.
+// interleaving is one run: users act on one subject through nodes, a worker persists
+// their actions, and every call to Redis or the database is a step of its own. Steps are
+// taken in random order. Nodes learn of changes late, keys are evicted, and the worker
+// dies before or after a commit.
 type interleaving struct {
 	random                    *rand.Rand
 	crash                     bool
@@ -58,10 +58,10 @@ type interleaving struct {
 	caches    *localCaches
 	stores    [interleavedUsers][interleavedNodes]*Store
 	worker    *Store
-	edit      func(statement string) // changes the database without the stores
+	edit      func(statement string) // changes the database, bypassing the stores
 	base      *Store                 // polls for all stores
 	writing   bool                   // a transaction is in progress
-	barrier   int64                  // the one queued last
+	barrier   int64                  // number of the barrier queued last
 	subject   storage.Subject
 	users     [interleavedUsers]storage.User
 
@@ -70,7 +70,7 @@ type interleaving struct {
 	clock              int64
 	queue              []storage.Message
 	ids                int
-	redelivered        int // messages of the queue that are redelivered
+	redelivered        int // number of messages at the front of the queue that are redelivered
 	repliesWithSubject int // mutations whose subject Apply has returned
 	acked              [interleavedUsers]userState
 	unackedReads       [interleavedUsers]int64 // reads that are persisted and were not acknowledged
@@ -156,7 +156,7 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 }
 
 // enqueue makes the queue confirm an action, and applies it. It returns the subject as
-// its user sees it then, if Apply does.
+// the user of the action sees it then, if Apply does.
 func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) (seen storage.Interactive) {
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
@@ -228,10 +228,11 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	in.acked[u] = want
 }
 
-// persistDirectly does what a recorder does without the queue. It dies before the commit,
-// before publishing, or never. It reports whether the action is persisted, and whether it
-// may be acknowledged. It first waits until messages of a worker that died are
-// redelivered: that is a known limit.
+// persistDirectly does what a recorder does without the queue. The writer may die before
+// its commit or before it publishes. persistDirectly reports whether the action is
+// persisted and whether it may be acknowledged. While messages of a worker that died are
+// yet to be redelivered, it waits: direct writes during that time are a known limit of
+// the protocol.
 func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) (persisted, acked bool) {
 	for in.writing || in.redelivered > 0 {
 		step(ctx)
@@ -329,13 +330,13 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	}
 }
 
-// repliedBy returns the latest version that a node has shown.
+// repliedBy returns the latest version of the counts that the node of a store has shown.
 func (in *interleaving) repliedBy(u int, s *Store) *int64 {
 	return &in.replied[slices.Index(in.stores[u][:], s)]
 }
 
-// checkReply compares a reply with what the user did, and with the version that the node had
-// shown before. It returns false if the version of the reply never existed.
+// checkReply compares a reply with what the user did, and with the version that the node
+// had shown before. It returns false if the version of the reply was never committed.
 func (in *interleaving) checkReply(u int, s *Store, got storage.Interactive, want userState, before int64) bool {
 	if got.Version < before {
 		in.reportf("user %d sees counts of version %d after version %d, want no older ones", u, got.Version, before)

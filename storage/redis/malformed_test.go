@@ -15,8 +15,8 @@ import (
 	"ovation/storage/redis/internal/windows"
 )
 
-// malformedValues are commands that put something into Redis that this package
-// has not written. EPOCH stands for the number of the epoch.
+// malformedValues holds commands, by description, each of which puts into Redis a value
+// that this package never writes. EPOCH stands for the number of the epoch.
 var malformedValues = map[string][]string{
 	"a text in place of the window":   {"SET", "ovation:EPOCH:w:{default:u:alice}:video", "x"},
 	"a text in place of the counts":   {"SET", "ovation:EPOCH:c:{default:video:movie}", "x"},
@@ -76,7 +76,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 	}
 }
 
-// Actions of other users share a round trip with an action whose window is malformed.
+// A malformed value does not affect reads of other users that share its round trip.
 func TestMalformedValueFailsNoOther(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 	}
 }
 
-// The other entries of the field may be queued, and the user's next action relies on
-// them.
+// A malformed entry does not hide the other entries of its field: they may be queued, and
+// the user's next action relies on them.
 func TestMalformedEntryHidesNoOther(t *testing.T) {
 	s, _ := malform(t, []string{"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~x", ""})
 	must(t, s.Apply(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20), follow(alice, movie, 20)}, storage.Queued, nil))
@@ -118,7 +118,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	}
 }
 
-// A worker continues despite a malformed value, and what it writes is visible.
+// A worker continues despite a malformed value, and its writes are visible.
 func TestWorkerReplacesMalformedValues(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {

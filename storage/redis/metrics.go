@@ -6,8 +6,9 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// Collectors returns the metrics of the store, for the caller to register: whether its
-// dependencies are available, and whether Redis is trusted.
+// Collectors returns the metrics of the store, for the caller to register. They show
+// whether its dependencies are available and whether Redis is trusted, among other
+// things.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
@@ -34,8 +35,9 @@ func (s *Store) Collectors() []prometheus.Collector {
 	}
 }
 
-// PendingStates returns the metric of the states that could not be written to Redis yet
-// (package pending); its name calls them unshown. Processes that call Apply register it.
+// PendingStates returns the metric that counts the states that could not be written to
+// Redis yet (package pending). The name of the metric calls them unshown. Processes that
+// call Apply register it.
 func (s *Store) PendingStates() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ovation_mirror_unshown_states",

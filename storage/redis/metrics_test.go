@@ -9,7 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// metricsOf reads gauges by their name and the value of their label.
+// metricsOf returns the values of all gauges, by their names and the values of their
+// labels.
 func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := reg.Gather()

@@ -13,22 +13,22 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// applyTries is the number of immediate attempts to apply actions. They matter: a node
-// that does not see an action may treat the user's next action as one that changes
+// applyTries is the number of immediate attempts to apply actions. They matter because a
+// node that does not see an action may treat the user's next action as one that changes
 // nothing.
 const applyTries = 3
 
 // errNoActiveEpoch is returned by Apply while no epoch is active.
 var errNoActiveEpoch = fmt.Errorf("%w: Redis is not used at the moment", storage.ErrUnavailable)
 
-// Apply makes durable actions visible to their users on every node. Actions that are
-// storage.Queued are merged into the user's entries; for those that are
-// storage.Persisted, existing entries are corrected.
+// Apply makes durable actions visible to their users on every node. If where is
+// storage.Queued, the actions are merged into the entries of their users. If it is
+// storage.Persisted, they only correct existing entries.
 //
-// It writes to the active epoch, and to an epoch that has just ended or was closed, since
-// other nodes may not know of that yet. If the lease on the active epoch is no longer
-// valid afterwards, another epoch may have begun: this process then applies the actions
-// again once it has a valid lease.
+// Apply writes to the active epoch, and to an epoch that has just ended or was closed,
+// since other nodes may not know of that yet. If the lease on the active epoch is no
+// longer valid afterwards, another epoch may have begun: this process then applies the
+// actions again once it has a valid lease.
 //
 // Queued actions that could not be written to Redis are remembered, overlaid on this
 // process's replies and written as soon as possible. As other nodes may still trust
@@ -36,11 +36,11 @@ var errNoActiveEpoch = fmt.Errorf("%w: Redis is not used at the moment", storage
 // pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, also if queued actions
 // are remembered because Redis is not used; the context's.
 //
-// If seen is not nil, it has an element for each action. A non-nil element is filled with
-// the action's subject as its user sees it now, and its freshness is storage.Live. It is
-// left unchanged if filling it would take more calls than Apply makes anyway, or if the
-// actions are storage.Persisted, because it is then usually unknown which of them the
-// counts include.
+// If seen is not nil, it has an element for each action. Each non-nil element is set to
+// the action's subject as the user of the action sees it now, with the freshness
+// storage.Live. An element is left unchanged if setting it would take more calls than
+// Apply makes anyway, or if where is storage.Persisted, because it is then usually
+// unknown which of the actions the counts include.
 func (s *Store) Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) (err error) {
 	now := s.epochs.Current()
 	at := s.epochs.ActiveOf(now)
@@ -71,7 +71,8 @@ func (s *Store) Apply(ctx context.Context, actions []storage.Action, where stora
 	return err
 }
 
-// applyWithRetry makes a few attempts while Redis is available.
+// applyWithRetry applies actions. It makes up to applyTries attempts, as long as Redis is
+// available.
 func (s *Store) applyWithRetry(
 	ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability, sights []*readBack,
 ) (err error) {
@@ -119,8 +120,8 @@ func (s *Store) apply(
 	return s.applyAndRead(ctx, at, g.Calls, of)
 }
 
-// Mark records what the new counts include. It is called within the transaction, under
-// its row locks. It does nothing if the outcome has no epoch. Errors:
+// Mark records in Redis which states the new counts include. It is called within the
+// transaction, under its row locks. It does nothing if the outcome has no epoch. Errors:
 // storage.ErrUnavailable, the context's.
 func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
@@ -143,9 +144,9 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	return s.epochs.RecordMark(g.Run(ctx, "mark states"))
 }
 
-// Invalidate makes it unknown which of these actions the counts include, in the
-// database's current epoch: a transaction that marked them did so in that epoch, or its
-// marks are no longer trusted. Queued actions stay visible. Errors:
+// Invalidate discards what marks have recorded about these actions, so that it is unknown
+// which of them the counts include. It does so only in the database's current epoch:
+// marks in an earlier epoch are no longer trusted. Queued actions stay visible. Errors:
 // storage.ErrUnavailable, the context's.
 func (s *Store) Invalidate(ctx context.Context, actions []storage.Action) error {
 	now, err := s.opts.Database.Epoch(ctx)

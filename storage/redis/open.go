@@ -29,13 +29,13 @@ import (
 // Database is the database behind the mirror.
 type Database = mirror.Database
 
-// Options configure a Store. URL and Database are required; the zero value of every other
-// field selects its default.
+// Options configures a Store. URL and Database are required; the zero value of every
+// other field selects its default.
 type Options struct {
 	// URL is redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS. For a
 	// cluster it names one node, or several with ?addr=HOST:PORT&addr=….
 	URL string
-	// Database is the store behind the mirror. Close closes it, too.
+	// Database is the store behind the mirror. Store.Close also closes it.
 	Database Database
 	// Prefix begins every key; the default is "ovation". It must not contain braces.
 	Prefix string
@@ -43,7 +43,7 @@ type Options struct {
 	// RedisTimeout bounds a call to Redis; the default is 250 ms.
 	RedisTimeout time.Duration
 	// DatabaseTimeout bounds a read of the database; the default is 2 s. While reads
-	// fail, it is at most 1 s.
+	// fail, the timeout is at most 1 s.
 	DatabaseTimeout time.Duration
 	// MaxReads is the maximum number of concurrent reads of the database by key; the
 	// default is 9.
@@ -57,23 +57,24 @@ type Options struct {
 	MaxLists int
 	// Window is the maximum number of states in a window; the default is 1,000.
 	Window int
-	// TTL is the life of a key, and of a window since it was last written or renewed,
-	// with a jitter of a tenth; the default is 1 hour. A window is reloaded half a TTL
-	// after it was loaded.
+	// TTL is the life of a key, with a jitter of a tenth; the default is 1 hour. The life
+	// of a window restarts whenever the window is written or renewed. A window is
+	// reloaded once half a TTL has passed since it was loaded.
 	TTL time.Duration
 	// QueuedTTL is the life of a window with uncommitted entries; the default is 7 days.
 	// It must be longer than any message may stay queued.
 	QueuedTTL time.Duration
-	// Guard is how long a window is not filled after a transaction has invalidated it
-	// or marked entries absent from it; the default is 10 s. It must be longer than a
-	// transaction can take to commit.
+	// Guard is the time for which a window is not filled after a transaction has
+	// invalidated it or marked entries that it lacks; the default is 10 s. It must be
+	// longer than a transaction can take to commit.
 	Guard time.Duration
-	// Passive is for short-lived processes. A passive store neither begins nor closes
-	// epochs that others use, and does not take over the mirror: Open returns
+	// Passive is for short-lived processes. A passive store begins no epoch, does not
+	// close one that other processes use, and does not take over the mirror: Open returns
 	// ErrForeignMirror if the database uses another one.
 	Passive bool
-	// Now is the local clock, from which Store.Now follows the database's clock; the
-	// default is time.Now. It must be the clock of the database's store.
+	// Now is the local clock, from which Store.Now derives the time of the database; the
+	// default is time.Now. It must be the same clock as the one that Database was opened
+	// with.
 	Now func() time.Time
 	// Logger receives problems that do not fail a call; the default is slog.Default().
 	Logger *slog.Logger
@@ -113,7 +114,7 @@ func (o Options) withDefaults() (Options, error) {
 // is safe for concurrent use.
 //
 // Its Persist, EmptyFolder, PublishVideo and DeleteVideo also update Redis. A worker
-// writes to the database directly, and updates Redis by Mark and Publish.
+// writes to the database directly, and updates Redis with Mark and Publish.
 type Store struct {
 	*database.Store // methods that only call the database
 

@@ -81,7 +81,7 @@ func TestOpenRetriesASlowServer(t *testing.T) {
 	}
 }
 
-// relay connects conn to a server on this machine.
+// relay forwards a connection to a server on this machine.
 func relay(conn net.Conn, port int) {
 	defer func() { _ = conn.Close() }()
 	to, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -96,8 +96,8 @@ func relay(conn net.Conn, port int) {
 	_, _ = io.Copy(conn, to)
 }
 
-// Open reports at once which privileges the Redis user lacks, and the least privileges
-// that the documentation names are enough.
+// Open reports at once which privileges the Redis user lacks, and the privileges that the
+// documentation names are sufficient.
 func TestLeastPrivileges(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
@@ -133,7 +133,7 @@ func TestLeastPrivileges(t *testing.T) {
 	wantNoMismatch(t, s)
 }
 
-// A replica and a server that is full are rejected at once.
+// Open rejects a replica, and a server that is full, at once.
 func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 	server, other := startServer(t), startServer(t)
 	for says, command := range map[string][]string{

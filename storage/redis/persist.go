@@ -27,8 +27,8 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	return outcome, err
 }
 
-// EmptyFolder moves or uncollects items in the database. It updates Redis as Persist
-// does.
+// EmptyFolder moves the items of a folder to another folder, or uncollects them, in the
+// database. It updates Redis as Persist does.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -39,9 +39,9 @@ func (s *Store) EmptyFolder(
 	return n, outcome, err
 }
 
-// invalidateFirst returns a mark that calls the caller's mark, which may fail, and then
-// invalidates in Redis what the transaction changes. The old counts in Redis are replaced
-// before the guard expires, or expire with it.
+// invalidateFirst returns a mark that calls the given mark, unless it is nil, and then
+// invalidates in Redis what the transaction changes. The old counts in Redis are either
+// replaced before the guard expires, or expire with it.
 func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		if mark != nil {
@@ -66,7 +66,8 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 }
 
 // invalidateApplied invalidates the entries that a transaction changes, so that it is
-// unknown what the counts include of them. The scripts in more run in the same pipelines.
+// unknown what the counts include of these states. The scripts in more run in the same
+// pipelines.
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
@@ -136,7 +137,7 @@ func (s *Store) publishStored(ctx context.Context, at *epochs.Epoch, subjects []
 	return s.Publish(ctx, storage.Outcome{Counts: counts, Epoch: at.Number})
 }
 
-// invalidateItems removes the entries of all items of a folder.
+// invalidateItems removes the entries of all items of a folder from Redis.
 func (s *Store) invalidateItems(ctx context.Context, at *epochs.Epoch, folder storage.FolderKey) error {
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {

@@ -122,7 +122,9 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	}
 }
 
-// A direct writer may be killed after its commit, so that its counts are never published.
+// The process of a direct writer may be killed after the commit, so that the counts are
+// never published. The user who acted sees the action at once, and other users see it
+// when the old counts have expired.
 func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	s, server, db := openNew(t, Options{Guard: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
@@ -172,8 +174,8 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
 }
 
-// A worker has committed and not published. A viewer who has seen the counts of the
-// database does not see older ones later, on any node.
+// A viewer may see the counts of the database because a worker has committed and not
+// published. That viewer does not see older counts later, on any node.
 func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
@@ -261,8 +263,8 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 	}
 }
 
-// A worker dies between its marks and its commit, and its messages are not redelivered
-// for minutes. The marked states remain what the user sees.
+// If a worker dies between its marks and its commit, and its messages are not redelivered
+// for minutes, the user still sees the marked states.
 func TestMarkedOutlivesAReload(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)
@@ -363,8 +365,8 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 	}
 }
 
-// A caller that misses counts does not accept those that another caller began to read
-// before this node showed newer ones.
+// A caller that needs counts does not accept the result of a read that another caller
+// began before this node showed newer counts.
 func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -410,8 +412,8 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	must(t, readers.Wait())
 }
 
-// Counts that Redis loses are read from the database, not taken from older ones that a
-// node still remembers.
+// Counts that Redis has lost are read from the database. Older ones that a node still
+// remembers are not returned.
 func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	reader, worker := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})

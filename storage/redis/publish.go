@@ -13,11 +13,11 @@ import (
 )
 
 // Publish makes counts visible to everyone in the epoch of the transaction, unless newer
-// ones are already there. Counts that were committed some time ago are read again: they
-// may no longer be the latest, and the key that would show this may have expired. If the
-// commit may have outlasted the guard, the entries are invalidated first, since another
-// process may have filled a window with states from before the commit. Errors:
-// storage.ErrUnavailable, the context's.
+// ones are already there. Counts that were committed some time ago are read from the
+// database again: they may no longer be the latest, and the key that would show this may
+// have expired. If the commit may have outlasted the guard, the entries are invalidated
+// first, since another process may have filled a window with states from before the
+// commit. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
@@ -57,8 +57,9 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 }
 
 // publishError returns why counts could not be published. It returns nil if the epoch is
-// over, as its counts are no longer read. Failures to publish close the epoch as failures
-// to mark do, since a worker that is still publishing marks nothing.
+// over, as its counts are no longer read. It records the failure like one of a mark, so
+// that repeated failures close the epoch: a worker that is still publishing marks
+// nothing.
 func (s *Store) publishError(ctx context.Context, at *epochs.Epoch, err error) error {
 	if err = s.epochs.RecordMark(err); !errors.Is(err, storage.ErrUnavailable) { // the caller has cancelled
 		return err

@@ -11,9 +11,9 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// readBack is the subject of an action as its user sees it once the action is applied.
-// The script that applies the action returns the states, and the counts are read right
-// before it in the same round trip.
+// readBack is the subject of an action as the user of the action sees it once the action
+// is applied. The script that applies the action returns the states, and the counts are
+// read right before the script in the same round trip.
 type readBack struct {
 	dest   *storage.Interactive // filled by deliver
 	key    storage.StateKey
@@ -22,8 +22,8 @@ type readBack struct {
 }
 
 // readBacks returns an element for each action, which is nil if the action's subject is
-// not requested. It returns no elements if Redis alone cannot answer, and on a cluster,
-// whose servers do not execute a pipeline in order.
+// not requested. It returns nil if Redis alone cannot answer, and on a cluster, where the
+// commands of a pipeline are not executed in order.
 func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
 	if seen == nil || !s.scripts.Ordered || s.epochs.MayMissWrites(at) || !s.database.Healthy() {
 		return nil
@@ -43,7 +43,7 @@ func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*st
 }
 
 // applyAndRead runs the scripts that apply actions, after reading the counts of their
-// subjects. of has the readBack of each script, or nil.
+// subjects. For each script, of holds its readBack or nil.
 func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scripts.Call, of []*readBack) error {
 	calls := make([]scripts.Call, 0, len(shows)+len(of))
 	var asked []*readBack

@@ -17,8 +17,8 @@ func (s *Store) Interactives(
 }
 
 // CachedAuthors returns the ids of the authors that subjects had when this process last
-// cached their counts, "" if there was none or nothing is cached. It calls neither Redis
-// nor the database.
+// cached their counts, or "" if there was none or nothing is cached. It calls neither
+// Redis nor the database.
 func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
 	return s.counts.Cache.Authors(subjects)
 }
@@ -33,10 +33,10 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 	return out, err
 }
 
-// Get returns each user's states on each subject as of the latest acknowledged action,
-// and where they are stored: storage.Persisted, or storage.Queued if some of them may not
-// be in the database yet. The durability is "" if Redis is unavailable or may have lost
-// queued actions. Get renews the life of the entries that it reads. Errors:
+// Get returns the states of each key as of the latest acknowledged action, and where they
+// are stored: storage.Persisted, or storage.Queued if some of them may not be in the
+// database yet. The durability is "" if Redis is unavailable or may have lost queued
+// actions. Get renews the life of the entries that it reads. Errors:
 // storage.ErrUnavailable if the database is needed and unavailable; storage.ErrInvalid;
 // the context's.
 func (s *Store) Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {

@@ -20,7 +20,7 @@ func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int6
 
 // The scripts, the overlay of a process and the database merge actions in the same way:
 // in whatever order actions are applied, marked, overlaid, invalidated and filled in, the
-// result is that of the actions in the order of their versions.
+// result is that of applying them in the order of their versions.
 func TestReactionsMergeInAnyOrder(t *testing.T) {
 	db := openDatabase(t)
 	m := &merging{TB: t, db: db, s: open(t, Options{URL: startServer(t).url(), Database: db})}
@@ -40,7 +40,7 @@ func TestReactionsMergeInAnyOrder(t *testing.T) {
 	})
 }
 
-// merging holds a store, and what the store must show of a user's reaction.
+// merging holds a store and the reaction that it must show for the current user.
 type merging struct {
 	testing.TB
 
@@ -95,7 +95,7 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 }
 
 // While Redis is unavailable, or may lack actions, a clear of a like leaves a dislike
-// unchanged, and the viewer still sees it.
+// unchanged, and the viewer still sees the dislike.
 func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(server *server, db *hooked){
@@ -135,8 +135,8 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 
 var unreadable = func(context.Context) error { return storage.ErrUnavailable }
 
-// An incomplete window lacks the state that a clear applies to. The state is read from
-// the database, and the clear applies to it.
+// If an incomplete window lacks the state that a clear applies to, the state is read from
+// the database, and the clear is applied to it.
 func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 	db := openDatabase(t)
 	_, err := db.Persist(t.Context(), message(

@@ -96,7 +96,7 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 	return got[0]
 }
 
-// countsInRedis returns the counts in Redis, past the caches of the store.
+// countsInRedis returns the counts in Redis, bypassing the caches of the store.
 func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Result, error) {
 	out, err := s.counts.InRedis(ctx, s.epochs.Current().Keys, []storage.Subject{of})
 	if err != nil {
@@ -105,7 +105,8 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Re
 	return out[0], nil
 }
 
-// getStates returns what a recorder learns from Get.
+// getStates returns a user's states on a subject, and where they are stored, as a
+// recorder gets them.
 func getStates(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
 	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
@@ -121,8 +122,8 @@ func wantLikes(tb testing.TB, what string, got storage.Interactive, likes int64,
 	}
 }
 
-// hooked is a database that does something in the middle of its reads, after
-// it has read.
+// hooked is a database that runs hooks between reading and returning results. fail, if
+// set, runs before each read and may make it fail.
 type hooked struct {
 	*sqlitetest.Database
 

@@ -45,7 +45,7 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
-// startServer starts a redis-server, empty, on a free port. It keeps nothing on
+// startServer starts an empty redis-server on a free port. The server keeps nothing on
 // disk unless the arguments say so.
 func startServer(tb testing.TB, args ...string) *server {
 	tb.Helper()
@@ -98,7 +98,7 @@ func (s *server) kill() {
 	}
 }
 
-// hang stops the server's process until resume, while its port stays open.
+// hang stops the server's process until resume is called. Its port stays open.
 func (s *server) hang()   { s.signal(syscall.SIGSTOP) }
 func (s *server) resume() { s.signal(syscall.SIGCONT) }
 
@@ -110,7 +110,7 @@ func (s *server) signal(sig syscall.Signal) {
 
 func (s *server) url() string { return fmt.Sprintf("redis://127.0.0.1:%d", s.port) }
 
-// client is a plain client of the server.
+// client returns a plain client of the server, which is closed when the test ends.
 func (s *server) client() rueidis.Client {
 	s.tb.Helper()
 	c := s.connect()
@@ -139,7 +139,8 @@ func (s *server) command(words ...string) rueidis.RedisResult {
 	return c.Do(ctx, c.B().Arbitrary(words...).Build())
 }
 
-// eventually waits until something holds.
+// eventually waits until holds returns true, and fails the test if that takes too long.
+// what describes the condition.
 func eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	deadline := time.NewTimer(2 * time.Minute)
@@ -163,7 +164,7 @@ func openDatabase(tb testing.TB) *sqlitetest.Database {
 
 var prefixes atomic.Int64
 
-// prefix returns a prefix that no other test has.
+// prefix returns a prefix that no other test uses.
 func prefix() string { return fmt.Sprintf("test%d", prefixes.Add(1)) }
 
 // open opens a store, which is closed when the test ends. Its timeouts are long, for busy

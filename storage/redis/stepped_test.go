@@ -18,8 +18,8 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// actor does something step by step: it stops before every call of Redis or of the
-// database until it is its turn again. It must be run to its end.
+// actor runs a function step by step: before every call to Redis or the database, the
+// function pauses until next is called. An actor must be run to its end.
 type actor struct{ next func() (struct{}, bool) }
 
 type stepKey struct{}
@@ -31,14 +31,14 @@ func newActor(do func(ctx context.Context)) *actor {
 	return &actor{next}
 }
 
-// step lets others go first.
+// step pauses the actor of the context, if there is one, so that others can take steps.
 func step(ctx context.Context) {
 	if yield, ok := ctx.Value(stepKey{}).(func()); ok {
 		yield()
 	}
 }
 
-// steppedDatabase stops around every read.
+// steppedDatabase pauses the actor before and after every read.
 type steppedDatabase struct {
 	*sqlitetest.Database
 
@@ -68,8 +68,8 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 	return d.Database.Windows(ctx, keys, limit)
 }
 
-// localCaches are the client-side caches and the counts.Caches of some nodes. Each learns
-// late of what has changed.
+// localCaches holds the client-side caches and the counts.Caches of some nodes. Each node
+// learns of changes late, by deliverInvalidations.
 type localCaches struct {
 	entries []map[string]rueidis.RedisResult
 	stale   []map[string]bool
@@ -87,7 +87,7 @@ func newLocalCaches(nodes int) *localCaches {
 	return c
 }
 
-// invalidate does what Redis does when a key changes.
+// invalidate records, for each node that has cached a key, that the key has changed.
 func (c *localCaches) invalidate(key string) {
 	for node := range c.entries {
 		if _, cached := c.entries[node][key]; cached {
@@ -96,7 +96,7 @@ func (c *localCaches) invalidate(key string) {
 	}
 }
 
-// deliverInvalidations makes a node learn of what has changed.
+// deliverInvalidations makes a node learn of the changes recorded for it.
 func (c *localCaches) deliverInvalidations(node int) {
 	for key := range c.stale[node] {
 		delete(c.entries[node], key)
@@ -120,8 +120,8 @@ func (c *localCaches) dropAll(node int) {
 	c.l1[node].InvalidateAll()
 }
 
-// steppedClient stops before every command, including each command of a pipeline, and
-// reads through the client-side cache of its node.
+// steppedClient pauses the actor before every command, including each command of a
+// pipeline, and reads through the client-side cache of its node.
 type steppedClient struct {
 	rueidis.Client
 
@@ -154,7 +154,8 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 	return out
 }
 
-// repliesOf returns the replies for each key, if the command runs this script.
+// repliesOf returns the reply for each key if the command runs this script, and nil
+// otherwise.
 func repliesOf(words []string, s *scripts.Script, out rueidis.RedisResult) []rueidis.RedisMessage {
 	switch words[1] {
 	case s.Single.SHA, s.Single.Text:

@@ -15,7 +15,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// counting counts round trips: each call is one, unless the client-side cache answers it.
+// counting counts round trips: each call is one, unless the client-side cache answers all
+// of it.
 type counting struct {
 	rueidis.Client
 
@@ -90,8 +91,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// An action takes one round trip to get the state and one to apply it, which returns its subject as
-// well, as a query does.
+// An action takes two round trips: one to get the state, and one to apply the action,
+// which also returns the subject as a query would.
 func TestApplyReturnsTheSubject(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	client := &counting{Client: s.scripts.Client}
@@ -117,7 +118,7 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 	}
 }
 
-// docs/model covers what Apply returns for queued actions only.
+// Apply returns subjects for queued actions only, since docs/model covers no others.
 func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	s, _, _ := openNew(t, Options{})
 	see(t, s, alice, movie)
@@ -130,7 +131,7 @@ func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	}
 }
 
-// Two actions in one window share one reply, which covers one of them only. Apply then
+// Two actions in one window share one reply, which covers only one of them. Apply then
 // returns neither subject.
 func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	s, _, _ := openNew(t, Options{})
@@ -245,8 +246,8 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// cpu returns the CPU time of the server in microseconds, which does not depend on what
-// else runs on the machine.
+// cpu returns the CPU time that the server has used, in microseconds. Other processes on
+// the machine do not affect it.
 func cpu(tb testing.TB, s *server) (us float64) {
 	tb.Helper()
 	info := s.text("INFO", "cpu")

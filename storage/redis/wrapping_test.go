@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// The test of package database covers all other methods.
+// All other methods are covered by TestEveryMethodAsksTheBreaker of package database.
 func TestEveryCommitIsMarkedAndPublished(t *testing.T) {
 	wrapping.CheckReturning[storage.Store, storage.Outcome](t, &Store{}, nil)
 	wrapping.Check[storage.Verifier](t, &Store{}, nil)
