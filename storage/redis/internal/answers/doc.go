@@ -2,11 +2,11 @@
 // entries are missing or Redis is unavailable, from the database.
 //
 // Counts may be slightly stale; states never come from a cache of this process, and are
-// read after the counts. The viewer's own actions are subtracted from the counts as far
-// as these include them, and added in their current state (package window). If it is
-// unknown what the counts include, the counts are read again, past the client-side cache.
-// If that does not suffice, counts and states are read from the database in one snapshot.
-// Pending writes of this process are overlaid on every reply (package pending).
+// read after the counts. The viewer's own states are subtracted from the counts as far as
+// the counts include them, and are added as they are now (package window). If it is
+// unknown what the counts include, the counts are read again, bypassing the client-side
+// cache. If that does not suffice, counts and states are read from the database in one
+// snapshot. Pending writes of this process are overlaid on every reply (package pending).
 //
 // # Invariants (tests of package redis)
 //

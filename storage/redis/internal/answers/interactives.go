@@ -21,7 +21,7 @@ var (
 	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 )
 
-// Reader answers from Redis, and from the database if entries are missing in Redis.
+// Reader answers from Redis, and from the database if entries are missing from Redis.
 type Reader struct {
 	Epochs          *epochs.Keeper
 	Counts          *counts.Reader
@@ -50,10 +50,11 @@ func (q *query) subset(at []int) *query {
 // Interactives returns counts and the viewer's states. Both include the viewer's own
 // acknowledged actions while Redis is available.
 //
-// It does not fail if a dependency is unavailable. Unknown counts are zeros and
-// storage.Unavailable. Counts are storage.Stale if Redis is unavailable and the database
-// has answered, which lacks queued actions; if the database is unavailable and Redis has
-// answered; and if the viewer's states are unknown.
+// Interactives does not fail if a dependency is unavailable. Unknown counts are zero, and
+// their freshness is storage.Unavailable. A result is storage.Stale if the database,
+// which lacks queued actions, has answered instead of Redis; if Redis has answered while
+// the database is unavailable; if Redis may lack the viewer's actions or other changes;
+// or if the viewer's states are unknown.
 func (r *Reader) Interactives(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
@@ -143,8 +144,8 @@ func (r *Reader) fromRedis(ctx context.Context, q *query) error {
 }
 
 // read reads the counts, which may be cached, and then the viewer's states. If counts are
-// older than the history of the states, they are read again past the client-side cache
-// and, if that does not suffice, from the database.
+// older than the history of the states, they are read again, bypassing the client-side
+// cache, and if that does not suffice, from the database.
 func (r *Reader) read(ctx context.Context, q *query, cached bool) error {
 	found, fills, err := r.Counts.Read(ctx, q.at.Keys, q.subjects, cached)
 	if err != nil {
@@ -194,7 +195,8 @@ func (r *Reader) read(ctx context.Context, q *query, cached bool) error {
 	return nil
 }
 
-// addReads adds the viewer's read states, as the database has them.
+// addReads adds how often the viewer has read the subjects, as the database has it. If
+// the database is unavailable, the results become storage.Stale.
 func (r *Reader) addReads(ctx context.Context, q *query) error {
 	stored, err := r.Source.States(ctx, q.keys, storage.KindsOf(storage.KindRead))
 	if databaseDown(ctx, err) {
@@ -208,10 +210,10 @@ func (r *Reader) addReads(ctx context.Context, q *query) error {
 }
 
 // readSnapshot reads counts and states from the database in one snapshot, so that it is
-// known what the counts include. It overlays own, the entries of the subjects, with
-// actions that the database lacks. The counts are also written to Redis, where they might
-// otherwise stay older than the histories. The results are storage.Stale if writing fails
-// or if the read took too long.
+// known what the counts include. It overlays those actions in own, the entries of the
+// subjects, that the database lacks. The counts are also written to Redis, where they
+// might otherwise stay older than the histories. The results are storage.Stale if writing
+// fails or if the read took too long.
 func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entries) error {
 	asked := time.Now()
 	found, err := r.Source.Interactives(ctx, q.viewer, q.subjects, window.KindSet)

@@ -61,7 +61,8 @@ func (r *Reader) statesOf(
 	return out, where, nil
 }
 
-// latest reads reactions, collections and follows.
+// latest reads reactions, collections and follows into out, and returns where they are
+// stored.
 func (r *Reader) latest(
 	ctx context.Context, keys []storage.StateKey, out []storage.States, kinds storage.Kinds, renew bool,
 ) (storage.Durability, error) {
@@ -119,8 +120,8 @@ func (r *Reader) current(
 	return r.entries(ctx, at, keys, renew, nil)
 }
 
-// statesFrom sets the states from entries. Errors: storage.ErrUnavailable if an entry is
-// unknown.
+// statesFrom stores the states of entries in out, and returns where they are stored.
+// Errors: storage.ErrUnavailable if an entry is unknown.
 func statesFrom(own []window.Entries, keys []storage.StateKey, out []storage.States, kinds storage.Kinds) (storage.Durability, error) {
 	where := storage.Persisted
 	for i := range own {

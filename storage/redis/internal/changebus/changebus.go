@@ -23,14 +23,14 @@ const (
 	maxWaiting = 10_000
 	// MessageSize is the maximum number of subjects in a message.
 	MessageSize = 500
-	// resubscribePause is the pause after a subscription that failed.
+	// resubscribePause is the pause after a failed subscription.
 	resubscribePause = time.Second
 )
 
-// Bus notifies all nodes, through a channel of Redis, that data of subjects has changed.
-// It may lose messages, and does so while Redis is unavailable, so listeners poll the
-// database as well. Failures do not open the breaker of Redis: the Redis user may merely
-// lack permission for the channel.
+// Bus notifies all nodes, through a channel of Redis, that the data of subjects has
+// changed. It may lose messages, and loses all of them while Redis is unavailable, so
+// listeners poll the database as well. Failures do not open the breaker of Redis: the
+// Redis user may merely lack permission for the channel.
 type Bus struct {
 	client  rueidis.Client
 	redis   *dependency.Backend
@@ -44,7 +44,7 @@ type Bus struct {
 }
 
 // New returns a Bus for a topic. The prefix and the topic name its channel. timeout
-// bounds a publication. Nothing is published or received before Run.
+// bounds a publication. Nothing is published or received until Run is called.
 func New(client rueidis.Client, redis *dependency.Backend, prefix, topic string, timeout time.Duration, logger *slog.Logger) *Bus {
 	return &Bus{
 		log: outage.New(logger, topic+" of other nodes show up to a second late: Redis does not publish or subscribe",
@@ -118,7 +118,7 @@ func (b *Bus) send(ctx context.Context, text string) error {
 	return b.client.Do(ctx, b.client.B().Publish().Channel(b.channel).Message(text).Build()).Error()
 }
 
-// listen subscribes until the context ends.
+// listen subscribes to the channel, again after each failure, until the context ends.
 func (b *Bus) listen(ctx context.Context, changed func([]storage.Subject)) {
 	for ctx.Err() == nil {
 		err := b.client.Receive(ctx, b.client.B().Subscribe().Channel(b.channel).Build(), func(message rueidis.PubSubMessage) {

@@ -61,11 +61,11 @@ type keyClass struct {
 }
 
 // Run compares the keys of an epoch with the database. It reports mismatches that persist
-// for longer than any change in progress may take, including a change of a crashed
-// process (the guard). An entry that is queued and not yet persisted is ahead of the
-// database, which is not a mismatch. With repair, mismatches are deleted from Redis,
-// which is later filled again from the database. Run returns how many counts and states
-// it compared. An error of report stops Run and is returned.
+// for longer than any change in progress may take, including a change by a process that
+// has crashed (the guard). An entry that is queued and not yet persisted is ahead of the
+// database, which is not a mismatch. If repair is true, mismatches are deleted from
+// Redis, which is later filled again from the database. Run returns how many counts and
+// states it compared. If report returns an error, Run stops and returns it.
 func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, report func(Mismatch) error) (compared int64, err error) {
 	differs := func(stale Mismatch) error {
 		if repair {
@@ -102,9 +102,9 @@ func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, re
 	return compared, nil
 }
 
-// confirm rechecks the suspects until none is left or no change in progress can explain
-// them. It then reports the remaining ones, each class in the order of its keys, and
-// clears the suspects.
+// confirm rechecks the suspects until none is left, or until no change in progress can
+// explain those that are left. It then reports these, each class in the order of its
+// keys, and clears the suspects.
 func (r *Comparison) confirm(ctx context.Context, at keyspace.Epoch, all []keyClass, differs func(Mismatch) error) error {
 	over := time.Now().Add(r.Windows.Guard + ConfirmMargin)
 	pending := func(c keyClass) bool { return len(c.suspects) > 0 }
@@ -169,7 +169,7 @@ func (r *Comparison) readWithRetry(ctx context.Context, what string, f func(cont
 	return retry(ctx, func() error { return r.Redis.Do(ctx, what, f) })
 }
 
-// scan calls each with the keys of a prefix, in pages.
+// scan calls each with the keys that begin with a prefix, page by page.
 func (r *Comparison) scan(ctx context.Context, prefix string, each func(keys []string) error) error {
 	pattern := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 	for _, node := range r.Redis.Client.Nodes() {

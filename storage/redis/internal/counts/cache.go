@@ -17,7 +17,7 @@ const (
 	seenTTL   = 2 * time.Second // by then every invalidation that is not lost has arrived
 )
 
-// Result is the counts of a subject, if known.
+// Result holds the counts of a subject, if they are known.
 type Result struct {
 	storage.Counts
 
@@ -27,8 +27,8 @@ type Result struct {
 // Cache holds the decoded counts that this process has read through the client-side cache
 // and that Redis has not invalidated since. Reading a page from the client-side cache
 // costs more than everything else that a page needs from Redis. The Cache also remembers,
-// briefly, counts that were read past the client-side cache: until every invalidation has
-// arrived, older ones must not be returned.
+// briefly, counts that were read without the client-side cache: until every invalidation
+// has arrived, older ones must not be returned.
 //
 // A reader reserves the entries of missing subjects. It stores what it has read only if
 // the entry is still its own: an invalidation in the meantime removes it.
@@ -92,8 +92,8 @@ func (c *Cache) Get(at keyspace.Epoch, subjects []storage.Subject, out []Result)
 	return left
 }
 
-// Authors returns the ids of the authors in the cache, "" for subjects without one. They
-// may be outdated.
+// Authors returns the ids of the authors in the cache, with "" for subjects without one.
+// They may be outdated.
 func (c *Cache) Authors(subjects []storage.Subject) []string {
 	out := make([]string, len(subjects))
 	c.mu.RLock()
@@ -106,8 +106,8 @@ func (c *Cache) Authors(subjects []storage.Subject) []string {
 	return out
 }
 
-// reserve reserves the entries of subjects that are about to be read, for the generation
-// that it returns.
+// reserve reserves the entries of the subjects at the indices in left, which are about to
+// be read, for the generation that it returns.
 func (c *Cache) reserve(subjects []storage.Subject, left []int) (turn int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,9 +155,9 @@ func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, l
 	}
 }
 
-// raiseToSeen replaces counts by newer ones that were seen recently. Unknown counts stay
-// unknown: still newer ones may have been returned through the client-side cache since,
-// and the database has them.
+// raiseToSeen replaces counts with newer ones that were seen recently. Unknown counts
+// stay unknown: still newer ones may have been returned through the client-side cache
+// since, and the database has them.
 func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
@@ -169,7 +169,7 @@ func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result
 	}
 }
 
-// Observe records counts that were read past the client-side cache, or written.
+// Observe records counts that were written, or read without the client-side cache.
 func (c *Cache) Observe(at keyspace.Epoch, subject storage.Subject, counts storage.Counts) {
 	now := time.Now().UnixMilli()
 	c.mu.Lock()
@@ -203,9 +203,9 @@ func (c *Cache) InvalidateAll() {
 	c.invalidUpTo = c.generation
 }
 
-// Reset removes everything, including seen counts: the database was rewound, and
-// versions begin again from what it has now. Reads and writes of the ended epoch may
-// still be under way.
+// Reset removes everything, including seen counts: the database was rewound, and versions
+// continue from those that it has now. Reads and writes of the ended epoch may still be
+// in progress.
 func (c *Cache) Reset(ended keyspace.Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,7 +62,8 @@ func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 	}
 }
 
-// readDuring reads a movie's counts, and does something before they arrive.
+// readDuring returns a function that reads the counts of movie into a Cache, and calls
+// happens before they arrive.
 func readDuring(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func(*Cache) {
 	return func(n *Cache) {
 		one := []storage.Subject{movie}

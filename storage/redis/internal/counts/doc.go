@@ -11,9 +11,10 @@
 //   - Cached counts are those that the client-side cache would return:
 //     TestOnlyCurrentReadsAreServedFromCache,
 //     TestCacheIsInvalidatedWithTheClientsCache of package redis.
-//   - There is one query for a subject at a time, which concurrent misses share. A miss
-//     waits for at most two queries, one that began before it and one that began later:
-//     TestMissesAtOnceAskOnce of package redis, BenchmarkConcurrentMisses.
+//   - At most one query for a subject is in progress at a time, and concurrent misses
+//     share it. A miss waits for at most two queries, one that began before it and one
+//     that began later: TestMissesAtOnceAskOnce of package redis,
+//     BenchmarkConcurrentMisses.
 //   - Memory is bounded: TestCacheIsBounded.
 //   - A malformed value affects its own subject alone:
 //     TestMalformedValueIsReplacedFromTheDatabase of package redis.

@@ -24,10 +24,11 @@ type flight struct {
 }
 
 // load returns the counts of each subject as of a moment after the call began. It loads
-// subjects that no other caller is loading, in one call that outlives the cancellation of
-// its caller, and waits for other callers to load the rest. A flight that began before
-// the call may return counts older than the caller has seen; it is waited for, and the
-// subject is loaded again. own are the indices that this call has loaded.
+// the subjects that no other caller is loading, with calls of the function load that
+// continue even if the caller cancels, and waits for other callers to load the rest. A
+// flight that began before the call may return counts older than those that the caller
+// has seen: load waits for it, and then loads the subject again. own holds the indices
+// that this call has loaded.
 func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
@@ -85,7 +86,7 @@ func (f *flightGroup) join(subjects []storage.Subject, at []int) (all []*flight,
 	return all, mine
 }
 
-// flightTimeout bounds a flight, which no longer depends on its caller's context.
+// flightTimeout bounds a flight, which continues even if its caller cancels.
 const flightTimeout = 5 * time.Second
 
 // run loads the subjects whose flights the caller has begun, and ends the flights.

@@ -14,7 +14,7 @@ import (
 // BenchmarkConcurrentMisses measures, for several durations of a query, how long it takes
 // until 64 callers that miss the same 20 subjects at once have their counts. A caller
 // that is too late for a flight begins the next one or shares it, so that there are two
-// queries, unless they end before the other callers run.
+// queries, unless queries end before the other callers run.
 func BenchmarkConcurrentMisses(b *testing.B) {
 	const callers = 64
 	subjects := make([]storage.Subject, 20)

@@ -42,9 +42,9 @@ type Reader struct {
 	flights flightGroup
 }
 
-// Read reads counts, through the caches if cached is true, and otherwise past this
+// Read reads counts, through the caches if cached is true, and otherwise bypassing this
 // process's cache and the client-side cache. Counts that Redis lacks are read from the
-// database, and are unknown if it is unavailable. fills are scripts that write the counts
+// database, and are unknown if it is unavailable. fills holds calls that write the counts
 // of the database to Redis, for the caller to run. Errors: storage.ErrUnavailable if
 // Redis is unavailable; the context's.
 func (r *Reader) Read(
@@ -91,7 +91,8 @@ func (r *Reader) Read(
 	return out, fills, nil
 }
 
-// readUncached reads counts from Redis, unless newer ones were seen recently.
+// readUncached reads counts from Redis. If newer counts were seen recently, it returns
+// those.
 func (r *Reader) readUncached(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
 	out, err := r.InRedis(ctx, at, subjects)
 	if err != nil {
@@ -189,7 +190,7 @@ func (r *Reader) Decode(at keyspace.Epoch, of storage.Subject, reply *rueidis.Re
 }
 
 // decode decodes a reply of HGET. Counts are unknown if there are none or if the value is
-// malformed; the script that writes counts replaces it.
+// malformed. The script that writes counts replaces a malformed value.
 func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ ToString() (string, error) }) (Result, error) {
 	value, err := reply.ToString()
 	if rueidis.IsRedisNil(err) || scripts.WrongType(err) {
@@ -206,8 +207,8 @@ func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ 
 	return Result{c, true}, nil
 }
 
-// parse parses six numbers and a string: version, reads, likes, dislikes, collections,
-// followers, and the author after authorMark.
+// parse parses the value of counts: six numbers (version, reads, likes, dislikes,
+// collections, followers), and the author after authorMark.
 func parse(value string) (c storage.Counts, err error) {
 	rest := value
 	for _, to := range [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount} {

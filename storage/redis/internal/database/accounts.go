@@ -7,26 +7,26 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// Profiles reads from the database.
+// Profiles returns the profiles of users from the database.
 func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.Profile, error) {
 	return query(ctx, s.reads, "read profiles", s.Store.Profiles, users)
 }
 
-// AccountNamed reads from the database.
+// AccountNamed returns an account from the database by its name.
 func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (*storage.Account, error) {
 	return dependency.Query(ctx, s.reads, "read account by name", func(ctx context.Context) (*storage.Account, error) {
 		return s.Store.AccountNamed(ctx, tenant, nameKey)
 	})
 }
 
-// AccountOf reads from the database.
+// AccountOf returns the account of a user from the database.
 func (s *Store) AccountOf(ctx context.Context, user storage.User) (*storage.Account, error) {
 	return dependency.Query(ctx, s.reads, "read account", func(ctx context.Context) (*storage.Account, error) {
 		return s.Store.AccountOf(ctx, user)
 	})
 }
 
-// Revocations reads from the database.
+// Revocations returns revocations of tokens from the database.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) ([]storage.Revocation, error) {
 	return dependency.Query(ctx, s.reads, "read revocations", func(ctx context.Context) ([]storage.Revocation, error) {
 		return s.Store.Revocations(ctx, after, limit)

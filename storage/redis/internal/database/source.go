@@ -23,8 +23,7 @@ type failFast struct {
 
 var errFailedBefore = fmt.Errorf("%w: it has failed earlier in this call", storage.ErrUnavailable)
 
-// WithFailFast returns the context of one call, in which a failure of the database is
-// recorded.
+// WithFailFast returns a context for one call that records a failure of the database.
 func WithFailFast(ctx context.Context) context.Context { return &failFast{Context: ctx} }
 
 type failFastKey struct{}
@@ -37,14 +36,14 @@ func (l *failFast) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// Failed reports whether the database has failed in the call of the context. It is false
-// for a context without WithFailFast.
+// Failed reports whether the database has failed in the call of the context. It returns
+// false for a context that is not derived from a result of WithFailFast.
 func Failed(ctx context.Context) bool {
 	l, _ := ctx.Value(failFastKey{}).(*failFast)
 	return l != nil && l.failed
 }
 
-// NoteFailure records that the database has failed, if err says so.
+// NoteFailure records that the database has failed, if err is storage.ErrUnavailable.
 func NoteFailure(ctx context.Context, err error) {
 	if l, _ := ctx.Value(failFastKey{}).(*failFast); l != nil && errors.Is(err, storage.ErrUnavailable) {
 		l.failed = true

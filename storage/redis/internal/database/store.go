@@ -8,8 +8,8 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// Store is the database for everything that is not in Redis: reads are limited by their
-// class, and writes are rejected while the breaker is open.
+// Store calls the database for everything that is not in Redis. Reads are limited by
+// their class, and writes are rejected while the breaker is open.
 type Store struct {
 	storage.Store
 
@@ -22,57 +22,57 @@ func NewStore(db storage.Store, database *dependency.Backend, reads, lists *depe
 	return &Store{db, reads, lists, database}
 }
 
-// FoldersOf reads from the database.
+// FoldersOf returns folders from the database.
 func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
 	return query(ctx, s.reads, "read folders", s.Store.FoldersOf, keys)
 }
 
-// Likers reads from the database.
+// Likers returns lists of likers from the database.
 func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	return query(ctx, s.lists, "list likers", s.Store.Likers, queries)
 }
 
-// Likes reads from the database.
+// Likes returns lists of likes from the database.
 func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	return query(ctx, s.lists, "list likes", s.Store.Likes, queries)
 }
 
-// Items reads from the database.
+// Items returns lists of items from the database.
 func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	return query(ctx, s.lists, "list items", s.Store.Items, queries)
 }
 
-// ListFolders reads from the database.
+// ListFolders returns lists of folders from the database.
 func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	return query(ctx, s.lists, "list folders", s.Store.ListFolders, queries)
 }
 
-// Reads reads from the database.
+// Reads returns lists of reads from the database.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return query(ctx, s.lists, "list reads", s.Store.Reads, queries)
 }
 
-// Followers reads from the database.
+// Followers returns lists of followers from the database.
 func (s *Store) Followers(ctx context.Context, queries []storage.FollowersQuery) ([]storage.ListPage[storage.Followed], error) {
 	return query(ctx, s.lists, "list followers", s.Store.Followers, queries)
 }
 
-// Following reads from the database.
+// Following returns lists of what users follow from the database.
 func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
 	return query(ctx, s.lists, "list what is followed", s.Store.Following, queries)
 }
 
-// Friends reads from the database.
+// Friends returns lists of friends from the database.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
 	return query(ctx, s.lists, "list friends", s.Store.Friends, queries)
 }
 
-// Works reads from the database.
+// Works returns lists of works from the database.
 func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) ([]storage.ListPage[storage.Work], error) {
 	return query(ctx, s.lists, "list works", s.Store.Works, queries)
 }
 
-// TotalsOf reads from the database.
+// TotalsOf returns the totals of users from the database.
 func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
 	return query(ctx, s.reads, "read totals", s.Store.TotalsOf, users)
 }
@@ -83,7 +83,7 @@ func query[Q, A any](
 	return dependency.Query(ctx, as, what, func(ctx context.Context) ([]A, error) { return f(ctx, queries) })
 }
 
-// CreateFolder makes a folder in the database.
+// CreateFolder creates a folder in the database.
 func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
 	if err := s.database.Err(); err != nil {
 		return nil, err
@@ -109,22 +109,22 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 	return s.Store.DeleteFolder(ctx, key, moveTo, at)
 }
 
-// CommentsOf reads from the database.
+// CommentsOf returns comments from the database.
 func (s *Store) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
 	return query(ctx, s.reads, "read comments", s.Store.CommentsOf, keys)
 }
 
-// CommentCounts reads from the database.
+// CommentCounts returns the comment counts of subjects from the database.
 func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) ([]storage.CommentCount, error) {
 	return query(ctx, s.reads, "read comment counts", s.Store.CommentCounts, subjects)
 }
 
-// ListComments reads from the database.
+// ListComments returns lists of comments from the database.
 func (s *Store) ListComments(ctx context.Context, queries []storage.CommentsQuery) ([]storage.ListPage[storage.Comment], error) {
 	return query(ctx, s.lists, "list comments", s.Store.ListComments, queries)
 }
 
-// CommentChanges reads from the database.
+// CommentChanges returns changed comments from the database.
 func (s *Store) CommentChanges(ctx context.Context, query storage.CommentChangesQuery) ([]storage.Comment, error) {
 	return dependency.Query(ctx, s.lists, "list changes of comments", func(ctx context.Context) ([]storage.Comment, error) {
 		return s.Store.CommentChanges(ctx, query)
@@ -155,34 +155,34 @@ func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange)
 	return s.Store.DeleteComment(ctx, change)
 }
 
-// ConversationsOf reads from the database.
+// ConversationsOf returns conversations from the database.
 func (s *Store) ConversationsOf(ctx context.Context, keys []storage.ConversationKey) ([]*storage.Conversation, error) {
 	return query(ctx, s.reads, "read conversations", s.Store.ConversationsOf, keys)
 }
 
-// MessagesOf reads from the database.
+// MessagesOf returns messages from the database.
 func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey) ([]*storage.DirectMessage, error) {
 	return query(ctx, s.reads, "read messages", s.Store.MessagesOf, keys)
 }
 
-// LatestMessages reads from the database.
+// LatestMessages returns the numbers of users' latest messages from the database.
 func (s *Store) LatestMessages(ctx context.Context, users []storage.User) ([]int64, error) {
 	return query(ctx, s.reads, "read mailboxes", s.Store.LatestMessages, users)
 }
 
-// ListConversations reads from the database.
+// ListConversations returns lists of conversations from the database.
 func (s *Store) ListConversations(
 	ctx context.Context, queries []storage.ConversationsQuery,
 ) ([]storage.ListPage[storage.Conversation], error) {
 	return query(ctx, s.lists, "list conversations", s.Store.ListConversations, queries)
 }
 
-// ListMessages reads from the database.
+// ListMessages returns lists of messages from the database.
 func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
 	return query(ctx, s.lists, "list messages", s.Store.ListMessages, queries)
 }
 
-// MessagesAfter reads from the database.
+// MessagesAfter returns a user's later messages from the database.
 func (s *Store) MessagesAfter(ctx context.Context, query storage.MailboxQuery) ([]storage.DirectMessage, error) {
 	return dependency.Query(ctx, s.lists, "list messages of a mailbox", func(ctx context.Context) ([]storage.DirectMessage, error) {
 		return s.Store.MessagesAfter(ctx, query)

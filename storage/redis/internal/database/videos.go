@@ -7,17 +7,17 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// VideosOf reads from the database.
+// VideosOf returns videos from the database.
 func (s *Store) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
 	return query(ctx, s.reads, "read videos", s.Store.VideosOf, keys)
 }
 
-// Feed reads from the database.
+// Feed returns lists of videos from the database.
 func (s *Store) Feed(ctx context.Context, queries []storage.FeedQuery) ([]storage.ListPage[storage.Video], error) {
 	return query(ctx, s.lists, "list videos", s.Store.Feed, queries)
 }
 
-// UserVideos reads from the database.
+// UserVideos returns lists of the videos of users from the database.
 func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) ([]storage.ListPage[storage.Video], error) {
 	return query(ctx, s.lists, "list videos of users", s.Store.UserVideos, queries)
 }
@@ -38,12 +38,12 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 	return s.Store.DeleteVideo(ctx, deletion, mark)
 }
 
-// NamedFiles reads from the database.
+// NamedFiles reports, from the database, which files belong to videos.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
 	return query(ctx, s.reads, "look for the videos of files", s.Store.NamedFiles, names)
 }
 
-// CoverReason reads from the database.
+// CoverReason returns, from the database, why a cover failed.
 func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	reason, err = dependency.Query(ctx, s.reads, "read why a cover failed", func(ctx context.Context) (reason string, err error) {
 		reason, deadLettered, err = s.Store.CoverReason(ctx, key)
@@ -52,7 +52,8 @@ func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason s
 	return reason, deadLettered, err
 }
 
-// DueCovers records in the database that covers were requested.
+// DueCovers returns videos whose covers are due, and records in the database when they
+// are due again.
 func (s *Store) DueCovers(ctx context.Context, limit int) ([]storage.VideoKey, error) {
 	if err := s.database.Err(); err != nil {
 		return nil, err

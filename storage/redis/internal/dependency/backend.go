@@ -29,15 +29,15 @@ type Backend struct {
 	degraded         bool      // some servers are still unavailable
 }
 
-// Messages are the log messages of a Backend.
+// Messages holds the log messages of a Backend.
 type Messages struct {
 	Unavailable     string // its breaker has opened
 	Recovered       string // it has closed
 	PartlyRecovered string // it has closed, but some servers are still unavailable (ErrPartial)
 }
 
-// NewBackend returns a Backend. timeout bounds a call, and failing bounds it while calls
-// fail.
+// NewBackend returns a Backend. timeout bounds each call. While calls fail, failing
+// bounds it, too.
 func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.Logger) *Backend {
 	p := &Backend{messages: messages, logger: logger}
 	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, FailingTimeout: min(timeout, failing), Changed: p.onChange})
@@ -97,8 +97,9 @@ func (p *Backend) logRecovery(gap error) {
 	p.recoveryUnlogged = false
 }
 
-// Call is Run for a dependency all of whose errors mean that it is unavailable: none of
-// them can be the caller's fault.
+// Call is like Run, but treats every error of f, except scripts.ErrCached, as
+// storage.ErrUnavailable. It is for a dependency whose errors are never the caller's
+// fault.
 func (p *Backend) Call(ctx context.Context, what string, f func(context.Context) error) error {
 	return p.Run(ctx, what, func(ctx context.Context) error {
 		err := f(ctx)

@@ -18,15 +18,15 @@ type Class struct {
 	Slots   chan struct{}
 }
 
-// errClassTimeout ends a call that exceeded the timeout of its class. It does not count
-// as a failure of the Backend, whose own timeout is longer.
+// errClassTimeout is returned for a call that exceeded the timeout of its class. It does
+// not count as a failure of the Backend, whose own timeout is longer.
 var errClassTimeout = fmt.Errorf("%w: the call took too long (%w)", storage.ErrUnavailable, breaker.ErrIgnored)
 
 // slotTimeout bounds the wait for a slot.
 const slotTimeout = 400 * time.Millisecond
 
-// NewClass returns a Class of at most limit concurrent calls. A timeout of 0 means the
-// Backend's.
+// NewClass returns a Class of at most limit concurrent calls. A timeout of 0 means that
+// of the Backend.
 func NewClass(of *Backend, limit int, timeout time.Duration) *Class {
 	return &Class{backend: of, timeout: timeout, Slots: make(chan struct{}, limit)}
 }

@@ -23,14 +23,14 @@ const (
 	// takeoverSilence is how long the processes of a mirror must have been silent
 	// before another mirror replaces it.
 	takeoverSilence = 5 * time.Second
-	// recoverySilence is how long they must have been silent if a process of that mirror
-	// finds its Redis empty: either Redis has lost everything, so that no process holds
-	// the epoch, or only this process was connected to another Redis.
+	// recoverySilence is how long the processes of a mirror must have been silent if one
+	// of them finds its Redis empty: either Redis has lost everything, so that no process
+	// holds the epoch, or only that process is connected to another Redis.
 	recoverySilence = 1500 * time.Millisecond
 	// numberRange is the size of the range from which the number of the next epoch is
-	// drawn, so that none is used twice: not by two processes that begin one at the same
-	// time, nor by a database that was restored and lacks the latest numbers, nor by a
-	// new database with a Redis that still has the mirror of the previous one.
+	// drawn, so that none is used twice: not by two processes that begin an epoch at the
+	// same time, nor by a database that was restored and lacks the latest numbers, nor by
+	// a new database with a Redis that still has the mirror of the previous one.
 	numberRange = 1_000_000_000
 )
 
@@ -77,9 +77,9 @@ func (c *claim) record(at *Epoch, found sentinelCheck, err error) {
 	}
 }
 
-// holds reports whether the epoch is the one last found in this Redis. lost reports
-// whether a later poll did not find it, and sure whether the very servers that had it
-// have lost it.
+// holds reports whether the epoch is the one last found in this Redis (held), whether it
+// is that epoch and a later poll did not find it (lost), and whether, in addition, the
+// same servers responded to that poll (sure).
 func (c *claim) holds(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +130,8 @@ func (k *Keeper) begin(ctx context.Context, at *Epoch) (*Epoch, error) {
 	})
 }
 
-// Foreign returns an error while the database uses another mirror: this process cannot
-// mark anything then. The error wraps ErrForeignMirror and names the other mirror.
+// Foreign returns an error while the database uses another mirror. Meanwhile this process
+// cannot mark anything. The error wraps ErrForeignMirror and names the other mirror.
 func (k *Keeper) Foreign() error {
 	if err := k.claim.foreign.Load(); err != nil {
 		return *err
@@ -161,7 +161,7 @@ func (k *Keeper) foreignError(at *Epoch) error {
 }
 
 // ForWriting returns the epoch of a transaction, for writing to it. Errors:
-// storage.ErrUnavailable if this Redis does not have the epoch, as its readers use
+// storage.ErrUnavailable if this Redis does not have the epoch, whose readers then use
 // another Redis.
 func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 	at := k.epochOf(number)
@@ -177,9 +177,9 @@ func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 	})
 }
 
-// Attach waits until a passive store may be used: its Redis has the epoch, or none is
-// open. An epoch that no process uses any longer, and that this Redis does not have, is
-// closed. Errors: ErrForeignMirror.
+// Attach waits until a passive store may be used, that is, until its Redis has the epoch
+// or no epoch is open. It closes an epoch that no process uses any longer and that this
+// Redis does not have. Errors: ErrForeignMirror.
 func (k *Keeper) Attach(ctx context.Context) error {
 	again := time.NewTicker(PollInterval / 2)
 	defer again.Stop()
@@ -207,8 +207,8 @@ func (k *Keeper) Attach(ctx context.Context) error {
 	}
 }
 
-// rewind discards counts that the database may have lost: their versions continue from
-// those that it has now.
+// rewind revokes the lease and calls OnRewind: the database may have lost commits of the
+// ended epoch, and versions continue from those that it has now.
 func (k *Keeper) rewind(ended *Epoch) {
 	k.revokeLease()
 	k.OnRewind(ended.Keys)

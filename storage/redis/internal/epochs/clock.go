@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// clockDrift is the maximum relative drift between two clocks: 100 ppm is more than
-	// that of a quartz clock.
+	// clockDrift is the maximum relative drift between two clocks: 100 ppm is more than a
+	// quartz clock drifts.
 	clockDrift = 1e-4
-	// noticeableSkew is a skew that synchronized clocks do not reach.
+	// noticeableSkew is a skew that synchronised clocks do not reach.
 	noticeableSkew = 500 * time.Millisecond
 )
 
-// clock follows the database's clock, so that versions of all processes come from one
-// clock. It keeps the most exact of the latest readings and extrapolates from it by the
+// clock follows the database's clock, so that the versions of all processes come from one
+// clock. It keeps the most exact of the latest readings and extrapolates from it with the
 // local monotonic clock, so that steps of the local wall clock do not matter. Without a
-// reading it is the local clock. It is safe for concurrent use.
+// reading, it shows the time of the local clock. It is safe for concurrent use.
 type clock struct {
 	local func() time.Time
 	best  atomic.Pointer[mirror.ClockReading]
@@ -50,7 +50,7 @@ func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 }
 
 // observe adopts a reading if it is more exact than the current one has become by now, or
-// contradicts it: then one of the clocks was set, or stood still.
+// if the two contradict each other, because one of the clocks was set or stood still.
 func (c *clock) observe(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +63,8 @@ func (c *clock) observe(r mirror.ClockReading) {
 	c.best.Store(&r)
 }
 
-// skew returns how far the local clock is ahead of the database's; it is negative if it
-// is behind.
+// skew returns how far the local clock is ahead of the database's. The result is negative
+// if the local clock is behind.
 func (c *clock) skew() time.Duration {
 	return c.local().Round(0).Sub(c.now()) // the wall clock, without its monotonic reading
 }
@@ -80,12 +80,12 @@ func (c *clock) becameNoticeable() bool {
 }
 
 // Now returns the current time by the database's clock, as estimated from the latest
-// polls. Versions of actions are taken from it. It is off by at most half of a poll's
-// round trip.
+// polls. The versions of actions are taken from this time. The estimate is off by at most
+// half of a poll's round trip.
 func (k *Keeper) Now() time.Time { return k.clock.now() }
 
-// ClockSkew returns how far this machine's clock is ahead of the database's; it is
-// negative if it is behind.
+// ClockSkew returns how far this machine's clock is ahead of the database's. The result
+// is negative if this machine's clock is behind.
 func (k *Keeper) ClockSkew() time.Duration { return k.clock.skew() }
 
 // observeClock adopts a reading of the database's clock and logs a noticeable skew.

@@ -7,8 +7,9 @@ import (
 	"ovation/storage/mirror"
 )
 
-// clockReading returns a reading of a clock that is ahead by skew. trip is the duration of the
-// round trip, and there that of the way to the clock.
+// clockReading returns a reading of a clock that is ahead by skew. trip is the duration
+// of the round trip. The parameter there is the time from its beginning until the clock
+// is read.
 func clockReading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
 	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
 }

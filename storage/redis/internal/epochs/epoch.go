@@ -50,7 +50,8 @@ func (k *Keeper) Active() *Epoch {
 	return k.ActiveOf(k.epoch.Load())
 }
 
-// ActiveOf is Active for an epoch returned by Current.
+// ActiveOf returns e, which Current has returned, if Redis is used in this epoch, and nil
+// otherwise.
 func (k *Keeper) ActiveOf(e *Epoch) *Epoch {
 	if e.Open && k.trusted(e) {
 		return e
@@ -58,7 +59,7 @@ func (k *Keeper) ActiveOf(e *Epoch) *Epoch {
 	return nil
 }
 
-// trusted reports whether the lease was not revoked since the last successful poll began.
+// trusted reports whether no lease has been revoked since the last successful poll began.
 func (k *Keeper) trusted(e *Epoch) bool {
 	return e.LeasedAt.Sub(k.opened) > time.Duration(k.revokedAt.Load())
 }
@@ -80,14 +81,14 @@ func (e *Epoch) RecentlyEnded() *Epoch {
 	return e.ended
 }
 
-// MayMissWrites reports whether the epoch may lack queued actions: they were applied in
-// an earlier epoch, or Redis has evicted them.
+// MayMissWrites reports whether the epoch may lack queued actions, because they were
+// applied in an earlier epoch or Redis has evicted them.
 func (k *Keeper) MayMissWrites(at *Epoch) bool { return !at.Drained || k.evicted.Load() }
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
-// pass, 0 if there is none. By the time it returns a number, every action that is visible
-// only in an earlier epoch is queued, as no node has a valid lease on such an epoch any
-// longer.
+// pass, or 0 if there is none. By the time it returns a number, every action that is
+// visible only in an earlier epoch is queued, since no node has a valid lease on such an
+// epoch any longer.
 func (k *Keeper) Barrier() int64 {
 	e := k.epoch.Load()
 	if e.Drained || time.Since(e.barrierRaisedAt) < leaseTime {
@@ -99,8 +100,8 @@ func (k *Keeper) Barrier() int64 {
 // revokeLease stops the use of Redis until the next successful poll.
 func (k *Keeper) revokeLease() { k.revokedAt.Store(int64(time.Since(k.opened))) }
 
-// Recheck revokes the lease and triggers a poll: a connection was lost, or Redis was
-// flushed.
+// Recheck revokes the lease and triggers a poll. It is called when a connection was lost
+// or Redis was flushed.
 func (k *Keeper) Recheck() {
 	k.revokeLease()
 	select {
@@ -126,8 +127,8 @@ func (k *Keeper) Watch(ctx context.Context) {
 	}
 }
 
-// Poll reads the current epoch, closes it if marks fail, and begins the next one if it
-// is over or Redis has lost data. Errors: storage.ErrUnavailable if the database or
+// Poll reads the current epoch, closes it if marks fail, and begins the next one if that
+// epoch is over or Redis has lost data. Errors: storage.ErrUnavailable if the database or
 // Redis is unavailable.
 func (k *Keeper) Poll(ctx context.Context) error {
 	began, now, err := k.askEpoch(ctx)
@@ -197,7 +198,7 @@ func (k *Keeper) grantLease(ctx context.Context, now *Epoch, began time.Time) (e
 	return nil
 }
 
-// askEpoch reads the epoch from the database.
+// askEpoch reads the epoch from the database. began is the time before the read.
 func (k *Keeper) askEpoch(ctx context.Context) (began time.Time, now *Epoch, err error) {
 	began = time.Now()
 	var found mirror.Epoch
@@ -239,7 +240,7 @@ func (k *Keeper) change(
 	return k.learn(found, time.Now()), nil
 }
 
-// learn stores an epoch read from the database, for which there is no lease yet, and
+// learn stores an epoch read from the database, without granting a lease on it, and
 // returns a copy.
 func (k *Keeper) learn(found mirror.Epoch, at time.Time) *Epoch {
 	before := k.epoch.Load()
@@ -282,8 +283,8 @@ func (k *Keeper) logChange(before, now *Epoch) {
 	}
 }
 
-// runIDs returns the run ids of the masters that hold keys; gap says what is missing. It
-// also records evictions.
+// runIDs returns the run ids of the masters that hold keys. If these do not cover every
+// key, gap says what is missing. It also records evictions.
 func (k *Keeper) runIDs(ctx context.Context) (out []string, gap, err error) {
 	masters, gap, err := k.masters(ctx)
 	for _, one := range masters {
@@ -312,7 +313,7 @@ func (k *Keeper) FirstPoll(ctx context.Context) error {
 }
 
 // MayMissWritesSince returns the Unix time, by the database's clock, at which the pending
-// barrier was raised; 0 if there is none.
+// barrier was raised, or 0 if there is none.
 func (k *Keeper) MayMissWritesSince() float64 {
 	at := k.epoch.Load()
 	if !k.MayMissWrites(at) {

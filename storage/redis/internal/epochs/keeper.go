@@ -12,7 +12,7 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// Options are the dependencies and settings of a Keeper.
+// Options holds the dependencies and settings of a Keeper.
 type Options struct {
 	Database        mirror.Database
 	RedisBackend    *dependency.Backend
@@ -51,7 +51,8 @@ type Keeper struct {
 	steady     streak // time for which Redis has answered polls
 }
 
-// NewKeeper returns a Keeper without an epoch. Set its options before the first poll.
+// NewKeeper returns a Keeper without an epoch. now is the local clock. Set the options of
+// the Keeper before its first poll.
 func NewKeeper(now func() time.Time) *Keeper {
 	k := &Keeper{opened: time.Now(), wake: make(chan struct{}, 1)}
 	k.clock.local = now
@@ -65,8 +66,8 @@ func (k *Keeper) Current() *Epoch { return k.epoch.Load() }
 // Adopt sets the epoch to one known to another Keeper.
 func (k *Keeper) Adopt(e *Epoch) { k.epoch.Store(e) }
 
-// RecordMark records the result of a mark, and returns the error. If marks fail for long,
-// the epoch is closed.
+// RecordMark records the result of a mark, and returns the error. If marks have failed
+// for too long, the next poll closes the epoch.
 func (k *Keeper) RecordMark(err error) error { return k.markHealth.record(err) }
 
 // Wait waits for queries of servers that are still in progress.

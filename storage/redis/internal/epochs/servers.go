@@ -28,8 +28,8 @@ type serverInfo struct {
 
 // masters queries all servers concurrently and returns the masters that respond. It
 // returns as soon as these cover every key, so that a replica that hangs delays nothing.
-// Otherwise gap says what is missing; Redis must not be trusted then. Errors: no master
-// responds, or Redis refuses the call.
+// Otherwise gap says what is missing, and Redis must not be trusted. It returns an error
+// if no master responds.
 func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error) {
 	nodes := k.Scripts.Client.Nodes()
 	type answer struct {
@@ -108,8 +108,8 @@ func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverIn
 }
 
 // slotsOf returns the slots that a server says it serves: those in its own line of
-// CLUSTER NODES, from the ninth word on. Words in brackets are slots being migrated,
-// which it still serves.
+// CLUSTER NODES, from the ninth word on. Words in brackets describe migrations. They are
+// ignored, since a slot that is migrating away is listed as well.
 func slotsOf(info string) (out [][2]int) {
 	for line := range strings.Lines(info) {
 		words := strings.Fields(line)
@@ -131,8 +131,8 @@ func slotsOf(info string) (out [][2]int) {
 	return out
 }
 
-// coverageGap returns why the masters do not cover a cluster: a slot that none or more
-// than one of them serves, or a failover that not all of them know of.
+// coverageGap returns why the masters do not cover a cluster: a slot that is served by
+// none or by more than one of them, or a failover that not all of them know of.
 func coverageGap(masters []serverInfo) error {
 	const slots = 16384
 	var by [slots]int
@@ -170,7 +170,8 @@ func InfoField(info, field string) string {
 }
 
 // RecommendedEviction is the maxmemory-policy that evicts the keys with the shortest
-// remaining life: windows with queued entries live for days, everything else for an hour.
+// remaining life first. Windows with queued entries live for days, counts and other
+// windows for an hour.
 const RecommendedEviction = "volatile-ttl"
 
 const maxRunIDs = 10_000 // remembered by evictions
@@ -182,7 +183,8 @@ type evictions struct {
 	log *outage.Log
 }
 
-// record records the servers, and reports whether one has evicted keys since the last call.
+// record records the servers, and reports whether one of them has evicted keys since the
+// last call, unless its policy is RecommendedEviction.
 func (e *evictions) record(servers []serverInfo, logger *slog.Logger) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,10 +20,10 @@ import (
 
 // Form is the version of the format of values in Redis: of counts (package counts and
 // lua/counts.lua) and of window entries (package window and lua/entry.lua). Increase it
-// if the previous release cannot read what this one writes, or this one what the previous
-// one has written: with a new count, for example, or a new kind of entry. A process with
-// another form does not find the sentinel, and does not use the mirror until the
-// processes that use it have stopped. The changelog therefore announces a new form
+// if the previous release cannot read what this one writes, or if this one cannot read
+// what the previous one has written. Examples are a new count and a new kind of entry. A
+// process with another form does not find the sentinel, and does not use the mirror until
+// the processes that use it have stopped. The changelog therefore announces a new form
 // (docs/operations.md, Upgrade).
 const Form = "3"
 
@@ -72,7 +72,8 @@ func (e Epoch) WindowOf(key string) (of mirror.WindowKey, ok bool) {
 // is verified by its hash, whatever data Redis has lost.
 func Documents(prefix, tenant string) string { return prefix + ":q:{" + tenant + "}" }
 
-// SubjectOf returns the subject of a key of counts, in any epoch.
+// SubjectOf returns the subject of a key of counts, in any epoch. It returns false for
+// any other key.
 func SubjectOf(prefix, key string) (of storage.Subject, ok bool) {
 	rest, ok := strings.CutPrefix(key, prefix)
 	if !ok || !strings.HasPrefix(rest, ":") {
@@ -88,8 +89,8 @@ func SubjectOf(prefix, key string) (of storage.Subject, ok bool) {
 }
 
 // tagged escapes an id for a hash tag, which ends at the first closing brace: an id with
-// a closing brace would choose the slot of its keys, and many could be made to share a
-// slot. An id with braces is prefixed with an opening brace, which begins no other id,
+// a closing brace would choose the slot of its keys, and many ids could be made to share
+// a slot. An id with braces is prefixed with an opening brace, which begins no other id,
 // and its braces are percent-encoded.
 func tagged(id string) string {
 	if strings.IndexByte(id, '{') < 0 && strings.IndexByte(id, '}') < 0 {

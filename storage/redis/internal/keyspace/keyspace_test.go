@@ -10,8 +10,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// hashTag returns the part of a key that a cluster hashes, by the rule of the
-// specification.
+// hashTag returns the part of a key that a cluster hashes, by the rule of the Redis
+// Cluster specification.
 func hashTag(key string) string {
 	if _, rest, is := strings.Cut(key, "{"); is {
 		if tag, _, is := strings.Cut(rest, "}"); is && tag != "" {

@@ -22,7 +22,8 @@ const (
 // write to Redis. While the epoch is open, other nodes trust Redis, which lacks these
 // actions until the worker marks them. The wait is at most maxWait, and zero if the
 // database is unavailable. If workers have persisted none of the awaited actions for
-// stallTimeout, only one caller waits every watchTime, until workers make progress again.
+// stallTimeout, only one caller in every watchTime waits, until workers make progress
+// again.
 func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind.AddsUp() })
 	if len(actions) == 0 || !u.Epochs.Current().Open {
@@ -48,8 +49,8 @@ type waiter struct {
 	done    chan struct{}    // closed when all are persisted, or the database is unavailable
 }
 
-// waiters are the waiting callers, oldest first. One goroutine polls for all of them (see
-// watchPersisted), so that the number of queries does not depend on the number of
+// waiters holds the waiting callers, oldest first. One goroutine polls for all of them
+// (see watchPersisted), so that the number of queries does not depend on the number of
 // callers.
 type waiters struct {
 	wake chan struct{} // signals new elements
@@ -87,8 +88,8 @@ func (w *waiters) add(actions []storage.Action) *waiter {
 }
 
 // batch returns the waiters whose actions are to be looked up next: first those still
-// waiting, oldest first, then the others, newest first. It returns at most about a
-// pipeline of actions.
+// waiting, oldest first, then the others, newest first. Together they have at most about
+// a pipeline of actions.
 func (w *waiters) batch() (out []*waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +145,7 @@ func (w *waiters) releaseAll() {
 	w.list, w.stalled = nil, false
 }
 
-// watchPersisted polls for the actions of waiters until the context ends.
+// watchPersisted polls the database for the actions of waiters until the context ends.
 func (u *Writes) watchPersisted(ctx context.Context) {
 	defer u.waiters.releaseAll()
 	timer := time.NewTimer(0)

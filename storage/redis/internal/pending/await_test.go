@@ -9,7 +9,8 @@ import (
 )
 
 // simulateLag makes a caller arrive every 20 ms, and workers persist awaited actions when
-// these are as old as the lag. It returns how many of the callers waited.
+// these are as old as the lag. It returns how many callers waited, and how many there
+// were.
 func simulateLag(w *waiters, during, lag time.Duration) (waited, callers int) {
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		callers++
@@ -54,7 +55,7 @@ func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 	})
 }
 
-// A stall of long ago says nothing about the present.
+// A stall that was long ago does not affect later callers.
 func TestAStallIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

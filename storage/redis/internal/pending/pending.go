@@ -16,9 +16,9 @@ import (
 // maxStates is the maximum number of pending states.
 const maxStates = 100_000
 
-// Writes are the states that the queue has confirmed to this process and that could not
+// Writes holds the states that the queue has confirmed to this process and that could not
 // be written to Redis. They are overlaid on entries from Redis and the database until
-// they are in Redis, or a worker has persisted them. New creates them.
+// they are in Redis, or a worker has persisted them. Use New to create a Writes.
 type Writes struct {
 	Options
 
@@ -29,7 +29,7 @@ type Writes struct {
 	states map[stateID]state
 }
 
-// Options are the dependencies of Writes.
+// Options holds the dependencies of a Writes.
 type Options struct {
 	Epochs   *epochs.Keeper
 	Database database.Source
@@ -37,7 +37,7 @@ type Options struct {
 	Apply func(ctx context.Context, at *epochs.Epoch, actions []storage.Action) error
 }
 
-// New returns empty Writes.
+// New returns an empty Writes.
 func New(o Options) *Writes {
 	return &Writes{Options: o, states: make(map[stateID]state), wake: make(chan struct{}, 1), waiters: waiters{wake: make(chan struct{}, 1)}}
 }
@@ -48,16 +48,16 @@ type stateID struct {
 }
 
 // state holds the coalesced actions on a state, in the order of storage.Coalesce. epoch
-// is the number of the epoch in which they were applied without a valid lease, 0 if some
-// of them were not applied.
+// is the number of the epoch in which they were applied without a valid lease, or 0 if
+// some of them were not applied.
 type state struct {
 	actions []storage.Action
 	epoch   int64
 }
 
 // Add adds actions. in is the number of the epoch in which they were applied without a
-// valid lease, 0 if they were not applied. If there are too many states, actions on new
-// ones are ignored.
+// valid lease, or 0 if they were not applied. If there are too many states, actions on
+// new ones are ignored.
 func (u *Writes) Add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -81,7 +81,8 @@ func (u *Writes) Add(actions []storage.Action, in int64) {
 	}
 }
 
-// Remove removes actions that are not newer than the given ones.
+// Remove removes, from the states that the given actions set, all actions that are not
+// newer than these.
 func (u *Writes) Remove(actions []storage.Action) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,7 +115,8 @@ func (u *Writes) batch() []storage.Action {
 	return out
 }
 
-// removeApplied removes states that were applied in an epoch whose lease is valid now.
+// removeApplied removes states that were applied in an epoch on which this process has a
+// valid lease now.
 func (u *Writes) removeApplied(in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -3,7 +3,8 @@
 // Every script is a file in lua that begins with the documentation of its keys, arguments
 // and reply. It accesses one key and is idempotent. A Runner sends calls in pipelines of
 // bounded length. If one server holds all keys, up to fifty calls of one script are sent
-// as one command (lua/each.lua), since a command costs as much as most scripts do.
+// as one command (lua/each.lua), since sending a command costs as much as running most
+// scripts.
 //
 // # Invariants
 //

@@ -31,8 +31,8 @@ type Runner struct {
 // longer pipeline would delay other clients.
 const Pipeline = 500
 
-// RunAll runs scripts, one pipeline after another, and calls reply with the index and the
-// reply of each.
+// RunAll runs scripts, one pipeline after another, and calls reply, unless it is nil,
+// with the index and the reply of each script.
 func (r *Runner) RunAll(ctx context.Context, what string, calls []Call, reply func(i int, m *rueidis.RedisMessage) error) error {
 	for from := 0; from < len(calls); from += Pipeline {
 		some := calls[from:min(from+Pipeline, len(calls))]
@@ -52,8 +52,9 @@ func (r *Runner) RunAll(ctx context.Context, what string, calls []Call, reply fu
 	return nil
 }
 
-// Run runs the scripts in one pipeline and returns the reply of each. Keys that are not
-// hashes are deleted first. It returns the first error of a script.
+// Run runs the scripts in one pipeline and returns the reply of each. If a key does not
+// hold a hash, Run deletes all such keys and runs the scripts again. It returns the first
+// error of a script.
 func (r *Runner) Run(ctx context.Context, calls []Call) ([]rueidis.RedisMessage, error) {
 	replies, err := r.runOnce(ctx, calls)
 	if !WrongType(err) {
@@ -113,7 +114,7 @@ func (r *Runner) batches(calls []Call) []batch {
 	return parts
 }
 
-// deleteNonHashes deletes the keys of calls that do not hold a hash.
+// deleteNonHashes deletes those keys of the calls that do not hold a hash.
 func (r *Runner) deleteNonHashes(ctx context.Context, calls []Call) error {
 	types := make([]rueidis.Completed, len(calls))
 	for i := range calls {

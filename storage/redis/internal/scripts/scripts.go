@@ -40,7 +40,7 @@ var documentText string
 //go:embed lua/each.lua
 var eachText string
 
-// The scripts. Keys, arguments and reply are documented in the file of each.
+// The scripts. The file of each one documents its keys, arguments and reply.
 var (
 	Read       = newScript(entryText, readText)
 	Fill       = newScript(entryText, fillText)
@@ -59,7 +59,8 @@ type Script struct{ Single, Batch source }
 // source is the source of a script and the hash by which Redis knows it.
 type source struct{ Text, SHA string }
 
-// newScript returns the script of a shared prelude followed by its own source.
+// newScript returns a script that consists of a shared prelude, which may be empty, and
+// its own source.
 func newScript(before, own string) *Script {
 	begin := "local function one(KEYS, ARGV)\n"
 	if before != "" {
@@ -73,8 +74,8 @@ func newSource(text string) source {
 	return source{text, hex.EncodeToString(sum[:])}
 }
 
-// Call is a call of a script on one key, with the arguments that it may share with
-// adjacent calls, and its own. A Call without a Script reads a field of a hash.
+// Call is a call of a script on one key, with arguments that it may share with adjacent
+// calls and arguments of its own. A Call without a Script reads a field of a hash.
 type Call struct {
 	*Script
 
@@ -165,7 +166,7 @@ func (t batch) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 func Field(key, field string) Call { return Call{key: key, Args: []string{field}} }
 
 // On returns a call of the script on a key, with arguments that it may share with other
-// calls, and its own.
+// calls and arguments of its own.
 func (s *Script) On(key string, shared []string, args ...string) Call {
 	return Call{s, key, shared, args}
 }

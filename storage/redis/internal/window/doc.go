@@ -1,5 +1,5 @@
-// Package window is the codec and the merge of a user's states: the entries of a window
-// as stored in Redis. It calls neither Redis nor the database.
+// Package window encodes, decodes and merges a user's states: the entries of a window as
+// stored in Redis. It calls neither Redis nor the database.
 //
 // An Entry is what is known of one state (the reaction, the collection or the follow of
 // one user on one subject): its value, its version, whether it is queued or about to be

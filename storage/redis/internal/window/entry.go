@@ -10,7 +10,8 @@ import (
 	"ovation/storage"
 )
 
-// Entry is what is known of one state of one user. The zero Entry means that nothing is known.
+// Entry is what is known of one state of one user. The zero Entry means that nothing is
+// known.
 type Entry struct {
 	Known   bool
 	Queued  bool   // confirmed by the queue, and not known to be in the database
@@ -25,7 +26,7 @@ type Entry struct {
 	history history
 }
 
-// register returns the reaction in the form that can be merged.
+// register returns the reaction in a form that can be merged.
 func (e *Entry) register() storage.Register {
 	return storage.Register{Value: storage.Reaction(contribution(e.State)), Set: e.set, Clears: e.clears}
 }
@@ -89,7 +90,7 @@ func Split(value string) (of [len(Kinds)]string, ok bool) {
 }
 
 // noFollow is the text of a follow that is known to be none. It does not contain the time
-// of its last write, so that such an entry is Absent.
+// of its last write, so such an entry is Absent.
 const noFollow = "0"
 
 // Parse parses an entry as the scripts write it: version, shown (q, m or -), time of the
@@ -169,7 +170,7 @@ func FromStates(s *storage.States, kind storage.Kind) Entry {
 	return e
 }
 
-// Entries are the entries of one user on one subject, in the order of Kinds.
+// Entries holds the entries of one user on one subject, in the order of Kinds.
 type Entries [len(Kinds)]Entry
 
 // States returns the entries as states of the given kinds.
@@ -197,9 +198,9 @@ func (es *Entries) States(key storage.StateKey, kinds storage.Kinds) (out storag
 	return out
 }
 
-// adjustCounts replaces the user's states that the counts include by the user's latest
-// states. It returns false, and leaves the counts unchanged, if it is unknown what they
-// include.
+// adjustCounts replaces those of the user's states that the counts include with the
+// user's latest states. It returns false, and leaves the counts unchanged, if it is
+// unknown what they include.
 func (es *Entries) adjustCounts(c *storage.Counts) bool {
 	var included [len(Kinds)]byte
 	for i := range es {

@@ -49,7 +49,7 @@ func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
 
 // MergeStates merges the states of the database into entries that are not newer. What the
 // counts include is known only if exact is true, that is, if a lease for filling the
-// window was granted. Otherwise a transaction may have just changed it.
+// window was granted. Otherwise a transaction may just have changed that.
 func (es *Entries) MergeStates(states *storage.States, exact bool) {
 	for i, kind := range Kinds {
 		e, inDatabase := &es[i], FromStates(states, kind)
@@ -112,9 +112,9 @@ func (es *Entries) SetNone() {
 	}
 }
 
-// AcceptStale uses the entries as they are, as the database is unavailable. If the window
-// is not loaded, entries without a history become unknown: the database may have newer
-// states.
+// AcceptStale accepts the entries as they are, because the database is unavailable. If
+// the window is not loaded, entries without a history become unknown: the database may
+// have newer states.
 func (es *Entries) AcceptStale(loaded bool) {
 	for kind := range es {
 		e := &es[kind]

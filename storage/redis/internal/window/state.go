@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// Kinds are the kinds of state that windows hold, in the order of their entries.
+// Kinds lists the kinds of state that windows hold, in the order of their entries.
 var Kinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection, storage.KindFollow}
 
 // The indices of Kinds.
@@ -33,7 +33,7 @@ func Name(kind storage.Kind, bizID string) string {
 // fieldPrefix begins the names of fields that hold entries.
 const fieldPrefix = "s"
 
-// Field names the field that holds the entries of a subject.
+// Field returns the name of the field that holds the entries of a subject.
 func Field(bizID string) string { return fieldPrefix + bizID }
 
 // none encodes a state, of any kind, that is not set.
@@ -67,7 +67,7 @@ func collectionState(folderID string) string {
 	return "=" + url.QueryEscape(folderID)
 }
 
-// followed is the state of a follow.
+// followed encodes a follow that is set.
 const followed = "1"
 
 // followState encodes a follow as the state of an entry.
@@ -78,8 +78,8 @@ func followState(following bool) string {
 	return none
 }
 
-// contribution returns what a state contributes to the counts: 1 for a like, a collection or
-// a follow, 2 for a dislike, and otherwise 0.
+// contribution returns what a state contributes to the counts: 1 for a like, a collection
+// or a follow, 2 for a dislike, and otherwise 0.
 func contribution(state string) byte {
 	switch {
 	case state == none || state == "":
@@ -90,7 +90,7 @@ func contribution(state string) byte {
 	return state[0] - '0'
 }
 
-// Contribution returns a contribution as an argument of scripts.
+// Contribution returns the contribution of a state as an argument of scripts.
 func Contribution(state string) string { return strconv.Itoa(int(contribution(state))) }
 
 // ChangeText encodes the state that a transaction has set.
@@ -125,8 +125,8 @@ func ActionText(a *storage.Action) (kind int, state string, ok bool) {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// AppendFill appends the arguments of script fill for the states of one subject. States
-// that were never set are included only if all is true.
+// AppendFill appends the arguments of the script fill for the states of one subject.
+// States that were never set are included only if all is true.
 func AppendFill(args []string, bizID string, states *storage.States, all bool) []string {
 	for _, kind := range Kinds {
 		if e := FromStates(states, kind); all || e.version > 0 {
@@ -136,8 +136,8 @@ func AppendFill(args []string, bizID string, states *storage.States, all bool) [
 	return args
 }
 
-// Fields returns the names of the fields of the keys at the indices. The names share one
-// string.
+// Fields returns the names of the fields of the keys at the indices. The names share the
+// memory of one string.
 func Fields(keys []storage.StateKey, asked []int) []string {
 	size := 0
 	for _, i := range asked {

@@ -89,8 +89,8 @@ func (r *Reader) enqueue(w *Request) bool {
 	return !r.gets.closed
 }
 
-// startPipeline starts a pipeline if reads are waiting and not too many are in flight.
-// The caller holds the lock.
+// startPipeline starts a pipeline if reads are waiting and fewer than maxPipelines are in
+// flight. The caller holds the lock.
 func (r *Reader) startPipeline() {
 	if all := r.gets.waiting; len(all) > 0 && r.gets.inFlight < maxPipelines {
 		n := min(len(all), scripts.Pipeline)
@@ -112,7 +112,7 @@ func (r *Reader) runPipeline(all []*Request) {
 	}
 }
 
-// Close waits for the pipelines in flight.
+// Close rejects further reads and waits for the pipelines in flight.
 func (r *Reader) Close() {
 	r.gets.mu.Lock()
 	r.gets.closed = true

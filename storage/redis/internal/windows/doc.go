@@ -1,5 +1,5 @@
-// Package windows reads and writes windows, the states of users: in Redis and, for
-// missing entries, in the database.
+// Package windows reads and writes windows, which hold the states of users in Redis, and
+// reads missing entries from the database.
 //
 // Entries are never cached, and are read after the counts. A Reader reads them with
 // HMGET. If some are missing or must be kept alive, it uses a script, which grants a

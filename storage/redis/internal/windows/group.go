@@ -64,7 +64,8 @@ func (r *Reader) DecodeApplied(reply *rueidis.RedisMessage, key storage.StateKey
 	return out[0], out[0].AllKnown()
 }
 
-// TTLs returns the arguments for the life of a window, with jitter.
+// TTLs returns, as arguments of scripts and with jitter, the life of a window and that of
+// a window with shown entries.
 func (r *Reader) TTLs() (life, shown string) {
 	return scripts.Jitter(r.TTL), scripts.Jitter(r.QueuedTTL)
 }

@@ -31,8 +31,8 @@ type Reader struct {
 	TTL   time.Duration // of a window since it was last written
 	// QueuedTTL is the life of a window with queued entries.
 	QueuedTTL time.Duration
-	// Guard is how long a window is not filled after a transaction has invalidated it or
-	// marked entries absent from it.
+	// Guard is the time for which a window is not filled after a transaction has
+	// invalidated it or marked entries that it lacks.
 	Guard time.Duration
 
 	gets getBatcher
@@ -79,7 +79,7 @@ func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries)
 
 // Entries reads entries from Redis, never from a cache, and missing ones from the
 // database. Entries that neither can return are unknown. renew extends the life of the
-// entries read. fills are scripts to run along with the read; if there are any, many
+// entries read. fills holds calls to run along with the read; if there are any, many
 // entries are likely to be missing. No user may be anonymous. Errors:
 // storage.ErrUnavailable if Redis is unavailable; the context's.
 func (r *Reader) Entries(
@@ -121,8 +121,8 @@ func (r *Reader) newEntries(n int) []window.Entries {
 	return make([]window.Entries, n)
 }
 
-// Recycle takes back the result of Entries, which the caller must not use any longer: it
-// is the largest part of what a page allocates.
+// Recycle takes back the result of Entries for reuse, since it is the largest part of
+// what a page allocates. The caller must not use it any longer.
 func (r *Reader) Recycle(entries []window.Entries) {
 	if 0 < cap(entries) && cap(entries) <= maxRecycled {
 		clear(entries) // so that no viewer can be shown what another one did
@@ -130,7 +130,7 @@ func (r *Reader) Recycle(entries []window.Entries) {
 	}
 }
 
-// maxRecycled is the number of entries of the largest page with its authors.
+// maxRecycled is the number of entries of the largest page, including its authors.
 const maxRecycled = 200
 
 // acceptStale uses the entries in Redis although the database is unavailable. Entries for
@@ -242,7 +242,8 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 	})
 }
 
-// loadedWithin reports whether a window was loaded less than lasts ago, by its field ~b.
+// loadedWithin reports whether a window was loaded less than lasts ago. value is its
+// field ~b.
 func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 	if value.IsNil() {
 		return false
@@ -334,8 +335,8 @@ func (r *Reader) load(ctx context.Context, windows []*Request, keys []storage.St
 	return nil
 }
 
-// loadWindows reads the windows that are not loaded from the database. The result has an
-// element for each request.
+// loadWindows reads, from the database, the windows that are not loaded. The result has
+// an element for each request.
 func (r *Reader) loadWindows(ctx context.Context, windows []*Request) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(windows))
 	var keys []mirror.WindowKey
