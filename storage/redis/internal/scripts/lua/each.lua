@@ -1,10 +1,11 @@
--- each runs the preceding script, as the function one(KEYS, ARGV), on many keys, since a
--- separate command for each key costs as much as most scripts do. An error on one key is
--- the reply for that key and does not affect the others.
+-- each runs the preceding script, as the function one(KEYS, ARGV), on many keys, since
+-- sending a separate command for each key costs as much as running most scripts. An error
+-- on one key is the reply for that key and does not affect the others.
 --
 -- KEYS[…] the keys
 -- ARGV[1] number of arguments shared by all keys
--- ARGV[2…] the shared arguments; then, for each key, the number of its own and these
+-- ARGV[2…] the shared arguments; then, for each key, the number of its own arguments,
+--         followed by these arguments
 -- Returns the replies in the order of the keys.
 local shared, replies = tonumber(ARGV[1]), {}
 local at = shared + 1

@@ -1,4 +1,4 @@
--- The prelude of all scripts on windows.
+-- This is the prelude of all scripts on windows.
 --
 -- A window is a hash. The name of a field is s followed by the bizId. Its value holds the
 -- entries of the reaction, the collection and the follow, separated by semicolons. An
@@ -11,9 +11,9 @@
 --   touched  time of the last write or renewal, seconds since 1970
 --   state    as the user sees it. A reaction with conditional clears is
 --            reaction:set:unlike:undislike, with the versions of the latest
---            unconditional action and of the latest clear of each reaction, 0 if there
---            is none above that. version is the highest of them. The reaction is then
---            0 for none, or 0? if only clears are known
+--            unconditional action and of the latest clear of each reaction; the
+--            version of a clear is 0 if there is none above set. version is the highest
+--            of the three. The reaction is then 0 for none, or 0? if only clears are known
 --   history  V:share,V:share…, oldest first: what the counts of version V and later
 --            include of the state; -: unknown, read the database
 --
@@ -62,13 +62,14 @@ local function drop(name)
   end
 end
 
--- known_none returns the entry that a complete window implies by lacking it.
+-- known_none returns an entry that is known never to have been set. It stands for an entry
+-- that a complete window lacks.
 local function known_none()
   return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
 end
 
--- split stores the texts of the entries in the value of a field, and returns whether it has
--- two or three. Plain finds are faster than a pattern.
+-- split stores the texts of the entries that the value of a field holds, and returns whether
+-- there are two or three of them. Plain finds are faster than a pattern.
 local function split(value, texts)
   local first = value:find(';', 1, true)
   if not first then return false end
@@ -175,8 +176,8 @@ local function live(life, shown_life)
   redis.call('PEXPIRE', window, anything_shown() and shown_life or life)
 end
 
--- bar blocks fills of the window for some milliseconds. The window keeps its normal life:
--- the key with the shortest remaining life would be evicted first.
+-- bar blocks fills of the window for some milliseconds. The window keeps at least its normal
+-- life, since the key with the shortest remaining life would be evicted first.
 local function bar(ms, life)
   local until_ms = now_ms + ms
   if tonumber(redis.call('HGET', window, '~g') or '0') < until_ms then

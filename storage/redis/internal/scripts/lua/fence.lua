@@ -1,5 +1,5 @@
--- fence limits the life of old counts when a transaction is about to commit new ones, as
--- its process may crash before it publishes them.
+-- fence limits the life of old counts when a transaction is about to commit new ones, since
+-- the process may crash before it publishes the new ones.
 --
 -- KEYS[1] the counts
 -- ARGV[1] life of older counts, in milliseconds: longer than a transaction takes to commit

@@ -11,10 +11,11 @@
 -- ARGV[6…] for each entry: name, version, state, history
 -- Returns 1, or 0 if the lease was revoked.
 --
--- An entry that was touched in the last minute and is not older than the database stays,
--- with its history, as a transaction that has not committed yet may have marked it. An
--- entry that is shown or marked and not older stays, too. The state of the database is
--- merged into entries that stay; if the versions are equal, the database wins.
+-- An entry that was touched in the last minute and is not older than the state of the
+-- database stays, with its history, since a transaction that has not committed yet may have
+-- marked it. An entry that is shown or marked, and is not older, stays as well. The state
+-- of the database is merged into entries that stay; if the versions are equal, the database
+-- wins.
 if redis.call('HGET', window, '~l') ~= ARGV[1] then return 0 end
 
 local function recent(e) return e.shown ~= '-' or now - tonumber(e.touched) < 60 end

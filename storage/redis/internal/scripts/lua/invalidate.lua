@@ -1,6 +1,6 @@
--- invalidate makes it unknown what the counts include of states: either they were marked
--- by a transaction that may have been rolled back, or a transaction changes them without
--- marks. Readers use the database until the window is filled again.
+-- invalidate makes it unknown what the counts include of states: either the states were
+-- marked by a transaction that may have been rolled back, or a transaction changes them
+-- without marks. Readers use the database until the window is filled again.
 --
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds

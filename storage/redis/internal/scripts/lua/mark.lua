@@ -1,4 +1,4 @@
--- mark records what the counts of the current transaction include of a user's states.
+-- mark records what the new counts of a transaction include of a user's states.
 --
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds

@@ -17,8 +17,8 @@ local born, full = head[1], head[2]
 if now - (tonumber(born) or 0) >= tonumber(ARGV[5]) then born = false end
 local reply = {born, full, ''}
 local missing = not born
--- look_at returns the text of an entry in the value of its field, empty if there is none,
--- and whether it has written the field.
+-- look_at returns the text of an entry in the value of its field, which is empty if there is
+-- no entry, and whether it has written the field.
 local function look_at(name, value)
   local e, malformed = unpacked(name, value)
   if malformed then reply[1], reply[2], missing = false, false, true end
