@@ -1,11 +1,12 @@
 // Package breaker rejects calls to a dependency that is unavailable, so that not every
 // call waits for its timeout.
 //
-// A Breaker opens when calls have failed for a second: five in a row, or one that timed
-// out. A short stall in which several calls time out together does not open it. When it
-// opens, calls in progress are cancelled (Options.FailingTimeout), and later ones are rejected at
-// once. It closes when a trial succeeds: a call of Probe, or one that Do lets through
-// from time to time.
+// A Breaker opens when calls have failed for at least a second and either five in a row
+// have failed or one has timed out. A short stall in which several calls time out
+// together does not open it. When it opens, calls in progress are cancelled (if
+// Options.FailingTimeout is set), and later ones are rejected at once. It closes when a
+// trial succeeds. A trial is a call of Probe, or a call that Do lets through from time to
+// time.
 //
 // # Invariants
 //
@@ -112,11 +113,13 @@ func (b *Breaker) Opened() <-chan struct{} {
 	return b.opened
 }
 
-// Do calls f, unless the breaker is open. Errors: ErrOpen; those of f;
-// storage.ErrUnavailable if f took too long or the breaker opened in the meantime; the
-// context's if the caller cancelled the call. A call counts as failed if its error is
-// storage.ErrUnavailable. Any other error is an answer of the dependency, and so is
-// storage.ErrLocked.
+// Do calls f, unless the breaker is open. It returns ErrOpen if the breaker is open,
+// storage.ErrUnavailable if f took too long or the breaker opened in the meantime, the
+// error of the context if the caller cancelled the call, and otherwise the error of f.
+//
+// A call fails if its error is storage.ErrUnavailable but not storage.ErrLocked. With no
+// error or any other error, it counts as a success, because the dependency has answered.
+// Calls that the caller cancelled, and errors that wrap ErrIgnored, do not count.
 func (b *Breaker) Do(ctx context.Context, f func(context.Context) error) error {
 	within, c, err := b.admit(ctx)
 	if err != nil {
@@ -133,7 +136,8 @@ func (b *Breaker) Probe(ctx context.Context, timeout time.Duration, f func(conte
 	return b.run(ctx, within, c, f)
 }
 
-// admit returns a new call and its context, which run cancels; or ErrOpen.
+// admit returns a new call and its context, which run cancels, or ErrOpen if the call is
+// rejected.
 func (b *Breaker) admit(ctx context.Context) (context.Context, *call, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -197,8 +201,8 @@ func (b *Breaker) failed(c *call, err error, timedOut bool) {
 	}
 }
 
-// succeeded closes the breaker only for a trial: a call that began before it opened may
-// have reached a server that never failed.
+// succeeded records the success of a call. Only a trial closes the breaker: a call that
+// began before the breaker opened may have reached a server that never failed.
 func (b *Breaker) succeeded(c *call) {
 	if b.open && !c.trial {
 		return

@@ -28,7 +28,7 @@ func hangs(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// isOpen checks the three ways to learn that a breaker is open.
+// isOpen checks that Opened and Err both agree with want on whether the breaker is open.
 func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 	t.Helper()
 	open := false

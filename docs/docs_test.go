@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// link is [text](target) of a document.
+// link is a Markdown link, [text](target), in a document.
 type link struct{ document, text, target string }
 
 var (
@@ -24,8 +24,8 @@ var (
 	fences   = regexp.MustCompile("(?ms)^```.*?^```")
 )
 
-// documents returns all documents of the project, by relative path, without their code
-// blocks.
+// documents returns the text of every document of the project, without code blocks, by
+// relative path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -55,8 +55,8 @@ func linksOf(document, text string) (out []link) {
 	return out
 }
 
-// A link within the project leads to a file that exists and, if it names one, to a
-// heading in it.
+// TestLinksLeadSomewhere checks that every link within the project leads to an existing
+// file and that, if the link names a heading, the file contains that heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	all := documents(t)
 	if len(all) < 20 {
@@ -99,8 +99,8 @@ func anchorsOf(text string) (out []string) {
 	return out
 }
 
-// A name in code style that links to a Go file is declared there: `Recorder.Record`
-// is a method, `TestOnce` a function.
+// A name in code style that links to a Go file is declared in that file: `Recorder.Record`
+// names a method, `TestOnce` a function.
 func TestNamesOfCodeExist(t *testing.T) {
 	checked := 0
 	for document, text := range documents(t) {
@@ -120,7 +120,8 @@ func TestNamesOfCodeExist(t *testing.T) {
 	}
 }
 
-// declaredIn returns the names that a Go file declares, methods with their types.
+// declaredIn returns the names that a Go file declares. The name of a method begins with
+// that of its type.
 func declaredIn(t *testing.T, path string) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -152,7 +153,7 @@ func declaredIn(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// receiver returns the name of a method's type.
+// receiver returns the name of the type in a method's receiver.
 func receiver(typ ast.Expr) string {
 	switch of := typ.(type) {
 	case *ast.StarExpr:
@@ -167,7 +168,7 @@ func receiver(typ ast.Expr) string {
 	return ""
 }
 
-// Each invariant has a promise, its exceptions and tests.
+// Each invariant states its promise and its exceptions, and names at least three tests.
 func TestEachInvariantNamesItsTests(t *testing.T) {
 	text, err := os.ReadFile("invariants.md")
 	if err != nil {
@@ -216,7 +217,7 @@ func TestLogLinesExist(t *testing.T) {
 	}
 }
 
-// Every test that the documentation of a package names exists, in whichever package.
+// Every test named in the documentation of a package exists, in that package or in another.
 func TestTestsNamedByPackagesExist(t *testing.T) {
 	names := regexp.MustCompile(`\b(Test|Example|Fuzz|Benchmark)[A-Z]\w+`)
 	code := source(t, func(string) bool { return true })
@@ -234,8 +235,8 @@ func TestTestsNamedByPackagesExist(t *testing.T) {
 	}
 }
 
-// suites lists the packages whose documentation names cases of a conformance suite, with
-// the suite.
+// suites maps each package whose documentation names cases of a conformance suite to the
+// package of that suite.
 var suites = map[string]string{
 	"live":           "live/livetest",
 	"storage":        "storage/storagetest",
@@ -243,7 +244,7 @@ var suites = map[string]string{
 	"worker/amqp":    "worker/queuetest",
 }
 
-// Every case of a conformance suite that the documentation of a package names exists. A
+// If the documentation of a package names a case of a conformance suite, the case exists. A
 // word such as LatestWins that is neither a test nor declared by the package or the suite
 // is taken to name a case.
 func TestCasesNamedByPackagesExist(t *testing.T) {
@@ -300,8 +301,8 @@ func casesOf(t *testing.T, suite string) (names []string) {
 	return names
 }
 
-// declaredInPackage returns the names that a package declares, methods without their
-// types.
+// declaredInPackage returns the names that a package declares. The name of a method does
+// not include its type.
 func declaredInPackage(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	for _, path := range filesOf(t, folder) {
@@ -312,7 +313,7 @@ func declaredInPackage(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// filesOf returns the paths of a package's files, without tests.
+// filesOf returns the paths of a package's Go files, except tests.
 func filesOf(t *testing.T, folder string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
@@ -322,7 +323,7 @@ func filesOf(t *testing.T, folder string) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
 }
 
-// packageComments returns the documentation of every package, by its folder.
+// packageComments returns the documentation of every package, by folder.
 func packageComments(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -337,7 +338,8 @@ func packageComments(t *testing.T) map[string]string {
 	return all
 }
 
-// source returns the text of the project's Go files whose paths are wanted.
+// source returns the text of all Go files of the project for whose paths wanted returns
+// true.
 func source(t *testing.T, wanted func(path string) bool) string {
 	t.Helper()
 	var all strings.Builder

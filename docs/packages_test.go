@@ -25,11 +25,12 @@ var anyImport = []string{"cmd/ovation", "bench", "graph"}
 
 // goPackage is the set of packages that the files of a folder import.
 type goPackage struct {
-	own   []string // packages of this module, relative to it; without tests
-	other []string // other packages; without tests
+	own   []string // packages of this module, by folder; imports of tests do not count
+	other []string // other packages; imports of tests do not count
 }
 
-// packagesOf reads every Go file of the module, whatever its build tags.
+// packagesOf returns the packages of the module, by folder. It reads every Go file,
+// whatever its build tags.
 func packagesOf(t *testing.T) map[string]*goPackage {
 	t.Helper()
 	packages := map[string]*goPackage{}
@@ -78,7 +79,8 @@ func (p *goPackage) add(t *testing.T, file string) {
 	p.own = slices.Compact(p.own)
 }
 
-// tableOfPackages returns the imports of each package in the table of CONTRIBUTING.md.
+// tableOfPackages returns the imports of each package according to the table in
+// CONTRIBUTING.md.
 func tableOfPackages(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../CONTRIBUTING.md")
@@ -100,7 +102,8 @@ func tableOfPackages(t *testing.T) map[string][]string {
 	return table
 }
 
-// The table of CONTRIBUTING.md lists every package and exactly what it imports.
+// The table in CONTRIBUTING.md lists every package and, unless a package may import
+// everything, exactly its imports from this module.
 func TestTableListsThePackages(t *testing.T) {
 	packages, table := packagesOf(t), tableOfPackages(t)
 	if len(packages) < 50 {
@@ -157,8 +160,8 @@ func rulesOfDepguard(t *testing.T) map[string]rule {
 	return config.Linters.Settings.Depguard.Rules
 }
 
-// ruled returns the package that a rule is for and the packages of this module
-// that it allows.
+// ruled returns the package that a rule applies to and the packages of this module that the
+// rule allows. ok is false if the rule does not have the form of a rule for one package.
 func (r rule) ruled() (name string, own []string, ok bool) {
 	if len(r.Files) != 2 || r.Files[1] != "!$test" {
 		return "", nil, false
@@ -184,7 +187,8 @@ func (r rule) ruled() (name string, own []string, ok bool) {
 	return name, own, true
 }
 
-// depguard has one rule for each package, which allows what the table lists.
+// For each package except those in anyImport, depguard has a rule that allows what the
+// table lists.
 func TestLinterHoldsTheTable(t *testing.T) {
 	packages, table := packagesOf(t), tableOfPackages(t)
 	ruled := map[string]bool{}

@@ -1,5 +1,5 @@
-// Package inspect serves the data page of ovation dev with what GraphQL does not
-// offer: the totals of a store, its hottest subjects, and all actions on one subject.
+// Package inspect serves the data page of ovation dev. It provides what the GraphQL API
+// does not offer: the totals of a store, its hottest subjects, and all actions on one subject.
 // Counts, lists and the actions of one user come from the GraphQL API.
 //
 // It exposes private data, such as dislikes and reads, and is for development only:

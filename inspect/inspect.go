@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	maxFirst     = 200 // entries of a list
+	maxFirst     = 200 // largest number of entries in a list
 	defaultFirst = 20
 )
 
-// Config is what a handler needs. All of it is required.
+// Config configures a handler. All fields are required.
 type Config struct {
 	Store storage.Surveyor
-	// Folders names the folders of a history.
+	// Folders looks up the names of the folders in a history.
 	Folders interface {
 		FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error)
 	}
 	Auth *viewer.Authenticator
-	// Lag returns how many accepted actions are not persisted yet, and why nothing can be
-	// persisted at the moment, or nil if it can.
+	// Lag returns the number of accepted actions that are not persisted yet. problem is the
+	// reason why nothing can be persisted at the moment, or nil if actions can be
+	// persisted.
 	Lag    func(ctx context.Context) (waiting int64, problem error)
 	Logger *slog.Logger
 }
@@ -59,7 +60,7 @@ type problem struct {
 	Error string `json:"error"`
 }
 
-// serve answers a request whose sender could act as any user.
+// serve answers a request if its sender could act as any user, and rejects it otherwise.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, answer func(*http.Request, storage.User) (any, error)) {
 	is, err := h.Auth.Authenticate(r)
 	if distrust := h.Auth.Distrust(r); err == nil && distrust != nil {
@@ -102,7 +103,8 @@ func respond(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the client may have disconnected
 }
 
-// counts are the counts of a subject, or the sums of many, by their names in GraphQL.
+// counts holds the counts of one subject, or the sums of the counts of many, under their
+// names in GraphQL.
 type counts struct {
 	ReadCount     int64 `json:"readCount"`
 	LikeCount     int64 `json:"likeCount"`
@@ -172,10 +174,10 @@ func (h *handler) hottest(r *http.Request, who storage.User) (any, error) {
 	return out, err
 }
 
-// change is the latest change of a state. Was and Is are texts for people.
+// change is the latest change of a state. Was and Is are meant to be read by people.
 type change struct {
 	At    time.Time  `json:"at"`
-	User  string     `json:"user"` // empty: all anonymous users
+	User  string     `json:"user"` // empty for all anonymous users together
 	What  string     `json:"what"`
 	Was   string     `json:"was"`
 	Is    string     `json:"is"`
@@ -261,7 +263,7 @@ func firstOf(r *http.Request) (int, error) {
 	return first, nil
 }
 
-// timeOf returns a version as a time, nil if it is 0.
+// timeOf returns a version as a time, or nil if the version is 0.
 func timeOf(version int64) *time.Time {
 	if version == 0 {
 		return nil

@@ -29,7 +29,7 @@ func must(t *testing.T, err error) {
 // start is the time of the first action.
 const start = int64(1_750_000_000_000_000)
 
-// page returns a handler for a store in which users of two tenants did something.
+// page returns a handler for a store that contains actions by users of two tenants.
 func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
@@ -65,7 +65,8 @@ func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 	})
 }
 
-// ask sends a request as a page on this machine does. header is names and values in turn.
+// ask sends a request as a page on this machine does. header lists names, each followed by
+// its value.
 func ask(t *testing.T, h http.Handler, target string, into any, header ...string) int {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://localhost:8080"+target, http.NoBody)

@@ -3,8 +3,8 @@
 //
 // # Invariants
 //
-//   - The first failure is logged at once, later ones at most every ten seconds, with
-//     their number since the previous line and the latest error:
+//   - The first failure is logged at once. Later failures are logged at most every ten
+//     seconds, with their number since the previous line and the latest error:
 //     TestFirstFailureIsLoggedAndThenCounts.
 //   - The end is logged once, with the number of all failures, when a call succeeds and
 //     none has failed for five seconds. Alternating failures and successes are one

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	lineInterval = 10 * time.Second // between two lines of one outage
-	minQuiet     = 5 * time.Second  // without a failure, after which a success ends the outage
+	lineInterval = 10 * time.Second // the minimum time between two lines of one outage
+	minQuiet     = 5 * time.Second  // the time without a failure after which a success ends the outage
 )
 
 // Log logs the outages of one thing that may fail. It is safe for concurrent use. Its
@@ -21,7 +21,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	total    int // failures of this outage
-	unlogged int // of these, since the last line
+	unlogged int // failures since the last line
 	first    time.Time
 	latest   time.Time
 	lastLine time.Time // time of the last line

@@ -10,19 +10,19 @@ import (
 // numbers by which the code identifies them. It has no fields with arguments.
 type Schema map[string]map[string]int
 
-// Typename is the field number of __typename, the same in every type.
+// Typename is the field number of __typename, which is the same in every type.
 const Typename = 0
 
 // Field is a selected field, ready to be written.
 type Field struct {
 	Number int
-	Fields []Field // selected of the object or objects that the field holds
+	Fields []Field // fields selected on the object or objects that this field holds
 
-	key string // the quoted alias and a colon, after a comma except in the first field
+	key string // the quoted alias and a colon; begins with a comma, except in the first field
 }
 
-// Select appends a field to the selected fields of an object. below are the fields
-// selected of what the field holds.
+// Select appends a field to the selected fields of an object. below lists the fields that
+// are selected on the object or objects that the new field holds.
 func Select(fields []Field, number int, alias string, below []Field) []Field {
 	key := `"` + alias + `":`
 	if len(fields) > 0 {

@@ -4,6 +4,6 @@ package plain
 
 import "testing"
 
-// The long tier draws new seeds and checks more cases than every run does.
+// The long tier draws fresh seeds and checks more cases than the everyday tests.
 
 func TestLongScalarsAreThoseOfTheExecutor(t *testing.T) { TestScalarsAreThoseOfTheExecutor(t) }

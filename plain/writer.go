@@ -15,8 +15,8 @@ type Writer struct {
 // Grow makes room for n more bytes.
 func (w *Writer) Grow(n int) { w.text = slices.Grow(w.text, n) }
 
-// Text returns what was written, and false if it must be discarded and the executor
-// must respond.
+// Text returns the JSON that was written. ok is false if the text must be discarded and the
+// executor must respond.
 func (w *Writer) Text() (text []byte, ok bool) { return w.text, !w.failed }
 
 // Fail marks the text as invalid, so that the executor responds instead.
@@ -34,8 +34,8 @@ func (w *Writer) OpenList() { w.text = append(w.text, '[') }
 // CloseList ends a list.
 func (w *Writer) CloseList() { w.text = append(w.text, ']') }
 
-// Entry writes what separates the i-th entry of a list or an object, counted from 0,
-// from the previous one. Call it before the entry is written.
+// Entry writes the comma, if one is needed, before the i-th entry of a list or an object,
+// counted from 0. Call it before the entry is written.
 func (w *Writer) Entry(i int) {
 	if i > 0 {
 		w.text = append(w.text, ',')
@@ -45,14 +45,15 @@ func (w *Writer) Entry(i int) {
 // Key begins a member of an object.
 func (w *Writer) Key(field *Field) { w.text = append(w.text, field.key...) }
 
-// Name begins a member whose name needs no escape.
+// Name begins a member whose name needs no escaping.
 func (w *Writer) Name(name string) {
 	w.text = append(w.text, '"')
 	w.text = append(w.text, name...)
 	w.text = append(w.text, '"', ':')
 }
 
-// Null writes null. If nonNull is true, no null is allowed, and Null does what Fail does.
+// Null writes null. If nonNull is true, null is not allowed, and Null also marks the text
+// as invalid.
 func (w *Writer) Null(nonNull bool) {
 	w.text = append(w.text, "null"...)
 	w.failed = w.failed || nonNull
@@ -64,7 +65,8 @@ func (w *Writer) Int(n int64) { w.text = strconv.AppendInt(w.text, n, 10) }
 // Bool writes true or false.
 func (w *Writer) Bool(b bool) { w.text = strconv.AppendBool(w.text, b) }
 
-// Time writes a time by RFC 3339. The zero time is null, which is left to the executor.
+// Time writes a time in the format of RFC 3339. The executor writes the zero time as null,
+// so Time marks the text as invalid for it.
 func (w *Writer) Time(t time.Time) {
 	w.failed = w.failed || t.IsZero()
 	w.text = append(w.text, '"')
@@ -72,7 +74,7 @@ func (w *Writer) Time(t time.Time) {
 	w.text = append(w.text, '"')
 }
 
-// String writes a text, escaped as the executor escapes it.
+// String writes s as a JSON string, escaped as the executor escapes it.
 func (w *Writer) String(s string) {
 	w.text = append(w.text, '"')
 	start := 0

@@ -10,7 +10,7 @@
 //
 //  1. A page loads from and talks to its own origin only, and runs no inline
 //     script. TestEveryAnswerCarriesTheSecurityHeaders; the checks in a browser
-//     (TestLongPagesInABrowser in cmd/ovation) fail on anything that breaks it.
+//     (TestLongPagesInABrowser in cmd/ovation) also fail if a page breaks this rule.
 //  2. Files that may be cached forever have a hash of their content in their name;
 //     pages are revalidated each time. TestAnswersWithTheRightFileTypeAndLifetime,
 //     TestAnUnchangedPageIsNotSentTwice.

@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// A block of code for a page, and the line before it, if that follows directly.
+// codeOfAPage matches a block of code for a web page and the line of text before it. At
+// most one empty line may separate the two.
 var codeOfAPage = regexp.MustCompile("(?m)^(.*)\n\n?```(?:js|jsx|ts|tsx|javascript|typescript)\n((?s:.*?))^```$")
 
 var linkToExample = regexp.MustCompile(`\]\((?:\.\./)?(examples/[^)]+)\)`)
 
-// Code of pages in the documents is quoted from a file of the examples, which are
+// The code for pages in the documents is quoted from files of the examples, which are
 // type-checked, built and tested in a browser.
 func TestDocumentsQuoteTheExamples(t *testing.T) {
 	quoted := map[string]bool{}
@@ -50,7 +51,8 @@ func TestDocumentsQuoteTheExamples(t *testing.T) {
 	}
 }
 
-// Where a document shows one of two files and says that they are the same, they are.
+// TestTheExamplesShareFiles checks that the files that the documents show or describe only
+// once are the same in both examples.
 func TestTheExamplesShareFiles(t *testing.T) {
 	for _, name := range []string{"codegen.ts", "vite.config.ts", "src/status.tsx", "src/operations.graphql", "src/page.css"} {
 		apollo, err := os.ReadFile(filepath.Join("../examples/apollo", name))

@@ -22,11 +22,12 @@ import (
 var pages = map[string]string{
 	"/":         "graphiql/index.html",
 	demoPage:    "demo/index.html",
-	"/licenses": "licenses.md", // of the packages that are bundled with the pages
+	"/licenses": "licenses.md", // licences of the packages that are bundled with the pages
 }
 
 // demoPage is the path of the page that sends requests as a named user if the server
-// accepts names without proof. Handler then adds namesAttribute to its root element.
+// accepts names without proof. Handler then adds namesAttribute to the root element of the
+// page.
 const (
 	demoPage       = "/demo"
 	namesAttribute = "data-accepts-names"
@@ -45,7 +46,7 @@ const (
 )
 
 // policy is the Content-Security-Policy of the pages. It lets them load from and talk to
-// their own origin only, without inline scripts or styles.
+// their own origin only, and forbids inline scripts and styles.
 var policy = strings.Join([]string{
 	"default-src 'none'",
 	"script-src 'self'",
@@ -74,7 +75,7 @@ func policyAt(path string) string {
 	return policy
 }
 
-// handler answers from memory: the whole of dist is small.
+// handler maps paths to files. It answers from memory, because the whole of dist is small.
 type handler map[string]*file
 
 // file is a page or an asset, with the headers of its response.
@@ -92,12 +93,13 @@ type Options struct {
 	Names bool // the server accepts the names of users without proof
 }
 
-// Handler serves the pages and their assets from files, usually those of Files. It
-// returns an error if a page and the placeholder are missing, or if files cannot be read.
+// Handler returns a handler that serves the pages and their assets from files, usually
+// those of Files. It returns an error if both a page and the placeholder are missing, or if
+// files cannot be read.
 //
-// Only GET and HEAD are answered. Assets may be cached forever; pages are revalidated
-// each time. A file is sent compressed if a file of the same name with the suffix .gz is
-// next to it and the client accepts gzip.
+// The handler answers only GET and HEAD. Assets may be cached forever; pages are
+// revalidated each time. A file is sent compressed if a file of the same name with the
+// suffix .gz is next to it and the client accepts gzip.
 func Handler(files fs.FS, o Options) (http.Handler, error) {
 	h, pages := handler{}, maps.Clone(pages)
 	if o.Data {
@@ -169,8 +171,8 @@ func (f *file) withAttribute(attribute string) *file {
 	return &m
 }
 
-// kinds are the content types of the files that the build produces. They take precedence
-// over the tables of the machine, which may differ.
+// kinds maps extensions to the content types of the files that the build produces. They
+// take precedence over the tables of the machine, which may differ.
 var kinds = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",

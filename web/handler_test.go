@@ -58,7 +58,7 @@ type answer struct {
 	body   string
 }
 
-// ask sends a request; header are names and values in turn.
+// ask sends a request. header lists names, each followed by its value.
 func ask(h http.Handler, method, target string, header ...string) answer {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(header); i += 2 {
@@ -201,7 +201,7 @@ func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
 	}
 }
 
-// The demo page is marked if the server accepts names without proof, and only then.
+// The demo page is marked if, and only if, the server accepts names without proof.
 func TestDemoPageStatesWhetherNamesAreAccepted(t *testing.T) {
 	files := filesOf(map[string]string{
 		"placeholder.html": "<p>not built</p>", "demo/index.html": `<!doctype html><html lang="en">`, "demo/index.html.gz": "pretend gzip",

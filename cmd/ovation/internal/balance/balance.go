@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// ProbeEvery is the interval of the probes of a node. To stop without losing a
-	// request, a node reports that it is not ready and goes on serving for longer than
-	// that.
+	// ProbeEvery is the interval of the probes of a node. To stop without losing a request,
+	// a node reports that it is not ready and continues to serve for longer than this
+	// interval.
 	ProbeEvery   = 100 * time.Millisecond
 	probeTimeout = 2 * time.Second // a node that takes longer to answer is silent
 )
@@ -28,7 +28,8 @@ const (
 // errNoNode is returned if no node can receive a request.
 var errNoNode = errors.New("no node is ready")
 
-// Balancer is a handler that passes requests on to nodes. Close it at the end.
+// Balancer is a handler that passes requests on to nodes. Call Close when it is no longer
+// needed.
 type Balancer struct {
 	proxy     httputil.ReverseProxy
 	transport *http.Transport
@@ -48,13 +49,13 @@ type node struct {
 
 // The states of a node.
 const (
-	unready int32 = iota // reports so, or refuses connections
+	unready int32 = iota // reports that it is not ready, or refuses connections
 	silent               // has not answered the last probe
 	ready
 )
 
-// New returns a balancer without nodes; call Add to add them. It logs how many requests
-// could not be passed on.
+// New returns a balancer without nodes; call Add to add them. The balancer logs how many
+// requests it could not pass on.
 func New(log *slog.Logger) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Balancer{
@@ -86,8 +87,8 @@ func New(log *slog.Logger) *Balancer {
 	return b
 }
 
-// Add adds the node at a URL like http://127.0.0.1:8081. It receives requests once it is
-// ready. Nodes that have ended need not be removed.
+// Add adds the node at a URL like http://127.0.0.1:8081. The node receives requests once it
+// is ready. Nodes that have stopped need not be removed.
 func (b *Balancer) Add(at string) error {
 	parsed, err := url.Parse(at)
 	if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
@@ -104,7 +105,7 @@ func (b *Balancer) Add(at string) error {
 // Ready returns the number of nodes that are ready.
 func (b *Balancer) Ready() int { return len(b.nodesIn(ready)) }
 
-// Close ends the probes. Later requests reach no node. It may be called twice.
+// Close ends the probes. Later requests reach no node. Close may be called more than once.
 func (b *Balancer) Close() {
 	b.stop()
 	b.probes.Wait()
@@ -172,7 +173,7 @@ func (b *Balancer) nodesIn(state int32) (nodes []*node) {
 	return nodes
 }
 
-// probe keeps asking a node whether it is ready.
+// probe polls a node until the balancer is closed, and records the state of the node.
 func (b *Balancer) probe(n *node) {
 	tick := time.NewTicker(ProbeEvery)
 	defer tick.Stop()

@@ -29,8 +29,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// node is a server that answers with its name and what it was sent, unless its
-// handler is set.
+// node is a server that answers with its name and the request that it received, unless it
+// has a handler.
 type node struct {
 	*httptest.Server
 
@@ -63,7 +63,7 @@ func newNode(t *testing.T, name string, handler http.HandlerFunc) *node {
 	return n
 }
 
-// front puts a balancer before nodes and waits until all are ready.
+// front puts a balancer in front of nodes and waits until all of them are ready.
 func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
 	t.Helper()
 	b := balance.New(slog.New(slog.DiscardHandler))
@@ -82,7 +82,7 @@ func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
 	return b, s
 }
 
-// becomes waits until so many nodes are ready.
+// becomes waits until the given number of nodes is ready.
 func becomes(t *testing.T, b *balance.Balancer, ready int) {
 	t.Helper()
 	deadline, again := time.After(2*time.Minute), time.NewTicker(time.Millisecond)
@@ -138,8 +138,8 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	}
 }
 
-// A node that answers its probe with an error may still serve requests; one that does not
-// answer cannot.
+// If no node is ready, requests go to nodes that do not answer their probes, because they
+// may only be busy, and not to nodes that report that they are not ready.
 func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
 	b, s := front(t, one, two)

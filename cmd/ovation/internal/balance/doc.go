@@ -16,8 +16,8 @@
 //   - A response that has begun arrives complete, even if it begins before the
 //     balancer has looked for the end of the request:
 //     TestEarlyResponseIsForwardedWhole. If a node answers while most of the
-//     request is still to be sent, as when it refuses an upload, the balancer may cut
-//     the response off.
+//     request has not been sent yet, as when it refuses an upload, the balancer may
+//     cut the response off.
 //
 // This package imports outage and no other package of this module.
 package balance
