@@ -95,7 +95,7 @@ type proxy struct {
 	open map[net.Conn]bool
 }
 
-// newProxy puts a proxy before a server.
+// newProxy starts a proxy in front of the server at the address to.
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -141,7 +141,7 @@ func (p *proxy) admit(in, out net.Conn) bool {
 	return true
 }
 
-// gated is the data of a server or a client, readable while the proxy passes it on.
+// gated reads from one connection of a proxy. While the proxy hangs, Read does not return.
 type gated struct {
 	io.Reader
 
@@ -155,8 +155,8 @@ func (g gated) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// hang makes the proxy pass nothing on, but still accept connections, until the returned
-// function is called.
+// hang makes the proxy hold back all data, but still accept connections, until goOn is
+// called.
 func (p *proxy) hang(t *testing.T) (goOn func()) {
 	t.Helper()
 	p.gate.Lock()
@@ -165,7 +165,8 @@ func (p *proxy) hang(t *testing.T) (goOn func()) {
 	return goOn
 }
 
-// throughProxy returns the same site for processes that connect to a service through the proxy.
+// throughProxy returns a copy of the site whose processes connect to one service through a
+// proxy, and that proxy. variable is the environment variable with the URL of the service.
 func (s *site) throughProxy(t *testing.T, variable string) (*site, *proxy) {
 	t.Helper()
 	other, between := *s, (*proxy)(nil)
@@ -177,7 +178,8 @@ func (s *site) throughProxy(t *testing.T, variable string) (*site, *proxy) {
 	return &other, between
 }
 
-// set takes the server away, with all connections to it, or brings it back.
+// set makes the server unreachable through the proxy and closes all connections, or makes
+// it reachable again.
 func (p *proxy) set(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +195,8 @@ func TestLikesArePersistedWithoutTheQueue(t *testing.T) {
 	queueUnavailable(t, waitTimeout)
 }
 
-// queueUnavailable bounds how long a like may take once the breaker is open.
+// queueUnavailable checks that likes are persisted without the queue and that, once the
+// breaker is open, each of them takes at most bound.
 func queueUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
@@ -246,7 +249,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// likes is how many likes the database counts in all.
+// likes returns the number of likes of all users in the database.
 func (s *site) likes(t *testing.T) (n int) {
 	t.Helper()
 	for _, subjects := range s.stored(t) {

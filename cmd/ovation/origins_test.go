@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A page of another origin asks ovation dev.
+// TestPagesOfThisMachineMayAskOvationDev checks that ovation dev accepts requests from
+// pages of this machine and of the allowed origins, and rejects those from other origins.
 func TestPagesOfThisMachineMayAskOvationDev(t *testing.T) {
 	t.Parallel()
 	s := serve(t, emptyData(t), "--allowed-origins= http://a.example , http://b.example:1 ")

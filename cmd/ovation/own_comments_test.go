@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxOwnComments = 5  // comments of the viewer on one subject, then it deletes
-	commentPage    = 20 // comments of a page
+	maxOwnComments = 5  // the most comments of the viewer on one subject
+	commentPage    = 20 // comments on a page
 )
 
 // listedComment is a comment as the API shows it.
@@ -19,7 +19,7 @@ type listedComment struct {
 
 const commentFields = `id commentId text author { userId }`
 
-// number is the id by which lists are ordered.
+// number returns the id of the comment as a number, by which lists are ordered.
 func (r *listedComment) number() int {
 	number, _ := strconv.Atoi(r.CommentID) // 0 is in no order
 	return number
@@ -68,7 +68,8 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 	return v.checkNumber(subject, least, did.Interactive.CommentCount)
 }
 
-// checkNumber compares a number of comments with the viewer's and those of others.
+// checkNumber checks that a number of comments includes all those of the viewer, at least
+// the given number of those of others, and no more than the others have begun to add.
 func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	_, most := v.others.commentCounts(subject)
 	if own := len(v.comments[subject]); got < own+least || got > own+most {
@@ -77,8 +78,8 @@ func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	return nil
 }
 
-// readComments reads comments, among which the viewer's own must be, each once, if they are
-// not beyond the end of the page.
+// readComments reads a page of comments. Each comment of the viewer must be on it exactly
+// once, unless its place is beyond the end of the page.
 func (v *sequentialViewer) readComments(node *server, subject int) error {
 	order := []string{"NEWEST", "OLDEST", "TOP"}[v.random.IntN(3)]
 	var got struct {

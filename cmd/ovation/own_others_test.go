@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// others are the users besides the viewer. Each of them does one thing once, so
-// that their counts only rise. The viewer's reads are counted with theirs: they
-// too show only once they are persisted.
+// others holds what the users besides the viewer have done. Each of them acts only once, so
+// that their counts only rise. The viewer's reads are counted with theirs, because all
+// reads show only once they are persisted.
 type others struct {
 	mu       sync.Mutex
 	began    [allSubjects]counted
-	acked    [allSubjects][4][]time.Time // of likes, collections, reads and follows
+	acked    [allSubjects][4][]time.Time // times of likes, collections, reads and follows
 	comments [allSubjects]struct{ began, acked int }
 }
 
@@ -38,8 +38,8 @@ func (o *others) act(node *server, user string, random *rand.Rand) error {
 	return err
 }
 
-// bounds are the counts of the others that a reply to a request of this moment
-// may show at least, and that one received now may show at most.
+// bounds returns the lowest counts of the others that a reply may show if its request was
+// sent at asked, and the highest that a reply may show if it is received now.
 func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,8 +49,8 @@ func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	}, o.began[subject]
 }
 
-// visibleSince is how much of what was acknowledged at these times every reply to a
-// request of this moment must show.
+// visibleSince returns how many of the actions that were acknowledged at the given times
+// must be visible in every reply whose request was sent at asked.
 func visibleSince(acked []time.Time, asked time.Time) int {
 	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
 	return n
@@ -68,7 +68,8 @@ func (o *others) comment(node *server, user string, subject int) error {
 	return err
 }
 
-// commentCounts is how many comments of others are acknowledged, and how many have begun.
+// commentCounts returns how many comments of others on a subject have been acknowledged,
+// and how many have begun to be added.
 func (o *others) commentCounts(subject int) (acked, began int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	ownSubjects   = 6  // that nobody but the viewer acts on
-	allSubjects   = 12 // others act on the rest as well
+	ownSubjects   = 6  // subjects that only the viewer acts on
+	allSubjects   = 12 // all subjects; others act on the rest as well
 	longestUnseen = 10 * time.Second
 	shown         = `bizId version freshness readCount likeCount dislikeCount collectCount followerCount liked { reaction } collected { folder { id } } followed { at }`
 	shownWithRead = shown + ` read { times }`
@@ -39,10 +39,10 @@ type reply struct {
 	Read      *struct{ Times int }
 }
 
-// counted are the counts of a subject.
+// counted holds the counts of a subject.
 type counted struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int }
 
-// own is the viewer's part of them.
+// own returns what the viewer's state contributes to the counts.
 func (d ownState) own() counted {
 	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != ""), count(d.following)}
 }
@@ -68,15 +68,15 @@ type sequentialViewer struct {
 	folders      []string
 	step         int
 	known        [allSubjects]ownState
-	reads        [allSubjects][]time.Time          // when the viewer's were acknowledged
+	reads        [allSubjects][]time.Time          // when the viewer's reads were acknowledged
 	comments     [allSubjects][]listedComment      // the viewer's comments
-	firstReplies map[*server]*[allSubjects]int64   // versions
-	at           [allSubjects]map[int64]firstReply // by version
-	notLive      []time.Time                       // when such replies came
+	firstReplies map[*server]*[allSubjects]int64   // the newest version that each node has shown
+	at           [allSubjects]map[int64]firstReply // the first reply with each version
+	notLive      []time.Time                       // when replies that were not LIVE came
 	replies      int
 }
 
-// firstReply is the first reply with a version.
+// firstReply describes the first reply with a given version.
 type firstReply struct {
 	others counted
 	reply  string
@@ -124,8 +124,8 @@ func (v *sequentialViewer) query(node *server, from, to int) error {
 	return nil
 }
 
-// fields are what is asked of a subject: now and then also how often the viewer
-// has read it.
+// fields returns the fields to query of a subject. In every fourth step they include how
+// often the viewer has read it.
 func (v *sequentialViewer) fields() string {
 	if v.step%4 == 0 {
 		return shownWithRead
@@ -194,7 +194,7 @@ func (v *sequentialViewer) mutate(node *server, subject int) error {
 	return nil
 }
 
-// check compares a reply with what must be in it.
+// check checks a reply against what the viewer and the others have done.
 func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got *reply) error {
 	v.replies++
 	if got.Freshness != "LIVE" {
@@ -261,7 +261,7 @@ func (v *sequentialViewer) checkMonotonic(t *testing.T) {
 	}
 }
 
-// newSequentialViewer has some folders already.
+// newSequentialViewer returns a viewer that has created three folders.
 func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentialViewer {
 	t.Helper()
 	v := &sequentialViewer{nodes: nodes, random: rand.New(rand.NewPCG(seed, 1)), others: &others{}, firstReplies: map[*server]*[allSubjects]int64{}}
@@ -285,13 +285,14 @@ func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentia
 // others act on half of the same subjects. Every LIVE reply must include the viewer's own
 // actions once. The counts of subjects on which only the viewer acts are known exactly.
 // Those of other subjects must lie between what was acknowledged long ago and what has
-// begun, must rise, and must be equal for equal versions. Comments are in every reply at
-// once, also those of others.
+// begun, must not fall from one version to the next, and must be equal for equal versions.
+// Comments, including those of others, must be in every reply as soon as they are
+// acknowledged.
 func TestOwnActionsAreInEveryReply(t *testing.T) { ownActions(t, 1_000) }
 
-// ownActions takes n steps with LIVE replies. Replies that are not LIVE promise nothing:
-// a node that polls too late does not answer LIVE, but that is allowed only if the machine
-// or a server has stalled in the meantime.
+// ownActions takes steps until n of them had no reply other than LIVE. Replies that are not
+// LIVE promise nothing. A node that polls too late does not answer LIVE, which is allowed
+// only if the machine or a server has stalled in the meantime.
 func ownActions(t *testing.T, n int) {
 	t.Helper()
 	seed := seed.Of(t)
@@ -351,7 +352,8 @@ func ownActions(t *testing.T, n int) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// allVisible reports whether a node shows everything to everyone.
+// allVisible reports whether the counts that a node shows include every action and every
+// comment.
 func (v *sequentialViewer) allVisible(t *testing.T, node *server) bool {
 	t.Helper()
 	for subject := range allSubjects {

@@ -10,13 +10,14 @@ import (
 	"ovation/internal/testing/seed"
 )
 
-// What @ovation/client promises, and what the demo page adds to it, without a browser.
+// TestPackageAndDemoPageGoForwardsOnly checks, without a browser, what @ovation/client
+// promises and what the demo page adds to it.
 func TestPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 	t.Parallel()
 	runPageTests(t, 5)
 }
 
-// runPageTests runs the tests of the pages, with so many random walks in each.
+// runPageTests runs the tests of the pages, with the given number of random walks in each.
 func runPageTests(t *testing.T, walks int) {
 	t.Helper()
 	needsNode(t)
@@ -30,8 +31,8 @@ func runPageTests(t *testing.T, walks int) {
 	}
 }
 
-// needsNode skips a test where Node.js, what npm installs or some files are missing.
-// In CI that is a failure.
+// needsNode skips a test if Node.js, the packages that npm installs or any of the files are
+// missing. In CI the test fails instead.
 func needsNode(t *testing.T, files ...string) {
 	t.Helper()
 	_, err := exec.LookPath("npm")

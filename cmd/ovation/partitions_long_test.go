@@ -16,7 +16,7 @@ import (
 	"ovation/cmd/ovation/internal/balance"
 )
 
-// fleet is two nodes behind a balancer, and two workers.
+// fleet consists of two nodes behind a balancer and of two workers.
 type fleet struct {
 	site           *site
 	balancer       *balance.Balancer
@@ -50,7 +50,7 @@ func (f *fleet) startNode(t *testing.T, i int) {
 	eventually(t, "the balancer knows the new node", func() bool { return f.balancer.Ready() > i })
 }
 
-// repartition changes the number of partitions as docs/operations.md says.
+// repartition changes the number of partitions as docs/operations.md describes.
 func (f *fleet) repartition(t *testing.T, from, to int) {
 	t.Helper()
 	f.site.run(t, "partitions", strconv.Itoa(to)).want(t, 0, fmt.Sprintf("There are %d partitions now", to))
@@ -69,8 +69,8 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 }
 
 // liker likes one video after the other through the balancer, and reads the same film after
-// each. Requests that are UNAVAILABLE are sent again: a like still counts once, but a read
-// may count again.
+// each. A like whose reply is UNAVAILABLE is sent again, because it counts only once. A
+// read is not sent again, because it could then count twice; whether it counted is unknown.
 type liker struct {
 	name           string
 	likes          int
@@ -101,7 +101,7 @@ func (f *liker) act(through *server) error {
 	return nil
 }
 
-// likeDuring has fans act until the function returns.
+// likeDuring makes users act until during returns, and returns the users.
 func likeDuring(t *testing.T, through *server, during func()) []*liker {
 	t.Helper()
 	var all sync.WaitGroup
@@ -125,9 +125,9 @@ func likeDuring(t *testing.T, through *server, during func()) []*liker {
 	return fans
 }
 
-// TestLongPartitionsChangeUnderLoad has the number of partitions changed while users
-// act. No request fails but with UNAVAILABLE, and what was acknowledged is stored
-// once: likes, and reads, which add up.
+// TestLongPartitionsChangeUnderLoad changes the number of partitions while users act.
+// Requests may fail only with UNAVAILABLE, and every acknowledged action must be stored
+// exactly once, including reads, which add up.
 func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	f := newFleet(t, 8)
 	fans := likeDuring(t, f.through, func() {
@@ -159,7 +159,7 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	f.site.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
-// reads counts the reads that the database has of a subject.
+// reads returns the number of reads of a subject in the database.
 func (s *site) reads(t *testing.T, subject string) (n int64) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])

@@ -9,21 +9,23 @@ import (
 	"time"
 )
 
-// latencyProbe measures how long a node on this machine takes for an empty request. Only
-// the part of a figure that exceeds this time is due to the product.
+// latencyProbe measures how long a trivial operation takes on this machine, such as an
+// empty request to a node or a small write to the disk. Only the part of a figure that
+// exceeds this time is due to the product.
 type latencyProbe struct {
 	stop func()
 	took []time.Duration
 }
 
-// probeNode takes the pulse of a node, every 10 ms, until over is called.
+// probeNode measures how long a node takes for an empty request, every 10 ms, until finish
+// is called.
 func probeNode(t *testing.T, node *server) *latencyProbe {
 	t.Helper()
 	return probeEvery(t, 10*time.Millisecond, func() { node.ready() })
 }
 
-// probeDisk measures what the disk needs for a write as small as that of a commit,
-// every 20 ms, until over is called.
+// probeDisk measures how long the disk takes for a write as small as that of a commit,
+// every 20 ms, until finish is called.
 func probeDisk(t *testing.T) *latencyProbe {
 	t.Helper()
 	const page, pages = 8 << 10, 1000
@@ -43,7 +45,7 @@ func probeDisk(t *testing.T) *latencyProbe {
 	})
 }
 
-// probeEvery repeats an operation and records how long each one takes.
+// probeEvery calls do at the given interval and records how long each call takes.
 func probeEvery(t *testing.T, every time.Duration, do func()) *latencyProbe {
 	t.Helper()
 	p := &latencyProbe{}
@@ -68,14 +70,15 @@ func probeEvery(t *testing.T, every time.Duration, do func()) *latencyProbe {
 	return p
 }
 
-// finish ends it and returns how long 99 of 100 took at most.
+// finish ends the probe and returns the 99th percentile of the times that it recorded.
 func (p *latencyProbe) finish() time.Duration {
 	p.stop()
 	slices.Sort(p.took)
 	return p.took[len(p.took)*99/100]
 }
 
-// within fails the test if something took longer than the machine's own pauses and the bound.
+// within fails the test if something took longer than the bound and the machine's own
+// pauses together.
 func within(t *testing.T, what string, took, pauses, bound time.Duration) {
 	t.Helper()
 	if took-pauses > bound {

@@ -2,5 +2,5 @@
 
 package main
 
-// raceMemoryFactor is how much more memory things take with the race detector.
+// raceMemoryFactor is the factor by which the race detector increases memory use.
 const raceMemoryFactor = 2

@@ -48,7 +48,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 	}
 }
 
-// ovation serve refuses the variables that are for ovation dev alone.
+// ovation serve rejects the variables and flags that are for ovation dev alone.
 func TestServeRejectsOptionsOfDev(t *testing.T) {
 	for name, values := range map[string][2]string{"OVATION_DEV_HEADERS": {"true", "0"}, "OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
 		set := func(value string) func(string) string {
@@ -174,7 +174,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").want(t, 0, "Redis was not compared: set OVATION_REDIS_URL")
 }
 
-// messageOf is a message with one like.
+// messageOf returns a message with one like.
 func messageOf(id string) storage.Message {
 	return storage.Message{ID: id, Actions: []storage.Action{{
 		User:    storage.User{Tenant: storage.DefaultTenant, UserID: "alice"},
@@ -235,8 +235,8 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	s.run(t, "dead", "drop", "strange").want(t, 0, "1 message dropped")
 }
 
-// flakyConsumer is a queue that delivers nothing: it is lost after the first and the fifth call
-// of Consume, and unavailable during those in between.
+// flakyConsumer is a queue that delivers nothing. It is lost after the first and the fifth
+// call of Consume, and unavailable during the calls in between.
 type flakyConsumer struct{ tries int }
 
 func (u *flakyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {

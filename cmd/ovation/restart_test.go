@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// What was written is there after a restart: a comment, a message, a video with its file
-// and its cover, and accounts with their sessions.
+// TestWritesSurviveARestart checks that written data still exists after a restart: a
+// comment, a message, a video with its file and its cover, and accounts with their
+// sessions.
 func TestWritesSurviveARestart(t *testing.T) {
 	t.Setenv("PATH", fakeFFmpeg(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
@@ -48,7 +49,8 @@ func TestWritesSurviveARestart(t *testing.T) {
 	}
 }
 
-// keepsComment checks the movie's only comment, which was alice's first.
+// keepsComment checks that alice's comment on the movie exists, that sending it again does
+// not add another, and that bob can add one.
 func (s *server) keepsComment(t *testing.T, first comment) {
 	t.Helper()
 	again, err := s.addComment("alice", "first")
@@ -61,7 +63,8 @@ func (s *server) keepsComment(t *testing.T, first comment) {
 	}
 }
 
-// keepsMessage checks the only message, alice's to bob.
+// keepsMessage checks that alice's message to bob exists and is unread, and that sending it
+// again does not add another.
 func (s *server) keepsMessage(t *testing.T, first string) {
 	t.Helper()
 	again, err := s.sendMessage("alice", "bob", "hello")
@@ -73,7 +76,8 @@ func (s *server) keepsMessage(t *testing.T, first string) {
 	}
 }
 
-// keepsVideo checks the only video, which is alice's, and that it can be deleted.
+// keepsVideo checks that alice's video exists with its file and its cover, that a file
+// above the limit is rejected, and that the video can be deleted.
 func (s *server) keepsVideo(t *testing.T, first film) {
 	t.Helper()
 	got := s.feed(t)
@@ -95,8 +99,8 @@ func (s *server) keepsVideo(t *testing.T, first film) {
 	}
 }
 
-// keepsAccount checks that the account of Alice is there and its token is accepted,
-// unlike the one that was revoked.
+// keepsAccount checks that Alice's account exists, that its token is accepted, and that the
+// revoked token is not.
 func (s *server) keepsAccount(t *testing.T, account, revoked loggedIn) {
 	t.Helper()
 	if got := s.viewer(t, account.Token); got != account.User.UserID {

@@ -20,12 +20,12 @@ import (
 // ownPostgres is a Postgres server that only one test uses.
 type ownPostgres struct {
 	port   int
-	folder string // that its user can enter
+	folder string // a folder that the server's user can enter
 	run    *exec.Cmd
 }
 
-// postgresTool runs a program of Postgres, as another user if this process is root, which
-// Postgres refuses.
+// postgresTool returns a command that runs a program of Postgres. If this process is root,
+// the program runs as another user, because Postgres refuses to run as root.
 func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
@@ -44,8 +44,8 @@ func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// newOwnPostgres makes a server with the given program, which receives the folder for the
-// data.
+// newOwnPostgres creates the data of a server with the given program, to which it passes
+// the folder for the data, and starts the server.
 func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
@@ -83,7 +83,7 @@ func (p *ownPostgres) start(t *testing.T) {
 	})
 }
 
-// kill ends it as a crash would.
+// kill ends the server as a crash would.
 func (p *ownPostgres) kill() {
 	if p.run != nil {
 		_ = p.run.Process.Signal(syscall.SIGQUIT)
@@ -92,8 +92,9 @@ func (p *ownPostgres) kill() {
 	}
 }
 
-// A replica that lags is promoted: the database lacks what was persisted last. Redis
-// must not show it any longer, and it can be done again.
+// After a lagging replica is promoted, the database lacks the commits that it had not
+// received. Redis must then no longer show a like that was lost, and the user can like the
+// subject again.
 func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 	primary := newOwnPostgres(t, "initdb", "-U", "ovation", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	replica := newOwnPostgres(t, "pg_basebackup", "-d", primary.url(), "-R", "-X", "stream", "-c", "fast", "--no-sync")

@@ -22,7 +22,7 @@ import (
 	"ovation/worker"
 )
 
-// serveCommand serves the API from one of several nodes.
+// serveCommand runs one of several nodes that serve the API.
 type serveCommand struct {
 	servicesFlags `embed:""`
 	clockFlag     `embed:""`
@@ -37,11 +37,11 @@ type serveCommand struct {
 }
 
 // linger is how long a node waits for further likes while RabbitMQ has yet to confirm a
-// message: a few times the duration of a confirm. If a message hangs, those
-// of other partitions are delayed by this time and no more.
+// message. It is a few times the duration of a confirm. If one message hangs, messages of
+// other partitions are delayed by this time at most.
 const linger = 4 * time.Millisecond
 
-// Run serves until it is stopped.
+// Run serves the API until the program is stopped.
 func (c *serveCommand) Run(p *program) (err error) {
 	if err := c.complete("serve"); err != nil {
 		return err
@@ -143,7 +143,8 @@ type eventHub struct {
 	}
 }
 
-// startEventHub starts the hub of a topic. Call stop when nothing changes any more.
+// startEventHub connects a hub to the bus of a topic. Call stop when nothing changes any
+// more; it also closes the hub.
 func startEventHub(ctx context.Context, copied *redis.Store, topic string, hub *live.Hub) (n eventHub, stop func()) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	bus := copied.NewBus(topic)
@@ -157,13 +158,14 @@ func startEventHub(ctx context.Context, copied *redis.Store, topic string, hub *
 	}
 }
 
-// changed notifies the subscribers of every node.
+// changed notifies the subscribers of every node of changed subjects.
 func (n eventHub) changed(subjects []storage.Subject) {
 	n.hub.Changed(subjects)
 	n.bus.Notify(subjects)
 }
 
-// drain calls closing, the Close of a component with requests in progress.
+// drain calls closing, the Close method of a component that may have requests in progress,
+// with a context that ends after stopTimeout.
 func drain(ctx context.Context, closing func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -186,8 +188,8 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// closeWhenStopping makes clients close their connections once ctx has ended, so that
-// none sends a request over a connection that is being closed.
+// closeWhenStopping makes clients close their connections once ctx has ended, so that no
+// client sends a request over a connection that is being closed.
 func closeWhenStopping(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {

@@ -16,9 +16,10 @@ import (
 	clients "ovation/bench/load"
 )
 
-// BenchmarkServe sends requests to a node over HTTP, from several connections at a time.
-// The node runs in this process, for profiles: almost all allocations are those of the
-// node, and all CPU time except for about 25 µs a request. An iteration is a request.
+// BenchmarkServe sends HTTP requests to a node over several connections at a time. The node
+// runs in this process, so that profiles show it: almost all allocations are those of the
+// node, and so is all CPU time except for about 25 µs per request. An iteration is a
+// request.
 func BenchmarkServe(b *testing.B) {
 	s := newSite(b)
 	address := s.serveHere(b)
@@ -37,7 +38,8 @@ func BenchmarkServe(b *testing.B) {
 	b.Run("page", func(b *testing.B) { pages.run(b, 32, b.N) })
 }
 
-// serveHere runs ovation serve in this process until the benchmark ends.
+// serveHere runs ovation serve in this process until the benchmark ends, and returns its
+// address.
 func (s *site) serveHere(b *testing.B) (address string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,14 +60,14 @@ func (s *site) serveHere(b *testing.B) (address string) {
 	return strings.TrimPrefix(serves.FindString(line), "http://")
 }
 
-// queryClient asks the same of many users in turn.
+// queryClient sends similar requests as many users in turn.
 type queryClient struct {
 	address string
 	users   int
 	tokens  []string
-	body    func(user, n int) string // of the n-th request of a user
-	reply   string                   // how it begins
-	asked   int                      // before
+	body    func(user, n int) string // returns the body of the n-th request of a user
+	reply   string                   // the beginning of every correct reply
+	asked   int                      // requests of earlier runs
 }
 
 func newQueryClient(address string, body func(user, n int) string, reply string) *queryClient {
@@ -76,7 +78,7 @@ func newQueryClient(address string, body func(user, n int) string, reply string)
 	return a
 }
 
-// run asks so often, from so many connections at a time.
+// run sends the given number of requests over the given number of connections.
 func (a *queryClient) run(b *testing.B, connections, times int) {
 	b.Helper()
 	var next atomic.Int64
@@ -101,8 +103,8 @@ func (a *queryClient) run(b *testing.B, connections, times int) {
 	b.ReportMetric(result.Quantile(99).Seconds()*1e3, "p99-ms")
 }
 
-// cpuTime is the processor time that this process has taken, which others
-// on the machine change little.
+// cpuTime returns the processor time that this process has used. Other processes on the
+// machine affect it little.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -110,7 +112,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// queryLoadClient is one connection of an asker.
+// queryLoadClient is one connection of a queryClient.
 type queryLoadClient struct {
 	*queryClient
 

@@ -21,14 +21,15 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// ownRedis is a Redis of the test's own, without a password, that can be restarted.
+// ownRedis is a Redis server that only one test uses. It has no password and can be
+// restarted.
 type ownRedis struct {
 	at   string // its address
 	args []string
 	run  *exec.Cmd
 }
 
-// newOwnRedis starts a Redis. It speaks TLS if its arguments name a certificate.
+// newOwnRedis starts a Redis server, which speaks TLS if the arguments name a certificate.
 func newOwnRedis(t *testing.T, args ...string) *ownRedis {
 	t.Helper()
 	listens, free := "--port", strconv.Itoa(port.Free(t))
@@ -59,8 +60,8 @@ func (r *ownRedis) kill() {
 	_ = r.run.Wait() // it was killed
 }
 
-// certificate is one of 127.0.0.1, and the files of it and its key. It vouches
-// for itself.
+// certificate returns a self-signed certificate for 127.0.0.1, and the names of the files
+// with the certificate and with its key.
 func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -74,7 +75,8 @@ func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) 
 	return pair, certFile, keyFile
 }
 
-// encrypted puts TLS before a server and returns the address of it.
+// encrypted starts a proxy that accepts TLS connections for a server, and returns the
+// address of the proxy.
 func encrypted(t *testing.T, pair tls.Certificate, server string) string {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
@@ -106,7 +108,8 @@ func encrypted(t *testing.T, pair tls.Certificate, server string) string {
 	return listener.Addr().String()
 }
 
-// A real Redis, and RabbitMQ behind a proxy, speak TLS where the URL says so.
+// TestRedisAndRabbitMQAreReachedByTLS connects to Redis and RabbitMQ by URLs that require
+// TLS. Redis speaks TLS itself; a proxy does so for RabbitMQ.
 func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -128,7 +131,7 @@ func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
 	eventually(t, "the like is stored", func() bool { return secure.likes(t) == 1 })
 }
 
-// passwords are those of the site's URLs.
+// passwords returns the passwords in the site's URLs.
 func (s *site) passwords(t *testing.T) (found []string) {
 	t.Helper()
 	for _, name := range distributed {

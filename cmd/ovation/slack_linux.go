@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// timerSlack is how late the kernel may wake a sleeping thread; 50 µs by default. Go's
-// runtime has a thread that sleeps 20 µs at a time while anything runs. In a process
-// that waits as often as it works, these wake-ups took 8 % of its time on a small
-// machine shared with Postgres, Redis and RabbitMQ. This program needs no timers below a
-// millisecond.
+// timerSlack is how late the kernel may wake a sleeping thread; the default is 50 µs. Go's
+// runtime has a thread that sleeps 20 µs at a time while anything runs. In a process that
+// waits as often as it works, these wake-ups took 8 % of its time on a small machine shared
+// with Postgres, Redis and RabbitMQ. This program needs no timers below a millisecond.
 const timerSlack = time.Millisecond
 
-// The numbers of prctl(2).
+// The numbers of the operations of prctl(2).
 const (
 	prSetTimerSlack = 29
 	prGetTimerSlack = 30

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A command that goes on for long sleeps with slack in all its threads, under
-// its own name.
+// TestThreadsHaveTimerSlack checks that all threads of a long-running command have the
+// timer slack, and that its process has the name of the program.
 func TestThreadsHaveTimerSlack(t *testing.T) {
 	s := serveBinary(t, t.TempDir())
 	s.like(t, "alice", "1")

@@ -34,7 +34,7 @@ const (
 	stackLock    = "stack.lock"
 	stackLogs    = "stack" // folder in the data folder
 	startTimeout = time.Minute
-	stackDrain   = 10 * balance.ProbeEvery // until the balancer has noticed that a node stops
+	stackDrain   = 10 * balance.ProbeEvery // enough for the balancer to notice that a node is stopping
 )
 
 // Run runs the site until it is stopped or one of its processes ends.

@@ -23,7 +23,7 @@ type stack struct {
 	end   context.CancelCauseFunc // called when a process exits unexpectedly
 }
 
-// childProcess is one process.
+// childProcess is one process of a stack.
 type childProcess struct {
 	name, log string
 	from      int64  // where this run begins in the log
@@ -38,8 +38,8 @@ type childProcess struct {
 // serves reports whether the process is an API node.
 func (p *childProcess) serves() bool { return strings.HasPrefix(p.name, "serve") }
 
-// start starts a process: the command that its name begins with, in a process group of
-// its own, so that a Ctrl-C does not reach it directly.
+// start starts a process with a name such as work-1, which begins with the command to run.
+// The process has a process group of its own, so that a Ctrl-C does not reach it directly.
 func (s *stack) start(name, log string, variables []string) error {
 	file, from, err := openLog(log)
 	if err != nil {
@@ -70,7 +70,8 @@ func (s *stack) start(name, log string, variables []string) error {
 
 var announcement = regexp.MustCompile(`http://[^/\s]+`)
 
-// watch waits for the end of a process.
+// watch announces the URL of a process, copies its output to the log, and waits for its
+// end.
 func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	defer close(p.ended)
 	lines := bufio.NewReader(stdout)
@@ -88,14 +89,15 @@ func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	}
 }
 
-// terminated reports whether a process was asked to stop before it handled signals.
+// terminated reports whether SIGTERM ended a process, which happens if the process is asked
+// to stop before it handles signals.
 func terminated(state *os.ProcessState) bool {
 	status, is := state.Sys().(syscall.WaitStatus)
 	return is && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-// maxLog is the size up to which a log is appended to. A longer one is renamed when a
-// stack starts, and replaces the previous renamed log.
+// maxLog is the size up to which a log is appended to. A longer log is renamed when a stack
+// starts, and replaces the previous renamed log.
 const maxLog = 16 << 20
 
 // openLog opens a log for appending, and returns its size.
@@ -146,7 +148,7 @@ func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	})
 }
 
-// stopNodes lets the API nodes finish their requests.
+// stopNodes stops the API nodes, which finish their requests first.
 func (s *stack) stopNodes() {
 	var nodes []*childProcess
 	for _, p := range s.parts {
@@ -169,8 +171,8 @@ func (s *stack) stop() error {
 	return err
 }
 
-// stop asks processes to stop and waits for them. They are killed on a second signal to
-// this process, or after a long time.
+// stop asks processes to stop and waits for them. It kills those that still run when this
+// process receives a second signal, or after a long time.
 func stop(parts []*childProcess) {
 	patient, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 	defer cancel()

@@ -37,7 +37,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	return n
 }
 
-// parts are the processes that the banner names.
+// parts returns the ids of the processes that the banner names, by name.
 func (s *server) parts(t *testing.T) map[string]int {
 	t.Helper()
 	parts := map[string]int{}
@@ -52,7 +52,7 @@ func (s *server) parts(t *testing.T) map[string]int {
 	return parts
 }
 
-// wantNoProcesses checks that no process is left.
+// wantNoProcesses checks that none of the processes is left.
 func wantNoProcesses(t *testing.T, parts map[string]int) {
 	t.Helper()
 	for name, process := range parts {

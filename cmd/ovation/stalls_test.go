@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// stallTime is a fifth of what a node waits for Redis at most.
+	// stallTime is how long a round of watchStalls may take without counting as a stall. It
+	// is a fifth of the longest time that a node waits for Redis.
 	stallTime = 50 * time.Millisecond
-	// stallEffect is how long after a stall a node may be late to poll: it answers LIVE
-	// for 1.5 s after a poll, and polls every 500 ms.
+	// stallEffect is how long after a stall replies may be other than LIVE, because a node
+	// polled late. A node answers LIVE for 1.5 s after a poll, and polls every 500 ms.
 	stallEffect = 3 * time.Second
 )
 
-// stalls are the periods in which the machine or the servers of a site were too slow
+// stalls records the periods in which the machine or the servers of a site were too slow
 // for a node to answer LIVE.
 type stalls struct {
 	stop func()
@@ -27,8 +28,8 @@ type stalls struct {
 	spans [][2]time.Time
 }
 
-// watchStalls asks Postgres and Redis every 10 ms, until stop is called, and records
-// when the answer of both came late.
+// watchStalls queries Postgres and Redis every 10 ms, until stop is called, and records
+// each round that takes longer than stallTime or fails.
 func watchStalls(t *testing.T, s *site) *stalls {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,7 +68,7 @@ func watchStalls(t *testing.T, s *site) *stalls {
 	return w
 }
 
-// explain reports whether a reply that came at this time may be other than LIVE.
+// explain reports whether a reply that came at the given time may be other than LIVE.
 func (w *stalls) explain(at time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// slowLike is a request that is under way: its headers are read, its body is
-// not yet sent.
+// slowLike is a request in progress: the server has read its headers, and its body has not
+// been sent yet.
 type slowLike struct {
 	connection net.Conn
 	answers    *bufio.Reader
@@ -43,7 +43,7 @@ func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 	return l
 }
 
-// answer returns the status of what the server says next.
+// answer returns the status of the server's next response.
 func (l *slowLike) answer(t *testing.T) int {
 	t.Helper()
 	must(t, l.connection.SetReadDeadline(time.Now().Add(waitTimeout)))
@@ -53,7 +53,7 @@ func (l *slowLike) answer(t *testing.T) int {
 	return answer.StatusCode
 }
 
-// finish sends the rest and wants it done.
+// finish sends the body and checks that the request succeeds.
 func (l *slowLike) finish(t *testing.T) {
 	t.Helper()
 	_, err := l.connection.Write([]byte(slowBody))
@@ -76,7 +76,8 @@ func (s *server) refuses(t *testing.T) {
 	t.Fatalf("the server still accepts connections after %v", waitTimeout)
 }
 
-// A stopped server finishes the requests in progress, and a restart keeps what they wrote.
+// A server that is stopped finishes the requests in progress, and what they wrote is still
+// there after a restart.
 func TestStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -95,8 +96,8 @@ func TestStopFinishesRunningRequests(t *testing.T) {
 	verified(t, data)
 }
 
-// TestNodeFinishesRunningRequests stops a node with a mutation half sent and a
-// connection that idles.
+// TestNodeFinishesRunningRequests stops a node while a mutation is half sent and another
+// connection is idle.
 func TestNodeFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -119,8 +120,8 @@ func TestNodeFinishesRunningRequests(t *testing.T) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// TestSecondSignalStopsANode stops a node that would wait for a request, and
-// another one that would go on for a balancer.
+// TestSecondSignalStopsANode stops two nodes with a second signal: one that waits for a
+// request to end, and one that continues to serve during its drain.
 func TestSecondSignalStopsANode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

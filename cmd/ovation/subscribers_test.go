@@ -19,15 +19,15 @@ import (
 	benchload "ovation/bench/load"
 )
 
-// What a subscriber may cost at rest, on the server, all included.
+// The limits of what an idle subscriber costs the server, everything included.
 const (
 	maxIdleBytes      = 20 << 10 // heap and stack
 	maxIdleGoroutines = 3
 )
 
-// TestSubscribersAreCheap subscribes many clients to one subject on one node, each over
-// its own connection: anonymous clients, which all receive the same events, or users, who
-// each receive the subject as they see it.
+// TestSubscribersAreCheap subscribes many clients to one subject on one node, each over its
+// own connection: once as anonymous clients, which all receive the same events, and once as
+// users, who each receive the subject as they see it.
 func TestSubscribersAreCheap(t *testing.T) { cheapSubscribers(t, 200, 5, waitTimeout) }
 
 func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
@@ -60,7 +60,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 }
 
 // BenchmarkIdleSubscriber measures the cost of an idle subscriber. An iteration is a
-// subscriber; up to 10,000 are subscribed at a time.
+// subscriber, but no more than 10,000 are subscribed.
 func BenchmarkIdleSubscriber(b *testing.B) {
 	s := serve(b, b.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
 	s.like(b, "first", "1")
@@ -71,11 +71,11 @@ func BenchmarkIdleSubscriber(b *testing.B) {
 	b.ReportMetric(goroutines, "goroutines/subscriber")
 }
 
-// cost is what a process takes.
+// cost is the memory and the number of goroutines that a process uses.
 type cost struct{ bytes, goroutines float64 }
 
-// measure measures the live heap and the stacks after several collections: each halves
-// unused stacks.
+// measure returns the size of the live heap and the stacks, and the number of goroutines.
+// It first collects garbage several times, because each collection halves unused stacks.
 func measure() cost {
 	for range 4 {
 		runtime.GC()
@@ -89,14 +89,14 @@ func (c cost) since(before cost, n int) (bytes, goroutines float64) {
 	return (c.bytes - before.bytes) / float64(n), (c.goroutines - before.goroutines) / float64(n)
 }
 
-// crowd is a process of subscribers.
+// crowd is a process that holds many subscribers.
 type crowd struct {
 	stdout *bufio.Scanner
 	times  map[int]deliveryTimes
 }
 
-// deliveryTimes is when half of a crowd, 99 % of it and all of it had received an event, in
-// nanoseconds since 1970 or since another time.
+// deliveryTimes holds the times at which half of a crowd, 99 % of it and all of it had
+// received an event, in nanoseconds since 1970 or since another time.
 type deliveryTimes [3]int64
 
 func (w deliveryTimes) since(began time.Time) deliveryTimes {
@@ -112,7 +112,7 @@ const (
 	asUsers  = "users"
 )
 
-// startCrowd starts a crowd of n.
+// startCrowd starts a crowd of n subscribers of the kind who.
 func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	tb.Helper()
 	self, err := os.Executable()
@@ -132,7 +132,8 @@ func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	return &crowd{stdout: bufio.NewScanner(stdout), times: map[int]deliveryTimes{}}
 }
 
-// await waits until all of the crowd know that so many like it.
+// await waits until the whole crowd has received the given number of likes, and returns the
+// delivery times.
 func (c *crowd) await(tb testing.TB, likes int) deliveryTimes {
 	tb.Helper()
 	for c.stdout.Scan() {
@@ -149,12 +150,12 @@ func (c *crowd) await(tb testing.TB, likes int) deliveryTimes {
 	return deliveryTimes{}
 }
 
-// crowdVariable has a process be a crowd: the address of the server, how many
-// there are, and who.
+// crowdVariable is the environment variable that makes a test process a crowd. Its value
+// contains the address of the server, the number of subscribers and their kind.
 const crowdVariable = "OVATION_TEST_CROWD"
 
-// runCrowd subscribes many times. For each number of likes, it prints when the subscribers
-// have received it. It ends with its input.
+// runCrowd opens the subscriptions of a crowd. For each number of likes, it prints when the
+// subscribers received it. The process exits at the end of its standard input.
 func runCrowd(what string) int {
 	var addr, who string
 	var n int
@@ -188,7 +189,7 @@ func runCrowd(what string) int {
 	return 0
 }
 
-// crowdWatches is what each of the crowd asks for.
+// crowdWatches is the operation that every subscriber of a crowd sends.
 const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount liked{reaction} collected{id} likeCount}}",` +
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 

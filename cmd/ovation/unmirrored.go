@@ -8,12 +8,12 @@ import (
 	"ovation/storage/postgres"
 )
 
-// unmirrored writes to a database without updating Redis. That is allowed only while
-// Redis is not used: otherwise the nodes would go on returning old data as LIVE until
-// the copies in Redis expire.
+// unmirrored writes to a database without updating Redis. That is allowed only while Redis
+// is not used: otherwise the nodes would continue to return old data as LIVE until the
+// copies in Redis expire.
 type unmirrored struct{ *postgres.Store }
 
-// errMirrorOpen is a usage error: a URL is missing.
+// errMirrorOpen is a usage error: the URL of Redis is missing.
 var errMirrorOpen = usage("the nodes of this database read from Redis, which must receive every change: " +
 	"set OVATION_REDIS_URL, and OVATION_PREFIX if theirs is not \"ovation\"")
 
@@ -62,8 +62,9 @@ func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDelet
 	return s.Store.DeleteVideo(ctx, deletion, refuse(mark))
 }
 
-// Verify repairs counts while Redis is not used. If its use begins in the meantime,
-// Verify returns an error at the end: the repairs may become visible late.
+// Verify repairs counts while Redis is not used. If nodes begin to use Redis in the
+// meantime, Verify returns an error at the end, because the repairs may become visible
+// late.
 func (s unmirrored) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {
 		if err := s.check(ctx); err != nil {

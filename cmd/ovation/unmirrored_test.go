@@ -10,7 +10,7 @@ import (
 	"ovation/storage/postgres"
 )
 
-// rowsOf is a file of likes by alice and bob.
+// rowsOf returns the name of a file that contains likes by alice and bob.
 func rowsOf(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "rows.csv")

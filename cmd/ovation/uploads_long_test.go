@@ -25,11 +25,11 @@ import (
 // blobStore is where the nodes of a test keep the files of videos.
 type blobStore struct {
 	url      string
-	received func() bool     // a part of an upload is there
-	files    func() []string // that are whole
+	received func() bool     // reports whether a part of an upload is there
+	files    func() []string // returns the complete files
 }
 
-// folderStore is a folder that all nodes share.
+// folderStore returns a blob store in a folder that all nodes share.
 func folderStore(t *testing.T, _ *site) blobStore {
 	t.Helper()
 	folder := t.TempDir()
@@ -44,7 +44,7 @@ func folderStore(t *testing.T, _ *site) blobStore {
 	}
 }
 
-// s3Store is a bucket of an S3 server in this process.
+// s3Store returns a blob store in a bucket of an S3 server that runs in this process.
 func s3Store(t *testing.T, s *site) blobStore {
 	t.Helper()
 	backend := s3mem.New()
@@ -128,7 +128,7 @@ func (b blobStore) left(t *testing.T) bool {
 	return strings.HasPrefix(b.url, "file:") && b.received()
 }
 
-// sweep removes files without a video, as a worker does, whatever their age.
+// sweep removes files without a video, as a worker does, but regardless of their age.
 func (s *site) sweep(t *testing.T, blobURL string) {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"]})

@@ -21,9 +21,9 @@ var (
 	flagValue    = regexp.MustCompile(`=[^,]*`)
 )
 
-// explain rewrites the parser's message, and returns the command that it is about. For
-// an unknown flag it names the nearest one, and if something is missing it shows an
-// example.
+// explain rewrites the parser's message, and returns it with the command that the message
+// is about. For an unknown flag, the message names the most similar one. If something is
+// missing, the message shows an example.
 func explain(err error, app *kong.Application) (message, command string) {
 	message = noValue.ReplaceAllLiteralString(err.Error(), "a value is missing")
 	message = anotherFlag.ReplaceAllString(message, "a value is missing before $1")
@@ -58,7 +58,7 @@ func missingIn(message string) string {
 	return ""
 }
 
-// otherNames are names of flags in other programs, with their equivalents here.
+// otherNames maps names of flags in other programs to their equivalents here.
 var otherNames = map[string][]string{
 	"port": {"addr"}, "host": {"addr"}, "listen": {"addr"}, "bind": {"addr"}, "address": {"addr"}, "url": {"addr"},
 	"dir": {"data"}, "folder": {"data"}, "directory": {"data"}, "db": {"data", "postgres-url"}, "database": {"data", "postgres-url"},
@@ -70,8 +70,9 @@ var otherNames = map[string][]string{
 	"verbose": {"log-level"}, "debug": {"log-level"}, "workers": {"concurrency"}, "fix": {"repair"},
 }
 
-// suggestFlag returns the flag that was probably meant by an unknown one: another of
-// the same command, or the same of another command.
+// suggestFlag returns the end of a message about an unknown flag. It names the flag that
+// was probably meant, which is another flag of the same command or the same flag of another
+// command, and is "" if there is none.
 func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 	name := strings.TrimLeft(flag, "-")
 	flags := at.Flags()
@@ -102,7 +103,8 @@ func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 	return "; it is a flag of " + strings.Join(commands, ", ")
 }
 
-// suggestCommand returns the command that was probably meant by an argument.
+// suggestCommand returns the end of a message about an unexpected argument. It names the
+// command that was probably meant, and is "" if there is none.
 func suggestCommand(argument string, at *kong.Node) string {
 	known := make([]string, len(at.Children))
 	for i, command := range at.Children {
@@ -114,7 +116,7 @@ func suggestCommand(argument string, at *kong.Node) string {
 	return ""
 }
 
-// nearest returns the known name that is most similar, or "" if none is.
+// nearest returns the known name that is most similar, or "" if none is similar enough.
 func nearest(name string, known []string) string {
 	allowed := max(len(name)/3, 1)
 	if len(name) > 3 {
@@ -133,7 +135,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance of two texts, in bytes.
+// distance returns the Levenshtein distance between two strings, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

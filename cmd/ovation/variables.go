@@ -25,8 +25,8 @@ import (
 	"ovation/storage"
 )
 
-// variables gives each flag that is not on the command line the value of its
-// environment variable. An empty variable counts as unset.
+// variables returns a resolver that gives each flag that is not on the command line the
+// value of its environment variable. An empty variable counts as unset.
 func variables(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		name := flag.Tag.Get("variable")
@@ -49,7 +49,7 @@ func variables(getenv func(string) string) kong.Resolver {
 	})
 }
 
-// helpWithVariable appends the variable to the help text of a flag.
+// helpWithVariable returns the help text of a flag, followed by the name of its variable.
 func helpWithVariable(value *kong.Value) string {
 	if name := value.Tag.Get("variable"); name != "" {
 		return value.Help + " $" + name
@@ -60,7 +60,7 @@ func helpWithVariable(value *kong.Value) string {
 // distributed lists the variables of the distributed mode.
 var distributed = []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"}
 
-// exampleOf holds example values.
+// exampleOf maps variables to example values.
 var exampleOf = map[string]string{ //nolint:gosec // no real password
 	"OVATION_POSTGRES_URL": "postgres://user:password@host:5432/ovation",
 	"OVATION_REDIS_URL":    "redis://default:password@host:6379",
@@ -93,7 +93,7 @@ func refuseDevOnly(getenv func(string) string) error {
 // address is a host and a port to listen on.
 type address string
 
-// UnmarshalText rejects what cannot be listened on.
+// UnmarshalText rejects addresses that cannot be listened on.
 func (a *address) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err == nil {
@@ -119,8 +119,8 @@ func (a address) loopback() bool {
 // origin is a web origin, or * for all.
 type origin string
 
-// UnmarshalText rejects what no browser sends. Space around the entries of a list is
-// ignored.
+// UnmarshalText rejects origins that no browser sends. Space around the entries of a list
+// is ignored.
 func (o *origin) UnmarshalText(text []byte) error {
 	text = bytes.TrimSpace(text)
 	if err := transport.CheckOrigin(string(text)); err != nil {
@@ -133,7 +133,7 @@ func (o *origin) UnmarshalText(text []byte) error {
 // secret signs tokens. It is never printed.
 type secret string
 
-// UnmarshalText rejects secrets that are easily guessed.
+// UnmarshalText rejects secrets that are too short.
 func (s *secret) UnmarshalText(text []byte) error {
 	if len(text) < viewer.MinSecretBytes {
 		return fmt.Errorf("the secret is %d bytes long; at least %d are needed (openssl rand -base64 32 makes one)", len(text), viewer.MinSecretBytes)
@@ -217,7 +217,7 @@ func mappers() kong.Option {
 	})
 }
 
-// text accepts a text that passes the check.
+// text returns a parser of strings that rejects those that do not pass the check.
 func text(check func(string) error) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string
@@ -238,7 +238,7 @@ func oneOf(known []string) kong.Mapper {
 	})
 }
 
-// number accepts a number within bounds.
+// number returns a parser of numbers from least to most.
 func number(least, most int) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string

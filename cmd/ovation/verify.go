@@ -25,8 +25,8 @@ If OVATION_REDIS_URL is set, the content of Redis is then compared with the data
 Exit codes: 0 no differences or all repaired, 1 failed or differences found, 2 wrong flags.`
 }
 
-// Run prints each difference on a line of its own, and a summary of the
-// database and of Redis.
+// Run prints each difference on a line of its own, followed by a summary, first for the
+// database and then for Redis.
 func (c *verifyCommand) Run(p *program) (err error) {
 	if err := c.check(p.getenv); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	return nil
 }
 
-// count prints each difference and a summary, and reports whether there were any. In the
-// summary, suffix follows the word differences.
+// count prints each difference and a summary, and reports whether there were any
+// differences. In the summary, suffix follows the word "differences".
 func (c *verifyCommand) count(p *program, suffix, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
 	start, n := time.Now(), 0
 	compared, err := compare(func(line string) error {

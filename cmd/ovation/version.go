@@ -37,7 +37,7 @@ func printVersion(to io.Writer) error {
 	return err
 }
 
-// built returns the version, and the commit if it is known.
+// built returns the version, and the commit or, if it is not known, "unknown".
 func built() (number, commit string) {
 	number, commit = version, "unknown"
 	info, known := debug.ReadBuildInfo()

@@ -24,7 +24,7 @@ type blobFlag struct {
 	BlobURL string `help:"Where the files of videos are stored: file:///folder, or s3://bucket?region=REGION with credentials from the usual AWS sources." name:"blob-url" placeholder:"URL" variable:"OVATION_BLOB_URL"`
 }
 
-// videoFlags are the flags of a site that publishes videos.
+// videoFlags holds the flags of a site that publishes videos.
 type videoFlags struct {
 	blobFlag `embed:""`
 
@@ -38,12 +38,12 @@ func (f blobFlag) openBlobs(ctx context.Context, store storage.Store) (*media.Bl
 	return blobs, withFlag(blobFlagNames, err)
 }
 
-// videoSite holds the components of a site that publishes videos. The zero value is for
-// a site that does not.
+// videoSite holds the components of a site that publishes videos. The zero value is for a
+// site that publishes none.
 type videoSite struct {
 	blobs   *media.Blobs
 	service *media.Service
-	ends    []func() error // in the order in which they are called
+	ends    []func() error // close the components; in the order in which they are called
 }
 
 // install adds the videos to the API's configuration.
@@ -54,7 +54,7 @@ func (v *videoSite) install(cfg *resolvers.Config) {
 	cfg.Videos, cfg.Uploads, cfg.Files = v.service, v.service.Uploads(), media.Files(v.blobs, cfg.Logger)
 }
 
-// close closes the components. It is called when no request is left.
+// close closes the components. Call it when no request is left.
 func (v *videoSite) close() (err error) {
 	for _, end := range v.ends {
 		err = errors.Join(err, end())
@@ -63,8 +63,8 @@ func (v *videoSite) close() (err error) {
 	return err
 }
 
-// openVideos returns what an API node needs for videos. Covers are requested through
-// the queue.
+// openVideos returns the components that an API node needs for videos. They request covers
+// through the queue covers.
 func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	blobs, err := f.openBlobs(ctx, store)
 	if err != nil {
@@ -79,7 +79,8 @@ func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers 
 	}}, nil
 }
 
-// openVideosAlone is openVideos for a single process, which makes the covers itself.
+// openVideosAlone does the same as openVideos for a single process, which makes the covers
+// itself.
 func (f videoFlags) openVideosAlone(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	queue := local.NewQueue(local.Options{})
 	v, err := f.openVideos(ctx, store, queue, log, registry)
@@ -112,7 +113,7 @@ func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs,
 	}
 }
 
-// coversName is the name of the queue of jobs for covers, behind the prefix.
+// coversName is the name of the queue of jobs for covers, after the prefix.
 const coversName = "covers"
 
 // coverOptions returns the options of the queue of jobs for covers.
@@ -127,7 +128,7 @@ func (f servicesFlags) openCovers(ctx context.Context, log *slog.Logger) (*amqp.
 	return queue, withFlag(queueFlagNames, err)
 }
 
-// startVideos starts what a node needs for videos, if they are on.
+// startVideos starts the components that a node needs for videos, if they are enabled.
 func (c *serveCommand) startVideos(p *program, behind *process, store storage.Store) (*videoSite, error) {
 	if !c.Videos {
 		return new(videoSite), nil
@@ -144,7 +145,8 @@ func (c *serveCommand) startVideos(p *program, behind *process, store storage.St
 	return v, nil
 }
 
-// startVideos starts what a single process needs for videos, if they are on.
+// startVideos starts the components that a single process needs for videos, if they are
+// enabled.
 func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	if !c.Videos {
 		return new(videoSite), nil
@@ -159,10 +161,11 @@ func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *
 	return flags.openVideosAlone(ctx, store, log, registry)
 }
 
-// mediaFolder is where files of videos are in the data folder.
+// mediaFolder is the folder for the files of videos, within the data folder.
 const mediaFolder = "media"
 
-// startVideos works on videos until stop is called, if a blob store is configured.
+// startVideos makes covers and sweeps the blob store until stop is called, if a blob store
+// is configured.
 func (c *workCommand) startVideos(p *program, behind *process, store storage.Store) (stop func() error, err error) {
 	if c.BlobURL == "" {
 		return func() error { return nil }, nil
@@ -179,7 +182,8 @@ func (c *workCommand) startVideos(p *program, behind *process, store storage.Sto
 	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
 }
 
-// exemptUploads exempts uploads and downloads of files from the timeouts of the server.
+// exemptUploads exempts uploads and downloads of files from the timeouts of the server, as
+// long as they keep a minimum rate.
 func exemptUploads(next http.Handler) http.Handler {
 	steady := media.WithMinRate(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,7 +25,7 @@ type film struct {
 	Author                            struct{ UserID string }
 }
 
-// clip is a file that begins as MP4 does.
+// clip returns a file of about size bytes that begins as an MP4 file does.
 func clip(size int) []byte {
 	head := "\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2"
 	return append([]byte(head), bytes.Repeat([]byte("film"), size/4)...)
@@ -68,7 +68,7 @@ func (s *server) headers(user string) map[string]string {
 	return map[string]string{"X-Ovation-User": user}
 }
 
-// feed is the feed as bob sees it.
+// feed returns the feed as bob sees it.
 func (s *server) feed(tb testing.TB) (films []film) {
 	tb.Helper()
 	var out struct {
@@ -87,7 +87,7 @@ func (s *server) download(tb testing.TB, path string) (int, []byte) {
 	return status, text
 }
 
-// fakeFFmpeg is a folder with a program of that name, which makes the same picture of
+// fakeFFmpeg returns a folder with a program called ffmpeg, which makes the same picture of
 // every video.
 func fakeFFmpeg(tb testing.TB) (folder string) {
 	tb.Helper()
@@ -114,8 +114,8 @@ func TestVideoFlagsAreChecked(t *testing.T) {
 		"OVATION_JWT_SECRET", strings.Repeat("x", 32), "OVATION_VIDEOS", "true"), "serve").want(t, exitUsage, "OVATION_BLOB_URL")
 }
 
-// videosOnEveryNode checks that a video that is uploaded to one node is in the feed of
-// another with its file, and that a worker makes its cover.
+// videosOnEveryNode checks that a video that is uploaded to one node appears, with its
+// file, in the feed of another, and that a worker makes its cover.
 func videosOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	a, b := nodes[0], nodes[1]
@@ -142,8 +142,8 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 	}
 }
 
-// hangingFFmpeg is a folder with a program of that name that never ends, and finds it
-// among the processes.
+// hangingFFmpeg returns a folder with a program called ffmpeg that never ends, and a
+// function that reports whether the program is running.
 func hangingFFmpeg(tb testing.TB) (folder string, runs func() bool) {
 	tb.Helper()
 	folder = tb.TempDir()
@@ -159,8 +159,8 @@ func hangingFFmpeg(tb testing.TB) (folder string, runs func() bool) {
 	}
 }
 
-// A worker that is killed while ffmpeg runs takes it along, and another one makes the
-// cover.
+// If a worker is killed while ffmpeg runs, ffmpeg is killed as well, and another worker
+// makes the cover.
 func TestCoverIsMadeAfterAKilledWorker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -181,13 +181,13 @@ func TestCoverIsMadeAfterAKilledWorker(t *testing.T) {
 	eventually(t, "the feed shows the cover", func() bool { return strings.HasPrefix(a.feed(t)[0].CoverURL, "/media/covers/") })
 }
 
-// partialUpload is an upload of alice's that has not ended.
+// partialUpload is an upload by alice that has not ended.
 type partialUpload struct {
 	pipe   *io.PipeWriter
 	failed chan error
 }
 
-// beginUpload sends the beginning of a video, of so many bytes.
+// beginUpload starts to upload a video and sends about size bytes of it.
 func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
 	t.Helper()
 	body, pipe := io.Pipe()
@@ -214,7 +214,7 @@ func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
 	return &partialUpload{pipe, failed}
 }
 
-// cutOff ends an upload whose node was killed.
+// cutOff ends an upload to a node that was killed, and checks that it fails.
 func (u *partialUpload) cutOff(t *testing.T) {
 	t.Helper()
 	must(t, u.pipe.CloseWithError(io.ErrUnexpectedEOF))
@@ -223,8 +223,8 @@ func (u *partialUpload) cutOff(t *testing.T) {
 	}
 }
 
-// A node that is killed in the middle of an upload leaves no video, and what it has
-// received is no file that is served.
+// If a node is killed in the middle of an upload, no video exists, and the part that the
+// node received is not served as a file.
 func TestUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"ovation/worker/local"
 )
 
-// backends are the components behind the API: the store, the queue and a worker between
+// backends holds the components behind the API: the store, the queue and a worker between
 // them.
 type backends struct {
 	store      storage.Store
@@ -74,14 +74,15 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	return b
 }
 
-// messageHubOptions returns the options of a hub of messages. Unlike new counts, a new message
-// does not replace earlier ones, and a user receives few: they are delayed for less time.
+// messageHubOptions returns the options of a hub of messages. Unlike new counts, a new
+// message does not replace earlier ones, and a user receives few messages, so they are
+// delayed for less time.
 func messageHubOptions(log *slog.Logger) live.Options {
 	return live.Options{Gap: 10 * time.Millisecond, Logger: log.With("hub", "messages")}
 }
 
-// commentHubOptions returns the options of a hub of comments. The hubs of comments
-// and messages add the attribute hub to their log lines; that of counts does not.
+// commentHubOptions returns the options of a hub of comments. The hubs of comments and
+// messages add the attribute hub to their log lines; the hub of counts does not.
 func commentHubOptions(log *slog.Logger) live.Options {
 	return live.Options{Logger: log.With("hub", "comments")}
 }
@@ -99,7 +100,7 @@ func (b *backends) ready(ctx context.Context) error {
 }
 
 // stop stops everything in stages: it rejects new writes and finishes the accepted ones,
-// then stops the worker, and finally closes the queue and the store. It is called when no
+// then stops the worker, and finally closes the queue and the store. Call stop when no
 // request is left.
 func (b *backends) stop(ctx context.Context) error {
 	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx))

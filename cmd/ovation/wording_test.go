@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An error of the command line says what to write instead, in these words.
+// An error about wrong use of the command line says, in these words, what to write instead.
 func TestMessagesOfWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"dev --port 1":                       "unknown flag --port; did you mean --addr?\nSee ovation dev --help.",
@@ -52,7 +52,8 @@ func TestMessagesOfWrongUse(t *testing.T) {
 	}
 }
 
-// The text of a command stands above its flags, and its flags below it.
+// The help of a command shows its text above its flags. The text may therefore refer to
+// flags "below", and the flags to text "above", but not the other way round.
 func TestHelpPointsTheRightWay(t *testing.T) {
 	for _, command := range []string{"import", "verify", "token", "partitions"} {
 		help := call(t, environment(), command, "--help").stdout
@@ -107,7 +108,8 @@ func TestMessagesOfKeySets(t *testing.T) {
 	}
 }
 
-// If flags would make a file readable, the error proposes them, with the file's own names.
+// If flags would make a file readable, the error proposes them, with the names that the
+// file uses.
 func TestImportProposesFlags(t *testing.T) {
 	const header = "user,subject,event,time\n"
 	// A click log has a row for each click, tabs and no column that says what was done.

@@ -40,12 +40,12 @@ type workCommand struct {
 // once.
 const pace = 20 * time.Millisecond
 
-// maxActions is the size up to which the batches of a worker with a backlog grow: all
-// actions of a batch on one subject change its counts only once. A batch of 20,000 takes
-// less than a second.
+// maxActions is the size up to which the batches of a worker with a backlog grow. Large
+// batches cost less, because all actions of a batch on one subject change its counts only
+// once. A batch of 20,000 takes less than a second.
 const maxActions = 20_000
 
-// Run persists messages until its context ends.
+// Run persists messages until the program is stopped.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
@@ -146,9 +146,9 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 	}
 }
 
-// whileOwner calls run, and cancels its context when the mirror is not that of the
-// database: this process could then mark nothing in it, so that its messages would only
-// wait. whileOwner returns the error of stranger in that case. stranger is
+// whileOwner calls run, and cancels the context of run when the mirror turns out to belong
+// to another database. This process could then mark nothing in the mirror, so that messages
+// would only wait. whileOwner returns the error of stranger in that case. stranger is
 // redis.Store.Foreign.
 func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
