@@ -126,9 +126,9 @@ func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (strin
 	return media.FolderURL(c.file(mediaFolder + "-" + id))
 }
 
-// prepareClips adds the clips of the demo. The workers make their covers: at once or, if
-// the queue is unavailable now, when they search for covers that are due. The parts that
-// need the queue report that it is unavailable.
+// prepareClips adds the clips of the demo. The workers make the covers, at once or, if
+// the queue is unavailable now, when they search for covers that are due. An unavailable
+// queue is no error here, because the processes that need the queue report it.
 func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, blobs string) (err error) {
 	var covers worker.Publisher
 	queue, unavailable := c.openCovers(ctx, discardLog)
