@@ -19,16 +19,16 @@ func (c *consumer) register() error {
 	return c.brokerConn.register(channel, q.opts, q.opts.workers(), func(why error) { q.consuming.discard(c.brokerConn, why) })
 }
 
-// balance starts to hand over the partitions that exceed this consumer's share: the
-// number of partitions divided by the number of workers, rounded up.
+// balance starts to hand over the partitions in excess of this consumer's share, which is
+// the number of partitions divided by the number of workers, rounded up.
 //
 // The broker keeps the consumers of a queue in order and serves the first. A consumer
-// that hands a partition over rejoins at the end of that order. If the next one then
-// has too many partitions, it hands over as well, so that each partition moves on until
-// it reaches a worker with capacity. As the shares add up to at least the number of
-// partitions, such a worker exists, and the handing over comes to an end. Partitions that
-// deliver nothing do not count. Workers need not know each other; that each partition is
-// served by exactly one consumer remains the broker's task.
+// that hands a partition over rejoins at the end of that order. If the next consumer then
+// has too many partitions, it hands one over as well, so that partitions move on until
+// they reach a worker with capacity. Such a worker exists, because the shares add up to
+// at least the number of partitions, so the handovers come to an end. Partitions that
+// have delivered nothing are not counted. Workers need not know each other; the broker
+// ensures that exactly one consumer serves each partition.
 func (c *consumer) balance() error {
 	workers := 0
 	err := c.brokerConn.withTimeout(func() error {
@@ -69,8 +69,8 @@ func (s *subscription) handOver() error {
 	return s.consumer.brokerConn.withTimeout(s.subscribe)
 }
 
-// isActive reports whether, as far as known, the broker serves the partition to this
-// consumer and it is not being handed over.
+// isActive reports whether the broker, as far as is known, serves the partition to this
+// consumer and the partition is not being handed over.
 func (s *subscription) isActive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

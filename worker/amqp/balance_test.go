@@ -12,8 +12,8 @@ import (
 	"ovation/worker"
 )
 
-// workerGroup is a group of workers on the same partitions, to which messages are published all
-// the time.
+// workerGroup is a group of workers that share partitions. Messages are published to
+// these partitions all the time.
 type workerGroup struct {
 	t    *testing.T
 	opts Options
@@ -28,13 +28,15 @@ type workerGroup struct {
 	overlap    bool // two workers may hold messages of one partition, because one died
 }
 
-// unsettledCount is the number of messages of a partition that a worker holds.
+// unsettledCount is the number of unsettled messages of one partition and the worker that
+// holds them.
 type unsettledCount struct {
 	worker   string
 	messages int
 }
 
-// newWorkerGroup publishes to all partitions until the test ends.
+// newWorkerGroup returns a group without workers, and publishes to all partitions until
+// stop is called or the test ends.
 func newWorkerGroup(t *testing.T, opts Options) *workerGroup {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -58,7 +60,7 @@ func newWorkerGroup(t *testing.T, opts Options) *workerGroup {
 	return c
 }
 
-// join adds a worker. It dies when its connections are cut.
+// join adds a worker. die cuts the connections of this worker.
 func (c *workerGroup) join(name string) (die func()) {
 	c.t.Helper()
 	p, opts := through(c.t, c.opts)
@@ -92,7 +94,8 @@ func (c *workerGroup) join(name string) (die func()) {
 	}
 }
 
-// take checks that no other worker has messages of the partition.
+// take counts a message that a worker has received, and checks that no other worker holds
+// messages of the same partition.
 func (c *workerGroup) take(name string, d worker.Delivery) {
 	partition := d.(*delivery).subscription.partition
 	c.mu.Lock()

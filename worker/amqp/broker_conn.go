@@ -26,8 +26,8 @@ type brokerConn struct {
 	watching sync.WaitGroup // see register
 }
 
-// dial connects to the broker. It returns storage.ErrUnavailable unless the broker has
-// answered with a refusal.
+// dial connects to the broker. Its error is storage.ErrUnavailable unless the broker has
+// refused the connection or is too old.
 func dial(ctx context.Context, o Options, purpose string) (*brokerConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.IOTimeout)
 	defer cancel()

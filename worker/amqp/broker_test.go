@@ -25,7 +25,7 @@ import (
 	"ovation/worker"
 )
 
-// broker is a RabbitMQ node of one test, which may kill or disturb it.
+// broker is a RabbitMQ node that one test uses alone, and may kill or disturb.
 type broker struct {
 	bin     string
 	env     []string
@@ -33,7 +33,7 @@ type broker struct {
 	node    string
 	server  *exec.Cmd
 	stopped chan error
-	shell   io.Writer // of the node
+	shell   io.Writer // input of the node's Erlang shell
 	answers chan string
 }
 
@@ -74,7 +74,7 @@ func startEPMD(t *testing.T) int {
 	return port
 }
 
-// newBroker makes a node that keeps everything in the folder. Nodes of a cluster share
+// newBroker makes a node that keeps all its files in the folder. Nodes of a cluster share
 // the folder.
 func newBroker(bin, folder string, names int, ports []int) *broker {
 	b := &broker{bin: bin, port: ports[0], node: "test" + strconv.Itoa(ports[0]) + "@localhost"}
@@ -132,7 +132,7 @@ func (b *broker) start(t *testing.T) {
 	}
 }
 
-// kill ends it at once, as a crash would.
+// kill ends the node at once, as a crash would.
 func (b *broker) kill(t *testing.T) {
 	t.Helper()
 	_ = syscall.Kill(-b.server.Process.Pid, syscall.SIGKILL)
@@ -145,8 +145,8 @@ func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1
 // resultPrefix precedes a result that the shell prints.
 const resultPrefix = "answer: "
 
-// do evaluates an Erlang expression in the node's shell; the result must be ok. It
-// replaces rabbitmqctl, each call of which takes a second or two of CPU.
+// do evaluates an Erlang expression in the node's shell; the result must be ok. It is
+// used instead of rabbitmqctl, which takes a second or two of CPU time per call.
 func (b *broker) do(t *testing.T, expression string) {
 	t.Helper()
 	if _, err := fmt.Fprintf(b.shell, "io:format(\"~n"+resultPrefix+"~0p~n\", [catch %s]).\n", expression); err != nil {
@@ -209,7 +209,8 @@ func missingPermissions(t *testing.T, b *broker) {
 	publish(t, open(t, opts), 0, "allowed")
 }
 
-// alarm sets a limit of the broker to raise an alarm, and later to clear it.
+// alarm tests publishing and consuming during an alarm of the broker. Setting the limit
+// to on raises the alarm, and setting it to off clears it.
 func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)

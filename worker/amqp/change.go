@@ -19,21 +19,22 @@ type Changed struct {
 	Kept int
 }
 
-// A Drain persists what a consumer delivers until its context ends, as worker.Worker
+// A Drain persists what a consumer delivers until the context ends, as worker.Worker
 // does.
 type Drain func(context.Context, worker.Consumer) error
 
 // ChangePartitions changes the number of partitions to that of the options while
-// publishers and workers run: it disconnects them, drains the queues with drain, and
-// admits processes that are configured with the new number. Dead letters are not
+// publishers and workers run. It disconnects them, drains the queues with drain, and then
+// admits only processes that are configured with the new number. Dead letters are not
 // touched.
 //
-// Queues that have ever held a message are never deleted: AMQP cannot tell whether the
-// broker is still moving a dead letter out of a queue that looks empty.
+// Partition queues are never deleted, because AMQP cannot tell whether the broker is
+// still moving a dead letter out of a queue that looks empty.
 //
-// If it fails, the old number remains in effect; if the process is killed or RabbitMQ
-// fails, the queues cannot be used until ChangePartitions is run again. Errors:
-// storage.ErrUnavailable; those of Open; a publisher or worker that does not disconnect.
+// If ChangePartitions fails, the old number remains in effect; if the process is killed
+// or RabbitMQ fails, the queues cannot be used until ChangePartitions is run again.
+// Errors: storage.ErrUnavailable; those of Open; an error with the number of publishers
+// and workers that have not disconnected.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
 	c := &change{original: opts, opts: opts.withDefaults(), drain: drain}
 	if err := c.opts.validate(); err != nil {
@@ -52,7 +53,7 @@ type change struct {
 	opts       Options // with defaults and the new number
 	drain      Drain
 	brokerConn *brokerConn
-	queues     int // a number above that of every existing partition queue
+	queues     int // one above the highest number of an existing partition queue
 	from       int
 }
 
@@ -86,7 +87,8 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// examine acquires the lock and determines the existing queues.
+// examine acquires the lock, and determines the existing queues and the old number of
+// partitions.
 func (c *change) examine() error {
 	if err := c.brokerConn.requireQueues(c.opts); err != nil {
 		return err
@@ -106,9 +108,10 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-// findOld determines the old number by declaring the new one: the broker's refusal
-// contains the existing value. If there is no marker, an earlier run was killed right
-// before declaring it, and there is no old number to preserve.
+// findOld determines the old number by declaring the marker with the new one: if the
+// broker refuses, its error contains the existing number. If there is no marker, an
+// earlier run was killed right before declaring it, and there is no old number to
+// preserve.
 func (c *change) findOld() error {
 	err := c.brokerConn.declareAll(c.opts, markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
@@ -128,8 +131,8 @@ func (c *change) remove(queue string) error {
 	})
 }
 
-// unchanged reports whether there is nothing to do: the number is the new one, the gate
-// is open, and unused queues are empty.
+// unchanged reports whether there is nothing to do, because the number is already the new
+// one, the gate is open, and unused queues are empty.
 func (c *change) unchanged() (bool, error) {
 	closed, err := c.brokerConn.missing(c.opts.gate())
 	if err != nil || closed || c.from != c.opts.Partitions {
@@ -176,8 +179,8 @@ func (c *change) awaitDisconnects(ctx context.Context, queues []string) error {
 // drainEvery is the interval at which the queues are polled.
 const drainEvery = 100 * time.Millisecond
 
-// drainQueues drains the queues. It returns when no partition has a message or a consumer: a
-// quorum queue without consumers has no delivered and unsettled messages.
+// drainQueues drains the queues until no partition has a message or a consumer. A quorum
+// queue without consumers has no messages that are delivered but not settled.
 func (c *change) drainQueues(ctx context.Context) error {
 	for {
 		if err := c.drainOnce(ctx); err != nil {
@@ -192,9 +195,9 @@ func (c *change) drainQueues(ctx context.Context) error {
 	}
 }
 
-// drainOnce runs a worker until it consumes every partition, none has a message left
-// and none is unsettled. The consumers prove that the queues respond: for a queue
-// without a leader, the broker reports that it is empty.
+// drainOnce runs a worker until it consumes every partition, no partition has a message
+// left and no message is unsettled. The consumers prove that the queues respond: the
+// broker reports a queue without a leader as empty.
 func (c *change) drainOnce(ctx context.Context) (err error) {
 	opts := c.original
 	opts.Partitions, opts.draining = c.queues, true

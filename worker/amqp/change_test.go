@@ -35,8 +35,8 @@ func refuses(t *testing.T, opts Options, partitions int, says string) {
 	}
 }
 
-// TestChangeOfPartitionsLosesNothingThatWasConfirmed changes the number while
-// publishers go on and while a worker holds messages that it never settles.
+// TestChangeOfPartitionsLosesNothingThatWasConfirmed changes the number while publishers
+// continue to publish and a worker holds messages that it never settles.
 func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
@@ -72,7 +72,8 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 	}
 }
 
-// publishUntilError publishes until publishing fails, and returns what another queue consumes.
+// publishUntilError publishes in the background until publishing fails, and returns the
+// deliveries of holder.
 func publishUntilError(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *atomic.Int64) <-chan worker.Delivery {
 	t.Helper()
 	deliveries := consume(t, holder)
@@ -123,7 +124,8 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	}
 }
 
-// strayConsumer consumes from a queue for registrations and ignores the closing of the gate.
+// strayConsumer consumes from the queue in which publishers register, and does not react
+// when the gate closes.
 func strayConsumer(t *testing.T, opts Options) (leave func()) {
 	t.Helper()
 	ch := channel(t, opts)
@@ -178,8 +180,8 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 	refuses(t, opts, 3, "use 2")
 }
 
-// TestChangeOfPartitionsThatFailsLeavesTheOldNumber has the drain fail, and has it
-// stopped half-way.
+// TestChangeOfPartitionsThatFailsLeavesTheOldNumber makes the drain of one change fail,
+// and cancels another change during its drain.
 func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
@@ -206,8 +208,9 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	}
 }
 
-// TestChangeOfPartitionsEmptiesUnusedQueues puts messages into unused queues, as
-// a publisher of an earlier release, without the gate, may have done with an old number.
+// TestChangeOfPartitionsEmptiesUnusedQueues puts a message into an unused queue. A
+// publisher of an earlier release, which did not have the gate, may have done so with an
+// old number.
 func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	t.Parallel()
 	opts := options(t)

@@ -10,10 +10,10 @@ import (
 	"ovation/storage"
 )
 
-// A message is sent in a special binary format, about a quarter of the size of JSON. Its
-// first byte is the version of the format, which determines everything after it. Below
-// are versions 1, 2 and 4; a number is a varint as in encoding/binary, and a signed one
-// is zigzag-encoded:
+// A message is sent in a binary format that takes about a quarter of the size of JSON. The
+// first byte is the version of the format, which determines everything after it. A number
+// is a varint as in encoding/binary; signed numbers are zigzag-encoded. Versions 1, 2 and
+// 4 are:
 //
 //	version   byte      1, 2 or 4
 //	flags     byte      1: the id is kept forever
@@ -33,20 +33,21 @@ import (
 //	  folder    text
 //	  times     signed
 //	  first     signed
-//	  version   signed  the difference from the action before
+//	  version   signed  the difference from that of the previous action
 //
-// A text is 0, its length in bytes and its bytes; or, if it has occurred before, 1 + its
-// index among the distinct texts so far, the first of which is the empty text.
+// A text is encoded as 0, its length in bytes and its bytes. If it has occurred before, it
+// is encoded as 1 plus its index among the distinct texts so far, of which the empty text
+// is the first.
 //
-// Version 2 is written only for messages with a conditional clear and version 4 only for
-// those with a follow or an unfollow, so that workers of the release before can read all
-// other messages.
+// Version 2 is written only for messages with a conditional clear, and version 4 only for
+// those with a follow or an unfollow, so that workers of the previous release can read
+// all other messages.
 //
-// A new kind of action, a new field of an action and a new sort of message take a new
-// version: the next number, written only for the messages that need it. A version with
-// actions has all fields of those before it, as one message may need several. A release
-// that does not know a version dead-letters its messages, so workers are upgraded before
-// nodes. Every version that was ever released is still read.
+// A new kind of action, a new field of an action or a new sort of message requires a new
+// version. It gets the next number, and is written only for the messages that need it. A
+// version with actions has all fields of earlier ones, because one message may need
+// several of them. A release that does not know a version dead-letters its messages, so
+// workers are upgraded before nodes. Every version that was ever released is still read.
 //
 // Version 5 is a job for the cover of a video:
 //

@@ -17,7 +17,7 @@ import (
 
 var _ = seed.ForRapid()
 
-// anyMessage makes messages of any content, valid or not.
+// anyMessage generates messages with arbitrary actions, valid or not.
 func anyMessage() *rapid.Generator[storage.Message] {
 	return rapid.Custom(func(t *rapid.T) storage.Message {
 		text := rapid.OneOf(rapid.SampledFrom([]string{"", "default", "video", "alice"}), rapid.String())
@@ -61,8 +61,8 @@ func TestMessageIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// The format of each version is fixed: queues may hold such messages, published here at
-// time 2.
+// TestFormOfEachVersion checks that the format of each version stays the same, because
+// queues may hold messages of every version. The messages here are published at time 2.
 func TestFormOfEachVersion(t *testing.T) {
 	alice, bob := storage.User{Tenant: "default", UserID: "alice"}, storage.User{Tenant: "default", UserID: "bob"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}

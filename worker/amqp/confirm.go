@@ -26,14 +26,14 @@ type confirmPublisher struct {
 	// connection's reader sends the return to this channel before the confirm becomes
 	// visible, so that after a confirm the return is found here or, if another call has
 	// emptied the channel, in returned. The buffer holds as many returns as can be
-	// outstanding: the reader never blocks.
+	// outstanding, so that the reader never blocks.
 	returns  chan amqp091.Return
 	mu       sync.Mutex
 	returned map[string]bool // by message number
 }
 
-// newConfirmPublisher opens a channel to publish on, after checking the number of
-// partitions. At most Window messages may be published through it at a time.
+// newConfirmPublisher opens a channel to publish on, and registers it, which checks the
+// number of partitions. At most Window messages may be unconfirmed at a time.
 func newConfirmPublisher(b *brokerConn, l *supervisedConn) (*confirmPublisher, error) {
 	channel, err := b.conn.Channel()
 	if err != nil {
@@ -85,8 +85,8 @@ func (p *confirmPublisher) failed(how string, err error) error {
 }
 
 // await waits for the confirm or the end of the connection, and discards the connection
-// after ConfirmTimeout. The timeout starts anew when an alarm ends, because only then
-// does the broker read the message.
+// after ConfirmTimeout. The timeout starts anew when an alarm ends, because the broker
+// may not read the message until then.
 func (p *confirmPublisher) await(confirmed <-chan struct{}) {
 	sent := time.Now()
 	timer := time.NewTimer(p.opts.ConfirmTimeout)

@@ -13,13 +13,13 @@ import (
 )
 
 // Consume delivers messages. The broker serves each partition to one consumer at a time
-// across all processes, and fails over to the next when that one ends. Consumers that
-// serve more than their share hand partitions over (see balance). A consumer holds at
-// most Prefetch unsettled messages of each partition.
+// across all processes, and turns to the next when that one ends. Consumers that serve
+// more than their share hand partitions over (see balance). A consumer holds at most
+// Prefetch unsettled messages of each partition.
 //
 // The channel is closed when the context ends, the connection is lost or the Queue is
-// closed; call Consume again to continue. Errors: storage.ErrUnavailable, after
-// IOTimeout if the broker is unavailable; worker.ErrClosed.
+// closed; call Consume again to continue. Errors: storage.ErrUnavailable, after IOTimeout
+// if the broker is unavailable; worker.ErrClosed.
 func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	q.startConsuming() //nolint:contextcheck // lives until Close
 	b, err := q.consuming.ready(ctx, q.closing, q.opts.IOTimeout)
@@ -45,13 +45,13 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	return c.out, nil
 }
 
-// consumer is one call of Consume, with several channels of one connection. When the
-// connection has ended nothing can be settled any more, since delivery tags are only valid
-// within their channel.
+// consumer is the state of one call of Consume. It uses several channels of one
+// connection. Once the connection has ended, nothing can be settled any more, because
+// delivery tags are valid only within their channel.
 type consumer struct {
 	queue         *Queue
 	brokerConn    *brokerConn
-	channel       *amqp091.Channel // counts the workers
+	channel       *amqp091.Channel // to register and to count the workers
 	subscriptions []*subscription  // by partition
 	out           chan worker.Delivery
 	lost          chan struct{}      // receives one value from each partition that is no longer delivered
@@ -145,7 +145,7 @@ type subscription struct {
 	acks  ackTracker // of the current channel
 
 	mu          sync.Mutex
-	active      bool // the broker has delivered something: no other consumer is served
+	active      bool // the broker has delivered something, so that no other consumer is served
 	handingOver bool // to be handed over: further messages are not forwarded
 	outstanding int  // messages forwarded and not settled
 }
@@ -178,8 +178,8 @@ func (s *subscription) close() (err error) {
 	return err
 }
 
-// forward passes on the messages of a partition. The buffer of out holds everything
-// that the broker delivers before a message is settled, so that forward never blocks.
+// forward passes on the messages of a partition. The buffer of out holds every message
+// that the broker may deliver without a settlement, so that forward never blocks.
 func (s *subscription) forward(deliveries <-chan amqp091.Delivery) {
 	c := s.consumer
 	for d := range deliveries {

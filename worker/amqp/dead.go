@@ -18,16 +18,17 @@ import (
 
 // DeadLetter is a dead-lettered message.
 type DeadLetter struct {
-	// ID is the message's id. If it has none that is safe to type in a shell, it is
-	// "body-" followed by a digest of the body.
+	// ID is the message's id. If the message has no id that is safe to type in a shell,
+	// ID is "body-" followed by a digest of the body.
 	ID string
 	// Reason is why the message was dead-lettered.
 	Reason string
-	// Queue is where the message comes from, and At when it was dead-lettered.
+	// Queue is the queue that the message comes from, and At is the time when it was
+	// dead-lettered.
 	Queue string
 	At    time.Time
-	// Message is the decoded message, and Published when it was first published. If it
-	// cannot be decoded, Unreadable is the reason.
+	// Message is the decoded message, and Published is the time when it was first
+	// published. If the body cannot be decoded, Unreadable is the reason.
 	Message    storage.Message
 	Published  time.Time
 	Unreadable error
@@ -36,8 +37,8 @@ type DeadLetter struct {
 }
 
 // DeadLetters reads the dead-letter queue. Each method walks the queue from the oldest
-// message; while it does so, other clients do not see the messages that it has passed.
-// Close it after an error. It is not safe for concurrent use.
+// message; while it does so, other clients do not see the messages that it has passed. A
+// DeadLetters must be closed after an error. It is not safe for concurrent use.
 type DeadLetters struct {
 	opts       Options
 	conn       *supervisedConn
@@ -73,8 +74,8 @@ func (d *DeadLetters) Close() error {
 	return nil
 }
 
-// List returns the oldest dead letters, at most limit. Errors: storage.ErrUnavailable,
-// the context's.
+// List returns the oldest dead letters, at most limit of them. Errors:
+// storage.ErrUnavailable, the context's.
 func (d *DeadLetters) List(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	err := d.walk(ctx, "list", func(l DeadLetter) (step, error) {
@@ -114,11 +115,11 @@ type Replayed struct {
 	Expired    int // left, because they might count twice, see DeadLetter.Expired
 }
 
-// Replay publishes the picked messages again, each to the partition of its subjects,
-// and removes them. Expired ones are left unless force is set. A failure midway may
-// leave one message in both places, which is harmless: it counts once. Errors:
-// storage.ErrUnavailable, the context's; a number of partitions that differs from that
-// of the queues, in which case nothing is done.
+// Replay publishes the picked messages again, each to the partition of its subjects, and
+// removes them. Expired ones are left unless force is set. A failure midway may leave one
+// message in its partition and among the dead letters, which is harmless, because it
+// counts once. Errors: storage.ErrUnavailable; the context's; an error if the number of
+// partitions differs from that of the queues, in which case nothing is done.
 func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // a message that is rejected again is not replayed again
@@ -176,9 +177,9 @@ func (l DeadLetter) replayable() bool {
 	return l.Unreadable == nil && (len(l.Message.Actions) > 0 || l.Message.Cover != storage.VideoKey{})
 }
 
-// Expired reports whether the message might count twice if it was persisted before it
-// was dead-lettered: it contains reads, and may be older than the ids kept in the
-// inbox. All other actions are deduplicated by their versions.
+// Expired reports whether replaying the message might count its actions twice, if it was
+// persisted before it was dead-lettered. That is so if it contains reads and may be older
+// than the ids kept in the inbox. All other actions are deduplicated by their versions.
 func (l DeadLetter) Expired(now time.Time) bool {
 	m := l.Message
 	m.Published = storage.Micros(l.Published)
@@ -199,7 +200,7 @@ func (d *DeadLetters) Drop(ctx context.Context, pick func(DeadLetter) bool) (int
 	return dropped, err
 }
 
-// step is what to do with a dead letter.
+// step states what walk does with a dead letter, and whether it continues.
 type step int
 
 const (
@@ -223,8 +224,9 @@ func (d *DeadLetters) walk(ctx context.Context, doing string, visit func(DeadLet
 	return err
 }
 
-// visitAll does not ask for the number of messages first: the broker requeues messages
-// with a delay, and only a Get on the same channel waits for that.
+// visitAll calls visit for each dead letter until visit returns stop. It does not ask for
+// the number of messages first, because the broker requeues messages with a delay, and
+// only a Get on the same channel waits for that.
 func (d *DeadLetters) visitAll(visit func(DeadLetter) (step, error)) (err error) {
 	var left uint64 // the latest delivery tag
 	defer func() {

@@ -40,8 +40,9 @@ func (d *delivery) Ack() error {
 	return d.settle("ack", func() error { return d.raw.Ack(false) })
 }
 
-// AckAll removes messages from the queue. The deliveries of a partition that are next
-// in order are acknowledged with one frame, all others with a frame each.
+// AckAll removes the messages of several deliveries from the queue. In each partition,
+// the deliveries that are next in order are acknowledged with one frame, and all others
+// with one frame each.
 func (d *delivery) AckAll(deliveries []worker.Delivery) error {
 	var errs []error
 	of := make(map[*subscription][]*delivery)
@@ -70,9 +71,9 @@ func (d *delivery) Requeue() error {
 }
 
 // Reject publishes a copy of the message with the reason to the dead-letter queue and
-// then acknowledges the message. If the worker dies in between, both remain. If the
-// copy cannot be published, the broker dead-letters the message itself, and the reason
-// is only in the log.
+// then acknowledges the message. If the process is killed in between, both the message
+// and the copy remain. If the copy cannot be published, the broker dead-letters the
+// message itself, and the reason is only in the log.
 func (d *delivery) Reject(reason error) error {
 	if !d.settled.CompareAndSwap(false, true) {
 		return fmt.Errorf("reject: %w", worker.ErrSettled)
@@ -89,7 +90,7 @@ func (d *delivery) Reject(reason error) error {
 	return d.settle("reject", func() error { return d.raw.Nack(false, false) })
 }
 
-// deadLetter publishes the copy.
+// deadLetter publishes a copy of the message, with the reason, to the dead-letter queue.
 func (d *delivery) deadLetter(reason error) error {
 	q := d.subscription.consumer.queue
 	if d.subscription.consumer.ended() {
@@ -100,8 +101,8 @@ func (d *delivery) deadLetter(reason error) error {
 	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.subscription.partition), reason, time.Now()))
 }
 
-// settle sends an acknowledgement while the consumer lasts. If that fails the connection
-// has ended and the message will be redelivered.
+// settle sends the settlement of the message unless the consumer has ended. If that
+// fails, the connection has ended and the message will be redelivered.
 func (d *delivery) settle(how string, send func() error) error {
 	return d.subscription.settle(how, []*delivery{d}, func() error {
 		d.subscription.acks.settle(d.raw.DeliveryTag)
@@ -130,7 +131,7 @@ func (s *subscription) ackAll(deliveries []*delivery) error {
 	})
 }
 
-// settle sends acknowledgements for deliveries.
+// settle calls send, which settles the deliveries, unless the consumer has ended.
 func (s *subscription) settle(how string, deliveries []*delivery, send func() error) error {
 	c := s.consumer
 	c.settling.RLock()

@@ -17,9 +17,9 @@
 // ignores the priority of consumers of such queues (the first to subscribe is served
 // next), and reports to a consumer neither that it is active nor how many others wait.
 //
-// RabbitMQ 4 changes nothing here. By default it dead-letters or drops a message after
-// 20 deliveries, and accepts no message above 16 MiB; the queues declare a limit of
-// their own, and maxBody is the bound on size.
+// RabbitMQ 4 needs no different treatment. By default it dead-letters or drops a message
+// after 20 deliveries, and refuses messages above 16 MiB; the queues declare a delivery
+// limit of their own, and maxBody bounds the size of a message.
 //
 // The number of partitions is stored with the queues. ChangePartitions changes it while
 // they are in use.
@@ -28,10 +28,9 @@
 //
 //   - The queue implements the contract of package worker: TestQueueContract.
 //   - I1 Acknowledged is durable: confirmed messages are delivered in spite of
-//     lost connections and crashes of the broker:
-//     TestNothingConfirmedIsLostWhileConnectionsAreKilled,
-//     TestBrokerInTrouble, also if it crashes right after the queues are declared. A
-//     message that no queue has accepted is not confirmed:
+//     lost connections and crashes of the broker, even a crash right after the queues
+//     are declared: TestNothingConfirmedIsLostWhileConnectionsAreKilled,
+//     TestBrokerInTrouble. A message that no queue has accepted is not confirmed:
 //     TestMessageWithoutAQueueIsNotConfirmed. Deleted queues are declared
 //     again: TestConsumerWithoutAQueueDeclaresItAgain.
 //   - The number of partitions changes without loss of confirmed messages, and two
@@ -45,7 +44,7 @@
 //     TestChangeOfPartitionsKeepsDeadLetters.
 //   - A delivery of a lost connection settles nothing, in particular no other
 //     delivery: TestStaleDeliverySettlesNothing.
-//   - I6 Degrade, and say so: no call hangs on a broker that is unavailable, silent or
+//   - I6 Degrade, and say so: no call hangs on a broker that is unavailable, is silent or
 //     accepts no messages: TestStalledConnectionDelaysNoCallAndIsReplaced,
 //     TestCloseEndsOverAStalledConnection, TestBrokerInTrouble,
 //     TestOpenHonoursItsContext, TestDeadLettersHonourTheContext. Errors state what is
@@ -59,7 +58,7 @@
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,
 //     TestPartitionIsHandedOverOnceItsMessagesAreSettled.
-//   - Messages of a release can be read by every later one: TestFormOfEachVersion.
+//   - Every release can read the messages of all earlier ones: TestFormOfEachVersion.
 //   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
 //     deliveries: ConsumerHoldsABoundedNumber of the contract.
 //

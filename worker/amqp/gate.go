@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 )
 
-// The gate makes all processes agree on the number of partitions at every moment, also
+// The gate makes all processes agree on the number of partitions at every moment, even
 // while the number changes:
 //
 //   - The number is the length limit of the queue PREFIX.partitions, the marker. The
@@ -20,19 +20,19 @@ import (
 //     PREFIX.publishers or PREFIX.workers; then subscribes to PREFIX.open; and finally
 //     checks that the marker has its own number.
 //   - ovation partitions closes the gate by deleting PREFIX.open. The broker cancels
-//     all subscriptions to it, whereupon the connections end. When none is registered any
-//     more and the queues are drained, the command replaces the marker and declares
-//     PREFIX.open again.
+//     all subscriptions to it, whereupon the connections end. When no connection is
+//     registered any more and the queues are drained, the command replaces the marker
+//     and declares PREFIX.open again.
 //
 // PREFIX.open is declared only by the process that creates the queues and by the
 // command, each holding a lock that ends with its connection. A connection with the old
-// number has therefore subscribed to the queue that the command deletes, was registered
-// by then, and has ended before the drain: every message that it saw confirmed is in a
+// number has therefore registered and then subscribed to the queue that the command
+// deletes, and has ended before the drain. Every message that was confirmed to it is in a
 // queue that is drained. A publisher registers on the channel on which it publishes, so
 // that its registration does not end before its messages have arrived.
 
-// errClosedGate is returned if a connection cannot register, and is the reason given when
-// existing ones are discarded.
+// errClosedGate is returned if a connection cannot register because the gate is closed,
+// and is the reason given when existing connections are discarded.
 var errClosedGate = errors.New("the number of partitions is being changed; if ovation partitions was interrupted, run it again")
 
 // register registers a channel, arranges for expelled to be called when the gate closes,
@@ -63,7 +63,7 @@ func (b *brokerConn) register(channel *amqp091.Channel, o Options, register stri
 	return b.declareAll(o, markerOf(o))
 }
 
-// gateState is the state of the gate that a connection finds.
+// gateState is the state in which a connection finds the gate.
 type gateState int
 
 const (
@@ -73,8 +73,9 @@ const (
 )
 
 // gateState returns the state of the gate. It looks for PREFIX.dead before the gate,
-// because another process may be creating the queues at this moment, PREFIX.dead last:
-// in the opposite order, gateState could take the new gate for a closed one.
+// because another process may be creating the queues at this moment, with PREFIX.dead as
+// the last one. In the opposite order, gateState could take a gate that is not created
+// yet for a closed one.
 func (b *brokerConn) gateState(o Options) (gateState, error) {
 	lacksDead, err := b.missing(o.dead())
 	if err != nil {
@@ -175,7 +176,7 @@ func (b *brokerConn) channel() (channel *amqp091.Channel, err error) {
 var currentValue = regexp.MustCompile(`current is (?:the value )?'(\d+)'`)
 
 // partitionsIn returns the number of partitions in the marker, which the broker states
-// when it refuses a different one; 0 if the error does not contain it.
+// when it refuses a different one, or 0 if the error does not contain it.
 func partitionsIn(refused *amqp091.Error) int {
 	found := currentValue.FindStringSubmatch(refused.Reason)
 	if found == nil {

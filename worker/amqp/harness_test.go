@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // waitTimeout is how long a test waits for an event that must occur.
 const waitTimeout = 2 * time.Minute
 
-// brokerURL is the broker that all tests share.
+// brokerURL returns the URL of the broker that all tests share.
 func brokerURL(tb testing.TB) string {
 	tb.Helper()
 	at := os.Getenv("OVATION_RABBITMQ_URL")
@@ -53,7 +53,7 @@ func options(tb testing.TB) Options {
 	return opts
 }
 
-// deleteQueues removes whatever a test has left at the broker.
+// deleteQueues deletes the queues that a test has left at the broker.
 func deleteQueues(tb testing.TB, opts Options) {
 	tb.Helper()
 	ch := channel(tb, opts)
@@ -73,7 +73,8 @@ func dialed(tb testing.TB, opts Options) *brokerConn {
 	return s
 }
 
-// channel returns a channel of a new connection, which is closed with the test.
+// channel returns a channel of a new connection. The connection is closed when the test
+// ends.
 func channel(tb testing.TB, opts Options) *amqp091.Channel {
 	tb.Helper()
 	s := dialed(tb, opts)
@@ -120,8 +121,8 @@ func publish(tb testing.TB, q *Queue, partition int, id string) {
 	}
 }
 
-// consume starts a consumer, which takes a while if the broker has just become
-// unavailable.
+// consume starts a consumer that ends with the test. It retries for a while, because the
+// broker may just have become unavailable.
 func consume(tb testing.TB, q *Queue) <-chan worker.Delivery {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -212,7 +213,7 @@ type proxy struct {
 
 	mu      sync.Mutex
 	passes  func([]byte)  // called with all bytes before they are forwarded; may be nil
-	stalled chan struct{} // closed when bytes may flow; nil while they do
+	stalled chan struct{} // closed when bytes may flow again; nil while they do
 	conns   []net.Conn
 }
 

@@ -16,7 +16,7 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// startCluster starts nodes that find each other.
+// startCluster starts n nodes and waits until they have formed a cluster.
 func startCluster(t *testing.T, n int) []*broker {
 	t.Helper()
 	bin, folder, names := programs(t), t.TempDir(), startEPMD(t)
@@ -58,8 +58,8 @@ func (b *broker) rabbitmqctl(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// The leaders of the partitions are spread over the nodes of a cluster, whichever
-// node the first process has reached.
+// The leaders of the partitions are spread over the nodes of a cluster, whichever node
+// the first process connects to.
 func TestLongLeadersAreSpreadOverTheNodes(t *testing.T) {
 	const partitions = 6
 	nodes := startCluster(t, 3)

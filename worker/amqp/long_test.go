@@ -4,7 +4,7 @@ package amqp
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The tests below run everyday tests with fresh seeds and more cases.
 
 func TestLongMessageIsReadAsItWasWritten(t *testing.T) { TestMessageIsReadAsItWasWritten(t) }
 

@@ -107,8 +107,8 @@ func TestOldBrokerIsRefused(t *testing.T) {
 	}
 }
 
-// Two processes open queues that do not exist: one creates them just as the other looks
-// for them.
+// TestQueuesMadeMeanwhileAreUsed opens queues that do not exist from two processes, one
+// of which creates them just as the other looks for them.
 func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 	for name, asks := range map[string]func(Options) string{"for the gate": Options.gate, "for dead letters": Options.dead} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 	}
 }
 
-// IOTimeout bounds each request, not all requests together that create the queues.
+// IOTimeout bounds each of the requests that create the queues, not all of them together.
 func TestQueuesAreMadeBySlowBrokers(t *testing.T) {
 	opts := options(t)
 	opts.IOTimeout = time.Second

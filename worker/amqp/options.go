@@ -30,21 +30,21 @@ type Options struct {
 	// queues. It has one partition, which one consumer at a time serves.
 	Name string
 	// Partitions is the number of partition queues, at most 256; 4 if 0. If the queues
-	// exist it must be their number, which ChangePartitions changes.
+	// exist, it must be their number; ChangePartitions changes that number.
 	Partitions int
-	// DeliveryLimit is how often the broker delivers a message without a settlement
-	// before it dead-letters it; 200 if 0. It counts deliveries, not tries: a worker
-	// that dies or hands a partition over adds one for each message in its prefetch
-	// window. It must therefore be far above the number of restarts on a bad day; it is
-	// the last defence against a message that crashes workers.
+	// DeliveryLimit is how often the broker redelivers a message that is not settled
+	// before it dead-letters the message; 200 if 0. Redeliveries count, not tries: a
+	// worker that dies or hands a partition over causes one for each message in its
+	// prefetch window. The limit must therefore be far above the number of restarts on a
+	// bad day. It is the last defence against a message that crashes workers.
 	DeliveryLimit int
 	// Window is the maximum number of unconfirmed messages; 256 if 0, at most 1,000.
-	// Further calls wait.
+	// Further calls of Publish wait.
 	Window int
 	// Prefetch is the maximum number of unsettled messages of each partition that a
-	// consumer holds; 400 if 0. Messages have at most a thousand actions and usually a
-	// few: 400 messages of a thousand actions take about 80 MB, or 300 MB with ids of
-	// maximum length.
+	// consumer holds; 400 if 0. Messages usually have a few actions, and at most a
+	// thousand: 400 messages of a thousand actions take about 80 MB, or 300 MB with ids
+	// of maximum length.
 	Prefetch int
 	// Grace is how long Publish waits, within its context, for a broker that is
 	// unavailable or blocks publishers; 300 ms if 0.
@@ -55,8 +55,9 @@ type Options struct {
 	// IOTimeout bounds each dial, write and request, and how long Consume waits for a
 	// broker that is unavailable; 5 s if 0.
 	IOTimeout time.Duration
-	// Heartbeat is how long a connection may be silent before the broker drops it, in
-	// whole seconds; 5 s if 0. This side drops it after one and a half times as long.
+	// Heartbeat is the heartbeat timeout in whole seconds; 5 s if 0. The broker drops a
+	// connection that is silent for two to three times as long, and this process one that
+	// is silent for one and a half times as long.
 	Heartbeat time.Duration
 	// MinBackoff and MaxBackoff bound the wait between two attempts to connect, which
 	// doubles each time, with a jitter of 50 %; 100 ms and 5 s if 0.
@@ -133,8 +134,8 @@ func validateURL(s string) error {
 	return nil
 }
 
-// broker names the server in errors and log messages: with its address, without the
-// password.
+// broker returns the name of the server for errors and log messages. It contains the
+// address but not the password.
 func (o Options) broker() string {
 	if at := o.at(); at != "" {
 		return "RabbitMQ at " + at
@@ -176,7 +177,8 @@ func (o Options) marker() string { return o.queuePrefix() + ".partitions" }
 // gate is the name of the queue that exists while the others may be used.
 func (o Options) gate() string { return o.queuePrefix() + ".open" }
 
-// lock is the name of the queue that one connection owns while it changes that.
+// lock is the name of the queue that a connection owns while it creates the queues or
+// changes their number.
 func (o Options) lock() string { return o.queuePrefix() + ".lock" }
 
 // publishers and workers are the names of the queues in which connections register.

@@ -17,9 +17,9 @@ import (
 	"ovation/worker"
 )
 
-// publishConcurrently publishes numbered messages from several callers and calls confirmed after each
-// confirm. It returns when all calls of Publish have. A message that fails is not
-// published again, as it may be in the queue.
+// publishConcurrently publishes numbered messages from several callers and calls
+// confirmed after each confirm. It returns when all calls of Publish have returned. After
+// an error a message is not published again, as it may be in the queue.
 func publishConcurrently(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -107,8 +107,8 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 	})
 }
 
-// A broker that does not answer may be paused: the error must not suggest deleting its
-// data.
+// A broker that does not answer may only be paused, so the error must not suggest
+// deleting its data.
 func TestSilentBrokerIsNotReportedAsDataLoss(t *testing.T) {
 	p, opts := through(t, options(t))
 	s := dialed(t, opts)

@@ -34,14 +34,14 @@ var (
 )
 
 // Open connects to the broker, declares the queues and returns a Queue that reconnects
-// until it is closed. It opens a second connection on the first call of Consume, or at
-// once if there are Metrics. This connection never publishes, so that queue depths can
-// be measured even during an alarm.
+// until it is closed. The Queue opens a second connection on the first call of Consume,
+// or at once if there are Metrics. This connection never publishes, so that queue depths
+// can be measured even during an alarm.
 //
 // Errors: storage.ErrInvalid for invalid options; storage.ErrUnavailable if the broker
-// cannot be reached. Other errors come from the broker and say what to do: wrong
-// credentials or virtual host, missing permissions, RabbitMQ before 3.10, queues of
-// another type or number.
+// cannot be reached. Other errors come from the broker, and say what to do about wrong
+// credentials, a wrong virtual host, missing permissions, RabbitMQ before 3.10, or queues
+// of another type or number.
 func Open(ctx context.Context, opts Options) (*Queue, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"ovation/worker"
 )
 
-// supervisedConn keeps a connection to the broker open: when it is lost, it reconnects
-// with exponential backoff. It has at most one connection at a time.
+// supervisedConn keeps a connection to the broker open. It replaces a connection that is
+// lost, with exponential backoff, and has at most one connection at a time.
 type supervisedConn struct {
 	purpose string
 	opts    Options
@@ -52,8 +52,8 @@ func newSupervisedConn(purpose string, opts Options, prepare func(*brokerConn) e
 	}
 }
 
-// start supervises the connection until end is called, beginning with first unless it
-// is nil.
+// start supervises the connection in the background until end is called. If first is not
+// nil, it is the first connection.
 func (c *supervisedConn) start(first *brokerConn) {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -69,7 +69,8 @@ func (c *supervisedConn) end() {
 	<-c.stopped
 }
 
-// connect returns a connection whose queues all exist.
+// connect returns a new connection that is prepared for use, after making sure that the
+// queues exist.
 func (c *supervisedConn) connect(ctx context.Context) (*brokerConn, error) {
 	b, err := dial(ctx, c.opts, c.purpose)
 	if err != nil {
@@ -129,8 +130,8 @@ func (c *supervisedConn) supervise(ctx context.Context, b *brokerConn) {
 	}
 }
 
-// watch returns the reason why the connection has ended, or worker.ErrClosed when ctx
-// ends.
+// watch waits until the connection ends and returns the reason, or worker.ErrClosed if
+// ctx ends first.
 func (c *supervisedConn) watch(ctx context.Context, b *brokerConn) error {
 	var tick <-chan time.Time
 	if c.onTick != nil {
@@ -157,8 +158,8 @@ func (c *supervisedConn) watch(ctx context.Context, b *brokerConn) error {
 	}
 }
 
-// closeReason returns the reason for a closed connection. The client library reports
-// none if this process closed it.
+// closeReason returns the reason for a closed connection. The client library reports no
+// reason if this process closed the connection.
 func closeReason(err *amqp091.Error) error {
 	if err == nil {
 		return errors.New("the connection was closed by this process")
@@ -185,8 +186,8 @@ func (c *supervisedConn) setAlarm(b *brokerConn, alarm amqp091.Blocking) {
 	}
 }
 
-// reconnect retries until it has a connection, and returns nil when ctx ends. It logs the
-// first error and each that differs from the previous one.
+// reconnect tries to connect until it succeeds, or returns nil when ctx ends. It logs the
+// first error and each one that differs from the previous one.
 func (c *supervisedConn) reconnect(ctx context.Context, again bool) *brokerConn {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = c.opts.MinBackoff, c.opts.MaxBackoff, 2
@@ -223,7 +224,7 @@ func (c *supervisedConn) set(b *brokerConn, reason error) {
 	c.change(b, false, reason)
 }
 
-// change is set with c.mu held.
+// change replaces the state and wakes the callers of ready. The caller holds c.mu.
 func (c *supervisedConn) change(b *brokerConn, alarm bool, reason error) {
 	c.current, c.alarm, c.reason = b, alarm, reason
 	close(c.changed)
@@ -252,9 +253,9 @@ func (c *supervisedConn) unblockedFor(since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// ready returns the connection as soon as it can be used, or storage.ErrUnavailable with
-// the reason after patience. It returns earlier if ctx ends, or worker.ErrClosed when
-// closing is closed.
+// ready returns the connection as soon as it can be used. After patience, it returns
+// storage.ErrUnavailable with the reason. It returns earlier, with an error, if ctx ends,
+// and with worker.ErrClosed when closing is closed.
 func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, patience time.Duration) (*brokerConn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()

@@ -17,7 +17,7 @@ type declaration struct {
 	args amqp091.Table
 }
 
-// topology returns all queues, in the order of their first declaration.
+// topology returns all queues, in the order in which they are first declared.
 //
 //   - PREFIX.partitions, the marker, holds no messages. Its length limit is the number
 //     of partitions: the broker itself refuses, in one place and without a race, any
@@ -31,8 +31,9 @@ type declaration struct {
 //
 // All are quorum queues, so that they survive the loss of a cluster node. The broker
 // places each leader on the node with the fewest leaders; by default all leaders would
-// be on the node to which the first process happened to connect. This applies to the
-// queues without messages, too: otherwise the partitions would avoid that node.
+// be on the node to which the first process happened to connect. The leaders of queues
+// without messages are placed in the same way, since the partitions would otherwise avoid
+// that node.
 // Messages are routed by queue name through the default exchange, so no bindings can be
 // missing.
 func topology(o Options) []declaration {
@@ -71,8 +72,8 @@ func markerOf(o Options) declaration {
 	}}
 }
 
-// declare ensures that all queues exist with the right arguments. It reports whether it
-// has created at least the last partition. Errors: errClosedGate.
+// declare ensures that all queues exist with the right arguments. made reports whether
+// the queue of the last partition did not exist before. Errors: errClosedGate.
 func (b *brokerConn) declare(o Options) (made bool, err error) {
 	if made, err = b.missing(o.queue(o.Partitions - 1)); err != nil {
 		return false, err
@@ -89,7 +90,7 @@ func (b *brokerConn) declare(o Options) (made bool, err error) {
 }
 
 // usedQueues returns the queues that each connection declares: all except the gate and,
-// while it is closed, the marker.
+// if ChangePartitions declares them, the marker.
 func (o Options) usedQueues() []declaration {
 	return slices.DeleteFunc(topology(o), func(d declaration) bool {
 		return d.name == o.gate() || d.name == o.marker() && o.draining
