@@ -8,7 +8,7 @@ import (
 	"ovation/worker"
 )
 
-// consumer is one call of Consume. The queue's mutex guards it.
+// consumer is the state of one call of Consume. The queue's mutex guards it.
 type consumer struct {
 	queue     *Queue
 	out       chan worker.Delivery
@@ -60,7 +60,7 @@ func (d *delivery) Ack() error {
 	return d.settle("ack", func() { d.entry.settled <- nil })
 }
 
-// Requeue returns the message to the front of the queue.
+// Requeue returns the message to its place in the queue.
 func (d *delivery) Requeue() error {
 	return d.settle("requeue", func() {
 		d.entry.redelivered = true

@@ -1,8 +1,8 @@
 // Package local is the queue and the mirror of a single process, in memory.
 //
 // Publish returns only when a worker has settled the message. An acknowledged action
-// is therefore in the database, survives the process (I1), and is visible there: the
-// mirror has nothing to store.
+// is therefore in the database, where it outlives the process (I1) and is visible to
+// readers, so that the mirror has nothing to store.
 //
 // # Invariants
 //

@@ -17,7 +17,7 @@ type Options struct {
 	// to have more messages in the queue at a time, and have no other effect.
 	Partitions int
 	// Capacity is the maximum number of messages being published; 1,000 if 0. Further
-	// calls wait.
+	// calls of Publish wait.
 	Capacity int
 	// Prefetch is the maximum number of unsettled messages of a consumer; 100 if 0.
 	Prefetch int
@@ -43,7 +43,8 @@ var (
 	_ worker.Consumer  = (*Queue)(nil)
 )
 
-// entry is a message from its publishing until it is acknowledged or rejected.
+// entry is a message that is being published: no consumer has acknowledged or rejected it
+// yet.
 type entry struct {
 	message     storage.Message
 	partition   int
@@ -156,7 +157,7 @@ func (q *Queue) withdraw(e *entry) {
 	}
 }
 
-// requeue inserts the entry by its number. The mutex is held.
+// requeue puts the entry back in the order of its number. The caller holds the mutex.
 func (q *Queue) requeue(e *entry) {
 	i, _ := q.find(e)
 	q.waiting = slices.Insert(q.waiting, i, e)

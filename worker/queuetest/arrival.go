@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// barriersAndJobsArriveWhole checks the messages that have no actions.
+// barriersAndJobsArriveWhole checks that messages without actions arrive unchanged.
 func barriersAndJobsArriveWhole(t *trial) {
 	deliveries := consume(t)
 	for _, want := range []storage.Message{
@@ -26,9 +26,9 @@ func barriersAndJobsArriveWhole(t *trial) {
 	}
 }
 
-// deliveryNamesTheTimeOfPublishing checks Published of a queue that holds messages after
-// Publish has returned: a store relies on it to reject messages that are older than the
-// inbox remembers. Other queues may leave it 0.
+// deliveryNamesTheTimeOfPublishing checks that a queue that holds messages after Publish
+// has returned sets Published. A store relies on this field to reject messages that are
+// older than the ids in its inbox. Other queues may leave it 0.
 func deliveryNamesTheTimeOfPublishing(t *trial) {
 	from := storage.Micros(time.Now())
 	published := publish(t, 0, message("dated"))

@@ -12,10 +12,10 @@ import (
 	"ovation/worker"
 )
 
-// number is the id of message i of a partition.
+// number returns the id of message i of a partition.
 func number(partition, i int) string { return fmt.Sprintf("%d/%03d", partition, i) }
 
-// partitionOf is the partition that a numbered message was published to.
+// partitionOf returns the partition that a numbered message was published to.
 func partitionOf(t *trial, d worker.Delivery) int {
 	t.Helper()
 	before, _, _ := strings.Cut(d.Message().ID, "/")
@@ -26,8 +26,8 @@ func partitionOf(t *trial, d worker.Delivery) int {
 	return partition
 }
 
-// publishInOrder publishes n messages to each partition, each in the order of their
-// numbers, and returns a channel that is closed at the end.
+// publishInOrder publishes n messages to each partition, those of a partition in the
+// order of their numbers, and returns a channel that is closed when all are published.
 func publishInOrder(t *trial, n int) <-chan struct{} {
 	t.Helper()
 	var all sync.WaitGroup
@@ -190,8 +190,9 @@ func deliveryIsSettledOnce(t *trial) {
 	noMoreDeliveries(t, deliveries)
 }
 
-// redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the others
-// unsettled, while the queue has further messages that were never delivered.
+// redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the
+// others unsettled, while the queue holds messages that were never delivered. The latter
+// must come last.
 func redeliveryPrecedesLaterMessages(t *trial) {
 	const more = 3
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
@@ -268,7 +269,8 @@ func consumerHoldsABoundedNumber(t *trial) {
 }
 
 // nothingIsLostWhileConsumersDie has consumers acknowledge and requeue messages at
-// random, and end without settling one, until every message is acknowledged.
+// random, and end at random with a message unsettled, until every message is
+// acknowledged.
 func nothingIsLostWhileConsumersDie(t *trial) {
 	const publishers, each = 8, 40
 	acked := &seen{ids: map[string]bool{}, want: publishers * each, all: make(chan struct{})}
@@ -297,7 +299,8 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 	await(t, "every message is acknowledged", acked.all)
 }
 
-// consumeWithoutSettling consumes until it ends, at random, without settling a message.
+// consumeWithoutSettling acknowledges and requeues messages until it ends, at random,
+// with a message unsettled.
 func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
 	ctx, die := context.WithCancel(ctx)
 	deliveries, err := t.q.Consume(ctx)
@@ -319,7 +322,7 @@ func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, ac
 	die()
 }
 
-// seen collects ids until all are there.
+// seen collects ids, and closes all when it has the wanted number of them.
 type seen struct {
 	mu   sync.Mutex
 	ids  map[string]bool

@@ -20,7 +20,7 @@ func message(id string) storage.Message {
 	}}}
 }
 
-// publishing is a Publish that may not have returned yet.
+// publishing is a call of Publish that may not have returned yet.
 type publishing struct {
 	done       chan struct{}
 	durability storage.Durability
@@ -36,7 +36,7 @@ func publishIn(ctx context.Context, t *trial, partition int, m storage.Message) 
 	return p
 }
 
-// publish starts publishing, which is cancelled when the test ends.
+// publish starts to publish a message. The call is cancelled when the test ends.
 func publish(t *trial, partition int, m storage.Message) *publishing {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -77,7 +77,8 @@ func receive(t *trial, deliveries <-chan worker.Delivery) worker.Delivery {
 	return d
 }
 
-// receiveFrom returns the next delivery of either channel, and which channel it was.
+// receiveFrom returns the next delivery of either channel and the number of that channel,
+// 1 or 2.
 func receiveFrom(t *trial, first, second <-chan worker.Delivery) (d worker.Delivery, from int) {
 	t.Helper()
 	open := false

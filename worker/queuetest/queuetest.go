@@ -23,8 +23,8 @@ import (
 	"ovation/worker"
 )
 
-// Queue is what is tested: both ends of a queue. Close ends all publishers and consumers
-// and may be called twice.
+// Queue is a queue under test, with both of its ends. Close ends all publishers and
+// consumers and may be called twice.
 type Queue interface {
 	worker.Publisher
 	worker.Consumer
@@ -33,9 +33,9 @@ type Queue interface {
 
 // Features describe how a queue behaves where the contract allows several behaviours.
 type Features struct {
-	// ConfirmsEarly: Publish returns storage.Queued as soon as the queue itself has made
-	// the message durable. If false, Publish waits until a worker settles the message
-	// and returns storage.Persisted or worker.ErrRejected.
+	// ConfirmsEarly is true if Publish returns storage.Queued as soon as the queue itself
+	// has made the message durable. If it is false, Publish waits until a worker settles
+	// the message and returns storage.Persisted or worker.ErrRejected.
 	ConfirmsEarly bool
 	// MaxUnsettled is the maximum number of unsettled messages of a consumer.
 	MaxUnsettled int
@@ -44,7 +44,7 @@ type Features struct {
 	DeadLetters func(t *testing.T, q Queue, n int) map[string]string
 }
 
-// durability is what Publish returns for a message that a worker acknowledges.
+// durability returns what Publish returns for a message that a worker acknowledges.
 func (f Features) durability() storage.Durability {
 	if f.ConfirmsEarly {
 		return storage.Queued
@@ -52,7 +52,7 @@ func (f Features) durability() storage.Durability {
 	return storage.Persisted
 }
 
-// Run tests one kind of queue. newQueue returns an empty one each time.
+// Run tests one kind of queue. newQueue returns a new, empty queue for each case.
 func Run(t *testing.T, features Features, newQueue func(t *testing.T) Queue) {
 	t.Helper()
 	for _, c := range []struct {
