@@ -34,7 +34,8 @@ func TestReplyComesAfterApply(t *testing.T) {
 	})
 }
 
-// An action that cannot be applied succeeds. The failures are logged as one outage.
+// An action that cannot be applied to the mirror succeeds nevertheless. The failures are
+// logged as one outage.
 func TestFailedApplyFailsNoAction(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
@@ -68,7 +69,8 @@ func TestOnlyConfirmedActionsAreApplied(t *testing.T) {
 	}
 }
 
-// Persisting an action that the mirror does not need does not end the mirror's outage.
+// Only applying a queued action ends the mirror's outage in the log: for an action that
+// is persisted, the mirror may have nothing to do.
 func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"ovation/storage"
 )
 
-// Authors declares the authors of subjects. Declarations are written directly to the
-// database. It is safe for concurrent use.
+// Authors declares the authors of subjects, and is safe for concurrent use. Declarations
+// are written directly to the database.
 type Authors struct {
 	persister storage.Persister
 	breaker   *breaker.Breaker
@@ -59,5 +59,5 @@ func (a *Authors) Declare(ctx context.Context, declared []storage.Action) ([]sto
 const declareAuthors = "declare authors"
 
 // Close rejects new declarations with ErrClosed and returns when every accepted one has
-// ended, or an error if the context ends first. It may be called twice.
+// ended, or returns an error if the context ends first. It may be called twice.
 func (a *Authors) Close(ctx context.Context) error { return a.calls.close(ctx, declareAuthors) }

@@ -30,8 +30,9 @@ func (f *failingPersister) Persist(_ context.Context, messages []storage.Message
 	return storage.Outcome{}, nil
 }
 
-// A declaration is tried twice under one id, so that it is persisted only once. It is
-// not retried after an error that would recur.
+// A declaration that fails because the database is unavailable is retried once under the
+// same id, so that it is persisted only once. It is not retried after an error that would
+// recur.
 func TestDeclarationsAreRetriedOnce(t *testing.T) {
 	down, invalid := fmt.Errorf("down: %w", storage.ErrUnavailable), &storage.InvalidError{Field: "author"}
 	declared := []storage.Action{{Kind: storage.KindAuthor}}

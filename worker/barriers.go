@@ -14,7 +14,7 @@ import (
 const (
 	barrierInterval  = 200 * time.Millisecond // at which due is called
 	barrierRepublish = 3 * time.Second        // after which a barrier that has not passed is published again
-	barrierTimeout   = 2 * time.Second        // of publishing it to all partitions
+	barrierTimeout   = 2 * time.Second        // for publishing it to all partitions
 )
 
 // Barriers publishes a barrier to every partition of the queue when the mirror may lack
@@ -40,7 +40,7 @@ func NewBarriers(publisher Publisher, due func() int64, opts Options) *Barriers 
 	}
 }
 
-// Run publishes until the context ends.
+// Run publishes barriers whenever they are due, until the context ends.
 func (b *Barriers) Run(ctx context.Context) {
 	ticker := time.NewTicker(barrierInterval)
 	defer ticker.Stop()

@@ -15,7 +15,8 @@ import (
 	"ovation/worker/local"
 )
 
-// raiseBarrier raises a barrier in the store, which no partition has passed yet.
+// raiseBarrier raises a barrier in the store and returns its message. No partition has
+// passed the barrier yet.
 func raiseBarrier(t *testing.T, store *sqlitetest.Database) (barrier storage.Message) {
 	t.Helper()
 	epoch, err := store.RaiseBarrier(t.Context())
@@ -50,7 +51,8 @@ func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 	})
 }
 
-// A worker that stops requeues a message, and still tries those behind it.
+// A worker that is stopping requeues a message and still processes the barrier behind it.
+// The barrier must not pass.
 func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
@@ -88,7 +90,8 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 	})
 }
 
-// A redelivered message may overtake messages that were requeued earlier.
+// A redelivered barrier does not pass, because it may have overtaken messages that were
+// requeued earlier.
 func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
@@ -112,7 +115,8 @@ func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 	})
 }
 
-// A barrier that cannot be persisted is no dead letter: others follow it.
+// A barrier that cannot be persisted is acknowledged, not dead-lettered, because barriers
+// are published until they pass.
 func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
@@ -169,7 +173,7 @@ func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 	})
 }
 
-// While the queue is unavailable, barriers wait; they are published when it is back.
+// Barriers that could not be published are published once the queue is available again.
 func TestBarriersWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures, published := 0, 0

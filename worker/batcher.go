@@ -14,10 +14,10 @@ import (
 )
 
 // batcher groups the actions of each partition into messages. A message is sent at once
-// if no other message is unconfirmed. Actions that arrive in the meantime form the next
-// message of their partition. It is sent when no message is unconfirmed any more, or
-// when the partition has been ready for Linger. A partition has at most MaxInFlight
-// unconfirmed messages.
+// if no other message is unconfirmed. Otherwise, the actions that arrive in the meantime
+// form the next message of their partition. It is sent when no message is unconfirmed any
+// more, or when the partition has been ready for Linger. A partition has at most
+// MaxInFlight unconfirmed messages.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
@@ -25,7 +25,7 @@ type batcher struct {
 	opts      RecorderOptions
 	applyLog  *outage.Log
 
-	items            sync.Pool     // of *item without an owner
+	items            sync.Pool     // of *item that are not in use
 	backlog          chan struct{} // holds a token for each accepted action without an answer
 	anonymousBacklog chan struct{} // the same for actions of anonymous users, which are not in backlog
 	closing          chan struct{} // closed by close
@@ -34,7 +34,7 @@ type batcher struct {
 	mu         sync.Mutex
 	closed     bool
 	sending    int // batches without an answer
-	publishing int // messages, of all lanes
+	publishing int // unconfirmed messages of all lanes
 	lanes      []lane
 	ready      []int // lanes that may send, in the order in which they became ready
 	lingering  bool  // a timer runs until the first ready lane has waited for Linger
@@ -43,13 +43,13 @@ type batcher struct {
 // lane is the queue of one partition.
 type lane struct {
 	waiting    []*item
-	publishing int       // messages
+	publishing int       // unconfirmed messages
 	ready      bool      // is in batcher.ready
 	readySince time.Time // when it was added to batcher.ready
 }
 
-// item is an action whose caller waits for the answer. The batcher does not touch it
-// after answering.
+// item is an action whose caller waits for the answer. The batcher does not touch an item
+// after it has sent the answer.
 type item struct {
 	action      storage.Action
 	wantSubject bool // whether seen is to be filled
@@ -81,8 +81,8 @@ func newBatcher(publisher Publisher, mirror Mirror, settle func(*storage.Action,
 var errNotSent = errors.New("not sent")
 
 // submit sends the action and waits for the answer. If seen is not nil, it receives the
-// subject (see Mirror.Apply). onOutcome is called exactly once, possibly long
-// after submit has returned: with nil, errNotSent or the publisher's error.
+// subject (see Mirror.Apply). onOutcome is called exactly once, possibly long after
+// submit has returned, with nil, errNotSent or the publisher's error.
 func (b *batcher) submit(ctx context.Context, a storage.Action, seen *storage.Interactive) (storage.Durability, error) {
 	if err := b.admit(ctx, a.User.Anonymous()); err != nil {
 		b.onOutcome(&a, errNotSent)
@@ -110,8 +110,8 @@ func (b *batcher) submit(ctx context.Context, a storage.Action, seen *storage.In
 	}
 }
 
-// admit waits for room in the backlog. Anonymous users do not wait, because nothing
-// else bounds their number.
+// admit waits for room in the backlog. An action of an anonymous user fails instead of
+// waiting, because nothing else bounds the number of such actions.
 func (b *batcher) admit(ctx context.Context, anonymous bool) error {
 	if anonymous {
 		select {
@@ -162,7 +162,7 @@ func (b *batcher) release(a *storage.Action, err error) {
 	b.opts.Metrics.backlogActions.Dec()
 }
 
-// dispatch starts sending from all lanes that may send. The mutex is held.
+// dispatch starts sending from all lanes that may send. The caller holds the mutex.
 func (b *batcher) dispatch() {
 	for len(b.ready) > 0 && (b.publishing == 0 || b.lingerLeft() <= 0) {
 		next := b.ready[0]
@@ -184,7 +184,7 @@ func (b *batcher) dispatch() {
 	}
 }
 
-// lingerLeft is how long the first ready lane still has to wait.
+// lingerLeft returns how long the first ready lane still has to wait.
 func (b *batcher) lingerLeft() time.Duration {
 	return b.opts.Linger - time.Since(b.lanes[b.ready[0]].readySince)
 }
@@ -198,7 +198,7 @@ func (b *batcher) lingerElapsed() {
 }
 
 // markReady appends a lane to ready if it has something to send and may send it. The
-// mutex is held.
+// caller holds the mutex.
 func (b *batcher) markReady(partition int) {
 	l := &b.lanes[partition]
 	if !l.ready && len(l.waiting) > 0 && l.publishing < b.opts.MaxInFlight {
@@ -207,7 +207,7 @@ func (b *batcher) markReady(partition int) {
 	}
 }
 
-// send publishes a batch and answers its callers. It uses a context of its own: a
+// send publishes a batch and answers its callers. It uses a context of its own, so that a
 // caller that cancels does not affect the others.
 func (b *batcher) send(partition int, batch []*item) {
 	b.opts.Metrics.recorderSizes.Observe(float64(len(batch)))
@@ -271,7 +271,7 @@ func (b *batcher) apply(actions []storage.Action, where storage.Durability, seen
 	}
 }
 
-// finishBatch decrements the number of batches and signals close after the last.
+// finishBatch records that a batch is answered, and wakes close after the last one.
 func (b *batcher) finishBatch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

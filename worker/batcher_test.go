@@ -29,8 +29,8 @@ func TestLoneActionIsPublishedAtOnce(t *testing.T) {
 	})
 }
 
-// Actions that arrive while a message is unconfirmed share the next messages, of
-// MaxBatch actions each.
+// Actions that arrive while a message is unconfirmed share the next messages, each of at
+// most MaxBatch actions.
 func TestActionsInFlightShareAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue, mirror := startLocal(t)
@@ -88,8 +88,9 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 	})
 }
 
-// Partitions take turns while messages are confirmed soon: one message is unconfirmed at
-// a time, and the actions that wait share the next message of their partition.
+// While messages are confirmed within Linger, partitions take turns: one message is
+// unconfirmed at a time, and the actions that wait share the next message of their
+// partition.
 func TestPartitionsTakeTurns(t *testing.T) {
 	const partitions, actions, confirm = 8, 400, time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +118,8 @@ func TestPartitionsTakeTurns(t *testing.T) {
 	})
 }
 
-// If a confirm takes long, or never comes, each other partition waits only for Linger
-// after it has something to send.
+// If a confirm takes long or never comes, every other partition waits for no longer than
+// Linger once it has something to send.
 func TestPartitionsLinger(t *testing.T) {
 	const partitions, apart = 4, 3 * time.Millisecond
 	ms := func(all ...int) (out []time.Duration) {
@@ -160,7 +161,7 @@ func TestPartitionsLinger(t *testing.T) {
 	}
 }
 
-// videoOf returns a video of the partition.
+// videoOf returns a video that belongs to the partition.
 func videoOf(partition, partitions int) storage.Subject {
 	for i := 0; ; i++ {
 		if v := video(strconv.Itoa(i)); worker.PartitionOf(v, partitions) == partition {
@@ -169,7 +170,8 @@ func videoOf(partition, partitions int) storage.Subject {
 	}
 }
 
-// The numbers were computed by another program; queued messages rely on them.
+// The expected partitions were computed by another program. They must not change, because
+// queued messages rely on them.
 func TestPartitionsNeverChange(t *testing.T) {
 	for _, c := range []struct {
 		subject    storage.Subject

@@ -13,8 +13,8 @@ import (
 	"ovation/worker"
 )
 
-// BenchmarkRecord likes one of a thousand subjects, each time as another user, from
-// several callers at a time, and waits until each like is on the disk.
+// BenchmarkRecord measures likes by several concurrent callers. Each like is by another
+// user, on one of a thousand subjects, and is on disk when Record returns.
 func BenchmarkRecord(b *testing.B) {
 	for _, callers := range []int{1, 64, 1000} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

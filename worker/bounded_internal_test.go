@@ -18,7 +18,8 @@ func like(user int) storage.Action {
 	}
 }
 
-// A waiter that gives up is passed over, also if the lock becomes free at that moment.
+// A waiter whose context is cancelled is skipped, even if the lock becomes free at that
+// moment.
 func TestKeyedMutexSkipsCancelledWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, id := newKeyedMutex(), idOf(like(1))

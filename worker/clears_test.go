@@ -82,8 +82,8 @@ func wantReaction(t *testing.T, store storage.Reader, when string, want storage.
 	}
 }
 
-// A clear of a like reads the state just before an earlier dislike of another node is
-// persisted. It leaves the dislike.
+// The recorder reads the state for a clear of a like just before an earlier dislike from
+// another node is persisted. The clear leaves the dislike in place.
 func TestClearLeavesUnseenReactions(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}}
@@ -106,7 +106,7 @@ func TestClearLeavesUnseenReactions(t *testing.T) {
 	wantReaction(t, store, "finally", storage.Dislike)
 }
 
-// A clear bypasses the queue while an earlier action of the same user is queued: the
+// If a clear bypasses the queue while an earlier action of the same user is queued, the
 // reaction that it clears does not come back, and nothing else is lost.
 func TestClearPastTheQueueIsConditional(t *testing.T) {
 	for name, c := range map[string]struct{ queued, clears, leaves storage.Reaction }{

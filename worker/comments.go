@@ -10,8 +10,8 @@ import (
 
 // CommentsOptions configure Comments. The zero value is a good choice.
 type CommentsOptions struct {
-	// Changed is called with the subjects whose comments have changed, after the
-	// commit. May be nil.
+	// Changed is called with the subjects whose comments have changed, after the commit.
+	// It may be nil.
 	Changed func(subjects []storage.Subject)
 	// Logger logs when the breaker opens and when it closes; slog.Default() if nil.
 	Logger *slog.Logger
@@ -19,8 +19,8 @@ type CommentsOptions struct {
 	Metrics *Metrics
 }
 
-// Comments adds and changes comments. They are written directly to the database;
-// concurrent additions share a transaction. It is safe for concurrent use.
+// Comments adds and changes comments, and is safe for concurrent use. Comments are
+// written directly to the database; concurrent additions share a transaction.
 type Comments struct {
 	store storage.Comments
 	opts  CommentsOptions
@@ -41,10 +41,10 @@ func NewComments(store storage.Comments, opts CommentsOptions) *Comments {
 	return c
 }
 
-// Add adds a comment and returns it once it is committed. Errors: storage.ErrInvalid
-// and storage.ErrNotFound, as of storage.Comments; storage.ErrUnavailable, in which
-// case the comment may or may not be added, so that only one with a request id can be
-// retried safely; ErrClosed; context.Canceled.
+// Add adds a comment and returns it once it is committed. Errors: storage.ErrInvalid and
+// storage.ErrNotFound, as documented for storage.Comments; storage.ErrUnavailable, in
+// which case the comment may or may not be added, so that only a comment with a request
+// id can be retried safely; ErrClosed; context.Canceled.
 func (c *Comments) Add(ctx context.Context, comment storage.NewComment) (*storage.Comment, error) {
 	comment, err := comment.Check()
 	if err != nil {
@@ -101,5 +101,5 @@ func (c *Comments) changed(subjects []storage.Subject) {
 }
 
 // Close rejects new comments with ErrClosed and returns when every accepted one is
-// answered, or an error if the context ends first. It may be called twice.
+// answered, or returns an error if the context ends first. It may be called twice.
 func (c *Comments) Close(ctx context.Context) error { return c.adds.close(ctx, c.adds.name) }

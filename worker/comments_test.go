@@ -16,14 +16,14 @@ import (
 	"ovation/worker"
 )
 
-// heldComments lets a test delay the calls of AddComments and make them fail. A database
-// cannot be used within a bubble of package synctest.
+// heldComments lets a test delay calls to AddComments and EditComment, and make calls to
+// AddComments fail. A database cannot be used within a bubble of package synctest.
 type heldComments struct {
 	storage.Comments
 
 	mu    sync.Mutex
 	sizes []int
-	hold  chan struct{} // calls wait until it is closed; they do not if nil
+	hold  chan struct{} // if not nil, calls wait until it is closed
 	fail  func([]storage.NewComment) error
 	edits int           // that have begun
 	takes time.Duration // duration of an edit
@@ -49,7 +49,7 @@ func (h *heldComments) AddComments(_ context.Context, comments []storage.NewComm
 	return out, nil
 }
 
-// EditComment holds an edit as a hanging commit does: its context does not end it.
+// EditComment hangs like a commit: the end of its context does not end it.
 func (h *heldComments) EditComment(_ context.Context, _ storage.CommentChange, text string) (*storage.Comment, error) {
 	h.mu.Lock()
 	h.edits++
@@ -147,8 +147,8 @@ func onSubject(id string, c storage.NewComment) storage.NewComment {
 	return c
 }
 
-// lockedComments waits for the locks of subjects, like a database with a lock timeout of
-// a second.
+// lockedComments returns comments that cannot be added to locked subjects. The attempt
+// fails after a second, like that of a database with such a lock timeout.
 func lockedComments(locked func(bizID string) bool) *heldComments {
 	return &heldComments{fail: func(comments []storage.NewComment) error {
 		if !slices.ContainsFunc(comments, func(c storage.NewComment) bool { return locked(c.Subject.BizID) }) {
@@ -216,8 +216,8 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 	})
 }
 
-// A comment that shares its transaction with many on locked subjects is given up with
-// them after a bounded time, and can be repeated.
+// A comment that shares its transaction with many on locked subjects is added or fails
+// within a bounded time, and can be repeated.
 func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
 	store := lockedComments(func(id string) bool { return id != "0" })
 	synctest.Test(t, func(t *testing.T) {
@@ -323,8 +323,8 @@ func TestChangesOfCommentsUseFewConnections(t *testing.T) {
 	})
 }
 
-// The database is slow and answers: an edit that waits too long for its turn is
-// refused, and everything else goes on.
+// The database is slow, but it responds: an edit that waits too long for its turn is
+// refused, and everything else continues.
 func TestWaitingForOtherChangesIsNoFailureOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldComments{takes: 1900 * time.Millisecond}

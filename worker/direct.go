@@ -18,8 +18,8 @@ type inFlight struct {
 	closed bool
 }
 
-// begin registers a call; close waits until done is called. It returns ErrClosed after
-// close.
+// begin registers a call that lasts until done is called; close waits for that. After
+// close, begin returns ErrClosed.
 func (f *inFlight) begin() (done func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -30,7 +30,8 @@ func (f *inFlight) begin() (done func(), err error) {
 	return f.running.Done, nil
 }
 
-// close rejects new calls and waits for running ones, until the context ends.
+// close rejects new calls and waits until all running ones have ended, or until the
+// context ends.
 func (f *inFlight) close(ctx context.Context, name string) error {
 	f.mu.Lock()
 	f.closed = true
@@ -48,10 +49,10 @@ func (f *inFlight) close(ctx context.Context, name string) error {
 	}
 }
 
-// callWithBreaker calls f unless the breaker is open. It returns when the breaker
-// cancels the call, even if a commit hangs; whether the commit took place is then
-// unknown. running counts f until f returns. The caller must already be counted in
-// running, so that its counter is not 0 here.
+// callWithBreaker calls f unless the breaker is open. It returns when the breaker cancels
+// the call, even if a commit hangs; whether the commit took place is then unknown.
+// running counts f until f returns. The caller must already be counted in running, so
+// that the counter is above 0 here.
 func callWithBreaker[T any](
 	ctx context.Context, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
 ) (out T, err error) {
@@ -85,11 +86,11 @@ func abandonOnDone[T any](ctx context.Context, running *sync.WaitGroup, f func(c
 // semaphore bounds the number of concurrent calls.
 type semaphore chan struct{}
 
-// withSemaphore is callWithBreaker for a call that first acquires the semaphore and
-// holds it until f returns. The wait is not part of the call: neither the timeout nor
-// the failure count of the breaker includes it. Errors: those of callWithBreaker;
-// storage.ErrUnavailable, without calling f, if the semaphore cannot be acquired within
-// the limit or before the breaker opens.
+// withSemaphore calls f as callWithBreaker does, but first acquires the semaphore, which
+// is held until f returns. The breaker does not include the wait for the semaphore in the
+// timeout, nor does it count a wait that fails as a failure. Errors: those of
+// callWithBreaker; storage.ErrUnavailable, without a call of f, if the semaphore cannot
+// be acquired within the limit or before the breaker opens.
 func withSemaphore[T any](
 	ctx context.Context, s semaphore, limit time.Duration, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
 ) (out T, err error) {

@@ -7,14 +7,15 @@
 // A Recorder checks whether an action changes anything, assigns it a version and
 // passes it to the batcher, which publishes all pending actions as one message per
 // partition and replies when the queue has made it durable. A Worker takes messages,
-// persists them in batches and exactly once, and acknowledges them. Folders deletes
+// persists them in batches, each exactly once, and acknowledges them. Folders deletes
 // folders in parts. A Fallback is a Publisher that persists directly while its queue is
 // unavailable.
 //
 // The queue is a contract (Publisher, Consumer) with a conformance suite,
 // worker/queuetest; worker/local is the implementation within a process. The Mirror is
 // the view of states and counts that all nodes share in addition to the database. A
-// queue within the process needs none, and local.Mirror does nothing.
+// queue within the process needs none: local.Mirror reads the database and stores
+// nothing.
 //
 // # Invariants
 //
@@ -25,7 +26,7 @@
 //     TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //   - An accepted action is published even if its caller cancels, and before Close
 //     returns: TestCancelledActionIsStillAppliedAndPersisted, TestCloseSendsTheBacklog.
-//   - A Worker that stops finishes its current batch and requeues the rest:
+//   - When a Worker stops, it finishes its current batch and requeues the rest:
 //     TestStopFinishesTheRunningBatch, TestStopAbandonsASlowBatch,
 //     TestStopEndsTheTries.
 //
@@ -39,21 +40,21 @@
 //     persisted later: TestNextActionResolvesTheOneInDoubt,
 //     TestClearLeavesTheOtherReactionInDoubt.
 //   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. If its id has
-//     been pruned and that cannot be decided, the message is rejected:
+//     been pruned and its reads might count again, the message is rejected:
 //     TestRedeliveryAfterPruningCountsOnce.
 //   - Marks of a transaction that may have been rolled back are invalidated before any
-//     part of it is persisted: TestAllThatIsRedeliveredIsInvalidatedFirst,
+//     of its messages is persisted: TestAllThatIsRedeliveredIsInvalidatedFirst,
 //     TestMarksOfAFailedTryAreInvalidatedBeforeTheNext. The same holds for marks of a
 //     commit that hangs: TestMarksOfACommitThatHangsAreInvalidated.
-//   - All together, with failing stores and dying workers:
+//   - All of this holds while stores fail and workers die:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //
-// I4 Read your writes: confirmed actions are shown before the reply, nothing else is,
-// and marks are made before the commit: TestReplyComesAfterApply,
+// I4 Read your writes: confirmed actions are applied before the reply, no others are
+// applied, and marks are made before the commit: TestReplyComesAfterApply,
 // TestCancelledActionIsStillAppliedAndPersisted, TestOnlyConfirmedActionsAreApplied,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //
-// I4a A clear is conditional, whatever is known of the previous state, and also when it
+// I4a A clear is conditional, whatever is known of the previous state, even when it
 // bypasses the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
 // A barrier (Barriers) passes only when everything that was confirmed before it
@@ -94,8 +95,8 @@
 //
 // Comments bypass the queue: they go straight to the database, and concurrent ones
 // share a transaction (group commit, docs/decisions/0022). A comment that cannot be
-// stored fails alone, as do those on a locked subject, and while the database is
-// unavailable callers fail fast: TestCommentsThatWaitShareATransaction,
+// stored fails alone, as do comments on a locked subject. While the database is
+// unavailable, callers fail fast: TestCommentsThatWaitShareATransaction,
 // TestCommentThatCannotBeStoredFailsAlone, TestCommentsOnALockedSubjectFailAlone,
 // TestManyLockedSubjectsDelayOthersForABoundedTime,
 // TestCommentsAreUnavailableWhileTheDatabaseIs, TestCommentWhoseCallerLeavesIsCommitted.
@@ -105,8 +106,8 @@
 // TestChangesOfCommentsUseFewConnections.
 //
 // Declarations of authors go straight to the database, too. A stalled one is retried
-// under the same message id: TestDeclarationsAreRetriedOnce. A hanging commit blocks
-// neither the caller nor, for longer than its context, Close:
+// under the same message id: TestDeclarationsAreRetriedOnce. A hanging commit does
+// not block the caller, and does not block Close for longer than the context of Close:
 // TestDeclarationTimesOutWhileItsCommitHangs.
 //
 // This package imports storage, outage and breaker and no other package of this module.

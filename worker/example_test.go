@@ -12,8 +12,8 @@ import (
 	"ovation/worker/local"
 )
 
-// The write path in one process: a Recorder publishes to a queue, and a Worker
-// persists what the queue delivers. `ovation dev` is wired like this.
+// This example runs the write path in one process: a Recorder publishes to a queue, and a
+// Worker persists what the queue delivers. `ovation dev` is wired like this.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "ovation")

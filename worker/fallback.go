@@ -109,8 +109,9 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 	return "", fmt.Errorf("persist without the queue: %w: %w", ErrRejected, err)
 }
 
-// persist tries twice, since a single stall of the mirror makes a try fail. It returns
-// when the context ends, even if a commit hangs; the outcome is then unknown.
+// persist persists the message, in two tries if necessary, because a single stall of the
+// mirror makes a try fail. It returns when the context ends, even if a commit hangs; the
+// outcome is then unknown.
 func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
 	done := make(chan error, 1)
 	if !f.begin() {

@@ -24,7 +24,7 @@ func (f publishFunc) Publish(ctx context.Context, _ int, message storage.Message
 	return f(ctx, message)
 }
 
-// downQueue fails at once, stuckQueue when the context ends.
+// downQueue fails at once, and stuckQueue fails when the context ends.
 var (
 	downQueue publishFunc = func(context.Context, storage.Message) (storage.Durability, error) {
 		return "", storage.ErrUnavailable
@@ -57,8 +57,8 @@ func TestUnavailableQueueIsBypassed(t *testing.T) {
 	}
 }
 
-// A queue counts as unavailable after five failures over at least a second, but not when
-// concurrent calls time out together.
+// A queue counts as unavailable once calls have failed for a second, and is then not
+// called until a trial is due. Concurrent calls that time out together are not enough.
 func TestUnavailableQueueIsNotCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -125,7 +125,8 @@ func TestTrialsAreShort(t *testing.T) {
 	})
 }
 
-// When a hanging queue is found to be unavailable, callers waiting for it go on at once.
+// When a hanging queue is found to be unavailable, callers that wait for it continue at
+// once.
 func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFallback(stuckQueue, openStore(t), worker.FallbackOptions{})
@@ -146,8 +147,8 @@ func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 	})
 }
 
-// A slow database persists what the queue does not accept, even after it failed once. A
-// single stall of the persister fails no call.
+// A slow database persists what the queue does not accept, even after a call to the
+// database has failed. A single stall of the persister does not fail a call.
 func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
@@ -174,7 +175,8 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	})
 }
 
-// A commit that hangs does not delay its caller. Close waits for it, but not forever.
+// A commit that hangs does not delay its caller beyond the timeout. Close waits for the
+// commit, but not forever.
 func TestHangingCommitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openStore(t)

@@ -20,8 +20,8 @@ type FolderStore interface {
 	storage.Folders
 }
 
-// Folders deletes folders. As a folder may hold many items, they are moved in chunks.
-// It is safe for concurrent use.
+// Folders deletes folders, and is safe for concurrent use. As a folder may hold many
+// items, they are moved in chunks.
 type Folders struct {
 	store FolderStore
 	now   func() time.Time
@@ -33,15 +33,15 @@ func NewFolders(store FolderStore, now func() time.Time) *Folders {
 	return &Folders{store: store, now: now}
 }
 
-// DeleteFolder moves the items of a folder to another folder of the same owner, or
-// uncollects them if moveTo is empty, deletes the folder and returns the number of
-// items. If it fails midway, the folder still holds the remaining items, and the call
-// may be repeated.
+// DeleteFolder empties a folder, deletes it and returns the number of its items. The
+// items are moved to another folder of the same owner or, if moveTo is empty,
+// uncollected. If DeleteFolder fails midway, the folder still holds the remaining items,
+// and the call may be repeated.
 //
 // Errors before anything is moved: storage.ErrDefaultFolder; storage.ErrInvalid, field
-// moveItemsTo, if it is the same folder; storage.ErrNotFound for either folder. Later:
-// storage.ErrFolderNotEmpty if the owner keeps filling the folder;
-// storage.ErrUnavailable; the context's.
+// moveItemsTo, if moveTo is the same folder; storage.ErrNotFound if either folder does
+// not exist. Later errors: storage.ErrFolderNotEmpty if the owner keeps filling the
+// folder; storage.ErrUnavailable; the context's.
 func (f *Folders) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string) (int, error) {
 	if err := f.check(ctx, key, moveTo); err != nil {
 		return 0, err

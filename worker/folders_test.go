@@ -40,7 +40,7 @@ func fill(ctx context.Context, t *testing.T, store *sqlite.Store, key storage.Fo
 	}
 }
 
-// folderOf looks a folder up; it is nil when there is none.
+// folderOf returns a folder, or nil if it does not exist.
 func folderOf(t *testing.T, store *sqlite.Store, key storage.FolderKey) *storage.Folder {
 	t.Helper()
 	found, err := store.FoldersOf(t.Context(), []storage.FolderKey{key})
@@ -127,7 +127,8 @@ func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	}
 }
 
-// busyOwner collects into the folder just before it is deleted, a given number of times.
+// busyOwner collects an item into the folder just before the folder is deleted, a given
+// number of times.
 type busyOwner struct {
 	*sqlite.Store
 

@@ -18,8 +18,9 @@ const (
 )
 
 // groupCommit implements group commit: requests that arrive during a transaction share
-// the next one. It serves rows that are written directly to the database. One
-// transaction at a time suffices because each includes all waiting requests.
+// the next one. It is used for rows that are written directly to the database. One
+// transaction at a time suffices, because each includes all waiting requests, up to
+// groupSize.
 type groupCommit[In, Out any] struct {
 	name     string
 	commit   func(ctx context.Context, in []In) ([]Out, error)
@@ -43,7 +44,7 @@ type groupItem[In, Out any] struct {
 	done chan struct{} // closed when out and err are set
 }
 
-// do commits a request together with others. If the context ends first it returns at
+// do commits a request together with others. If the context ends first, do returns at
 // once, and the request may still be committed. Errors: those of commit;
 // storage.ErrUnavailable, also when the context's deadline passes, in which case the
 // request may or may not be committed; ErrClosed after close.
@@ -100,9 +101,10 @@ func (g *groupCommit[In, Out]) run() {
 	}
 }
 
-// send commits a batch and sets the results of its requests. If the store rejects a
-// request, that request fails alone, and the others of its batch are retried without it.
-// The same holds for requests that need a row which another call has locked.
+// send commits a batch and sets the results of its requests. If the store rejects the
+// batch, its requests are retried one by one, so that only those that are invalid fail.
+// If a row that the batch needs is locked, its requests are retried in one transaction
+// per lock key.
 func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 	g.sizes(len(batch))
 	in := make([]In, len(batch))
@@ -149,7 +151,7 @@ func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out]) {
 	}
 }
 
-// try commits requests in one transaction. It is not cancelled by their callers.
+// try commits requests in one transaction, which is not cancelled when callers cancel.
 func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
 	out, err := callWithBreaker(context.Background(), g.breaker, &g.running, func(ctx context.Context) ([]Out, error) {
 		out, err := g.commit(ctx, in)
@@ -164,10 +166,10 @@ func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
 	return out, err
 }
 
-// runSeparately runs a call outside the group's transaction, but with its breaker. Few
-// such calls run at the same time: changes of one row wait for each other in the
-// database, each holding a connection, and must leave some connections to reads. close
-// waits for the call. Errors: those of f; storage.ErrUnavailable, in which case the
+// runSeparately calls f outside the group's transaction, but with the group's breaker.
+// Only a few such calls run at the same time: changes of one row wait for each other in
+// the database, each holding a connection, and must leave some connections to reads.
+// close waits for the call. Errors: those of f; storage.ErrUnavailable, in which case the
 // outcome is unknown; ErrClosed after close.
 func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out], what string, f func(context.Context) (T, error)) (out T, err error) {
 	done, err := g.begin()

@@ -7,17 +7,17 @@ import (
 	"ovation/storage"
 )
 
-// hungCommit is the duration after which a commit counts as hanging, and the interval
-// at which its marks are then invalidated. It is well below the time for which the
-// mirror keeps windows from being filled after a Mark or an Invalidate and reports a
-// marked state as not persisted.
+// hungCommit is the duration after which a commit counts as hanging, and the interval at
+// which its marks are then invalidated. After a Mark or an Invalidate, the mirror keeps
+// windows from being filled, and reports marked states as not persisted, for a time that
+// is well above hungCommit.
 const hungCommit = 4 * time.Second
 
 // invalidateWhileHung invalidates the marks of messages repeatedly while their commit
-// hangs, as it does if a synchronous standby is missing. Without this, the mirror would
+// hangs, as a commit does if a synchronous standby is missing. Otherwise the mirror would
 // report an uncommitted action as persisted, and take the database's old counts for new
-// ones. The first call comes after hungCommit. The returned function stops the calls and
-// waits until the last has ended.
+// ones. The first call to the mirror comes after hungCommit. The returned function stops
+// the calls and waits until the last one has ended.
 func (l *batchLoop) invalidateWhileHung(ctx context.Context, messages []storage.Message) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

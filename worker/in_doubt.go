@@ -10,8 +10,8 @@ import (
 // an arbitrary one, for which it then relies on the mirror.
 const maxInDoubt = 100_000
 
-// inDoubt keeps the actions with an unknown outcome: publishing them failed, but a
-// worker may have received them. Until such an action, or one that supersedes it, is in
+// inDoubt keeps the actions with an unknown outcome: publishing them failed, but a worker
+// may receive them nevertheless. Until such an action, or one that supersedes it, is in
 // the database, the state that the mirror reports may still change. The metric
 // ovation_mirror_in_doubt_since_timestamp_seconds is about something else: Redis may lack
 // queued actions.
@@ -35,8 +35,8 @@ func (d *inDoubt) add(id stateID, action storage.Register) {
 	d.actions[id] = action.Join(d.actions[id])
 }
 
-// resolve returns the latest version in doubt unless the reached state covers it;
-// otherwise it forgets the action in doubt and returns 0.
+// resolve returns the version of the action in doubt if the reached state does not cover
+// that action. Otherwise it forgets the action, if there is one, and returns 0.
 func (d *inDoubt) resolve(id stateID, reached storage.Register) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

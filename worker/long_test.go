@@ -4,7 +4,7 @@ package worker_test
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The test below runs an everyday test with fresh seeds and more cases.
 
 func TestLongEveryUserEndsWithTheLastAcknowledgedAction(t *testing.T) {
 	TestEveryUserEndsWithTheLastAcknowledgedAction(t)

@@ -11,7 +11,7 @@ import (
 // MessagesOptions configure Messages. The zero value is a good choice.
 type MessagesOptions struct {
 	// Changed is called with the subjects (storage.User.Subject) of the senders and
-	// receivers of messages, after the commit. May be nil.
+	// receivers of messages, after the commit. It may be nil.
 	Changed func(users []storage.Subject)
 	// Logger logs when the breaker opens and when it closes; slog.Default() if nil.
 	Logger *slog.Logger
@@ -19,8 +19,8 @@ type MessagesOptions struct {
 	Metrics *Metrics
 }
 
-// Messages sends messages. They are written directly to the database; concurrent ones
-// share a transaction. It is safe for concurrent use.
+// Messages sends messages, and is safe for concurrent use. Messages are written directly
+// to the database; concurrent ones share a transaction.
 type Messages struct {
 	store storage.DirectMessages
 	opts  MessagesOptions
@@ -42,10 +42,11 @@ func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 }
 
 // Send sends a message and returns it once it is committed. Errors: storage.ErrInvalid,
-// as of storage.DirectMessages; storage.ErrUnavailable, in which case the message may or may
-// not be sent, so that only one with a request id can be retried safely;
-// storage.ErrLocked if a mailbox of the conversation is locked, or too many others of the
-// same transaction, in which case it is not sent; ErrClosed; context.Canceled.
+// as documented for storage.DirectMessages; storage.ErrUnavailable, in which case the
+// message may or may not be sent, so that only a message with a request id can be retried
+// safely; storage.ErrLocked, in which case the message is not sent, because a mailbox of
+// the conversation or too many others of the same transaction are locked; ErrClosed;
+// context.Canceled.
 func (m *Messages) Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error) {
 	message, err := message.Check()
 	if err != nil {
@@ -87,5 +88,5 @@ func (m *Messages) MarkRead(ctx context.Context, key storage.ConversationKey, up
 }
 
 // Close rejects new messages with ErrClosed and returns when every accepted one is
-// answered, or an error if the context ends first. It may be called twice.
+// answered, or returns an error if the context ends first. It may be called twice.
 func (m *Messages) Close(ctx context.Context) error { return m.adds.close(ctx, m.adds.name) }

@@ -42,7 +42,7 @@ func (h *heldMessages) transactions() []int {
 	return slices.Clone(h.sizes)
 }
 
-// MarkRead hangs as a commit does: its context does not end it.
+// MarkRead hangs like a commit: the end of its context does not end it.
 func (h *heldMessages) MarkRead(context.Context, storage.ConversationKey, int64) (*storage.Conversation, error) {
 	<-h.hold
 	return &storage.Conversation{}, nil

@@ -9,7 +9,7 @@ import (
 	"ovation/storage"
 )
 
-// Role is a set of the parts that a process has in the write path.
+// Role is the set of parts of the write path that a process runs.
 type Role int
 
 // The roles of a process. A process may have both.
@@ -18,9 +18,9 @@ const (
 	Works                    // persists queued messages
 )
 
-// Factories returns factories for the collectors of every process, of processes that
-// record and of those that work. A factory registers nothing if the process lacks its
-// role.
+// Factories returns three factories of collectors: for every process, for processes that
+// record, and for processes that work. A factory registers nothing if the process lacks
+// its role.
 func (r Role) Factories(reg prometheus.Registerer) (both, records, works promauto.Factory) {
 	both, records, works = promauto.With(reg), promauto.With(nil), promauto.With(nil)
 	if r&Records != 0 {

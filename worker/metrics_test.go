@@ -12,7 +12,8 @@ import (
 	"ovation/worker/local"
 )
 
-// sample is the value of a counter or gauge, or the count of a histogram.
+// sample returns the value of a counter or gauge, or the number of observations of a
+// histogram; 0 if there are none.
 func sample(t *testing.T, reg *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := reg.Gather()

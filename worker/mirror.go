@@ -16,25 +16,25 @@ type Mirror interface {
 	// cannot be determined; an action must then be published whatever the states are.
 	// Errors: storage.ErrUnavailable, the context's.
 	Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error)
-	// Apply makes durable actions visible to their users on every node. Actions that
-	// are storage.Queued are merged into the states; for those that are
-	// storage.Persisted, existing states are corrected.
+	// Apply makes durable actions visible to their users on every node. Actions that are
+	// storage.Queued are merged into the states; for those that are storage.Persisted,
+	// existing states are corrected.
 	//
 	// If seen is not nil, it has an element for each action: nil, or a pointer to be
-	// filled with the action's subject as its user sees it afterwards. The target is
-	// left unchanged if that needs another read, and if the actions are
+	// filled with the action's subject as its user sees it afterwards. The target is left
+	// unchanged if filling it would take another read, or if the actions are
 	// storage.Persisted. Errors: storage.ErrUnavailable if queued actions are not in the
 	// mirror yet, which applies them later; the context's.
 	Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) error
-	// Invalidate discards what the mirror knows about which of these actions the
-	// counts include: a transaction that marked them may have been rolled back. It is
+	// Invalidate discards what the mirror knows about which of these actions the counts
+	// include, because a transaction that marked them may have been rolled back. It is
 	// called before the actions are persisted again, and may be called at any time.
 	Invalidate(ctx context.Context, actions []storage.Action) error
 	// Revert undoes Apply for actions that will not be persisted. It may be called at
 	// any time.
 	Revert(ctx context.Context, actions []storage.Action) error
-	// Mark records what the new counts include. It is called within the transaction;
-	// an error rolls the transaction back.
+	// Mark records which states the new counts include. It is called within the
+	// transaction; an error rolls the transaction back.
 	Mark(ctx context.Context, outcome storage.Outcome) error
 	// Publish makes the new counts of a transaction visible to everyone, after
 	// the commit.

@@ -36,9 +36,9 @@ type last struct {
 	reads    int64
 }
 
-// Users act at the same time, each on every subject, while the store fails now and then
-// and workers come and go. In the end the store holds the last acknowledged action of
-// each user on each subject, and every count is exact.
+// Several users act at the same time, on subjects that they share, while the store fails
+// now and then and workers come and go. In the end the store holds the last acknowledged
+// action of each user on each subject, and every count is exact.
 func TestEveryUserEndsWithTheLastAcknowledgedAction(t *testing.T) {
 	store := openStore(t)
 	runs := 0
@@ -96,7 +96,7 @@ func (p plan) act(t *rapid.T, store *sqlite.Store) map[storage.StateKey]*last {
 	return told
 }
 
-// step takes one action and remembers it when it is acknowledged.
+// step records one random action, and remembers it when it is acknowledged.
 func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand) error {
 	a := storage.Action{User: key.User, Subject: key.Subject, Kind: storage.Kind(1 + random.IntN(4))}
 	want := *l
@@ -133,8 +133,8 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 	return nil
 }
 
-// workers keeps two workers running, one of which is replaced again and again, on a
-// store that fails now and then before and after its commits.
+// workers keeps two workers running, each of which is replaced again and again, on a
+// store that now and then fails before or after a commit. stop ends them.
 func (p plan) workers(t *rapid.T, queue *local.Queue, store *sqlite.Store, mirror worker.Mirror) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -12,15 +12,16 @@ import (
 )
 
 // splitAfter is how long an attempt must have taken for its failure to be blamed on the
-// size of its batch. The commit is not included: its duration depends on the disk and
-// the standby, not on the batch. Stores end a call to Mark sooner than this.
+// size of its batch. The commit is not included, because its duration depends on the disk
+// and the standby, not on the batch. splitAfter equals mirror.MarkTime: a store with a
+// mirror rolls back a transaction whose Mark takes longer than that.
 const splitAfter = 4 * time.Second
 
 // persist makes a batch durable in one transaction and returns what changed. While the
-// store or the mirror is unavailable it retries until ctx ends, unless a batch of
-// several messages took too long. The tries run with the context working, which
-// outlives ctx. Errors: errStopped, or the reason why this batch cannot be persisted;
-// its marks are then invalidated.
+// store or the mirror is unavailable, it retries until ctx ends, unless a batch of
+// several messages took too long. The tries run with the context working, which outlives
+// ctx. Errors: errStopped, or the reason why the batch cannot be persisted, in which case
+// its marks have been invalidated.
 func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
 	var failed error // permanently
 	tries := 0
@@ -50,10 +51,10 @@ func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage
 	return storage.Outcome{}, failed
 }
 
-// persistOnce is a single try. It also returns how long the try took without the
-// commit. If it fails, marks that it made are invalidated, at once or before the next
-// try. An error of the mirror is returned as storage.ErrUnavailable, because it is not
-// the fault of any message.
+// persistOnce is a single try of persist. It also returns how long the try took without
+// the commit. If the try fails, marks that it made are invalidated, at once or before the
+// next try. An error of the mirror is returned as storage.ErrUnavailable, because it is
+// not the fault of any message.
 func (l *batchLoop) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome, took time.Duration, _ error) {
 	start := time.Now()
 	if err := l.invalidate(ctx, batch); err != nil {
@@ -117,8 +118,8 @@ func (l *batchLoop) invalidateAll(ctx, working context.Context, batch []task) er
 	return err
 }
 
-// invalidate is a single try of invalidateAll. If it succeeds, no task may be marked
-// any more.
+// invalidate is a single try of invalidateAll. If it succeeds, none of the tasks is
+// marked any more.
 func (l *batchLoop) invalidate(ctx context.Context, batch []task) error {
 	var actions []storage.Action
 	for i := range batch {
@@ -161,8 +162,8 @@ func (l *batchLoop) publish(ctx, working context.Context, outcome storage.Outcom
 	return err
 }
 
-// retry calls f at least once and, unless its error is permanent, repeats it with
-// exponential backoff until the context ends. It logs the first failure and the
+// retry calls f at least once, and repeats the call with exponential backoff until it
+// succeeds, its error is permanent or the context ends. It logs the first failure and the
 // recovery.
 func retry[T any](ctx context.Context, l *batchLoop, doing string, f backoff.Operation[T]) (T, error) {
 	wait := backoff.NewExponentialBackOff()
@@ -184,7 +185,8 @@ func retry[T any](ctx context.Context, l *batchLoop, doing string, f backoff.Ope
 	return got, err
 }
 
-// Failing returns the error that the worker is retrying at the moment, or nil.
+// Failing returns the error of the operation that the worker is retrying at the moment,
+// or nil if there is none.
 func (w *Worker) Failing() error {
 	for _, l := range w.loops {
 		if err := l.failing.Load(); err != nil {

@@ -13,13 +13,13 @@ var (
 	// Delivery.Reject). Queues that confirm before a worker has received the message
 	// never return it.
 	ErrRejected = errors.New("the message cannot be persisted")
-	// ErrBusy is returned for an action of an anonymous user while too many of them
+	// ErrBusy is returned for an action of an anonymous user while too many such actions
 	// wait for confirmation. The action was not published.
 	ErrBusy = errors.New("too many actions of anonymous users are waiting for confirmation; try again later")
 	// ErrClosed is returned by methods called after Close.
 	ErrClosed = errors.New("closed")
-	// ErrSettled: the delivery was settled before, or its consumer has ended and the
-	// message will be redelivered.
+	// ErrSettled is returned if the delivery was settled before, or if its consumer has
+	// ended and the message will be redelivered.
 	ErrSettled = errors.New("the delivery is already settled")
 )
 
@@ -29,29 +29,29 @@ type Publisher interface {
 	// on a subject belong to one partition, so that only one worker at a time changes
 	// the subject.
 	Partitions() int
-	// Publish makes a message durable and returns where it is stored. After an error
-	// the outcome is unknown: the message may still be persisted. Publishing a message
-	// with the same ID again is harmless. A queue that returns before a worker has
-	// received the message sets Published of what it delivers to the time of Publish.
-	// Errors: storage.ErrUnavailable, ErrRejected, ErrClosed, the context's.
+	// Publish makes a message durable and returns where it is stored. After an error the
+	// outcome is unknown: the message may still be persisted. Publishing a message with
+	// the same ID again is harmless. If Publish returns before a worker has received the
+	// message, the queue sets the field Published of the delivered message to the time of
+	// Publish. Errors: storage.ErrUnavailable, ErrRejected, ErrClosed, the context's.
 	Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error)
 }
 
 // Consumer takes messages out of the queue. It is safe for concurrent use.
 type Consumer interface {
-	// Consume delivers messages until the context ends or the queue is lost, then
+	// Consume delivers messages until the context ends or the queue is lost, and then
 	// closes the channel. A message is redelivered, and marked as such, if it was
-	// requeued or its consumer ended without settling it. Messages of one partition go
-	// to one consumer at a time, in the order of publication, except for redelivered
-	// ones: they come in any order, but before messages that were never delivered (see
-	// Barriers). The number of unsettled messages of a consumer is bounded. Errors:
+	// requeued or its consumer ended without settling it. Messages of one partition go to
+	// one consumer at a time, in the order of publication. Redelivered messages may come
+	// in any order, but come before messages that were never delivered (see Barriers).
+	// The number of unsettled messages of a consumer is bounded. Errors:
 	// storage.ErrUnavailable, ErrClosed.
 	Consume(ctx context.Context) (<-chan Delivery, error)
 }
 
-// Delivery is a message delivered to a worker, which settles it exactly once by one of
-// its last three methods. Each returns ErrSettled, and does nothing, if the delivery
-// can no longer be settled.
+// Delivery is a message delivered to a worker, which settles it exactly once, by Ack,
+// Requeue or Reject. These methods return ErrSettled, and do nothing, if the delivery can
+// no longer be settled.
 type Delivery interface {
 	Message() storage.Message
 	// Partition is the partition that the message was published to.
@@ -67,9 +67,10 @@ type Delivery interface {
 	Reject(reason error) error
 }
 
-// BatchAcker is a Delivery whose queue can acknowledge many at once.
+// BatchAcker is a Delivery whose queue can acknowledge many deliveries at once.
 type BatchAcker interface {
 	Delivery
-	// AckAll acknowledges deliveries of its queue, at a lower cost than one Ack each.
+	// AckAll acknowledges deliveries of the same queue, at a lower cost than an Ack of
+	// each.
 	AckAll(deliveries []Delivery) error
 }

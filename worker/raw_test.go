@@ -23,8 +23,8 @@ import (
 	"ovation/worker/amqp"
 )
 
-// servers are Postgres, Redis and RabbitMQ from the environment, with separate tables,
-// keys and queues for one benchmark.
+// servers holds connections to Postgres, Redis and RabbitMQ from the environment, with
+// separate tables, keys and queues for one benchmark.
 type servers struct {
 	database *postgres.Store
 	copied   *redis.Store
@@ -73,9 +73,9 @@ func deleteQueues(b *testing.B, at, prefix string, partitions int) {
 	}
 }
 
-// BenchmarkLikes measures likes from Record to their acknowledgement, without HTTP, and
-// how fast a worker in the same process persists them. Each like is of another user, on
-// one of ten thousand subjects.
+// BenchmarkLikes measures how long likes take from Record to their acknowledgement,
+// without HTTP, and how fast a worker in the same process persists them. Each like is by
+// another user, on one of ten thousand subjects.
 func BenchmarkLikes(b *testing.B) {
 	for _, clients := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -98,7 +98,8 @@ func BenchmarkLikes(b *testing.B) {
 	}
 }
 
-// likeAll records a like for each duration and notes how long it took.
+// likeAll records a like for each element of took, and sets the element to how long that
+// like took.
 func likeAll(b *testing.B, r *worker.Recorder, clients int, took []time.Duration) {
 	b.Helper()
 	var next atomic.Int64
@@ -127,7 +128,7 @@ type persisted struct {
 	storage.Persister
 
 	want, has int64
-	took      time.Duration // so far
+	took      time.Duration // in Persist, so far
 	all       chan struct{}
 }
 
@@ -147,9 +148,9 @@ func (p *persisted) Persist(ctx context.Context, messages []storage.Message, mar
 }
 
 // BenchmarkWorker measures how fast a worker persists, marks and publishes queued likes;
-// an iteration is a like. Before the clock starts, the likes are published in messages
-// of the given number of actions and, if shown is true, applied to the mirror as a
-// recorder does.
+// an iteration is a like. Before the clock starts, the likes are published in messages of
+// the given number of actions and, if shown is true, applied to the mirror, as a recorder
+// would apply them.
 func BenchmarkWorker(b *testing.B) {
 	for _, size := range []int{10, 1000} {
 		for _, shown := range []bool{false, true} {

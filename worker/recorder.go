@@ -18,17 +18,17 @@ type RecorderOptions struct {
 	// MaxInFlight is the maximum number of unconfirmed messages per partition; 1 if 0.
 	// Actions that arrive meanwhile share the next message.
 	MaxInFlight int
-	// Linger is how long a partition that has actions to send waits at most while
-	// messages of other partitions are unconfirmed. Actions that arrive meanwhile share
-	// its message. Longer waits make fewer and larger messages, which cost the queue
-	// less. If 0, partitions do not wait.
+	// Linger is the maximum time for which a partition that has actions to send waits
+	// while messages of other partitions are unconfirmed. Actions that arrive meanwhile
+	// share its message. Longer waits make fewer and larger messages, which cost the
+	// queue less. If 0, partitions do not wait.
 	Linger time.Duration
-	// MaxBacklog is the maximum number of actions that are accepted and not answered;
-	// 10,000 if 0. Further calls wait. Anonymous users have a separate backlog of a
-	// fifth of this size; beyond it their actions fail with ErrBusy.
+	// MaxBacklog is the maximum number of actions that are accepted and not yet answered;
+	// 10,000 if 0. Further calls wait. Anonymous users have a separate backlog of a fifth
+	// of this size; beyond it their actions fail with ErrBusy.
 	MaxBacklog int
-	// PublishTimeout bounds the publishing of a message, and then the call of
-	// Mirror.Apply; 10 s if 0.
+	// PublishTimeout bounds publishing a message, and then the call of Mirror.Apply
+	// separately; 10 s if 0.
 	PublishTimeout time.Duration
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -83,16 +83,16 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 }
 
 // Record returns when the action is durable and visible, or is known to change nothing.
-// It sets the action's Version and, if its kind adds up, First; without Times it then
-// counts once.
+// It sets the action's Version and, if the action's kind adds up, First; an action of
+// such a kind without Times counts once.
 //
-// Actions on one state (user, subject and a kind that does not add up) are serialised in the
-// order of arrival: each sees the effect of the previous one. If the context ends
+// Actions on one state (user, subject and a kind that does not add up) are serialised in
+// the order of arrival: each sees the effect of the previous one. If the context ends
 // first, Record returns at once, but an action that was accepted is still published and
 // applied.
 //
-// If seen is not nil, it receives the subject as the user then sees it, or the zero
-// value if that would take another read.
+// If seen is not nil, it receives the subject as the user then sees it, or the zero value
+// if that would take another read.
 //
 // Errors: storage.ErrInvalid; storage.ErrUnavailable, also when the context's deadline
 // passes, in which case the action may or may not become durable later; ErrRejected;
@@ -104,8 +104,8 @@ func (r *Recorder) Record(ctx context.Context, action storage.Action, seen *stor
 	return recorded, err
 }
 
-// Close rejects new actions with ErrClosed, publishes and applies every accepted one,
-// and returns when that is done, or an error if the context ends first. It may be
+// Close rejects new actions with ErrClosed, and publishes and applies every accepted one.
+// It returns when that is done, or returns an error if the context ends first. It may be
 // called twice.
 func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx) }
 
@@ -157,8 +157,8 @@ func (r *Recorder) finish(a *storage.Action, err error) {
 	r.stateLocks.unlock(id)
 }
 
-// readState returns the state of one user on one subject. If the mirror is unavailable
-// the state is unknown, and the action is published anyway.
+// readState returns the states that the action may change, and where they are stored. If
+// the mirror is unavailable, the states are unknown, and the action is published anyway.
 func (r *Recorder) readState(ctx context.Context, a storage.Action) (storage.States, storage.Durability, error) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
 	states, known, err := r.mirror.Get(ctx, []storage.StateKey{key}, storage.KindsOf(a.Kind))

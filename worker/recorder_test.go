@@ -123,8 +123,8 @@ func TestVersionRisesAboveTheSeenOne(t *testing.T) {
 	}
 }
 
-// The first of two actions on a state is unconfirmed when the second arrives: the second
-// waits and sees the effect of the first.
+// An action that arrives while an earlier one on the same state is unconfirmed waits, and
+// sees the effect of the earlier one.
 func TestActionsOnOneStateTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue, mirror := startLocal(t)
@@ -184,8 +184,8 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 	})
 }
 
-// An action fails, it is unknown whether it will be persisted, and the user takes it
-// back: if it is persisted after all, it must not win.
+// An action fails, and it is unknown whether it will be persisted. If the user then takes
+// it back, it must not win even if it is persisted after all.
 func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		doubtful, next storage.Action

@@ -26,13 +26,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // quiet discards the log lines of failures that a test causes on purpose.
 var quiet = slog.New(slog.DiscardHandler)
 
-// openStore opens a new store that is closed with the test.
+// openStore opens a new store that is closed when the test ends.
 func openStore(tb testing.TB) *sqlite.Store {
 	tb.Helper()
 	return sqlitetest.Open(tb)
 }
 
-// newQueue makes a queue that is closed with the test.
+// newQueue makes a queue that is closed when the test ends.
 func newQueue(tb testing.TB) *local.Queue {
 	tb.Helper()
 	q := local.NewQueue(local.Options{})
@@ -40,7 +40,7 @@ func newQueue(tb testing.TB) *local.Queue {
 	return q
 }
 
-// newRecorder makes a recorder that is closed with the test.
+// newRecorder makes a recorder that is closed when the test ends.
 func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker.RecorderOptions) *worker.Recorder {
 	tb.Helper()
 	opts.Logger = cmp.Or(opts.Logger, quiet)
@@ -55,8 +55,8 @@ func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker
 	return r
 }
 
-// startWorker runs a worker until the test ends or stop is called, which
-// returns what Run returned.
+// startWorker runs a worker until the test ends or stop is called. stop returns the
+// result of Run.
 func startWorker(tb testing.TB, c worker.Consumer, p storage.Persister, m worker.Mirror, opts worker.Options) (stop func() error) {
 	tb.Helper()
 	opts.Logger = cmp.Or(opts.Logger, quiet)
@@ -78,8 +78,8 @@ func startLocal(tb testing.TB) (store *sqlite.Store, queue *local.Queue, mirror 
 	return store, queue, mirror
 }
 
-// publish publishes a message and returns a channel that receives the result. It runs in
-// a synctest bubble.
+// publish publishes a message and returns a channel that receives the result. It must be
+// called in a synctest bubble.
 func publish(q *local.Queue, partition int, m storage.Message) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -96,7 +96,7 @@ type tap struct {
 
 	partitions int           // those of the publisher if 0
 	gate       chan struct{} // if not nil, messages wait until it is closed
-	takes      time.Duration // to pass; set in a synctest bubble only, where it is fake time
+	takes      time.Duration // duration of passing; set only in a synctest bubble, where time is fake
 
 	mu       sync.Mutex
 	messages []storage.Message
@@ -175,7 +175,7 @@ func (h *hooks) Prune(ctx context.Context, age time.Duration) (int64, error) {
 type spy struct {
 	local.Mirror
 
-	get        func() (storage.Durability, error) // replaces the result of the mirror
+	get        func() (storage.Durability, error) // replaces the durability and the error
 	apply      func([]storage.Action) error
 	invalidate func([]storage.Action) error
 	revert     func([]storage.Action) error
@@ -250,7 +250,7 @@ func collect(u storage.User, s storage.Subject, folder string) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder}
 }
 
-// record records the action; the test fails if that fails.
+// record records the action, and fails the test if that returns an error.
 func record(tb testing.TB, r *worker.Recorder, a storage.Action) worker.Recorded {
 	tb.Helper()
 	recorded, err := r.Record(tb.Context(), a, nil)
@@ -280,7 +280,7 @@ func statesOf(t rapid.TB, store storage.Reader, u storage.User, s storage.Subjec
 	return found[0]
 }
 
-// message returns message i: one like by user i, of a separate subject.
+// message returns message i, with one like by user i, on a subject of its own.
 func message(i int) storage.Message {
 	a := react(user(i), video(strconv.Itoa(i)), storage.Like)
 	a.Version = int64(i + 1)

@@ -78,7 +78,7 @@ type batchLoop struct {
 	failing    atomic.Pointer[error]
 }
 
-// New returns a Worker. It does nothing until Run.
+// New returns a Worker. The Worker does nothing until Run is called.
 func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Options) *Worker {
 	opts = opts.withDefaults()
 	w := &Worker{
@@ -92,7 +92,7 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 	return w
 }
 
-// Run persists messages until the context ends; it then finishes the current batch,
+// Run persists messages until the context ends; it then finishes the current batches,
 // requeues all other messages and returns nil. If the queue is lost before that, Run
 // returns an error and may be called again.
 //
@@ -137,9 +137,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// loopBuffer is how many deliveries can wait for one loop before deliveries to the
-// other loops are delayed, too. It is more than a queue delivers before the first is
-// settled.
+// loopBuffer is how many deliveries can wait for one loop before deliveries to the other
+// loops are delayed, too. It is more than a queue with default options delivers before
+// one of them is settled.
 const loopBuffer = 1 << 17
 
 // distribute passes each delivery to the loop of its partition, until the context ends
@@ -198,7 +198,7 @@ func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.
 }
 
 // task is a delivery. mayBeMarked is true if a transaction, in this process or another,
-// may have marked its actions and then been rolled back.
+// may have marked the actions of the delivery and then been rolled back.
 type task struct {
 	Delivery
 	mayBeMarked bool
@@ -208,17 +208,19 @@ type task struct {
 // worker's batch are expected.
 const redeliveryQuiet = 100 * time.Millisecond
 
-// fullBatch is the number of messages that start a batch without waiting for Pace.
+// fullBatch is the number of messages at which a batch starts without waiting for Pace.
 const fullBatch = 100
 
-// nextBatch waits for a first delivery and then takes the deliveries that are
-// available, up to MaxActions. If these are fewer than fullBatch, it waits as Pace
-// demands and takes what has arrived since.
-// If one of them is redelivered, nextBatch goes on until no more redelivered messages
-// arrive: marks that another worker made in one transaction must all be invalidated
-// before any of its messages is persisted. The prefetch limit of the queue bounds their
-// number.
-// It returns an empty batch when the context has ended or the queue is lost.
+// nextBatch waits for a first delivery and then takes the deliveries that are available,
+// up to MaxActions. If these are fewer than fullBatch, it waits as Pace demands and takes
+// what has arrived since.
+//
+// If one of the deliveries is redelivered, nextBatch continues until no more redelivered
+// messages arrive, because marks that another worker made in one transaction must all be
+// invalidated before any message of that transaction is persisted. The prefetch limit of
+// the queue bounds the number of redelivered messages.
+//
+// nextBatch returns an empty batch when the context has ended or the queue is lost.
 func (l *batchLoop) nextBatch(ctx context.Context) []task {
 	deliveries := l.deliveries
 	if ctx.Err() != nil {
@@ -266,8 +268,8 @@ func (l *batchLoop) nextBatch(ctx context.Context) []task {
 	return batch
 }
 
-// receive returns the next delivery. If wait is false it returns immediately; otherwise
-// it waits until timeout fires or the context ends.
+// receive returns the next delivery, and false if there is none. If wait is false, it
+// returns immediately; otherwise it waits until timeout fires or the context ends.
 func receive(ctx context.Context, deliveries <-chan Delivery, timeout <-chan time.Time, wait bool) (Delivery, bool) {
 	if !wait {
 		select {
@@ -372,8 +374,9 @@ func (l *batchLoop) requeue(batch []task) {
 	}
 }
 
-// logSettled logs a delivery that could not be settled. It will be redelivered, and
-// what is already persisted is skipped then.
+// logSettled logs that a delivery could not be settled, and that settling succeeds again.
+// The queue redelivers such a delivery; its message is skipped then if it is already
+// persisted.
 func (w *Worker) logSettled(how string, err error) {
 	if err != nil {
 		w.settleOutage.Failed("how", how, "error", err)

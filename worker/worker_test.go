@@ -17,8 +17,8 @@ import (
 	"ovation/worker/local"
 )
 
-// publishAll publishes messages 0 to n-1 in order and returns a channel for the result
-// of each. It runs in a synctest bubble.
+// publishAll publishes messages 0 to n-1 in order and returns a channel for each result.
+// It must be called in a synctest bubble.
 func publishAll(t *testing.T, q *local.Queue, n int) []<-chan error {
 	t.Helper()
 	errs := make([]<-chan error, n)
@@ -37,7 +37,7 @@ func wantAcked(t *testing.T, errs []<-chan error) {
 	}
 }
 
-// batchSizes notes how many messages each Persist was given.
+// batchSizes records how many messages each call of Persist receives.
 type batchSizes struct {
 	mu    sync.Mutex
 	calls []int
@@ -127,8 +127,8 @@ func TestFullBatchesIgnoreThePace(t *testing.T) {
 	})
 }
 
-// While one partition waits for the database, others go on; the batches of one partition
-// are processed in order.
+// While one partition waits for the database, those of other loops continue. The batches
+// of one partition are processed in order.
 func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openStore(t)
@@ -167,8 +167,8 @@ func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 	})
 }
 
-// A worker that dies between the commit and the acknowledgement leaves a
-// message that is persisted already.
+// A worker that dies between the commit and the acknowledgement leaves in the queue a
+// message that is already persisted.
 func TestRedeliveredMessageCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -201,7 +201,7 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 }
 
 // A message that is redelivered after its id was pruned is rejected if its reads could
-// count twice. The others of its batch are persisted.
+// count twice. The other messages of its batch are persisted.
 func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)

@@ -132,8 +132,8 @@ func TestPanicOfTheStoreIsNotSwallowed(t *testing.T) {
 	})
 }
 
-// A worker persists an action and stops before it publishes the counts: the next worker
-// publishes them, although it has nothing to persist.
+// If a worker persists an action and stops before it publishes the counts, the next
+// worker publishes them, although it has nothing to persist.
 func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -221,7 +221,7 @@ func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 	})
 }
 
-// steadyConsumer is a consumer that is given a message every 50 ms.
+// steadyConsumer is a consumer that delivers one message every 50 ms.
 type steadyConsumer struct{ worker.Consumer }
 
 func (s steadyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
@@ -313,7 +313,8 @@ func TestLastingOutageIsLoggedTwice(t *testing.T) {
 	})
 }
 
-// How long a commit waits for a standby does not depend on the size of the batch.
+// The time that a commit waits for a standby does not depend on the size of the batch, so
+// the batch is not split.
 func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -335,8 +336,8 @@ func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 	})
 }
 
-// While a commit hangs its marks are invalidated again and again; after it has returned
-// they no longer are.
+// While a commit hangs, its marks are invalidated repeatedly, but not once it has
+// returned.
 func TestMarksOfACommitThatHangsAreInvalidated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)

@@ -84,8 +84,8 @@ func classifyDialError(err error) error {
 	return err
 }
 
-// checkVersion returns an error for RabbitMQ before 3.10, which may lose messages while
-// dead-lettering them.
+// checkVersion returns an error for versions of RabbitMQ before 3.10, which may lose
+// messages while dead-lettering them.
 func checkVersion(server amqp091.Table) error {
 	product, _ := server["product"].(string)
 	version, _ := server["version"].(string)

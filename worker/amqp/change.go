@@ -154,7 +154,7 @@ func (c *change) close(ctx context.Context) error {
 }
 
 // leaveTimeout is how long publishers and workers may take to disconnect. The broker
-// drops a connection after two or three silent heartbeats.
+// drops a connection that has been silent for two to three times Heartbeat.
 func (o Options) leaveTimeout() time.Duration { return 6 * o.Heartbeat }
 
 // awaitDisconnects waits until the queues have no consumers.
@@ -236,7 +236,7 @@ func (c *change) partitions(from int) (names []string) {
 }
 
 // depth adds up the ready messages and the consumers of queues. A missing queue has
-// none.
+// neither.
 func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 	for _, name := range queues {
 		state, _, err := c.brokerConn.state(name)

@@ -77,16 +77,16 @@ const (
 	formatHighest = formatCover
 )
 
-// hasIf reports whether the actions of a version have the field if.
+// hasIf reports whether the actions of a version of the format have the field if.
 func hasIf(format byte) bool { return format >= formatConditional }
 
-// hasFollow reports whether the actions of a version have the field follow.
+// hasFollow reports whether the actions of a version of the format have the field follow.
 func hasFollow(format byte) bool { return format >= formatFollow }
 
 const flagForever = 1
 
-// maxBody is the maximum size of a message in bytes: the default limit of all RabbitMQ
-// versions.
+// maxBody is the maximum size of a message in bytes. All RabbitMQ versions accept
+// messages of this size by default.
 const maxBody = 16 << 20
 
 // encode encodes a message that is published at the given time.

@@ -39,8 +39,8 @@ func brokerURL(tb testing.TB) string {
 	return at
 }
 
-// options returns options for queues that only this test uses and that are deleted after
-// it.
+// options returns options for queues that only this test uses. The queues are deleted
+// when the test ends.
 func options(tb testing.TB) Options {
 	tb.Helper()
 	opts := Options{

@@ -114,7 +114,7 @@ func (q *Queue) Publish(ctx context.Context, partition int, message storage.Mess
 	return storage.Queued, nil
 }
 
-// Up reports whether the broker accepts messages, as far as known.
+// Up reports whether the broker, as far as is known, accepts messages.
 func (q *Queue) Up() bool { return q.publishing.connected() && !q.publishing.blocked() }
 
 // newPublishing encodes a message.
