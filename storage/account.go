@@ -23,7 +23,7 @@ const (
 type Account struct {
 	User User
 	Profile
-	// NameKey is the folded name. No two accounts of a tenant have the same.
+	// NameKey is the folded name. No two accounts of a tenant have the same one.
 	NameKey string
 	// Password is an encoded hash with its parameters. It is never logged.
 	Password string
@@ -33,8 +33,8 @@ type Account struct {
 	Created    int64 // in microseconds since 1970
 }
 
-// AccountID returns the number of the account that the user may have. It returns 0 and
-// false if the user id is not the number of an account.
+// AccountID returns the user id as the number of an account, or 0 and false if it is not
+// such a number. The account need not exist.
 func (u User) AccountID() (id int64, ok bool) {
 	if id, ok = ParseCommentID(u.UserID); !ok {
 		return 0, false
@@ -42,21 +42,21 @@ func (u User) AccountID() (id int64, ok bool) {
 	return id, true
 }
 
-// AccountUser is the user of an account.
+// AccountUser returns the user of an account.
 func AccountUser(tenant string, id int64) User { return User{tenant, strconv.FormatInt(id, 10)} }
 
 // Profile is what an account shows to others.
 type Profile struct {
 	Name       string
-	Avatar     string // a URL, empty if there is none
+	Avatar     string // a URL, or empty if there is none
 	Background string // likewise
 	Signature  string
 }
 
-// AvatarURL is the URL of the avatar, nil if there is none.
+// AvatarURL returns the URL of the avatar, or nil if there is none.
 func (p *Profile) AvatarURL() *string { return orNil(p.Avatar) }
 
-// BackgroundURL is the URL of the background picture, nil if there is none.
+// BackgroundURL returns the URL of the background picture, or nil if there is none.
 func (p *Profile) BackgroundURL() *string { return orNil(p.Background) }
 
 func orNil(text string) *string {
@@ -120,7 +120,7 @@ type PasswordChange struct {
 // Validate returns an *InvalidError for a value out of bounds.
 func (c PasswordChange) Validate() error { return validatePassword(c.To) }
 
-// ProfileChange is a change of a profile. A nil field stays as it is.
+// ProfileChange is a change of a profile. A nil field leaves the value as it is.
 type ProfileChange struct {
 	Name       *string
 	NameKey    string // of Name
@@ -156,7 +156,7 @@ func (c ProfileChange) Check() (ProfileChange, error) {
 	return c, nil
 }
 
-// Apply changes an account and reports whether anything differs.
+// Apply changes an account and reports whether anything has changed.
 func (c ProfileChange) Apply(to *Account) bool {
 	before, key := to.Profile, to.NameKey
 	for _, one := range []struct {
@@ -173,8 +173,8 @@ func (c ProfileChange) Apply(to *Account) bool {
 	return to.Profile != before || to.NameKey != key
 }
 
-// validateURL checks the address of a picture: empty, an http or https URL, or an
-// absolute path on this site, of printable ASCII.
+// validateURL checks the address of a picture. It must consist of printable ASCII and be
+// empty, an http or https URL, or an absolute path on this site.
 func validateURL(field, address string) error {
 	if address == "" {
 		return nil
@@ -194,8 +194,8 @@ func validateURL(field, address string) error {
 	return &InvalidError{Field: field, Reason: "must be an http or https URL, or an absolute path on this site, of printable ASCII"}
 }
 
-// Revocation says that the tokens of a user that were issued in a generation
-// before this one are invalid.
+// Revocation says that a user's tokens are invalid if they were issued in a generation
+// before this one.
 type Revocation struct {
 	User       User
 	Generation int64
@@ -209,7 +209,7 @@ const RevocationOverlap = 120 * 1_000_000
 
 // ProfileReader looks profiles up.
 type ProfileReader interface {
-	// Profiles returns the profile of each user, nil for one without an account.
+	// Profiles returns the profile of each user, or nil for a user without an account.
 	Profiles(ctx context.Context, users []User) ([]*Profile, error)
 }
 
@@ -220,21 +220,20 @@ type Accounts interface {
 	// CreateAccount creates an account of generation 1. Errors: ErrInvalid,
 	// ErrAccountNameTaken.
 	CreateAccount(ctx context.Context, account NewAccount) (*Account, error)
-	// AccountNamed returns the account of a folded name, nil if there is none.
+	// AccountNamed returns the account of a folded name, or nil if there is none.
 	AccountNamed(ctx context.Context, tenant, nameKey string) (*Account, error)
-	// AccountOf returns the account of a user, nil if there is none.
+	// AccountOf returns the account of a user, or nil if there is none.
 	AccountOf(ctx context.Context, user User) (*Account, error)
-	// ReplacePassword replaces the hash of a password and returns the account.
-	// Errors: ErrInvalid; ErrNotFound if the user has no account or another hash
-	// than change.From.
+	// ReplacePassword replaces the hash of a password and returns the account. Errors:
+	// ErrInvalid; ErrNotFound if the user has no account or its hash is not change.From.
 	ReplacePassword(ctx context.Context, user User, change PasswordChange) (*Account, error)
 	// RevokeTokens begins the user's next generation. Errors: ErrNotFound.
 	RevokeTokens(ctx context.Context, user User) (*Account, error)
 	// UpdateProfile changes a profile and returns it. Errors: ErrInvalid,
 	// ErrNotFound, ErrAccountNameTaken.
 	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*Profile, error)
-	// Revocations returns the revocations that follow after, sorted by At, then by
-	// tenant, then by user id as a number: the first ones, at most limit. There is at
-	// most one of each user, the latest.
+	// Revocations returns up to limit revocations, the first ones that follow the
+	// argument after in the order of At, then of tenant, then of user id as a number.
+	// There is at most one per user, the latest.
 	Revocations(ctx context.Context, after Revocation, limit int) ([]Revocation, error)
 }

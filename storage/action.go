@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// Kind is a kind of state. Four kinds are of one user on one subject; KindAuthor is of a
-// subject alone.
+// Kind is a kind of state. A state belongs to one user and one subject, except that a
+// state of KindAuthor belongs to a subject alone.
 type Kind uint8
 
-// The kinds of state. Each is written and versioned on its own. The numbers are
-// stored in queues.
+// The kinds of state. States of different kinds are written and versioned independently.
+// The numbers are stored in queues.
 const (
 	KindReaction   Kind = iota + 1 // like, dislike or none
 	KindCollection                 // a folder or none
-	KindRead                       // how often, first and last
+	KindRead                       // how often, and when first and last
 	KindFollow                     // following or none
 	KindAuthor                     // the author of a subject, or none; never queued
 )
 
-// AddsUp reports whether every action of the kind counts, in any order. Only reads do.
-// Actions of all other kinds set a state: the latest one wins, and a repeated one changes
-// nothing. A kind that adds up has no StateChange, no lock in the recorder and no entry in
-// the mirror, and only the id of the message keeps an action from counting twice.
+// AddsUp reports whether every action of the kind counts, in any order. Only KindRead
+// does. Actions of all other kinds set a state: the latest one wins, and a repeated one
+// changes nothing. A kind that adds up has no StateChange, no lock in the recorder and no
+// entry in the mirror, and only the id of the message keeps an action from counting
+// twice.
 func (k Kind) AddsUp() bool { return k == KindRead }
 
 // Kinds is a set of Kind.
@@ -58,7 +59,8 @@ const (
 // Durability is where an acknowledged action is stored.
 type Durability string
 
-// Both survive the failure of any single process.
+// The values of Durability. With either of them, an action survives the failure of any
+// single process.
 const (
 	Queued    Durability = "QUEUED"    // confirmed by the broker
 	Persisted Durability = "PERSISTED" // in the database
@@ -69,24 +71,25 @@ const (
 // in that order, regardless of the order in which they arrive (see
 // Register). It is also the time of the action, in microseconds since 1970, UTC.
 //
-// Actions of a kind that adds up (Kind.AddsUp) have no order: there were Times of them
-// from First to Version. Anonymous ones (no UserID) are stored together.
+// Actions of a kind that adds up (Kind.AddsUp) have no order: one Action stands for Times
+// of them, made from First to Version. Those of anonymous users (no UserID) are stored
+// together.
 //
-// A declaration (KindAuthor) has no user: it sets the author of the subject as of
+// A declaration (KindAuthor) has no user; it sets the author of the subject as of
 // Version. The latest one wins; of equal versions, the one persisted last.
 type Action struct {
 	User     User
 	Subject  Subject // of the same tenant as User
 	Kind     Kind
-	Reaction Reaction // KindReaction: the new one, NoReaction clears it
-	// If makes a clear conditional (KindReaction with NoReaction): it removes
-	// this reaction and no other. NoReaction: the clear is unconditional.
+	Reaction Reaction // KindReaction: the new reaction; NoReaction clears it
+	// If makes a clear conditional (KindReaction with NoReaction): it removes this
+	// reaction and no other. With NoReaction, the clear is unconditional.
 	If        Reaction
-	FolderID  string // KindCollection: the new one, empty uncollects
-	Times     int64  // of a kind that adds up: how many, at least 1
-	First     int64  // of a kind that adds up: the time of the first of them
+	FolderID  string // KindCollection: the new folder; empty uncollects
+	Times     int64  // of a kind that adds up: the number of actions, at least 1
+	First     int64  // of a kind that adds up: the time of the first action
 	Following bool   // KindFollow: whether the user follows the subject from now on
-	Author    string // KindAuthor: the id of the author, empty if there is none
+	Author    string // KindAuthor: the id of the author, or empty if there is none
 	Version   int64
 }
 
@@ -167,14 +170,14 @@ type Message struct {
 	// Forever keeps the ID in the inbox forever. Otherwise it is kept for
 	// InboxAge.
 	Forever bool
-	// Published is when the message was first put into a queue, in microseconds
-	// since 1970; 0 if its age does not matter (see Outcome.Expired).
+	// Published is when the message was first put into a queue, in microseconds since
+	// 1970; it is 0 if the age does not matter (see Outcome.Expired).
 	Published int64
 	// Barrier makes the message a barrier instead, without actions. Only a
-	// mirror.Database records barriers; to any other store it is an empty message.
+	// mirror.Database records barriers; for any other store, the message is empty.
 	Barrier Barrier
-	// Cover makes the message a job instead, without actions: creating the cover of that
-	// video. To a store it is an empty message.
+	// Cover makes the message a job instead, without actions: the job creates the cover
+	// of that video. For a store, the message is empty.
 	Cover VideoKey
 }
 
@@ -194,10 +197,9 @@ const InboxAge = 7 * 24 * time.Hour
 // still persisted. It is an hour less than InboxAge to allow for clock skew.
 const MaxMessageAge = InboxAge - time.Hour
 
-// MayExpire reports whether a store has to check the age of the message: its
-// ID may have been pruned since it was persisted, and its actions that add up would then
-// count again. All others are idempotent by their version. now may be off by
-// days.
+// MayExpire reports whether a store has to check the age of the message: its ID may have
+// been pruned since it was persisted, and its actions that add up would then count again.
+// Other actions are idempotent by their version. now may be off by days.
 func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
 		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind.AddsUp() })
@@ -247,8 +249,8 @@ func (m Message) Validate() error {
 	return nil
 }
 
-// Micros is t as a version: microseconds since 1970.
+// Micros returns t as a version: microseconds since 1970.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Time is a version as a time, in UTC.
+// Time returns a version as a time, in UTC.
 func Time(version int64) time.Time { return time.UnixMicro(version).UTC() }

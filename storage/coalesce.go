@@ -12,10 +12,11 @@ func (a Action) Supersedes(b Action) bool {
 }
 
 // Coalesce returns at most one action per state (user, subject, kind), apart from
-// conditional clears: the action with the highest version. Of several with that version
-// it keeps the first, of declarations the last. Actions that add up are summed. Of the
-// conditional clears of a reaction it keeps the latest of each reaction, behind the other
-// action, if its version is higher.
+// conditional clears: the action with the highest version. Of several actions with that
+// version it keeps the first or, if they are declarations, the last. Actions that add up
+// are summed. Of the conditional clears it keeps the latest of a like and the latest of a
+// dislike, each after the other action on the state and only if its version is higher
+// than that of the other action.
 //
 // The result is in the order of (kind, tenant, user, biz, bizId). Within one kind that is
 // the order in which a store locks the rows of its table; the order of the tables is the

@@ -15,7 +15,8 @@ import (
 
 var _ = seed.ForRapid()
 
-// one draws an action on one of few states, so that several actions meet on each.
+// one draws an action on one of a few states, so that several actions address the same
+// state.
 func one(t *rapid.T) storage.Action {
 	tenant := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant")
 	a := storage.Action{
@@ -81,8 +82,8 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 	})
 }
 
-// Coalescing in parts and then together gives the same as coalescing at once, whatever
-// the parts.
+// TestCoalesceInParts checks that coalescing in parts and then together gives the same
+// result as coalescing at once, whatever the parts.
 func TestCoalesceInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		actions := rapid.SliceOfN(rapid.Custom(one), 0, 40).Draw(t, "actions")
@@ -102,8 +103,9 @@ func inKeyOrder(a, b storage.Action) int {
 	)
 }
 
-// Of several declarations on one subject the latest is kept, of equal times the last,
-// whatever their authors.
+// TestCoalesceKeepsTheLatestDeclaration checks that, of several declarations on one
+// subject, the latest is kept or, of those with equal versions, the last, whatever their
+// authors.
 func TestCoalesceKeepsTheLatestDeclaration(t *testing.T) {
 	declare := func(bizID, author string, version int64) storage.Action {
 		return storage.Action{

@@ -8,12 +8,11 @@ import (
 // MaxCommentRunes is the maximum length of a comment, in code points.
 const MaxCommentRunes = 2000
 
-// BizComment is the kind of content that comments are: each is itself a
+// BizComment is the kind of content of subjects that are comments. Every comment is a
 // subject, whose bizId is the comment's id in decimal.
 const BizComment = "comment"
 
-// MaxCommentID is above every comment id, so that a double represents each of them
-// exactly.
+// MaxCommentID is above every comment id, so that a double represents each id exactly.
 const MaxCommentID = 1 << 53
 
 // CommentKey identifies a comment.
@@ -50,31 +49,31 @@ func ParseCommentID(text string) (id int64, ok bool) {
 type Comment struct {
 	Subject    Subject
 	Number     int64 // the comment's id; below MaxCommentID, increasing with time
-	ParentID   int64 // the comment that it replies to, 0 if it is none
+	ParentID   int64 // the id of the comment that this one replies to, or 0 if it is no reply
 	User       User
 	Text       string
 	Created    int64 // in microseconds since 1970
-	Edited     int64 // when the text last changed, 0 if never
+	Edited     int64 // when the text last changed, or 0 if it never did
 	DeletedAt  int64 // 0 if it is not deleted
-	LikeCount  int64 // the likes of the comment's own subject, for Top
+	LikeCount  int64 // likes of the comment as a subject, for the order Top
 	ReplyCount int64 // replies that are not deleted
-	// Version is that of the subject's comments when this one last changed. No
-	// two comments of a subject have the same, and it rises in the order in
-	// which the changes were committed. It is at least the time of the change, in
-	// microseconds since 1970 by the store's clock.
+	// Version is the version that the subject's comments had when this one last changed.
+	// No two comments of a subject have the same version, and versions rise in the order
+	// in which the changes were committed. A version is at least the time of the change,
+	// in microseconds since 1970 by the store's clock.
 	Version int64
 }
 
 // Key is the comment's key.
 func (c *Comment) Key() CommentKey { return CommentKey{c.Subject.Tenant, c.Number} }
 
-// ParentKey is the key of the comment that it replies to.
+// ParentKey is the key of the comment that this one replies to.
 func (c *Comment) ParentKey() CommentKey { return CommentKey{c.Subject.Tenant, c.ParentID} }
 
 // CommentID is the comment's id in decimal.
 func (c *Comment) CommentID() string { return strconv.FormatInt(c.Number, 10) }
 
-// Author returns the user who wrote the comment, nil if it is deleted.
+// Author returns the user who wrote the comment, or nil if it is deleted.
 func (c *Comment) Author() *User {
 	if c.Deleted() {
 		return nil
@@ -82,10 +81,10 @@ func (c *Comment) Author() *User {
 	return &c.User
 }
 
-// At returns when the comment was written.
+// At is when the comment was written.
 func (c *Comment) At() time.Time { return Time(c.Created) }
 
-// EditedAt returns when the text last changed, nil if never.
+// EditedAt is when the text last changed, or nil if it never did.
 func (c *Comment) EditedAt() *time.Time {
 	if c.Edited == 0 {
 		return nil
@@ -106,8 +105,8 @@ type NewComment struct {
 	User     User // of the same tenant
 	ParentID int64
 	Text     string
-	// RequestID makes the addition idempotent: a second one with the same id by the same
-	// user within RequestAge adds nothing. It is optional.
+	// RequestID makes the addition idempotent: a second request of the same user with the
+	// same id within RequestAge adds nothing. It is optional.
 	RequestID string
 }
 
@@ -171,7 +170,7 @@ type AddedComment struct {
 	Err      error
 }
 
-// CommentChange changes one comment for a user.
+// CommentChange names a comment to change and the user who changes it.
 type CommentChange struct {
 	Key CommentKey
 	By  User
@@ -185,8 +184,8 @@ func (c CommentChange) Allows(to *Comment) bool {
 }
 
 // CommentCount is the number of comments of a subject, including replies but not deleted
-// comments. Version is 0 if there never was a comment, and increases with every change of
-// one.
+// comments. Version is 0 if there never was a comment, and increases whenever a comment
+// changes.
 type CommentCount struct {
 	Comments int64
 	Version  int64
@@ -221,8 +220,8 @@ type (
 		Order   CommentOrder
 		Page
 	}
-	// CommentChangesQuery lists the first comments of a subject with a version above
-	// Version, in the order of versions. Replies and deleted comments are included.
+	// CommentChangesQuery lists the first of a subject's comments that have a version
+	// above Version, in the order of versions. Replies and deleted comments are included.
 	CommentChangesQuery struct {
 		Subject Subject
 		Version int64

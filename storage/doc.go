@@ -1,50 +1,50 @@
 // Package storage is the centre of Ovation: the domain types that all other packages
 // share (Subject, Action, Counts, Folder …), the roles of a database (Reader, Lister,
-// Persister, Folders, Comments, Accounts, Messages, Videos, Verifier) and their errors.
-// It contains no database code; each adapter is a package below this one, and all of them
-// pass the conformance suite in storage/storagetest.
+// Persister, Folders, Comments, Accounts, DirectMessages, Videos, Verifier) and their
+// errors. It contains no database code; each adapter is a package below this one, and all
+// of them pass the conformance suite in storage/storagetest.
 //
 // # Invariants
 //
 // Every Store has these properties, whatever the database. The names are those of
 // the cases in storage/storagetest.
 //
-//   - I1 Acknowledged is durable. What Persist has returned without an error
-//     survives a crash of the process: PersistedSurvivesReopen.
-//   - I2 Counts are exact. Every count equals the state rows it counts, and
-//     Verify finds every difference: CountsMatchStates,
-//     FollowersAreCounted, VerifyFindsAndRepairs, Model. The same holds for the counts of
-//     comments: VerifyRecountsComments, ConcurrentCommentersAgree; for the totals
-//     of users: AuthorsReceiveLikes, TotalsCountActionsOfUsers, ConcurrentAuthorsAgree,
+//   - I1 Acknowledged is durable. Once Persist has returned without an error, the
+//     messages that it was given survive a crash of the process: PersistedSurvivesReopen.
+//   - I2 Counts are exact. Every count equals the number of state rows that it counts,
+//     and Verify finds every difference: CountsMatchStates, FollowersAreCounted,
+//     VerifyFindsAndRepairs, Model. The same holds for the counts of comments:
+//     VerifyRecountsComments, ConcurrentCommentersAgree; for the totals of users:
+//     AuthorsReceiveLikes, TotalsCountActionsOfUsers, ConcurrentAuthorsAgree,
 //     VerifyRecountsTotals; and for the counts of unread messages:
 //     UnreadMessagesAreCounted, VerifyRecountsMessages, ConcurrentSendersAgree,
-//     MessagesModel. The transaction that publishes a video also sets its author, and
-//     the one that deletes it removes the author: PublishedVideosAreStoredUnchanged,
+//     MessagesModel. The transaction that publishes a video also sets its author, and the
+//     one that deletes it removes the author: PublishedVideosAreStoredUnchanged,
 //     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
-//   - I3 Once. A message takes effect once, however often and with whatever
-//     other messages it is persisted, and of two actions on one state the one with
-//     the higher version wins: RedeliveredMessageCountsOnce,
-//     LatestVersionWins, LatestDeclarationIsInForce, Model.
-//     A comment with a request id is added once, and a message sent once:
-//     RepeatedRequestAddsOnce, RepeatedRequestSendsOnce. A video is published once, too:
+//   - I3 Once. A message takes effect once, however often and with whatever other
+//     messages it is persisted, and of two actions on one state the one with the higher
+//     version wins: RedeliveredMessageCountsOnce, LatestVersionWins,
+//     LatestDeclarationIsInForce, Model. A comment with a request id is added once, and a
+//     direct message with one is sent once: RepeatedRequestAddsOnce,
+//     RepeatedRequestSendsOnce. A video is published once, too:
 //     RepeatedPublicationsPublishOnce. An imported comment of a Message is added once:
 //     PastCommentsAreAddedOnce.
-//   - I4a A clear is conditional. A clear of a like removes a like and nothing
-//     else, a clear of a dislike a dislike, in every order of arrival:
-//     ClearsAreConditional, ReactionsMergeInAnyOrder,
+//   - I4a A clear is conditional. A conditional clear of a like removes a like and
+//     nothing else, and one of a dislike removes a dislike and nothing else, in every
+//     order of arrival: ClearsAreConditional, ReactionsMergeInAnyOrder,
 //     TestRegisterEqualsActionsInOrderOfVersion.
-//   - I5 Never backwards. The version of a subject's counts increases with every
-//     change and never decreases: CountVersionsOnlyRise. A reader that follows the changes of
+//   - I5 Never backwards. The version of a subject's counts increases with every change
+//     and never decreases: CountVersionsOnlyRise. A reader that follows the changes of
 //     comments by their versions misses none: CommentChangesMissNothing, CommentsModel,
-//     ConcurrentCommentersAgree. A restored database does not reuse the
-//     versions of comments: VersionsAreNotReused, or the ids of messages,
-//     videos and accounts: MessageNumbersAreNotReused, VideoNumbersAreNotReused,
-//     AccountIDsAreNotReused. The numbers of a user's messages increase in the order
-//     in which they are committed, so a reader that follows them misses none:
+//     ConcurrentCommentersAgree. A restored database reuses neither the versions of
+//     comments nor the ids of messages, videos and accounts: VersionsAreNotReused,
+//     MessageNumbersAreNotReused, VideoNumbersAreNotReused, AccountIDsAreNotReused. The
+//     numbers of a user's messages increase in the order in which the messages are
+//     committed, so a reader that follows the numbers misses no message:
 //     MessagesAreListed, ConcurrentSendersAgree.
-//   - I7 Bounded. Every method that takes many keys looks them all up in one call,
-//     and answers in the requested order: ResultsFollowTheOrderOfKeys. A list examines a bounded
-//     number of rows for a page: ListsOfOneBizExamineBoundedRows,
+//   - I7 Bounded. Every method that takes many keys looks them all up in one call and
+//     answers in the requested order: ResultsFollowTheOrderOfKeys. A list examines a
+//     bounded number of rows for each page: ListsOfOneBizExamineBoundedRows,
 //     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst.
 //   - I8 Walls. Nothing of one tenant is visible to or changeable by another, and
 //     no user lists the private folders of another: TenantsAreWalledOff,

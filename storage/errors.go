@@ -9,33 +9,34 @@ import (
 // The errors that a caller of a Store should distinguish with errors.Is. Any other
 // error is a fault of the store or of its caller.
 var (
-	// ErrInvalid: a value is out of bounds. Use errors.As with *InvalidError
+	// ErrInvalid means that a value is out of bounds. Use errors.As with *InvalidError
 	// for the field and the reason.
 	ErrInvalid = errors.New("invalid value")
-	// ErrNotFound: the object does not exist, or this viewer may not see it.
+	// ErrNotFound means that the object does not exist, or that this viewer may not see
+	// it.
 	ErrNotFound = errors.New("not found")
-	// ErrNameTaken: the user has another folder of that name.
+	// ErrNameTaken means that the user has another folder of that name.
 	ErrNameTaken = errors.New("folder name is taken")
-	// ErrAccountNameTaken: another account of the tenant has this name.
+	// ErrAccountNameTaken means that another account of the tenant has this name.
 	ErrAccountNameTaken = errors.New("account name is taken")
-	// ErrTooManyFolders: the user has MaxFolders folders.
+	// ErrTooManyFolders means that the user has MaxFolders folders.
 	ErrTooManyFolders = errors.New("too many folders")
-	// ErrDefaultFolder: the default folder cannot be deleted.
+	// ErrDefaultFolder means that the default folder cannot be deleted.
 	ErrDefaultFolder = errors.New("the default folder cannot be deleted")
-	// ErrFolderNotEmpty: the folder still has items.
+	// ErrFolderNotEmpty means that the folder still has items.
 	ErrFolderNotEmpty = errors.New("folder is not empty")
-	// ErrUnavailable: the store cannot be reached or is too busy. The same
-	// call may succeed later; its outcome is unknown.
+	// ErrUnavailable means that the store cannot be reached or is too busy. The outcome
+	// of the call is unknown; the same call may succeed later.
 	ErrUnavailable = errors.New("storage is unavailable")
-	// ErrLocked: another call holds a lock that this one needs. It is an
+	// ErrLocked means that another call holds a lock that this one needs. It is an
 	// ErrUnavailable, but nothing was changed, and calls that do not need the lock
 	// succeed.
 	ErrLocked = fmt.Errorf("%w: another call keeps something locked", ErrUnavailable)
-	// ErrNewerSchema: the database was migrated by a newer release.
+	// ErrNewerSchema means that the database was migrated by a newer release.
 	ErrNewerSchema = errors.New("the database was made by a newer release")
 )
 
-// InvalidError names a value that is out of bounds, and the reason. It is an
+// InvalidError names a value that is out of bounds and gives the reason. It is an
 // ErrInvalid.
 type InvalidError struct {
 	Field  string // as the GraphQL schema names it
@@ -47,7 +48,7 @@ func (e *InvalidError) Error() string { return e.Field + " " + e.Reason }
 // Is makes every InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// Ended returns the error of an operation whose context ended. An exceeded deadline
+// Ended returns the error of an operation whose context has ended. An exceeded deadline
 // is ErrUnavailable: the dependency was too slow.
 func Ended(ctx context.Context, doing string) error {
 	err := context.Cause(ctx)

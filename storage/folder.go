@@ -60,7 +60,7 @@ func (f *Folder) VisibleTo(viewer User) bool {
 	return f.Owner.Tenant == viewer.Tenant && (f.Public || f.Owner == viewer)
 }
 
-// FolderChange is a change of a folder. A nil field stays as it is.
+// FolderChange is a change of a folder. A nil field leaves the value as it is.
 type FolderChange struct {
 	Name        *string
 	Description *string
@@ -101,14 +101,14 @@ func ValidateFolderDescription(text string) error {
 	return validateText("description", text, MaxFolderDescriptionLen, "\r\n\t")
 }
 
-// FolderNameKey folds a name to what must be unique among a user's folders:
-// names that differ only in upper and lower case are the same name.
+// FolderNameKey folds a name to the key that must be unique among a user's folders: names
+// that differ only in upper and lower case are the same name.
 func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // The joiners that emoji and several scripts are written with.
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// validateText allows printable characters, those in the parameter also, and the two joiners
+// validateText allows printable characters, the characters in also, and the two joiners
 // that emoji and several scripts are written with.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {

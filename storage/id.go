@@ -1,18 +1,19 @@
 package storage
 
 // The ids of comments, messages, accounts and videos are milliseconds since IDEpoch,
-// shifted by IDShift so that they increase with time, plus a number that distinguishes those
-// of the same millisecond. They stay below MaxCommentID until 2089.
+// shifted by IDShift so that they increase with time, plus a number that distinguishes
+// ids of the same millisecond. They stay below MaxCommentID until 2089.
 const (
 	IDEpoch = 1_577_836_800_000 // 2020-01-01, in milliseconds since 1970
 	IDShift = 12
 )
 
-// IDMillis is the time that an id holds, in milliseconds since 1970.
+// IDMillis returns the time that an id holds, in milliseconds since 1970.
 func IDMillis(id int64) int64 { return id>>IDShift + IDEpoch }
 
-// FirstID is the lowest id of a time, in milliseconds since 1970: every id of an earlier
-// time is below it. For any time it is at least 1 and at most MaxCommentID.
+// FirstID returns the lowest id of a time, which is in milliseconds since 1970: every id
+// of an earlier time is below it. The result is at least 1 and at most MaxCommentID,
+// whatever the time.
 func FirstID(millis int64) int64 {
 	switch {
 	case millis <= IDEpoch:

@@ -5,16 +5,15 @@ import "time"
 // Freshness says how far the counts of an Interactive can be trusted.
 type Freshness string
 
-// How fresh counts are.
+// The degrees of freshness.
 const (
 	Live        Freshness = "LIVE"        // as of now
 	Stale       Freshness = "STALE"       // outdated, or possibly without the latest changes
 	Unavailable Freshness = "UNAVAILABLE" // not known: the counts are zeros as placeholders
 )
 
-// Counts are the counts of a subject, and its author. Version is 0 for a subject
-// without actions and increases with every change of a counted state or of the
-// author.
+// Counts holds the counts of a subject, and its author. Version is 0 for a subject
+// without actions and increases with every change of a counted state or of the author.
 type Counts struct {
 	ReadCount     int64
 	LikeCount     int64
@@ -28,10 +27,10 @@ type Counts struct {
 // CountsPerSubject is the number of counts in Counts.
 const CountsPerSubject = 5
 
-// Interactive is a subject as one viewer sees it. Each of the four states is nil if
-// the viewer is anonymous, has no such state, or did not select it. The mirror reads from
-// them which states the counts include, so every state that sets a count is here, even if
-// the API does not show it.
+// Interactive is a subject as one viewer sees it. Each of the four states is nil if the
+// viewer is anonymous, has no such state, or did not select it. The mirror needs them to
+// determine which states the counts include, so every state that sets a count is here,
+// even if the API does not show it.
 type Interactive struct {
 	Subject
 	Counts
@@ -42,7 +41,7 @@ type Interactive struct {
 	Followed  *Followed
 }
 
-// Author returns the author of the subject, nil if there is none.
+// Author returns the author of the subject, or nil if there is none.
 func (i *Interactive) Author() *User {
 	if i.AuthorID == "" {
 		return nil
@@ -50,8 +49,8 @@ func (i *Interactive) Author() *User {
 	return &User{i.Tenant, i.AuthorID}
 }
 
-// States are the states of one user on one subject; nil means none. Reaction,
-// collection and follow also have the version of the latest action, 0 if there was
+// States holds the states of one user on one subject; nil means none. Reaction,
+// collection and follow also have the version of the latest action, or 0 if there was
 // none.
 type States struct {
 	Liked             *Liked
@@ -67,7 +66,7 @@ type States struct {
 	CountsVersion int64
 }
 
-// CurrentReaction is the reaction of Liked, NoReaction if there is none.
+// CurrentReaction returns the reaction of Liked, or NoReaction if Liked is nil.
 func (s *States) CurrentReaction() Reaction {
 	if s.Liked == nil {
 		return NoReaction
@@ -113,9 +112,9 @@ func (f *Followed) At() time.Time { return Time(f.Version) }
 
 // Friend is a user whom another user follows, and who follows that user back.
 type Friend struct {
-	Of       User // whose friend the user is
+	Of       User // the user whose friend User is
 	User     User
-	Version  int64    // of the later of the two follows
+	Version  int64    // that of the later of the two follows
 	Position Position // in the list that was searched (FriendsQuery)
 }
 

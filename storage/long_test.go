@@ -4,7 +4,7 @@ package storage_test
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// These tests repeat, with fresh seeds and more cases, what every run checks.
 
 func TestLongCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 	TestCoalesceKeepsTheLatestOfEachState(t)

@@ -7,10 +7,10 @@ const MaxDirectMessageRunes = 2000
 
 // DirectMessage is a text that one user has sent to another.
 //
-// Number is the message's id: below MaxCommentID, and higher than that of every
-// earlier message that either user has sent or received. So it orders the messages
-// of a conversation, and those of a user, in the order in which they were
-// committed. Messages that have no user in common may share a number.
+// Number is the message's id: below MaxCommentID, and higher than that of every earlier
+// message that either user has sent or received. Sorted by Number, the messages of a
+// conversation, and those of a user, are in the order in which they were committed.
+// Messages that have no user in common may share a number.
 type DirectMessage struct {
 	From, To User // of one tenant, and not the same
 	Number   int64
@@ -24,7 +24,8 @@ func (m *DirectMessage) At() time.Time { return Time(m.Created) }
 // Key is the message's key.
 func (m *DirectMessage) Key() DirectMessageKey { return DirectMessageKey{m.From, m.To, m.Number} }
 
-// Conversation is the conversation of the message as one of its two users has it.
+// Conversation is the conversation of the message from the point of view of one of its
+// two users.
 func (m *DirectMessage) Conversation(of User) ConversationKey {
 	return DirectMessageKey{m.From, m.To, 0}.Conversation(of)
 }
@@ -35,7 +36,8 @@ type DirectMessageKey struct {
 	Number   int64
 }
 
-// Conversation is the conversation of the message as one of its two users has it.
+// Conversation is the conversation of the message from the point of view of one of its
+// two users.
 func (k DirectMessageKey) Conversation(of User) ConversationKey {
 	if of == k.To {
 		return ConversationKey{k.To, k.From}
@@ -46,8 +48,8 @@ func (k DirectMessageKey) Conversation(of User) ConversationKey {
 // Between reports whether a user has sent or received the message.
 func (k DirectMessageKey) Between(user User) bool { return k.From == user || k.To == user }
 
-// ConversationKey names a conversation as its owner has it. The other user owns another
-// one with the same messages.
+// ConversationKey names a conversation from the point of view of its owner. The other
+// user owns another one with the same messages.
 type ConversationKey struct{ Owner, With User }
 
 // Validate returns an *InvalidError that names the first part of k that is out of
@@ -72,14 +74,14 @@ func (k ConversationKey) Validate() error {
 
 var errSelf = &InvalidError{Field: "userId", Reason: "is your own; a conversation has two users"}
 
-// Conversation is what two users have sent each other, from the point of view of one of
-// them, the owner. It exists from the first message on.
+// Conversation is the exchange of messages between two users, from the point of view of
+// one of them, the owner. It exists from the first message on.
 type Conversation struct {
 	Owner, With User
 	Latest      DirectMessage
 	// Unread is how many messages the owner has received since ReadTo.
 	Unread int64
-	// ReadTo is the number of the last message that was marked as read, 0 if none was.
+	// ReadTo is the number of the last message that was marked as read, or 0 if none was.
 	ReadTo int64
 }
 
@@ -96,7 +98,7 @@ type NewDirectMessage struct {
 	RequestID string
 }
 
-// Key is the conversation of the message as its sender has it.
+// Key is the key of the conversation from the point of view of the message's sender.
 func (m NewDirectMessage) Key() ConversationKey { return ConversationKey{m.From, m.To} }
 
 // Check returns the message with its text as it is stored, or an *InvalidError.
@@ -123,10 +125,10 @@ type AddedDirectMessage struct {
 	Err      error
 }
 
-// The lists of messages, and the position of an entry in them.
+// The lists of conversations and messages.
 type (
-	// ConversationsQuery lists the conversations of a user, those with the latest
-	// messages first.
+	// ConversationsQuery lists the conversations of a user. Those with the latest
+	// messages come first.
 	ConversationsQuery struct {
 		Owner User
 		Page
@@ -136,8 +138,8 @@ type (
 		Conversation ConversationKey
 		Page
 	}
-	// MailboxQuery lists the first messages with a number above After that a user has
-	// sent or received, in the order of numbers.
+	// MailboxQuery lists the first messages that a user has sent or received and whose
+	// number is above After, in the order of numbers.
 	MailboxQuery struct {
 		User  User
 		After int64

@@ -12,7 +12,7 @@ type Node interface {
 	ID() string
 }
 
-// NodeType is a letter for what an id stands for.
+// NodeType is a letter that names the type of a Node. Every id contains it.
 type NodeType byte
 
 // The types of Node.
@@ -47,7 +47,7 @@ type NodeRef struct {
 	Video        VideoKey
 }
 
-// FolderKey returns the key of the folder that r names; r must be the id of a Folder.
+// FolderKey returns the key of the folder that r names; r.Type must be NodeFolder.
 func (r NodeRef) FolderKey() FolderKey { return FolderKey{r.User, r.FolderID} }
 
 // ID returns the id of the subject.

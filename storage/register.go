@@ -25,7 +25,7 @@ func (c Clears) Latest() int64 { return max(c[Like-1], c[Dislike-1]) }
 type Register struct {
 	// Value is the reaction: NoReaction if none was set or a clear has removed it.
 	Value Reaction
-	// Set is the version of the latest unconditional action, 0 if there was none.
+	// Set is the version of the latest unconditional action, or 0 if there was none.
 	Set int64
 	// Clears holds the conditional clears above Set.
 	Clears Clears
@@ -40,8 +40,8 @@ func RegisterOf(a *Action) (r Register) {
 	return r
 }
 
-// Version returns the version of the latest action that is merged, 0 if there
-// is none.
+// Version returns the version of the latest action that was merged, or 0 if there was
+// none.
 func (r Register) Version() int64 { return max(r.Set, r.Clears.Latest()) }
 
 // Join merges another Register into r and returns the result. The order of merges does
@@ -64,7 +64,7 @@ func (r Register) Join(other Register) Register {
 // Covers reports whether other holds nothing that r lacks.
 func (r Register) Covers(other Register) bool { return r.Join(other) == r }
 
-// Liked returns the reaction as a state, nil if there is none.
+// Liked returns the reaction as a state, or nil if there is none.
 func (r Register) Liked(key StateKey) *Liked {
 	if r.Value == NoReaction {
 		return nil

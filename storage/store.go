@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Store combines all roles. An adapter implements all of them; its users
-// require only the roles they need. All methods are safe for concurrent use,
-// take many keys at once and return results in the order of the keys.
+// Store combines all roles. An adapter implements all of them; packages that use one
+// require only the roles that they need. All methods are safe for concurrent use. Methods
+// that take many keys return the results in the order of the keys.
 //
 // Every method may return ErrUnavailable.
 type Store interface {
@@ -23,9 +23,9 @@ type Store interface {
 	// Secret returns 32 random bytes that are generated at the first request
 	// for the name and are the same for every process on this store.
 	Secret(ctx context.Context, name string) ([]byte, error)
-	// Ping reports whether the store answers.
+	// Ping checks that the store answers.
 	Ping(ctx context.Context) error
-	// Close releases everything. Later calls of any method fail. It may be
+	// Close releases everything. Later calls of any other method fail. Close may be
 	// called twice.
 	Close() error
 }
@@ -37,28 +37,27 @@ type Reader interface {
 	// subject has zero counts. Subjects may repeat. All must be of the viewer's
 	// tenant; otherwise the error is ErrInvalid.
 	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
-	// States returns the states of each user on each subject, of the given kinds. If a
-	// key has two tenants, the error is ErrInvalid.
+	// States returns the states of each user on each subject, of the given kinds. If the
+	// user and the subject of a key are of different tenants, the error is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
-	// FoldersOf returns each folder, nil if there is none. A default folder
-	// that does not exist yet is returned as it would be created now. The caller
-	// checks visibility.
+	// FoldersOf returns each folder, or nil if there is none. A default folder that does
+	// not exist yet is returned as it would be created now. The caller checks visibility.
 	FoldersOf(ctx context.Context, keys []FolderKey) ([]*Folder, error)
-	// TotalsOf returns the totals of each user; zeros for an unknown one.
+	// TotalsOf returns the totals of each user, or zeros for an unknown user.
 	TotalsOf(ctx context.Context, users []User) ([]UserTotals, error)
 }
 
 // Position is a position in a list: that of the entry with these values of the columns
 // by which the list is sorted. The zero Position is before the first entry.
 type Position struct {
-	// Version is what a list is sorted by first. Of likes, follows and items it is the
-	// version of the state; of friends, that of the follow in the list that is searched;
-	// of reads, Last; of works, Since; of folders, Created. Of videos and messages it is
-	// the number, of conversations that of the latest message. Of comments it is the
-	// number or, in the order Top, the like count.
+	// Version is the value by which a list is sorted first. Of likes, follows and items
+	// it is the version of the state; of friends, that of the follow in the list that is
+	// searched; of reads, Last; of works, Since; of folders, Created. Of videos and
+	// messages it is the number, of conversations that of the latest message. Of comments
+	// it is the number or, in the order Top, the like count.
 	Version int64
-	// Biz is set in lists of subjects only. A list of friends is one if it is the user's
-	// follows that are searched.
+	// Biz is set in lists of subjects only. A list of friends is one if the user's
+	// follows are searched for it.
 	Biz string
 	// ID breaks ties: the bizId, or the id of the user or of the folder. In lists of
 	// comments in the order Top it is the id of the comment. It is empty if Version is
@@ -95,14 +94,14 @@ type ListPage[E any] struct {
 	Version int64
 }
 
-// The lists. Each is comparable, so that it can key a batch.
+// The queries of lists. Each is comparable, so that it can be a key of a batch.
 type (
 	// LikersQuery lists the likes on a subject.
 	LikersQuery struct {
 		Subject Subject
 		Page
 	}
-	// LikesQuery lists the likes of a user, of one biz if it is set.
+	// LikesQuery lists the likes of a user, only those of one biz if Biz is set.
 	LikesQuery struct {
 		User User
 		Biz  string
@@ -124,21 +123,22 @@ type (
 		Subject Subject
 		Page
 	}
-	// FollowingQuery lists the follows of a user, of one biz if it is set.
+	// FollowingQuery lists the follows of a user, only those of one biz if Biz is set.
 	FollowingQuery struct {
 		User User
 		Biz  string
 		Page
 	}
 	// FriendsQuery lists the users whom a user follows and who follow the user back. It
-	// searches the shorter of two lists by the user's totals: what the user follows, or
-	// the user's followers. The first page decides which; a later one continues in the
-	// list that its position comes from: only a position among follows has a Biz.
+	// searches the shorter of two lists, according to the user's totals: the user's
+	// follows or the user's followers. The first page decides which. A later page
+	// continues in the list that its position comes from; only a position among follows
+	// has a Biz.
 	FriendsQuery struct {
 		User User
 		Page
 	}
-	// ReadsQuery lists the read history of a user, of one biz if it is set.
+	// ReadsQuery lists the read history of a user, only that of one biz if Biz is set.
 	ReadsQuery struct {
 		User User
 		Biz  string
@@ -148,14 +148,14 @@ type (
 
 // Lister pages through lists. Each method answers many queries in one call.
 //
-// Every list is newest first: by version, then by biz, then by id, all descending. The
-// version of folders is their creation, of reads the last read, of friends the follow in
-// the list that is searched, of works the time when they became the user's.
+// Every list is newest first: by version, then by biz, then by id, all descending.
+// Folders are sorted by their creation, reads by the last read, friends by the follow in
+// the list that is searched, and works by the time when they became the user's.
 //
 // An entry that does not change while a list is paged through appears exactly once,
-// whatever else is written in between. The rows that a query examines are bounded
-// (MaxListScan): a page may be short, or empty, and still have a position to resume from.
-// Access rights are not checked.
+// whatever else is written in between. The number of rows that a query examines is
+// bounded (MaxListScan): a page may be short, or empty, and still have a position to
+// resume from. Access rights are not checked.
 type Lister interface {
 	Likers(ctx context.Context, queries []LikersQuery) ([]ListPage[Liked], error)
 	Likes(ctx context.Context, queries []LikesQuery) ([]ListPage[Liked], error)
@@ -173,14 +173,14 @@ type StateChange struct {
 	User    User
 	Subject Subject
 	Kind    Kind
-	// Of KindReaction, KindCollection and KindFollow: before and after.
+	// The values before and after, of KindReaction, KindCollection and KindFollow.
 	OldReaction, Reaction   Reaction
 	OldFolderID, FolderID   string
 	OldFollowing, Following bool
 	// Version is that of the latest action that the state includes.
 	Version int64
-	// Register is all that is stored of KindReaction; Reaction is its value,
-	// Version its version.
+	// Register is all that is stored of KindReaction; Reaction is its value, and Version
+	// is its version.
 	Register Register
 }
 
@@ -190,8 +190,9 @@ func (c *StateChange) Include(r Register) {
 	c.Reaction, c.Version = c.Register.Value, c.Register.Version()
 }
 
-// ChangesOf returns the changes that coalesced actions request, one for each state, without
-// the old states. Their kinds do not add up, and none is a declaration.
+// ChangesOf returns the changes that coalesced actions request, one for each state,
+// without the old states. The kinds of the actions must not add up, and none may be a
+// declaration.
 func ChangesOf(coalesced []Action) []StateChange {
 	out := make([]StateChange, 0, len(coalesced))
 	for i := range coalesced {
@@ -206,7 +207,7 @@ func ChangesOf(coalesced []Action) []StateChange {
 	return out
 }
 
-// SubjectCounts are the counts of one subject.
+// SubjectCounts holds the counts of one subject.
 type SubjectCounts struct {
 	Subject Subject
 	Counts
@@ -214,60 +215,59 @@ type SubjectCounts struct {
 
 // Outcome is the result of one transaction.
 type Outcome struct {
-	// Applied has the latest value of each state that an action of a new message
-	// addressed, whether or not it changed, except those of kinds that add up and of KindAuthor.
-	// Entries are in the order of Coalesce. For an unchanged state, the old value
-	// equals the new one.
+	// Applied holds the latest value of each state that an action of a new message
+	// addressed, whether or not the state changed, but no states of kinds that add up or
+	// of KindAuthor. Entries are in the order of Coalesce. For an unchanged state, the
+	// old value equals the new one.
 	Applied []StateChange
-	// Counts are the new counts of each subject of which a state or the author changed,
-	// and the current ones of the subjects of skipped messages: the process that
-	// persisted those messages may have died before it published the counts. They are in
-	// the order of tenant, biz and bizId.
+	// Counts holds the new counts of each subject with a changed state or author, and the
+	// current counts of the subjects of skipped messages: the process that persisted
+	// those messages may have died before it published the counts. Entries are in the
+	// order of tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
-	// Expired are the ids of messages that were not persisted: they
-	// were published longer ago than MaxMessageAge, by the store's clock, are not
-	// in the inbox and contain actions that add up. They may have been persisted before.
+	// Expired holds the ids of messages that were not persisted: those that were
+	// published longer ago than MaxMessageAge, by the store's clock, are not in the inbox
+	// and contain actions that add up. They may have been persisted before.
 	Expired []string
-	// Epoch is the epoch of the mirror in which the transaction of a
-	// mirror.Database commits, 0 while there is none: there is nothing to mark then.
+	// Epoch is the epoch of the mirror in which the transaction of a mirror.Database
+	// commits, or 0 if no epoch is open: there is nothing to mark then.
 	Epoch int64
 	// At is when that transaction was about to commit, by the clock of this
 	// process. It is zero when Mark is called.
 	At time.Time
 }
 
-// Mark is called within a transaction, when all its rows are written and
-// locked, just before it commits. An error rolls the transaction back. It may
-// be called again with another Outcome when a transaction is retried.
+// Mark is called within a transaction, when all rows are written and locked, just before
+// the transaction commits. An error rolls the transaction back. It may be called again
+// with another Outcome when a transaction is retried.
 type Mark func(ctx context.Context, outcome Outcome) error
 
 // Persister makes actions durable.
 type Persister interface {
-	// Persist applies every message that is not in the inbox and has not expired,
-	// in one transaction: states take the highest version and reactions are merged
-	// by Register, counts and the totals of users change by the actual changes
-	// of states, and each subject with a changed state or author gets its next
-	// count version. A collection into a folder that was deleted later follows the
-	// items of that folder, or is dropped if they were uncollected, and keeps its
-	// version. A collection into any other missing folder goes to the user's default
-	// folder, which is created if necessary. The same call may be repeated at any
-	// time.
+	// Persist applies every message that is not in the inbox and has not expired, in one
+	// transaction: states take the highest version and reactions are merged by Register,
+	// counts and the totals of users change by the actual changes of states, and each
+	// subject with a changed state or author gets its next count version. A collection
+	// into a folder that was deleted after the action follows the items of that folder,
+	// or is dropped if they were uncollected, and keeps its version. A collection into
+	// any other missing folder goes to the user's default folder, which is created if
+	// necessary. The same call may be repeated at any time.
 	//
 	// The comments of a new message are added in the order of their times. Their ids
 	// place them by these times among all comments (see PastComment), except that a
 	// comment whose time is ahead of the store's clock gets a current id.
 	//
-	// Actions and comments are valid (Message.Validate); an invalid one is an
-	// *InvalidError and nothing is persisted. mark may be nil.
+	// All actions and comments must be valid (Message.Validate). If one is not, the error
+	// is an *InvalidError and nothing is persisted. mark may be nil.
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
-	// Seen reports for each message id whether it was persisted.
+	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
 	// Prune removes the ids of messages that were persisted longer ago than the age, by
 	// the store's clock, except those kept forever, and returns their number. It also
-	// removes the records of folders that were deleted longer ago than the age, and those
-	// of requests older than RequestAge.
+	// removes the records of folders that were deleted longer ago than the age, and the
+	// records of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
@@ -276,37 +276,36 @@ type Persister interface {
 // default folder.
 const MaxFolderHops = 20
 
-// Folders changes folders. Changes are committed before a method returns.
+// Folders creates, changes and deletes folders. Changes are committed before a method
+// returns.
 type Folders interface {
 	// CreateFolder creates a folder (and first the owner's default folder) and
 	// returns it. Owner, Name, Description, Public and Created are taken from
 	// the argument. Errors: ErrInvalid, ErrNameTaken, ErrTooManyFolders.
 	CreateFolder(ctx context.Context, folder Folder) (*Folder, error)
-	// UpdateFolder changes a folder at the given time and returns it. The
-	// default folder is created if necessary. Errors: ErrInvalid, ErrNotFound,
-	// ErrNameTaken.
+	// UpdateFolder changes a folder as of the given time and returns it. The default
+	// folder is created if necessary. Errors: ErrInvalid, ErrNotFound, ErrNameTaken.
 	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
 	// EmptyFolder moves up to limit items of a folder to another folder of the same
-	// owner, or uncollects them if moveTo is empty, in one transaction as Persist does.
-	// Each gets its version + 1, so that later actions of the owner that are still queued
-	// remain newer. It returns the number of items it took; fewer than limit means that
-	// the folder is empty. If the target is a default folder that does not exist yet, it
-	// is created as of the given time. Errors: ErrNotFound for either folder, ErrInvalid
-	// if they are the same.
+	// owner, or uncollects them if moveTo is empty, in one transaction, as Persist does.
+	// The version of each item increases by 1, so that later actions of the owner that
+	// are still queued remain newer. It returns the number of items that left the folder;
+	// if there were fewer than limit, the folder is empty. If the target is a default
+	// folder that does not exist yet, it is created as of the given time. Errors:
+	// ErrNotFound for either folder, ErrInvalid if they are the same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
-	// DeleteFolder removes an empty folder at the given time and records
-	// where EmptyFolder moved its items: an older collection into it that is
-	// still queued then goes there, too. Errors: ErrNotFound for
-	// either folder, ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo
-	// is the same folder.
+	// DeleteFolder removes an empty folder as of the given time and records where
+	// EmptyFolder moved its items, so that an older collection into the folder that is
+	// still queued goes there, too. Errors: ErrNotFound for either folder,
+	// ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo is the same folder.
 	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 
 // CommentReader looks up comments.
 type CommentReader interface {
-	// CommentsOf returns each comment, nil if none with that key is listed.
+	// CommentsOf returns each comment, or nil if no comment with that key is listed.
 	CommentsOf(ctx context.Context, keys []CommentKey) ([]*Comment, error)
-	// CommentCounts returns the counts of each subject; zeros for an unknown one.
+	// CommentCounts returns the counts of each subject, or zeros for an unknown subject.
 	CommentCounts(ctx context.Context, subjects []Subject) ([]CommentCount, error)
 	// ListComments pages through listed comments.
 	ListComments(ctx context.Context, queries []CommentsQuery) ([]ListPage[Comment], error)
@@ -320,8 +319,8 @@ type CommentReader interface {
 type Comments interface {
 	CommentReader
 	// AddComments adds comments in one transaction, in this order, and returns the result
-	// of each: one that cannot be added does not prevent the others. Errors of one:
-	// ErrInvalid, also for a reply to a reply and for a request id that was used for
+	// of each: one that cannot be added does not prevent the others. Errors of a single
+	// one: ErrInvalid, also for a reply to a reply and for a request id that was used for
 	// another comment; ErrNotFound if the comment that it replies to does not exist, is
 	// deleted, or is on another subject.
 	//
@@ -331,25 +330,25 @@ type Comments interface {
 	// ErrNotFound if the comment does not exist, is deleted, or the user may not change
 	// it.
 	EditComment(ctx context.Context, change CommentChange, text string) (*Comment, error)
-	// DeleteComment removes text and author of a comment and returns what is left. A
+	// DeleteComment removes the text and the author of a comment and returns the rest. A
 	// deleted comment disappears from all lists when its last reply is deleted. Errors:
 	// ErrNotFound as for EditComment.
 	DeleteComment(ctx context.Context, change CommentChange) (*Comment, error)
 }
 
-// DirectMessageReader looks messages up. The caller checks whose they are.
+// DirectMessageReader looks messages up. The caller checks that the viewer may see them.
 type DirectMessageReader interface {
-	// ConversationsOf returns each conversation, nil if there is no message.
+	// ConversationsOf returns each conversation, or nil if it has no message.
 	ConversationsOf(ctx context.Context, keys []ConversationKey) ([]*Conversation, error)
-	// MessagesOf returns each message, nil if there is none.
+	// MessagesOf returns each message, or nil if there is none.
 	MessagesOf(ctx context.Context, keys []DirectMessageKey) ([]*DirectMessage, error)
-	// ListConversations pages through conversations. One that gets a message while
-	// it is paged through moves to the front.
+	// ListConversations pages through conversations. A conversation that gets a message
+	// while the list is paged through moves to the front.
 	ListConversations(ctx context.Context, queries []ConversationsQuery) ([]ListPage[Conversation], error)
 	// ListMessages pages through messages.
 	ListMessages(ctx context.Context, queries []DirectMessagesQuery) ([]ListPage[DirectMessage], error)
-	// LatestMessages returns the number of the latest message that each user has
-	// sent or received, 0 if there is none.
+	// LatestMessages returns the number of the latest message that each user has sent or
+	// received, or 0 if there is none.
 	LatestMessages(ctx context.Context, users []User) ([]int64, error)
 	// MessagesAfter returns the messages that a user has sent and received. Messages that
 	// are not committed yet get higher numbers than all those returned.
@@ -361,8 +360,8 @@ type DirectMessageReader interface {
 type DirectMessages interface {
 	DirectMessageReader
 	// AddMessages adds messages in one transaction, in this order, and returns the result
-	// of each: one that cannot be added does not prevent the others. Errors of one:
-	// ErrInvalid, also for a request id that was used for something else.
+	// of each: one that cannot be added does not prevent the others. Errors of a single
+	// one: ErrInvalid, also for a request id that was used for something else.
 	//
 	// Repeating a call without request ids adds the messages again.
 	AddMessages(ctx context.Context, messages []NewDirectMessage) ([]AddedDirectMessage, error)
@@ -375,9 +374,9 @@ type DirectMessages interface {
 
 // Difference is a stored count that differs from the recount.
 type Difference struct {
-	Subject Subject   // of a subject's count
-	Folder  FolderKey // of a folder's item count
-	User    User      // of a user's total
+	Subject Subject   // set for a count of a subject
+	Folder  FolderKey // set for the item count of a folder
+	User    User      // set for a total of a user
 	// Conversation is set for unread, the number of unread messages of its owner.
 	Conversation ConversationKey
 	// Count is the name of the count. Of a subject it is readCount, likeCount,
@@ -402,6 +401,6 @@ type Verifier interface {
 	// Verify recounts everything in one snapshot, reports each difference in the order of
 	// the keys and, with repair, sets the stored count to the counted one (and increases
 	// the version of the subject by one). It returns how many counts it compared. An
-	// error of report stops it and is returned.
+	// error of report ends the recount and is returned.
 	Verify(ctx context.Context, repair bool, report func(Difference) error) (int64, error)
 }

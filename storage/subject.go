@@ -13,7 +13,7 @@ const (
 	MaxIDBytes     = 128 // a content's id or a user's id
 )
 
-// BizUser is the kind of content that people are: the bizId is the user's id.
+// BizUser is the kind of content of subjects that are users: the bizId is the user's id.
 const BizUser = "user"
 
 // DefaultTenant is the tenant of requests that name none.
@@ -63,8 +63,8 @@ func (u User) Validate() error {
 	return ValidateUserID(u.UserID)
 }
 
-// ValidateTenant checks a tenant's name: 1 to 63 of a–z, 0–9, "_" and "-",
-// not starting with "_" or "-".
+// ValidateTenant checks a tenant's name: 1 to 63 characters of a–z, 0–9, "_" and "-", not
+// starting with "_" or "-".
 func ValidateTenant(tenant string) error {
 	if name(tenant, MaxTenantBytes, true) {
 		return nil
@@ -73,7 +73,7 @@ func ValidateTenant(tenant string) error {
 		"must be 1 to %d characters of a-z, 0-9, _ and -, starting with a letter or a digit", MaxTenantBytes)}
 }
 
-// ValidateBiz checks a kind of content: 1 to 32 of a–z, 0–9, "_" and "-",
+// ValidateBiz checks a kind of content: 1 to 32 characters of a–z, 0–9, "_" and "-",
 // starting with a letter.
 func ValidateBiz(biz string) error {
 	if name(biz, MaxBizBytes, false) {

@@ -2,52 +2,52 @@ package storage
 
 import "context"
 
-// Surveyor summarizes a store as a whole. Its methods read whole tables: they are for
+// Surveyor summarises a store as a whole. Its methods read whole tables, so they are for
 // development and do not serve requests of users. A store need not implement it.
 type Surveyor interface {
-	// Survey summarizes the data of a tenant.
+	// Survey summarises the data of a tenant.
 	Survey(ctx context.Context, tenant string) (Survey, error)
 	// Hottest returns the subjects with the highest values of a count, highest first. It
-	// omits subjects whose count is 0. ErrInvalid: an unknown count.
+	// omits subjects whose count is 0. Errors: ErrInvalid for an unknown count.
 	Hottest(ctx context.Context, query HottestQuery) ([]SubjectCounts, error)
-	// History returns the latest change of each state of a subject, by all users,
-	// the newest first. Earlier changes of the same state are not stored.
+	// History returns the latest change of each state that any user has on a subject,
+	// newest first. Earlier changes of the same state are not stored.
 	History(ctx context.Context, subject Subject, limit int) ([]PastChange, error)
 }
 
-// Survey summarizes the data of a tenant.
+// Survey summarises the data of a tenant.
 type Survey struct {
 	Kinds   []KindSummary // in the order of biz
 	Users   int64         // users with a like, follow, collection or comment, and authors
 	Folders int64
-	// Persisted is when the latest message was persisted, of any tenant, in
-	// microseconds since 1970; 0: none was. Imports are not among them.
+	// Persisted is when the latest message of any tenant was persisted, in microseconds
+	// since 1970, or 0 if none was. Imported messages are disregarded.
 	Persisted int64
 }
 
-// KindSummary adds up all subjects of one kind of content.
+// KindSummary holds sums over all subjects of one kind of content.
 type KindSummary struct {
 	Biz      string
 	Subjects int64
-	Counts   // the sums; Version and AuthorID are empty
+	Counts   // the sums; Version and AuthorID are not set
 	Comments int64
 }
 
 // HottestQuery selects subjects by one of their counts.
 type HottestQuery struct {
 	Tenant string
-	Biz    string // only subjects of this kind; empty: of every kind
+	Biz    string // only subjects of this kind, or of every kind if empty
 	By     string // one of HottestBy
 	Limit  int
 }
 
-// HottestBy are the counts by which subjects can be hottest.
+// HottestBy returns the names of the counts by which subjects can be the hottest.
 func HottestBy() []string {
 	return []string{"readCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
 }
 
-// PastChange is the latest change of one state. Times and First are set for KindRead: how
-// often the subject was read, and since when.
+// PastChange is the latest change of one state. Times and First are set for KindRead
+// only: how often the subject was read, and when it was first read.
 type PastChange struct {
 	StateChange
 

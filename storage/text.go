@@ -13,13 +13,14 @@ import (
 // CleanText returns a text as it is stored and shown, or an *InvalidError.
 //
 // Line breaks of any kind become a newline. Format characters, which are invisible and
-// can turn the text around them, are removed: directional marks, overrides and isolates,
-// byte order marks and the like. The two joiners that emoji and several scripts need
-// stay. Space at both ends is removed. What is left must be 1 to most characters, counted
-// as code points, a combining mark like any other, and one of them must be visible.
+// can reverse the text around them, are removed: directional marks, overrides and
+// isolates, byte order marks and the like. The two joiners that emoji and several scripts
+// need stay. Space at both ends is removed. The result must have 1 to most characters, at
+// least one of them visible. Characters are counted as code points, combining marks
+// included.
 //
-// Rejected are control characters other than newline and tab, noncharacters, and U+FFFD,
-// the substitute for invalid bytes.
+// Control characters other than newline and tab are rejected, and so are noncharacters
+// and U+FFFD, the substitute for invalid bytes.
 func CleanText(field, text string, most int) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", &InvalidError{Field: field, Reason: "must be valid UTF-8"}
@@ -50,7 +51,7 @@ func CleanText(field, text string, most int) (string, error) {
 	return text, nil
 }
 
-// visible reports whether a character shows. A combining mark does, even by itself.
+// visible reports whether a character is visible. A combining mark is, even by itself.
 func visible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return r != brailleBlank && !unicode.In(r, unicode.White_Space, unicode.Join_Control,
@@ -72,7 +73,7 @@ func validateRequestID(id string) error {
 	return nil
 }
 
-// fingerprint is a hash of what a request asks for.
+// fingerprint returns a hash of what a request asks for.
 func fingerprint(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {

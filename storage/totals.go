@@ -1,13 +1,13 @@
 package storage
 
-// UserTotals count what a user did, and what others did to the user and to the user's
+// UserTotals counts what a user did, and what others did to the user and to the user's
 // works. A work is a subject whose author is the user.
 type UserTotals struct {
 	Likes         int64 // subjects that the user likes
 	Following     int64 // subjects that the user follows, of any biz
 	Followers     int64 // the follower count of User.Subject
 	Collections   int64 // subjects in the user's folders
-	Comments      int64 // that the user wrote and that are not deleted
+	Comments      int64 // comments that the user wrote and that are not deleted
 	Works         int64
 	LikesReceived int64 // likes of all works
 }
@@ -15,13 +15,13 @@ type UserTotals struct {
 // TotalsPerUser is the number of totals that are stored for a user: all but Followers.
 const TotalsPerUser = 6
 
-// Work is a subject whose author a user is.
+// Work is a subject with a user as its author.
 type Work struct {
 	Subject Subject
 	Since   int64 // the version of the declaration
 }
 
-// WorksQuery lists the works of a user, of one biz if it is set.
+// WorksQuery lists the works of a user, only those of one biz if Biz is set.
 type WorksQuery struct {
 	User User
 	Biz  string

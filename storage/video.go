@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// BizVideo is the kind of content that videos are: the bizId is the video's id.
+// BizVideo is the kind of content of subjects that are videos: the bizId is the video's
+// id.
 const BizVideo = "video"
 
 // Bounds of videos.
@@ -32,8 +33,8 @@ const (
 	QuickTime VideoFormat = 3
 )
 
-// Extension is the extension of a file of the format, without the dot; empty if there is
-// no such format.
+// Extension is the extension of a file of the format, without the dot, or empty if there
+// is no such format.
 func (f VideoFormat) Extension() string {
 	switch f {
 	case MP4:
@@ -79,13 +80,13 @@ func (v *Video) FileKey() string { return "videos/" + v.File + "." + v.Format.Ex
 // CoverKey is the key of the cover in the blob store, whether it is there or not.
 func (v *Video) CoverKey() string { return "covers/" + v.File + ".jpg" }
 
-// MediaPath begins the path of every file on a site.
+// MediaPath is the beginning of the path of every file on a site.
 const MediaPath = "/media/"
 
 // PlayURL is the path of the file on the site.
 func (v *Video) PlayURL() string { return MediaPath + v.FileKey() }
 
-// Placeholders is how many generated pictures there are for videos without a cover.
+// Placeholders is the number of generated pictures for videos without a cover.
 const Placeholders = 48
 
 // CoverURL is the path of the cover on the site, or of a generated picture while the
@@ -104,7 +105,7 @@ type VideoKey struct {
 	Number int64
 }
 
-// Subject is the video as something that users interact with.
+// Subject returns the video as a subject.
 func (k VideoKey) Subject() Subject {
 	return Subject{k.Tenant, BizVideo, strconv.FormatInt(k.Number, 10)}
 }
@@ -128,12 +129,12 @@ type NewVideo struct {
 	File   string
 	Format VideoFormat
 	Bytes  int64
-	// Digest is a hash of the file, which distinguishes a repeated request from another
-	// one.
+	// Digest is a hash of the file, which distinguishes a repeated request from a
+	// different one with the same id.
 	Digest string
-	// RequestID makes it safe to repeat a request: a second video with the same RequestID
-	// of the same user within RequestAge is not published. If empty, every request
-	// publishes a video.
+	// RequestID makes it safe to repeat a request: a second video with the same author
+	// and RequestID within RequestAge is not published. If empty, every request publishes
+	// a video.
 	RequestID string
 }
 
@@ -159,7 +160,7 @@ func (v NewVideo) Check() (NewVideo, error) {
 	return v, err
 }
 
-// ValidateFile checks the name of a file: 16 to 64 of a–z and 0–9.
+// ValidateFile checks the name of a file: 16 to 64 characters of a–z and 0–9.
 func ValidateFile(name string) error {
 	unfit := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 	if len(name) < minFileBytes || len(name) > maxFileBytes || strings.ContainsFunc(name, unfit) {
@@ -179,7 +180,7 @@ type PublishedVideo struct {
 	Repeated bool
 }
 
-// VideoDeletion deletes one video for a user.
+// VideoDeletion names a video to delete and the user who deletes it.
 type VideoDeletion struct {
 	Key VideoKey
 	By  User
@@ -187,7 +188,7 @@ type VideoDeletion struct {
 	Moderates bool
 }
 
-// Allows reports whether the deletion may be made.
+// Allows reports whether the user may delete the video.
 func (d VideoDeletion) Allows(of *Video) bool {
 	return of != nil && d.By.Tenant == of.Author.Tenant && (d.Moderates || d.By == of.Author)
 }
@@ -197,7 +198,8 @@ type CoverFailure struct {
 	Reason string // at most MaxCoverReasonBytes of it are kept
 	// Counts makes the failure count towards MaxCoverTries.
 	Counts bool
-	// Due is when the cover is due again unless it is dead-lettered, in microseconds since 1970.
+	// Due is when the cover is due again, in microseconds since 1970, unless the cover is
+	// dead-lettered.
 	Due int64
 }
 
@@ -223,7 +225,7 @@ type (
 
 // VideoReader looks videos up.
 type VideoReader interface {
-	// VideosOf returns each video, nil if there is none.
+	// VideosOf returns each video, or nil if there is none.
 	VideosOf(ctx context.Context, keys []VideoKey) ([]*Video, error)
 	// Feed pages through the videos of tenants.
 	Feed(ctx context.Context, queries []FeedQuery) ([]ListPage[Video], error)
@@ -235,30 +237,30 @@ type VideoReader interface {
 // every later call of any store on the same database.
 type Videos interface {
 	VideoReader
-	// PublishVideo adds a video and declares its publisher the author of its subject,
-	// in one transaction as Persist does. Errors: ErrInvalid, also for a request id
-	// that was used for something else. mark may be nil; it is not called for a
-	// repeated request.
+	// PublishVideo adds a video and declares its publisher the author of its subject, in
+	// one transaction, as Persist does. Errors: ErrInvalid, also for a request id that
+	// was used for something else. mark may be nil; it is not called for a repeated
+	// request.
 	PublishVideo(ctx context.Context, video NewVideo, mark Mark) (PublishedVideo, Outcome, error)
 	// DeleteVideo removes a video and declares that its subject has no author, in one
-	// transaction as Persist does. It returns the video as it was; the caller removes
-	// its file and its cover. Errors: ErrNotFound, also if this user may not delete
-	// it.
+	// transaction, as Persist does. It returns the video as it was; the caller removes
+	// its file and its cover. Errors: ErrNotFound, also if this user may not delete it.
 	DeleteVideo(ctx context.Context, deletion VideoDeletion, mark Mark) (*Video, Outcome, error)
-	// NamedFiles reports for each name of a file whether a video has it.
+	// NamedFiles reports for each name of a file whether there is a video with that file.
 	NamedFiles(ctx context.Context, names []string) ([]bool, error)
 
-	// DueCovers returns up to limit videos whose cover is due, by the store's clock, and
-	// makes it due again later: after the time since the video was published, but after
-	// CoverEvery at least and a day at most. A published video's cover is due after
-	// CoverEvery.
+	// DueCovers returns up to limit videos whose covers are due, by the store's clock,
+	// and reschedules each cover: it is due again after as long as the video has been
+	// published, but at least CoverEvery and at most a day. The first time, a cover is
+	// due CoverEvery after the publication.
 	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
 	// SetCover records that the cover of a video is in the blob store. It reports
 	// whether there is such a video.
 	SetCover(ctx context.Context, key VideoKey) (bool, error)
 	// FailCover records why a cover could not be created and returns the number of
-	// failures that have counted so far. A cover with MaxCoverTries of them is dead-lettered:
-	// it is not due again. Errors: ErrNotFound.
+	// failures that have counted so far. A cover with MaxCoverTries of them is
+	// dead-lettered: it is not due again. Errors: ErrNotFound if there is no such video,
+	// or if it has a cover.
 	FailCover(ctx context.Context, key VideoKey, failure CoverFailure) (tries int, err error)
 	// CoverReason returns why the cover of a video could not be created, and whether it
 	// is dead-lettered. The reason is empty if there has been no failure or there is no such

@@ -43,7 +43,8 @@ func New(next storage.Store, reg prometheus.Registerer) *Store {
 	}
 }
 
-// measure records a call that ends now and began at begin. Each method defers it.
+// measure records a call that ends now and began at begin. Each method defers a call of
+// measure.
 func (s *Store) measure(method string, begin time.Time, err *error) {
 	s.seconds.WithLabelValues(method).Observe(time.Since(begin).Seconds())
 	if *err != nil && !expected(*err) {

@@ -5,9 +5,9 @@
 // A mirror can be trusted only while every transaction records its changes in it. The
 // database therefore counts epochs. A transaction that commits in an open epoch first
 // marks its changes in the mirror (storage.Mark). If the mirror is unavailable or has
-// lost data, its processes close the epoch or begin the next one; entries of an earlier
-// epoch are ignored. A barrier shows when everything that was queued at a given moment
-// has been persisted.
+// lost data, the processes that use it close the epoch or begin the next one; entries of
+// an earlier epoch are ignored. A barrier shows when everything that was queued at a
+// given moment has been persisted.
 //
 // # Invariants
 //

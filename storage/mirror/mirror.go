@@ -67,7 +67,7 @@ type Epoch struct {
 	// what the mirror recorded of them, may be lost. Nothing is committed until the epoch
 	// is closed or the next one begins.
 	Rewound bool
-	// Barrier is the number of the latest barrier, 0 if none was ever raised. It was
+	// Barrier is the number of the latest barrier, or 0 if none was ever raised. It was
 	// raised BarrierAge ago, by the database's clock. Drained reports whether every
 	// partition of the queue has passed it: everything that was queued when it was raised
 	// is persisted or rejected. Only the methods of Epochs set these fields; outcomes and
@@ -81,8 +81,8 @@ type Epoch struct {
 
 // NewEpoch describes the epoch to begin.
 type NewEpoch struct {
-	// Number is higher than that of the previous epoch. It was never used before,
-	// on any History of the database.
+	// Number is higher than that of the previous epoch and was never used before, on any
+	// History of the database.
 	Number int64
 	Holder string // see Epoch.Holder
 }
@@ -96,7 +96,7 @@ type ClockReading struct {
 
 // Enter returns the Outcome.Epoch of a transaction that begins now. Errors:
 // storage.ErrUnavailable if the previous epoch ended so recently that a process may still
-// trust it.
+// trust it, or if the current one is Rewound.
 func (e Epoch) Enter() (int64, error) {
 	switch {
 	case e.Rewound:
@@ -152,9 +152,9 @@ func SplitBarriers(messages []storage.Message) (barriers []storage.Barrier, othe
 	return barriers, slices.DeleteFunc(slices.Clone(messages), isBarrier)
 }
 
-// Epochs determine whether the mirror of the write path can be trusted. A change waits
-// for all transactions of Persist and EmptyFolder in progress; transactions that begin
-// later see it.
+// Epochs determines whether the mirror of the write path can be trusted. A change of the
+// epoch waits for all transactions of Persist and EmptyFolder in progress; transactions
+// that begin later see the change.
 type Epochs interface {
 	// Epoch returns the current epoch.
 	Epoch(ctx context.Context) (Epoch, error)
