@@ -44,7 +44,8 @@ func (w *world) profile(u storage.User) *storage.Profile {
 	return got[0]
 }
 
-// If a restored backup lacks an account, the account's tokens must not become valid for
+// accountIDsAreNotReused checks that the id of an account that a restored backup lacks is
+// not assigned again, because the tokens of the lost account would then be valid for
 // another user.
 func accountIDsAreNotReused(w *world) {
 	lost := w.register("lost")
@@ -104,8 +105,8 @@ func accountNamesAreUnique(w *world) {
 	w.wantError("renaming an account that does not exist", rename(user("alice"), "Dave"), storage.ErrNotFound)
 }
 
-// concurrentRegistrationsTakeANameOnce has many users register with or rename to the same
-// name at once: one of them gets it.
+// concurrentRegistrationsTakeANameOnce has many users register with the same name, or
+// rename their accounts to it, at once. Exactly one of them gets the name.
 func concurrentRegistrationsTakeANameOnce(w *world) {
 	other := w.open()
 	accounts := make([]*storage.Account, 0, 4)
@@ -282,8 +283,8 @@ func accountsAreWalledOff(w *world) {
 	w.equal("the account in the default tenant", w.accountNamed(storage.DefaultTenant, "alice"), nil)
 }
 
-// erasedAccountsAreNotFound runs the statements of docs/operations.md that erase an account:
-// no personal data is left.
+// erasedAccountsAreNotFound runs the statements of docs/operations.md that erase an
+// account, and checks that no personal data is left.
 func erasedAccountsAreNotFound(w *world) {
 	a := w.register("alice")
 	id := a.User.UserID

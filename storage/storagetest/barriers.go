@@ -16,7 +16,8 @@ func (w *world) barrier(number int64, partition, partitions int) storage.Message
 	return m
 }
 
-// wantBarrier compares what the store reports about the barrier.
+// wantBarrier checks the number of the latest barrier and whether every partition has
+// passed it.
 func (w *world) wantBarrier(what string, number int64, drained bool) {
 	w.Helper()
 	e, err := w.database().Epoch(w.Context())
@@ -86,8 +87,9 @@ func barrierIsPassedByEveryPartition(w *world) {
 	}
 }
 
-// A barrier that was queued before a backup was restored may have any number that the
-// database has assigned since the backup.
+// restoredDatabaseUsesNoBarrierTwice checks that a restored database does not take a
+// barrier that was queued before the restore for one of its own. Such a barrier may have
+// any number that the database assigned after the backup was made.
 func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	db, ctx := w.database(), w.Context()
 	before, err := db.RaiseBarrier(ctx)

@@ -9,7 +9,7 @@ import (
 )
 
 // clearsAreConditional persists a clear of a like or a dislike after each state, and also
-// before the action that it is meant to clear.
+// before the action that the clear is meant for.
 func clearsAreConditional(w *world) {
 	const none = storage.NoReaction
 	alice := user("alice")

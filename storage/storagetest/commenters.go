@@ -58,7 +58,7 @@ func concurrentCommentersAgree(w *world) {
 	}
 }
 
-// follow reads the changes of a subject until done, and then once more.
+// follow reads the changes of a subject until done is closed, and then once more.
 func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}) map[int64]storage.Comment {
 	seen, at := map[int64]storage.Comment{}, int64(0)
 	for last := false; ; {
@@ -84,7 +84,7 @@ func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}
 	}
 }
 
-// talk does one random thing with comments.
+// talk performs one random operation on comments.
 func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjects []storage.Subject, text string) error {
 	subject := subjects[random.IntN(len(subjects))]
 	lists, err := s.ListComments(w.Context(), []storage.CommentsQuery{

@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// comment adds a comment, or a reply to parent unless that is nil.
+// comment adds a comment or, unless parent is nil, a reply to parent.
 func (w *world) comment(u storage.User, s storage.Subject, text string, parent *storage.Comment) *storage.Comment {
 	w.Helper()
 	c := storage.NewComment{Subject: s, User: u, Text: text}
@@ -323,7 +323,8 @@ func commentChangesMissNothing(w *world) {
 	w.equal("changes of a subject without comments", len(w.changes(video("none"), 0)), 0)
 }
 
-// A cursor from before a restore is lower than the version of every change after it.
+// versionsAreNotReused checks that a cursor from before a restore is lower than the
+// version of every change after the restore.
 func versionsAreNotReused(w *world) {
 	alice, s := user("alice"), video("1")
 	a, b := w.comment(alice, s, "a", nil), w.comment(alice, s, "b", nil)

@@ -15,8 +15,8 @@ import (
 	"ovation/storage"
 )
 
-// commentState is a store together with a map of the comments that the store must hold. Each
-// run has a tenant of its own, so that all runs share one database.
+// commentState is a store together with a map of the comments that the store must hold.
+// Each run has a tenant of its own, so that all runs can share one database.
 type commentState struct {
 	*rapid.T
 
@@ -25,7 +25,7 @@ type commentState struct {
 	comments map[int64]*storage.Comment
 	requests map[string]storage.NewComment
 	added    map[string]int64          // by request
-	likes    map[int64]map[string]bool // by comment, who likes it
+	likes    map[int64]map[string]bool // by comment and user id: whether the user likes the comment
 	versions map[storage.Subject]int64
 	acts     int64
 }
@@ -61,13 +61,14 @@ func (m *commentState) subjects() []storage.Subject {
 	return []storage.Subject{{Tenant: m.tenant, Biz: "video", BizID: "1"}, {Tenant: m.tenant, Biz: "article", BizID: "1"}}
 }
 
-// any draws an id of a comment that was ever added, or one that never existed.
+// any draws the id of a comment that was added, and perhaps deleted since, or an id that
+// never existed.
 func (m *commentState) any() int64 {
 	return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.comments)), 12345)).Draw(m.T, "comment")
 }
 
-// next checks the version of a change, which must be above those before it, and returns
-// it.
+// next checks that the version of a change is above those of earlier changes on the
+// subject, and returns the version.
 func (m *commentState) next(of storage.Subject, version int64) int64 {
 	if version <= m.versions[of] {
 		m.Fatalf("version %d follows %d, want a higher one", version, m.versions[of])
@@ -102,7 +103,8 @@ func (m *commentState) add() {
 	}
 }
 
-// past adds comments of a few times. Their ids are found by the versions.
+// past adds comments that were written in a few different years. It finds their ids by
+// reading the changes of each subject in the order of versions.
 func (m *commentState) past() {
 	m.acts++
 	message := storage.Message{ID: fmt.Sprint(m.tenant, "-past-", m.acts), Comments: make([]storage.PastComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))}
@@ -133,7 +135,7 @@ func (m *commentState) past() {
 	}
 }
 
-// checkResult checks the result for one comment, and records it.
+// checkResult checks the result for one comment and records it.
 func (m *commentState) checkResult(c storage.NewComment, got storage.AddedComment) {
 	request := c.User.UserID + c.RequestID
 	before, used := m.requests[request]
@@ -179,8 +181,8 @@ func (m *commentState) equal(what string, got, want any) {
 	}
 }
 
-// change draws a change, and returns the comment to change, or nil if the change is not
-// allowed.
+// change draws a change and returns it with the comment to change, or nil if the change
+// is not allowed.
 func (m *commentState) change() (storage.CommentChange, *storage.Comment) {
 	c := storage.CommentChange{
 		Key: storage.CommentKey{Tenant: m.tenant, CommentID: m.any()}, By: m.user(), Moderates: rapid.Bool().Draw(m.T, "moderates"),
@@ -237,7 +239,7 @@ func (m *commentState) like() {
 	m.likes[id][user.UserID] = reaction == storage.Like
 }
 
-// compare compares lists, counts and changes.
+// compare compares the lists, counts and changes of the store with the model.
 func (m *commentState) compare() {
 	for id, c := range m.comments {
 		for _, likes := range m.likes[id] {

@@ -11,13 +11,14 @@ import (
 	"ovation/storage"
 )
 
-// concurrentWritersAgree has writers, and users who change folders, work on the same few
-// users and subjects through two stores.
+// concurrentWritersAgree runs concurrent writers through two stores, on the same few
+// users and subjects. Some writers persist actions, the others create, empty and delete
+// folders.
 func concurrentWritersAgree(w *world) {
 	const writers, rounds = 8, 12
 	stores := []storage.Store{w.s, w.open()}
 	var version atomic.Int64
-	var folders sync.Map // folder ids by number, shared by all
+	var folders sync.Map // the owner of each folder, by folder id; shared by all writers
 	var group sync.WaitGroup
 	for n := range writers {
 		group.Go(func() {
@@ -73,7 +74,7 @@ func randomAction(random *rand.Rand, version *atomic.Int64, folders *sync.Map) s
 	}
 }
 
-// keepFolders creates a folder, and empties and deletes another one.
+// keepFolders creates a folder and then empties and deletes a random one.
 func keepFolders(
 	w *world, s storage.Store, random *rand.Rand, version *atomic.Int64, folders *sync.Map, name string,
 ) error {

@@ -14,7 +14,7 @@ import (
 	"ovation/storage/mirror"
 )
 
-// database is the store of the case with all its roles.
+// database returns the store of the case as a mirror.Database.
 func (w *world) database() mirror.Database {
 	w.Helper()
 	d, ok := w.s.(mirror.Database)
@@ -24,7 +24,8 @@ func (w *world) database() mirror.Database {
 	return d
 }
 
-// wantEpoch compares all but the age, which is not below 0.
+// wantEpoch checks the number of an epoch and whether the epoch is open. The age must not
+// be negative.
 func (w *world) wantEpoch(what string, got mirror.Epoch, err error, number int64, open bool) {
 	w.Helper()
 	w.must(err)
@@ -47,8 +48,8 @@ func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
 	}
 }
 
-// Processes see which mirror an epoch belongs to, and whether any process still uses that
-// mirror.
+// epochsAreHeld checks that processes see which mirror an epoch belongs to, and whether
+// any process still uses that mirror.
 func epochsAreHeld(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 20, Holder: "one"})
@@ -163,7 +164,8 @@ func outcomesIncludeTheirCommitTime(w *world) {
 	}
 }
 
-// Nothing commits while a process may still rely on the epoch that has ended.
+// endedEpochRejectsUntilTheNextBegins checks that nothing is committed while a process
+// may still rely on the epoch that has ended.
 func endedEpochRejectsUntilTheNextBegins(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
@@ -208,7 +210,7 @@ func endedEpochRejectsUntilTheNextBegins(w *world) {
 	w.verified()
 }
 
-// refuses checks that the store changes no counts for the moment.
+// refuses checks that the store currently rejects every change of counts.
 func (w *world) refuses(m storage.Message) {
 	w.Helper()
 	before := w.counts(video("1"))
@@ -225,8 +227,8 @@ func (w *world) refuses(m storage.Message) {
 	w.must(err)
 }
 
-// A process that changes the epoch sees the commits of all transactions that began
-// before.
+// epochChangeWaitsForTransactions checks that a process that changes the epoch sees the
+// commits of all transactions that began before the change.
 func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
 	other, _ := w.open().(mirror.Database)
@@ -262,8 +264,9 @@ func epochChangeWaitsForTransactions(w *world) {
 	w.equal("collections at the end of the next epoch", (<-found).CollectCount, int64(0))
 }
 
-// Writers and users who change folders work while epochs begin. No transaction is still
-// in progress when the next epoch has begun.
+// noTransactionStraddlesEpochs begins epochs while writers persist messages and empty
+// folders. It checks that no transaction is still in progress when the next epoch has
+// begun.
 func noTransactionStraddlesEpochs(w *world) {
 	const writers, rounds = 8, 8
 	stores := []storage.Store{w.s, w.open()}

@@ -238,7 +238,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.verified()
 }
 
-// newFolderNamedLikeTheDefault renames the default folder, and creates another one with
+// newFolderNamedLikeTheDefault renames the default folder and creates another folder with
 // the name that has become free.
 func (w *world) newFolderNamedLikeTheDefault(owner storage.User) {
 	w.Helper()
@@ -320,8 +320,8 @@ func emptyFolderMovesItems(w *world) {
 	w.verified()
 }
 
-// An action that the owner has sent before the folder was emptied, and that is persisted
-// afterwards, still takes effect.
+// emptyFolderOvertakesNothing checks that an action still takes effect if its owner sent
+// it before the folder was emptied and it is persisted afterwards.
 func emptyFolderOvertakesNothing(w *world) {
 	alice, moved, dropped := user("alice"), video("1"), video("2")
 	from, to, other := w.newFolder(alice, "From"), w.newFolder(alice, "To"), w.newFolder(alice, "Other")
@@ -334,8 +334,8 @@ func emptyFolderOvertakesNothing(w *world) {
 	w.verified()
 }
 
-// A folder cannot be the target of a deletion once it is deleted itself, so that two
-// deleted folders never refer to each other.
+// deleteFoldersCrosswise checks that a folder cannot be the target of a deletion once it
+// is deleted itself, so that two deleted folders never refer to each other.
 func deleteFoldersCrosswise(w *world) {
 	alice := user("alice")
 	one, two := w.newFolder(alice, "One"), w.newFolder(alice, "Two")

@@ -134,9 +134,9 @@ func friendsFollowEachOther(w *world) {
 	w.equal("friends of several users, in the order asked", lengths(both), []int{0, 2, 0, 1, 0})
 }
 
-// For a user who follows many and is followed by few, the first page has all friends, and
-// also for one who follows few and is followed by many. The order is newest first in the
-// list that is searched.
+// friendsAreSearchedInTheShorterList checks that the first page has all friends of a user
+// who follows many and is followed by few, and of one who follows few and is followed by
+// many. The order is newest first in the list that is searched.
 func friendsAreSearchedInTheShorterList(w *world) {
 	const many = storage.MaxListScan + 20
 	star, fan := user("star"), user("fan")
@@ -171,8 +171,8 @@ func friendsAreSearchedInTheShorterList(w *world) {
 	w.equal("friends on the next page", namesOf(rest[0].Entries), []string{"second", "first"})
 }
 
-// A page examines a bounded number of rows, including follows of other kinds of content,
-// and the next one resumes after them.
+// pagesOfFriendsExamineBoundedRows checks that a page examines a bounded number of rows,
+// including follows of other kinds of content, and that the next page resumes after them.
 func pagesOfFriendsExamineBoundedRows(w *world) {
 	alice := user("alice")
 	var actions []storage.Action

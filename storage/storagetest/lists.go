@@ -9,7 +9,7 @@ import (
 	"ovation/storage"
 )
 
-// entry is one line of any list.
+// entry is an entry of any list.
 type entry struct {
 	key string // how the case identifies it
 	at  storage.Position
@@ -25,8 +25,8 @@ type listing struct {
 	page func(storage.Page) []entry
 }
 
-// listings returns all lists, each of alice or of one subject. The database also holds
-// entries that belong to others.
+// listings returns all lists, each of one user or of one subject. The database also holds
+// a few other entries.
 func listings(w *world) []listing {
 	alice, bob := user("alice"), user("bob")
 	subject := func(key string) storage.Subject {
@@ -203,7 +203,7 @@ func listsAreNewestFirst(w *world) {
 	}
 }
 
-// unchangedEntriesAppearOnce reads pages while the list is written.
+// unchangedEntriesAppearOnce reads pages while entries are added, moved and removed.
 func unchangedEntriesAppearOnce(w *world) {
 	for _, l := range listings(w) {
 		all := make([]string, 0, 30)
@@ -240,7 +240,8 @@ func unchangedEntriesAppearOnce(w *world) {
 	}
 }
 
-// pages returns the whole list, read in pages, and calls between after each.
+// pages returns the whole list, read in pages. It calls the function between after each
+// page, unless that is nil.
 func pages(w *world, l listing, first int, between func()) []entry {
 	w.Helper()
 	var all []entry

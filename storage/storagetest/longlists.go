@@ -10,8 +10,8 @@ import (
 	"ovation/storage"
 )
 
-// Sizes of the lists of FillLongLists. LongEntries is a multiple of the distance in the
-// table between two entries of the short list.
+// Sizes of the lists of FillLongLists. LongEntries is a multiple of longPage, so that the
+// entries of a short list are evenly spaced in the table.
 const (
 	LongEntries = 100_000
 	longPage    = 20
@@ -19,8 +19,8 @@ const (
 )
 
 // FillLongLists fills an empty database. For each kind of list of comments and of follows
-// it creates one of LongEntries entries, and one of a single page whose rows are as far
-// apart as those of one user among many. run runs an SQL statement.
+// it creates a list of LongEntries entries and a list of a single page, whose rows are as
+// far apart as those of one user among many. run runs an SQL statement.
 func FillLongLists(run func(sql string)) {
 	const rows = LongEntries + longPage
 	each := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, rows)
@@ -105,8 +105,8 @@ func positions[E any](entries []E, of func(E) storage.Position) []storage.Positi
 }
 
 // Pages returns functions that read one page each: the only page of the short list, the
-// first one of the long list and, unless the long list has only one page too, one far
-// down.
+// first page of the long list and, unless the long list has only one page as well, a page
+// far down the long list.
 func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 	t.Helper()
 	read := func(of string, p storage.Page) []storage.Position {

@@ -32,7 +32,7 @@ func (w *world) refusedMessage(m storage.NewDirectMessage, want error) {
 	w.equal("the message returned with an error", out[0].Message, nil)
 }
 
-// conversation returns a conversation, nil if there is none.
+// conversation returns a conversation, or nil if there is none.
 func (w *world) conversation(key storage.ConversationKey) *storage.Conversation {
 	w.Helper()
 	got, err := w.s.ConversationsOf(w.Context(), []storage.ConversationKey{key})
@@ -40,8 +40,8 @@ func (w *world) conversation(key storage.ConversationKey) *storage.Conversation 
 	return got[0]
 }
 
-// conversationsOf returns the conversations of a user, read in pages: the other user, the
-// latest text and the number of unread messages.
+// conversationsOf returns a line for each conversation of a user, with the other user,
+// the latest text and the number of unread messages. It reads the conversations in pages.
 func (w *world) conversationsOf(of storage.User) (out []string) {
 	w.Helper()
 	for q := (storage.ConversationsQuery{Owner: of, Page: storage.Page{First: 2}}); ; {
@@ -67,7 +67,8 @@ func (w *world) latest(of storage.User) int64 {
 	return got[0]
 }
 
-// messageTexts returns the texts of a conversation, newest first, read in pages.
+// messageTexts returns the senders and texts of a conversation, newest first, read in
+// pages.
 func (w *world) messageTexts(key storage.ConversationKey) (out []string) {
 	w.Helper()
 	for q := (storage.DirectMessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {
@@ -84,7 +85,8 @@ func (w *world) messageTexts(key storage.ConversationKey) (out []string) {
 	}
 }
 
-// mailbox returns what a user has sent and received after a number.
+// mailbox returns the messages that a user has sent and received whose numbers are above
+// the argument after.
 func (w *world) mailbox(s storage.Store, of storage.User, after int64) (out []storage.DirectMessage) {
 	w.Helper()
 	for {
@@ -110,7 +112,7 @@ func textsOf(messages []storage.DirectMessage) (out []string) {
 	return out
 }
 
-// followMailbox reads a mailbox until done, and then once more.
+// followMailbox reads a mailbox until done is closed, and then once more.
 func (w *world) followMailbox(s storage.Store, of storage.User, done <-chan struct{}) (out []storage.DirectMessage) {
 	for last, after := false, int64(0); ; {
 		got, err := s.MessagesAfter(w.Context(), storage.MailboxQuery{User: of, After: after, First: 7})

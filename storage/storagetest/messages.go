@@ -164,8 +164,9 @@ func repeatedRequestSendsOnce(w *world) {
 	w.verified()
 }
 
-// A restored backup lacks the latest messages. Clients have seen their numbers and
-// continue from them: each client receives whatever is sent afterwards, once.
+// messageNumbersAreNotReused simulates a restored backup that lacks the latest messages.
+// Clients have seen the numbers of these messages and continue from them. Each client
+// must receive every later message once.
 func messageNumbersAreNotReused(w *world) {
 	w.send("alice", "bob", "kept")
 	stored := w.latest(user("bob"))
@@ -226,8 +227,8 @@ func messagesAreWalledOff(w *world) {
 	w.equal("the mailbox in its own tenant", textsOf(w.mailbox(w.s, theirs.To, 0)), []string{"theirs"})
 }
 
-// concurrentSendersAgree has users write to each other concurrently, through two stores,
-// and mark what they see as read, while readers follow their mailboxes.
+// concurrentSendersAgree sends messages between users and marks messages as read,
+// concurrently and through two stores, while readers follow the mailboxes of the users.
 func concurrentSendersAgree(w *world) {
 	const users, rounds = 5, 20
 	stores := []storage.Store{w.s, w.open()}

@@ -13,8 +13,8 @@ import (
 	"ovation/storage"
 )
 
-// messageState is a store together with a list of the messages that the store must hold. Each
-// run has a tenant of its own, so that all runs share one database.
+// messageState is a store together with a list of the messages that the store must hold.
+// Each run has a tenant of its own, so that all runs can share one database.
 type messageState struct {
 	*rapid.T
 
@@ -78,7 +78,7 @@ func (m *messageState) send() {
 	}
 }
 
-// checkResult checks the result for one message, and records it.
+// checkResult checks the result for one message and records it.
 func (m *messageState) checkResult(one storage.NewDirectMessage, got storage.AddedDirectMessage) {
 	request := one.From.UserID + one.RequestID
 	before, used := m.requests[request]
@@ -140,7 +140,7 @@ func (m *messageState) read() {
 	}
 }
 
-// conversation returns the conversation as it must be, nil if there is none.
+// conversation returns the conversation as it must be, or nil if there is none.
 func (m *messageState) conversation(key storage.ConversationKey) *storage.Conversation {
 	all := m.of(key.Owner, key.With)
 	if len(all) == 0 {

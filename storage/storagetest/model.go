@@ -15,7 +15,7 @@ import (
 var _ = seed.ForRapidOverServers()
 
 // modelState is a store together with maps of what the store must hold. Each run has
-// tenants of its own, so that all runs share one database.
+// tenants of its own, so that all runs can share one database.
 type modelState struct {
 	*rapid.T
 
@@ -38,8 +38,8 @@ type tombstone struct {
 	version int64
 }
 
-// model applies the same random actions to the store and to the maps, duplicated,
-// reordered and in other batches, and changes folders in between.
+// model applies the same random actions, some of them repeatedly and out of order, to the
+// store and to the maps, and changes folders in between.
 func model(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
@@ -79,7 +79,8 @@ func newModelState(w *world, t *rapid.T, tenants ...string) *modelState {
 	return m
 }
 
-// persist sends some messages, new ones and ones that were sent before.
+// persist persists some messages, new ones and ones that were persisted before, and
+// checks the outcome.
 func (m *modelState) persist() {
 	messages := make([]storage.Message, 0, 3)
 	for range rapid.IntRange(1, 3).Draw(m.T, "messages") {
@@ -308,7 +309,8 @@ func (m *modelState) deleteFolder() {
 	}
 }
 
-// The values that actions are drawn from. There are few of each, so that actions meet.
+// The values that actions are drawn from. There are few of each, so that several actions
+// address the same state.
 
 func (m *modelState) users(tenants ...string) (out []storage.User) {
 	for _, tenant := range tenants {

@@ -10,7 +10,8 @@ import (
 	"ovation/storage"
 )
 
-// state returns the model's state of a user and a subject, which the caller may change.
+// state returns the model's states of one user on one subject. The caller may change
+// them.
 func (m *modelState) state(key storage.StateKey) *storage.States {
 	if m.states[key] == nil {
 		m.states[key] = new(storage.States)
@@ -96,8 +97,9 @@ func (m *modelState) folderKeys() []storage.FolderKey {
 	})
 }
 
-// checkOutcome compares an outcome with the model. The outcome must have the counts of recalled
-// subjects, those of skipped messages, even if they have not changed.
+// checkOutcome compares an outcome with the model. The outcome must have the counts of
+// the recalled subjects, which are those of skipped messages, even if the counts have not
+// changed.
 func (m *modelState) checkOutcome(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
@@ -121,7 +123,7 @@ func (m *modelState) checkOutcome(outcome storage.Outcome, recalled map[storage.
 	}
 }
 
-// compare compares everything that a store can be asked for.
+// compare reads everything from the store and compares it with the model.
 func (m *modelState) compare() {
 	ctx, s := m.w.Context(), m.w.s
 	for _, tenant := range m.tenants {
@@ -219,7 +221,7 @@ func (m *modelState) follows(wanted func(*storage.Followed) bool) []storage.Foll
 	return out
 }
 
-// compareFriends leaves the order to the store, which searches one of two lists.
+// compareFriends ignores the order, which depends on the list that the store searches.
 func (m *modelState) compareFriends(of storage.User) {
 	want := make(map[storage.User]int64)
 	for _, out := range m.follows(func(f *storage.Followed) bool { return f.User == of }) {
@@ -327,8 +329,8 @@ func (m *modelState) wantError(what string, err, want error) {
 
 func nonNil[E any](list []E) []E { return append([]E{}, list...) }
 
-// ofKind returns the state of a kind: reaction, folder and whether the subject is
-// followed. The other values are empty.
+// ofKind returns three values: the reaction, the folder, and whether the subject is
+// followed. Those that do not belong to the kind are empty.
 func ofKind(s *storage.States, kind storage.Kind) []any {
 	out := []any{storage.NoReaction, "", false}
 	switch kind {

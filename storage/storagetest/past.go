@@ -70,8 +70,8 @@ func pastCommentsAreListedByTheirTime(w *world) {
 	w.verified()
 }
 
-// Many comments have the same time, as in a file whose times are days, and more are added
-// later.
+// pastCommentsOfOneTimeAreDistinct adds many comments with the same time, as in a file
+// whose times are days, and more comments with that time later.
 func pastCommentsOfOneTimeAreDistinct(w *world) {
 	const many = 5_000
 	alice, at := user("alice"), time.Date(2016, 4, 11, 0, 0, 0, 0, time.UTC)

@@ -202,7 +202,8 @@ func otherTenantsKeysAreInvalid(w *world) {
 	w.wantError("States of another tenant's subject", err, storage.ErrInvalid)
 }
 
-// equal compares deeply; a nil of any type equals nil.
+// equal fails the case unless got and want are deeply equal. If want is nil, a nil of any
+// type equals it.
 func (w *world) equal(what string, got, want any) {
 	w.Helper()
 	if want == nil {
@@ -223,7 +224,8 @@ func (w *world) wantError(what string, err, want error) {
 	}
 }
 
-// CheckCounts fails the test unless Verify finds counts, and each of them right.
+// CheckCounts fails the test unless Verify compares at least one count and finds no
+// difference.
 func CheckCounts(tb testing.TB, s storage.Store) {
 	tb.Helper()
 	n, err := s.Verify(tb.Context(), false, func(d storage.Difference) error {
@@ -235,8 +237,8 @@ func CheckCounts(tb testing.TB, s storage.Store) {
 	}
 }
 
-// Text returns a value as failed tests print it: unlike %+v, with what nested pointers
-// refer to.
+// Text formats a value for the messages of failed tests. Unlike %+v, it includes the
+// values that nested pointers refer to.
 func Text(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil { // such as a map whose keys are structs

@@ -20,11 +20,11 @@ import (
 
 // Database is an empty database, created for one case.
 type Database struct {
-	// Open opens a store on it. A case may open several, as several processes would. The
-	// stores are closed at the end of the case.
+	// Open opens a store on the database. A case may open several stores, as several
+	// processes would. They are closed at the end of the case.
 	Open func(t *testing.T) storage.Store
-	// Edit runs an SQL statement without the knowledge of the stores. The names of tables
-	// and columns are the same in every adapter.
+	// Edit runs an SQL statement on the database directly, bypassing the stores. The
+	// names of tables and columns are the same in every adapter.
 	Edit func(t *testing.T, sql string)
 }
 
@@ -39,7 +39,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	runParallel(t, newDatabase, slices.Concat(states, rest, models))
 }
 
-// RunOnce runs every case that takes the same steps each time, and the model of states.
+// RunOnce runs the cases of Run, except for the random ones that do not concern states.
 func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	runParallel(t, newDatabase, slices.Concat(states, rest))
@@ -102,7 +102,7 @@ var states = []testCase{
 	{"Model", model},
 }
 
-// rest are the cases of storage.Store that are neither in states nor in models.
+// rest holds the cases of storage.Store that are in neither states nor models.
 var rest = []testCase{
 	{"ListsAreNewestFirst", listsAreNewestFirst},
 	{"UnchangedEntriesAppearOnce", unchangedEntriesAppearOnce},
@@ -171,7 +171,7 @@ var rest = []testCase{
 	{"SecretsStayTheSame", secretsStayTheSame},
 }
 
-// models are the random cases that do not concern states.
+// models holds the random cases that do not concern states.
 var models = []testCase{
 	{"CommentsModel", commentsModel},
 	{"MessagesModel", messagesModel},
@@ -196,7 +196,7 @@ func RunDatabase(t *testing.T, newDatabase func(t *testing.T) Database) {
 	})
 }
 
-// runParallel runs cases in parallel, as they mostly wait for their databases.
+// runParallel runs cases in parallel, because they mostly wait for their databases.
 func runParallel(t *testing.T, newDatabase func(t *testing.T) Database, cases []testCase) {
 	t.Helper()
 	run(t, newDatabase, cases, (*testing.T).Parallel)
@@ -217,16 +217,17 @@ func run(t *testing.T, newDatabase func(t *testing.T) Database, cases []testCase
 	}
 }
 
-// world is what a case works with.
+// world is the database and the store that a case works with.
 type world struct {
 	*testing.T
 
 	db       Database
 	s        storage.Store
-	messages int // persisted so far
+	messages int // the number of messages created so far
 }
 
-// open opens another store on the same database, which is closed at the end of the case.
+// open opens another store on the same database. The store is closed at the end of the
+// case.
 func (w *world) open() storage.Store {
 	w.Helper()
 	s := w.db.Open(w.T)
@@ -271,13 +272,14 @@ func (w *world) counts(subject storage.Subject) storage.Counts {
 	return got[0].Counts
 }
 
-// wantCounts compares all but the version.
+// wantCounts checks the counts of a subject that has no author and no followers. It
+// ignores the version.
 func (w *world) wantCounts(subject storage.Subject, reads, likes, dislikes, collects int64) {
 	w.Helper()
 	w.wantFollowed(subject, reads, likes, dislikes, collects, 0)
 }
 
-// wantFollowed is wantCounts of a subject that is followed.
+// wantFollowed is like wantCounts, for a subject with followers.
 func (w *world) wantFollowed(subject storage.Subject, reads, likes, dislikes, collects, followers int64) {
 	w.Helper()
 	got := w.counts(subject)
@@ -299,7 +301,7 @@ func (w *world) states(user storage.User, subject storage.Subject) storage.State
 	return got[0]
 }
 
-// folder returns a folder, nil if there is none.
+// folder returns a folder, or nil if there is none.
 func (w *world) folder(key storage.FolderKey) *storage.Folder {
 	w.Helper()
 	got, err := w.s.FoldersOf(w.Context(), []storage.FolderKey{key})
@@ -314,7 +316,7 @@ func (w *world) newFolder(owner storage.User, name string) *storage.Folder {
 	return f
 }
 
-// verified fails the case unless every count is right.
+// verified fails the case unless every count is correct.
 func (w *world) verified() {
 	w.Helper()
 	_, err := w.s.Verify(w.Context(), false, func(d storage.Difference) error {

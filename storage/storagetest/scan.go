@@ -8,11 +8,11 @@ import (
 	"ovation/storage"
 )
 
-// scattered is the length of a history in which most rows are of one biz, and a few of
+// scattered is the length of a history in which most rows are of one biz and a few are of
 // another. Version 1 is the oldest.
 const scattered = 3*storage.MaxListScan + 50
 
-// wanted are the versions of those few rows, newest first: the newest row, the last one
+// wanted holds the versions of those few rows, newest first: the newest row, the last one
 // that is examined for the first page, the one after it, some adjacent ones, and the
 // oldest.
 var wanted = []int64{
@@ -20,8 +20,8 @@ var wanted = []int64{
 }
 
 // listsOfOneBizExamineBoundedRows pages through lists of one biz in a history that is
-// mostly of another. Pages may be short; nothing is lost or repeated, and no page
-// examines more than MaxListScan rows.
+// mostly of another. Pages may be short, but nothing is lost or repeated, and no page
+// examines more rows than Page.MaxScan.
 func listsOfOneBizExamineBoundedRows(w *world) {
 	alice := user("alice")
 	var actions []storage.Action

@@ -104,7 +104,8 @@ func declarationsAreChecked(w *world) {
 	w.equal("counts of a subject declared with invalid ones", w.counts(video("2")), storage.Counts{})
 }
 
-// Likes are added before the author is known, in the same transaction, and after it.
+// authorsReceiveLikes adds likes before the author is declared, in the same transaction,
+// and afterwards.
 func authorsReceiveLikes(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
 	w.persist(like(alice, s, 1), like(user("carol"), s, 1), react(user("dave"), s, storage.Dislike, 1))

@@ -8,8 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// Traffic generates random actions like those of a content app: many users, few very
-// popular subjects; of ten actions, five are reads, four reactions and one a collection.
+// Traffic generates random actions like those of a content app: many users and a few very
+// popular subjects. Of ten actions, on average, five are reads, four are reactions and
+// one is a collection.
 type Traffic struct {
 	random  *rand.Rand
 	popular *rand.Zipf

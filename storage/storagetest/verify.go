@@ -88,7 +88,8 @@ func verifyFindsAndRepairs(w *world) {
 	w.verified()
 }
 
-// Two folders of one owner are missing: their items are moved to the same default folder.
+// verifyMovesTheItemsOfSeveralFolders checks that the items of two missing folders of one
+// owner are moved to the owner's default folder.
 func verifyMovesTheItemsOfSeveralFolders(w *world) {
 	alice := user("alice")
 	first, second := w.newFolder(alice, "First"), w.newFolder(alice, "Second")

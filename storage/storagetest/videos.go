@@ -279,8 +279,9 @@ func videosAreWalledOff(w *world) {
 	w.equal("videos of both users", w.userVideos(10, alice, twin), [][]string{{"film"}, {"theirs"}})
 }
 
-// The number of a video that a restored backup lacks is not assigned to another one:
-// likes of the lost video may still be queued, and clients have it cached.
+// videoNumbersAreNotReused checks that the number of a video that a restored backup lacks
+// is not assigned to another video: likes of the lost video may still be queued, and
+// clients may have the video cached.
 func videoNumbersAreNotReused(w *world) {
 	lost := w.publish(newVideo(user("alice"), "lost"))
 	w.db.Edit(w.T, `DELETE FROM video`)
