@@ -17,7 +17,7 @@ import (
 	"ovation/storage"
 )
 
-// Errors of a Service besides those of storage and ErrBusy.
+// Errors that a Service returns besides those of storage and ErrBusy.
 var (
 	// ErrWrongCredentials means that there is no such account, or that the password is
 	// wrong.
@@ -38,7 +38,7 @@ type LimitedError struct {
 
 func (e *LimitedError) Error() string { return "too many attempts" }
 
-// MaxSession is how long after its login a session can be refreshed.
+// MaxSession is how long after the login a session can be refreshed.
 const MaxSession = 30 * 24 * time.Hour
 
 // Limits of attempts. The limit per name and address stops guessing without locking the
@@ -61,16 +61,18 @@ type Config struct {
 	// at once; after that, it may make one every 10 s. If it is 0, the number is not
 	// limited.
 	AttemptsPerAddress int
-	// Params is the cost of new hashes; DefaultParams if zero.
+	// Params is the cost of new hashes. If it is zero, DefaultParams is used.
 	Params Params
-	// MaxHashes is the number of hashes that are computed at the same time; if 0, the
-	// number of processors, but at most 4.
+	// MaxHashes is the maximum number of hashes that are computed at the same time. If it
+	// is 0, the limit is GOMAXPROCS, but at most 4.
 	MaxHashes int
-	// PollEvery is the interval at which revocations are read; half a second if 0.
+	// PollEvery is the interval at which revocations are read. If it is 0, the interval
+	// is half a second.
 	PollEvery time.Duration
-	// Logger logs failures that are not returned to a caller; slog.Default() if nil.
+	// Logger logs failures that are not returned to a caller. If it is nil,
+	// slog.Default() is used.
 	Logger *slog.Logger
-	// Now is the clock; time.Now if nil.
+	// Now is the clock. If it is nil, time.Now is used.
 	Now func() time.Time
 }
 
@@ -88,8 +90,8 @@ type Service struct {
 	done           sync.WaitGroup
 }
 
-// New returns a Service that has read all revocations and follows them until Close.
-// Errors: those of the store.
+// New returns a Service that has read all revocations and follows new ones until Close is
+// called. Errors: those of the store.
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
 	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))
@@ -114,14 +116,13 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// Close ends the goroutine that New has started and waits for it. It may be called
-// twice.
+// Close ends the goroutine that New started and waits for it. It may be called twice.
 func (s *Service) Close() {
 	s.cancel()
 	s.done.Wait()
 }
 
-// Session is a logged-in user.
+// Session is the session of a logged-in user.
 type Session struct {
 	User    storage.User
 	Token   string
@@ -131,11 +132,11 @@ type Session struct {
 // Credentials identifies a user.
 type Credentials struct {
 	Tenant, Name, Password string
-	// From is the client's address, or the zero value if unknown.
+	// From is the client's address, or the zero value if it is unknown.
 	From netip.Addr
 }
 
-// Register creates an account and logs it in. Errors: storage.ErrInvalid,
+// Register creates an account and logs the user in. Errors: storage.ErrInvalid,
 // storage.ErrAccountNameTaken, *LimitedError, ErrBusy.
 func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) {
 	password, err := cleanPassword("password", c.Password)
@@ -208,8 +209,8 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	return s.begin(a)
 }
 
-// takeAttempt counts an attempt to log in against the address, the name, and the pair
-// of both. giveBack undoes that.
+// takeAttempt counts a login attempt against the address, against the name, and against
+// the pair of the two. giveBack undoes that.
 func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
 	name, address := tenant+"\x00"+key, from.String()
 	buckets := []struct {
@@ -232,8 +233,8 @@ func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack fun
 	return giveBack, nil
 }
 
-// upgradeHash hashes a password again with the current parameters. If that fails, the
-// next login tries again.
+// upgradeHash hashes a password again with the current parameters and stores the hash. If
+// that fails, the next login tries again.
 func (s *Service) upgradeHash(ctx context.Context, a *storage.Account, password string) {
 	encoded, err := s.hash(ctx, password)
 	if err == nil {
@@ -244,7 +245,7 @@ func (s *Service) upgradeHash(ctx context.Context, a *storage.Account, password 
 	}
 }
 
-// begin starts a session of an account.
+// begin starts a session for an account.
 func (s *Service) begin(a *storage.Account) (Session, error) {
 	return s.session(a, s.Now().Unix())
 }

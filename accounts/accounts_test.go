@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cheapParams are parameters whose hashes cost almost nothing.
+// cheapParams makes hashes that cost almost nothing.
 var cheapParams = Params{Memory: 64, Time: 1, Threads: 1}
 
 var clientAddress = netip.MustParseAddr("192.0.2.1")
@@ -76,7 +76,7 @@ func (s *site) register(t *testing.T, name string) Session {
 	return session
 }
 
-// accepts returns the error for a token, or nil if it is accepted.
+// accepts returns nil if the token is accepted, and otherwise the error.
 func (s *site) accepts(token string) error {
 	r, _ := http.NewRequest(http.MethodPost, "/", http.NoBody)
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -303,7 +303,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 	}
 }
 
-// failing is a store in which writes fail.
+// failing is a store in which passwords cannot be replaced.
 type failing struct{ storage.Accounts }
 
 func (failing) ReplacePassword(context.Context, storage.User, storage.PasswordChange) (*storage.Account, error) {

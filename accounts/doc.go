@@ -1,12 +1,12 @@
-// Package accounts registers users, logs them in and keeps their profiles. It is
-// for sites without a user base of their own; all others sign their own tokens.
+// Package accounts registers users, logs them in and keeps their profiles. It is for
+// sites without a user base of their own; other sites sign their own tokens.
 //
 // # Invariants
 //
-//   - A password is stored as an argon2id hash with its parameters, which are
-//     raised at login if they are lower than the current ones:
+//   - A password is stored as an argon2id hash with its parameters. A login replaces a
+//     hash whose parameters are lower than the current ones:
 //     TestHashesHoldTheirParameters, TestLogInRaisesParameters.
-//   - A wrong password and an unknown name get the same error and the same work:
+//   - A wrong password and an unknown name cause the same error and the same work:
 //     TestUnknownNamesTakeAsLongAsWrongPasswords.
 //   - Failed attempts are limited by name and by address; successful logins are not:
 //     TestWrongPasswordsAreLimited, TestAttemptsOfAnAddressAreLimited,

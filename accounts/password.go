@@ -15,16 +15,16 @@ import (
 	"ovation/storage"
 )
 
-// Bounds of passwords, in characters. The minimum is what clients of the REST API
-// already accept; the maximum bounds the cost of hashing.
+// Bounds of passwords, in characters and in bytes of UTF-8. The minimum is what clients
+// of the REST API already accept; the maximum bounds the cost of hashing.
 const (
 	MinPasswordRunes = 6
 	MaxPasswordRunes = 128
 	maxPasswordBytes = 4 * MaxPasswordRunes
 )
 
-// cleanPassword normalizes a password by the profile OpaqueString of PRECIS (RFC 8265),
-// so that it is the same on every keyboard.
+// cleanPassword normalises a password by the profile OpaqueString of PRECIS (RFC 8265),
+// so that it is the same whatever keyboard it is typed on.
 func cleanPassword(field, password string) (string, error) {
 	bounds := &storage.InvalidError{Field: field, Reason: fmt.Sprintf("must be %d to %d characters of text", MinPasswordRunes, MaxPasswordRunes)}
 	if len(password) > maxPasswordBytes || !utf8.ValidString(password) {
@@ -48,7 +48,7 @@ type Params struct {
 // about 40 ms on one core.
 var DefaultParams = Params{Memory: 19 << 10, Time: 2, Threads: 1}
 
-// Bounds of stored parameters, so that a manipulated row cannot exhaust memory.
+// Bounds of stored hashes, so that a manipulated row cannot exhaust memory.
 const (
 	maxMemory = 1 << 20 // KiB
 	maxTime   = 64
@@ -56,7 +56,7 @@ const (
 	hashBytes = 32
 )
 
-// weakerThan reports whether a hash with these parameters should be upgraded.
+// weakerThan reports whether a hash with the parameters p should be upgraded to other.
 func (p Params) weakerThan(other Params) bool { return p.Memory < other.Memory || p.Time < other.Time }
 
 // passwordHash is a hash with its salt and parameters.
@@ -85,7 +85,7 @@ func random(n int) []byte {
 	return out
 }
 
-// matches reports whether this is the hash of the password. It allocates h.Memory.
+// matches reports whether h is the hash of the password. It allocates h.Memory.
 func (h passwordHash) matches(password string) bool {
 	return subtle.ConstantTimeCompare(h.sum(password, h.salt), h.hash) == 1
 }
@@ -100,7 +100,7 @@ func (h passwordHash) encode() string {
 // errHash does not quote the stored text, which is a secret.
 var errHash = errors.New("the stored password hash cannot be read")
 
-// parseHash reads what encode has written.
+// parseHash parses a hash that encode has written. Errors: errHash.
 func parseHash(text string) (passwordHash, error) {
 	var h passwordHash
 	parts := strings.Split(text, "$")

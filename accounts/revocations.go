@@ -45,9 +45,9 @@ func (s *Service) poll(ctx context.Context) {
 	}
 }
 
-// follow reads the revocations since the latest known one. It also re-reads a period
-// before that one, because further revocations of that period may have become visible
-// since.
+// follow reads the revocations since the latest known one. It also re-reads the
+// storage.RevocationOverlap before that one, because further revocations of this period
+// may have become visible in the meantime.
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

@@ -73,9 +73,9 @@ func (s *Service) revoked(a *storage.Account) {
 	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
 }
 
-// Refresh returns a new token of a session. Errors: ErrNoAccount if the token does not
-// belong to an account; ErrSessionOver if the session was revoked, or began longer ago
-// than MaxSession.
+// Refresh returns the session with a new token. Errors: ErrNoAccount if the token does
+// not belong to an account; ErrSessionOver if the session was revoked, or began longer
+// ago than MaxSession.
 func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Session) (Session, error) {
 	if of.Generation == 0 {
 		return Session{}, ErrNoAccount

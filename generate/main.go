@@ -40,8 +40,9 @@ func run() error {
 }
 
 // resolverFilter is the output of package log. gqlgen logs each field for which it found
-// neither a struct field nor a method, so that a resolver is needed. These lines are
-// counted instead: if a resolver is missing, package resolvers does not compile.
+// neither a struct field nor a method, so that a resolver is needed. resolverFilter
+// counts these lines and drops them: if a resolver is missing, package resolvers does not
+// compile.
 type resolverFilter struct {
 	out     io.Writer
 	dropped int // number of lines

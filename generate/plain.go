@@ -56,7 +56,7 @@ type plainField struct {
 	*codegen.Field
 
 	Number     int
-	ObjectType string // the object type of the field, or of its list's entries; "" if none
+	ObjectType string // the object type of the field, or of its list's entries; "" if there is none
 	Method     string // for fields without an object type: the method of the writer
 	Value      string // the Go expression of the value
 	Pointer    bool   // the value, or each entry of its list, is a pointer
@@ -73,7 +73,8 @@ func plainFieldsOf(object *codegen.Object) []*plainField {
 	return out
 }
 
-// chooseWriter sets how the field is written. It returns false if the field cannot be written.
+// chooseWriter sets how the field is written. It returns false if the field cannot be
+// written directly.
 func (f *plainField) chooseWriter() bool {
 	ref := f.TypeReference
 	if len(f.Args) > 0 || f.HasDirectives() || f.MethodHasContext || f.VOkFunc || f.IsBatch() || f.HasHaser {

@@ -11,37 +11,37 @@ import (
 	"ovation/storage"
 )
 
-// blockActions is the number of actions in a block. The actions of a block are looked up
-// in the store, and sorted, together. The stored ids of earlier imports depend on it, and
-// on the blocks of older releases, which ended at multiples of 5,000 and 40,000. It may
-// be changed only to a multiple of its present value. A block takes some 100 MB, and two
-// are in memory.
+// blockActions is the number of actions in a block. The actions of a block are sorted,
+// and looked up in the store, together. The stored ids of earlier imports depend on this
+// number, and on that of older releases, whose blocks ended at multiples of 5,000 and
+// 40,000. It may be changed only to a multiple of its present value. A block takes some
+// 100 MB of memory, and there are two at a time.
 const blockActions = 1_000_000
 
 // blockComments is the number of comments in a block of comments. Their texts take 40 MB
 // at most. Like blockActions, it may be changed only to a multiple of its present value.
 const blockComments = 5_000
 
-// stream is a part of a file that is numbered and divided into blocks separately: its
-// actions, or its comments.
+// stream is a part of a file that is numbered and divided into blocks separately: either
+// its actions or its comments.
 type stream struct {
 	comments    bool
 	size        int    // actions per block
-	placeholder string // the text of comments without one
+	placeholder string // the text of comments that have none
 }
 
 // block is a sequence of consecutive actions of a stream. Actions refer to users and
-// subjects by index, so each of these is stored once. A comment counts as an action
-// here.
+// subjects by index, so each user and each subject is stored once. A comment counts as an
+// action here.
 type block struct {
 	stream   *stream
 	actions  []compactAction
-	texts    []string // in a block of comments: the text of each one, empty if it has none
+	texts    []string // in a block of comments: the text of each comment, empty if it has none
 	prefixes []prefix // for each action, the id of all actions up to it
 	tenant   string
 	users    []string
 	subjects []subject
-	order    []int32 // see sorted; of the whole block
+	order    []int32 // the order of all actions; see sorted
 	rows     int64   // rows read so far, except those of blocks that are still being filled
 	bytes    int64   // bytes of the packed file read so far
 }
@@ -55,17 +55,17 @@ type compactAction struct {
 
 type subject struct{ biz, bizID string }
 
-// prefix identifies all actions of a file up to one of them.
+// prefix identifies the actions of a stream from the first one up to a given one.
 type prefix [24]byte // long enough to be unique
 
 func (p prefix) String() string { return "import-" + hex.EncodeToString(p[:]) }
 
-// chained is the full hash, of which a prefix is the beginning.
+// chained is a full hash; its first bytes are the prefix.
 type chained [sha256.Size]byte
 
 func (c chained) prefix() prefix { return prefix(c[:len(prefix{})]) }
 
-// blockBuilder collects a block.
+// blockBuilder builds a block.
 type blockBuilder struct {
 	block
 
@@ -75,7 +75,7 @@ type blockBuilder struct {
 	scratch   []byte
 }
 
-// newBlockBuilder begins the block after the actions that the chain covers.
+// newBlockBuilder begins the block that follows the actions covered by the chain.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
 	b.tenant, b.stream = tenant, of
@@ -83,8 +83,8 @@ func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	return b
 }
 
-// add appends an action, and the text of a comment. Their strings may share memory with
-// a much longer row.
+// add appends an action and, if the action is a comment, its text. The strings are
+// copied, because they may share memory with a much longer row.
 func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 	user, known := b.userAt[named(a)]
 	if !known {
@@ -105,7 +105,7 @@ func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 	}
 }
 
-// extend extends the chain by an action, and returns the id of all actions of the stream
+// extend extends the chain by an action and returns the id of all actions of the stream
 // up to it.
 func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefix {
 	s := b.scratch[:0]
@@ -126,14 +126,14 @@ func appendWord(to []byte, word string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(word))), word...)
 }
 
-// finish returns the block.
+// finish sorts the actions and returns the block.
 func (b *blockBuilder) finish() block {
 	b.order = b.sorted(0, len(b.actions)) // on this goroutine, where nothing waits for it
 	return b.block
 }
 
-// sorted returns the indexes of some of the actions, in the order of storage.Coalesce;
-// those on the same state stay in the order of the file. Rows that are written in the
+// sorted returns the indexes of the actions [from, to) in the order of storage.Coalesce;
+// actions on the same state stay in the order of the file. Rows that are written in the
 // order of their keys lie on few pages. Comments stay in the order of the file.
 func (b *block) sorted(from, to int) []int32 {
 	order := make([]int32, to-from)
@@ -187,7 +187,7 @@ func ranks[T any](all []T, compare func(T, T) int) []int32 {
 	return out
 }
 
-// action converts an action for storage.
+// action returns the action with an index as a storage.Action.
 func (b *block) action(place int32) storage.Action {
 	c := &b.actions[place]
 	s := &b.subjects[c.subject]
@@ -199,7 +199,7 @@ func (b *block) action(place int32) storage.Action {
 	return a
 }
 
-// comment converts a comment for storage.
+// comment returns the comment with an index as a storage.PastComment.
 func (b *block) comment(place int32) storage.PastComment {
 	a := b.action(place)
 	return storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(b.texts[place], b.stream.placeholder), At: a.Version}

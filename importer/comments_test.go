@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// commentMapping reads the texts of comments from a column.
+// commentMapping returns a mapping that reads the texts of comments from a column.
 func commentMapping() Mapping {
 	m := testMapping()
 	m.Text, m.Placeholder = "text", ""
@@ -17,9 +17,9 @@ func commentMapping() Mapping {
 
 const commentHeader = "user,subject,event,time,text\n"
 
-// Comments have the time of their row, and are listed by that time, in whatever order the
-// rows come and whatever was there before. Their texts are subject to the same rules as
-// those of all comments.
+// TestCommentsAreImported checks that comments have the time of their row and are listed
+// by that time, whatever the order of the rows and whatever comments there were before.
+// The texts are subject to the same rules as those of other comments.
 func TestCommentsAreImported(t *testing.T) {
 	store := openStore(t)
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
@@ -66,8 +66,8 @@ func TestCommentsAreImported(t *testing.T) {
 	}
 }
 
-// A comment without a text gets the placeholder of the mapping. The same file with
-// another placeholder is not imported again.
+// TestCommentsWithoutText checks that a comment without a text gets the placeholder of
+// the mapping, and that the same file is not imported again with another placeholder.
 func TestCommentsWithoutText(t *testing.T) {
 	store := openStore(t)
 	ndjson := `{"user": "ann", "subject": "1", "event": "like", "time": 1500000000}
@@ -101,8 +101,8 @@ func TestCommentsWithoutText(t *testing.T) {
 	}
 }
 
-// If the comments of a file are imported later, the other rows of the file are not
-// imported again.
+// TestCommentsAreMappedLater checks that the other rows of a file are not imported again
+// if its comments are imported later.
 func TestCommentsAreMappedLater(t *testing.T) {
 	store := openStore(t)
 	var rows strings.Builder
@@ -121,8 +121,9 @@ func TestCommentsAreMappedLater(t *testing.T) {
 	}
 }
 
-// Progress never decreases, and at the end it covers the whole file, however actions and
-// comments alternate, also if the rows are already stored.
+// TestProgressOfBothSeries checks that progress never decreases and that it covers the
+// whole file at the end, however actions and comments alternate, and even if the rows are
+// already stored.
 func TestProgressOfBothSeries(t *testing.T) {
 	store := openStore(t)
 	rows := header + strings.Repeat("ann,1,read,1500000000\n", 50) + strings.Repeat("ann,1,read,1500000000\nann,1,comment,1500000000\n", 25) +

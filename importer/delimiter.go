@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// delimiters are the recognised delimiters, the most common first.
+// delimiters holds the delimiters that are detected, the most common first.
 var delimiters = []rune{',', '\t', ';', '|'}
 
 // ParseDelimiter parses a delimiter: a character, or "tab".
@@ -34,8 +34,8 @@ func delimiterName(c rune) string {
 	return strconv.QuoteRune(c)
 }
 
-// delimiterOf returns the delimiter that splits a header into all the columns or, if
-// none does, into the most.
+// delimiterOf returns the delimiter that splits a header into names that include all the
+// columns or, if no delimiter does, the one that splits it into the most names.
 func delimiterOf(header []byte, columns row) rune {
 	best, most := delimiters[0], 0
 	for _, comma := range delimiters {
@@ -74,7 +74,7 @@ func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *Map
 	return unfit
 }
 
-// columnsAt returns the number of columns of a header.
+// columnsAt returns the number of columns into which a delimiter splits a header.
 func columnsAt(header []byte, comma rune) int {
 	r := csv.NewReader(bytes.NewReader(header))
 	r.Comma = comma
@@ -85,7 +85,7 @@ func columnsAt(header []byte, comma rune) int {
 	return len(names)
 }
 
-// delimiterValue returns a delimiter as a mapping contains it.
+// delimiterValue returns a delimiter as it is written in a mapping.
 func delimiterValue(c rune) string {
 	if c == '\t' {
 		return "tab"
@@ -103,8 +103,8 @@ func delimiterPlural(c rune) string {
 	return strconv.QuoteRune(c)
 }
 
-// headerLine returns the first line, as far as it is buffered, without waiting for
-// more.
+// headerLine returns the first line, or only its beginning if the line does not fit into
+// the buffer or cannot be read to its end. It does not wait for anything after the line.
 func headerLine(text *bufio.Reader) []byte {
 	for n := 1; ; n = text.Buffered() + 1 {
 		_, err := text.Peek(n)

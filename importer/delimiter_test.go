@@ -37,8 +37,8 @@ func TestDelimiterIsRecognised(t *testing.T) {
 	}
 }
 
-// trickle gives one byte at a time, and fails the test if more than the header is read
-// while there is nothing more to read.
+// trickle is a reader that returns one byte at a time. It calls over when it is read
+// beyond the end of the text.
 type trickle struct {
 	text string
 	over func()

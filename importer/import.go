@@ -27,7 +27,7 @@ type Options struct {
 	// written and each block that was imported before.
 	Progress func(Progress)
 
-	block int // actions in a block, set by tests; blockActions if 0
+	block int // actions in a block, set by tests; if 0, blockActions, or blockComments for comments
 }
 
 // Progress is the progress of an import.
@@ -55,9 +55,9 @@ type Done struct {
 	Rows   int64
 }
 
-// Skipped is the number of rows of one event that were skipped, and the reason.
+// Skipped says how many rows of one event were skipped, and why.
 type Skipped struct {
-	Event  string // at most 64 bytes of it
+	Event  string // its first 64 bytes at most
 	Reason string
 	Rows   int64
 }
@@ -71,9 +71,9 @@ func compareSkipped(a, b Skipped) int {
 // fails, everything before the failure is persisted, and the same import resumes there
 // when it is started again. Two imports of one file must not run concurrently.
 //
-// Errors: a *MappingError if the header lacks columns of the mapping, a *FileError
-// with the position at which src cannot be read, a *RowError if strict, those of
-// reading and of the store, and that of the context.
+// Errors: a *MappingError if the header lacks columns of the mapping, a *FileError with
+// the position at which src cannot be read, a *RowError if Options.Strict is set, those
+// of reading and of the store, and that of the context.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
 	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)

@@ -37,7 +37,7 @@ func testMapping() Mapping {
 
 const header = "user,subject,event,time\n"
 
-// importText imports a CSV file of that text.
+// importText imports a CSV file that contains the text.
 func importText(t *testing.T, to storage.Persister, o Options, text string) (Result, error) {
 	t.Helper()
 	return importFile(t, to, o, writeFile(t, "rows.csv", text))
@@ -113,8 +113,9 @@ func TestEveryActionArrives(t *testing.T) {
 	}
 }
 
-// A file of subjects declares the author of each subject once. Of several rows of one
-// subject the one with the latest time wins and, of equal times, the last one.
+// TestSubjectsAreDeclared checks that a file of subjects declares the author of each
+// subject, and does so once even if it is imported twice. Of several rows of one subject,
+// the one with the latest time wins and, if the times are equal, the last one.
 func TestSubjectsAreDeclared(t *testing.T) {
 	store := openStore(t)
 	csv := "biz,bizId,author,at\n" +
@@ -187,7 +188,7 @@ func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {
 	}
 }
 
-// readsOf adds the reads of the subjects 0 to 9.
+// readsOf returns the sum of the reads of the subjects 0 to 9.
 func readsOf(t *testing.T, store storage.Reader, tenant string) int64 {
 	t.Helper()
 	subjects := make([]storage.Subject, 10)

@@ -15,8 +15,8 @@ import (
 	"ovation/storage"
 )
 
-// killed is a store whose process dies at one of its transactions: before the transaction
-// or, which is worse, between its commit and the reply.
+// killed simulates a store whose process is killed at one of its transactions: before the
+// transaction or, which is worse, between its commit and the reply.
 type killed struct {
 	storage.Persister
 	lives int
@@ -38,8 +38,8 @@ func (k *killed) Persist(ctx context.Context, messages []storage.Message, mark s
 	return storage.Outcome{}, errKilled
 }
 
-// TestImportsOnceDespiteInterruptions imports a growing file, with groups of changing sizes
-// and a killed process now and then, and compares the result with a map.
+// TestImportsOnceDespiteInterruptions imports a growing file in groups of changing sizes,
+// with a store that is killed now and then, and compares the result with a model.
 func TestImportsOnceDespiteInterruptions(t *testing.T) {
 	store := openStore(t)
 	tenants := 0
@@ -73,8 +73,8 @@ func TestImportsOnceDespiteInterruptions(t *testing.T) {
 	}
 }
 
-// An import that was killed within a block resumes there, wherever that was, also with
-// groups of another size and if the file has grown.
+// TestBlockThatWasBegunIsCompleted checks that an import that was killed anywhere within
+// a block resumes there, even with groups of another size and if the file has grown.
 func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	lines := make([]line, 70)
@@ -113,9 +113,10 @@ func (a *seenCounter) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return a.Persister.Seen(ctx, ids)
 }
 
-// An import of a file of four blocks, of which two and a half were imported, asks the
-// store three times, and once more about a part that was begun: nothing can be stored
-// after what is missing.
+// TestIDsAfterAGapAreNotLookedUp imports a file of four blocks, two and a half of which
+// were imported before. The import asks the store about the ids of three blocks, and then
+// whether the rest of the third one was begun. It does not ask about the fourth block:
+// nothing after a missing action can be stored.
 func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 	store := openStore(t)
 	lines := make([]line, 40)

@@ -14,8 +14,8 @@ import (
 	"ovation/storage"
 )
 
-// Mapping states what the columns (in NDJSON: the members) of a file mean. It is also the
-// form of a mapping file, which is a JSON object with these names:
+// Mapping states what the columns (in NDJSON: the members) of a file mean. It also
+// defines the format of a mapping file, a JSON object with these members:
 //
 //	{
 //	  "biz": "article",
@@ -42,8 +42,8 @@ type Mapping struct {
 	// Text is the column of a comment's text. A CSV file must have it in its header; an
 	// NDJSON object that is not a comment need not have it.
 	Text string `json:"text"`
-	// Placeholder is the text of comments without one. If it is empty, a comment without
-	// a text is a bad row.
+	// Placeholder is the text of comments that have none. If it is empty, a comment
+	// without a text is a bad row.
 	Placeholder string `json:"placeholder"`
 	// Delimiter separates the fields of a CSV file: one character, or "tab". If it is
 	// empty, the delimiter is detected: whichever of comma, tab, semicolon and bar
@@ -51,8 +51,8 @@ type Mapping struct {
 	Delimiter string `json:"delimiter"`
 }
 
-// DefaultMapping is the default for files of actions: columns user, biz, subject, event
-// and time (RFC 3339), and events named like the actions.
+// DefaultMapping returns the default for files of actions: the columns are user, biz,
+// subject, event and time (RFC 3339), and the events have the names of actions.
 func DefaultMapping() Mapping {
 	m := Mapping{BizColumn: "biz", User: "user", Subject: "subject", Event: "event", Time: "time", TimeUnit: "rfc3339"}
 	m.Events = make(map[string]string, len(actionNames))
@@ -62,9 +62,9 @@ func DefaultMapping() Mapping {
 	return m
 }
 
-// SubjectsMapping is the default for files of subjects: columns biz, bizId, author and
-// at (RFC 3339), with a declaration in each row. A row without an author removes the
-// author of its subject.
+// SubjectsMapping returns the default for files of subjects: the columns are biz, bizId,
+// author and at (RFC 3339), and each row declares an author. A row without an author
+// removes the author of its subject.
 func SubjectsMapping() Mapping {
 	return Mapping{BizColumn: "biz", User: "author", Subject: "bizId", Time: "at", TimeUnit: "rfc3339", All: "author"}
 }
@@ -86,8 +86,8 @@ var presets = map[string]Mapping{
 // Presets returns the names of the built-in mappings, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// LoadMapping returns the built-in mapping with that name, or the mapping in the file
-// with that path. It is not validated.
+// LoadMapping returns the built-in mapping with the given name, or else the mapping in
+// the file with that path. The mapping is not validated.
 func LoadMapping(name string) (Mapping, error) {
 	if preset, ok := presets[name]; ok {
 		preset.Events = maps.Clone(preset.Events)
@@ -143,7 +143,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	return m, nil
 }
 
-// mappingMembers are the members of a mapping file.
+// mappingMembers holds the names of the members of a mapping file.
 var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "all", "event", "events", "time", "timeUnit", "text", "placeholder", "delimiter"}
 
 // Validate returns an error that names the invalid member of a mapping.
@@ -203,11 +203,12 @@ func (m Mapping) validateEvents() error {
 // Actions returns the names of all actions, sorted.
 func Actions() []string { return slices.Sorted(maps.Keys(actionNames)) }
 
-// skip is the value of an event without an action.
+// skip is the value in Mapping.Events for events whose rows are skipped.
 const skip = "skip"
 
-// action is what a row means. Summaries list actions in this order. The numbers are part
-// of the ids of imported messages, which are stored forever: append new actions at the end.
+// action is the meaning of a row. Summaries list actions in this order. The numbers are
+// part of the ids of imported messages, which are stored forever: append new actions at
+// the end.
 type action uint8
 
 const (
@@ -232,8 +233,8 @@ var actionNames = map[string]action{
 	"author": actionAuthor, "comment": actionComment,
 }
 
-// effects are what the actions do to a state, apart from the time. A comment changes no
-// state.
+// effects holds the name of each action and its effect on a state, apart from the time. A
+// comment changes no state.
 var effects = [actionEnd]struct {
 	name string
 	storage.Action
@@ -255,7 +256,7 @@ func (a action) String() string { return effects[a].name }
 // kind returns the kind of state that the action changes.
 func (a action) kind() storage.Kind { return effects[a].Kind }
 
-// apply sets the fields of an action to what the row does at a time in microseconds.
+// apply gives a storage.Action the effect of a at a time in microseconds since 1970.
 func (a action) apply(to *storage.Action, at int64) {
 	is := &effects[a]
 	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at

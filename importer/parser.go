@@ -61,8 +61,8 @@ func newParser(src *Source, o Options) (*parser, error) {
 	return p, nil
 }
 
-// run sends blocks until the file ends, which is not an error. If it returns an error,
-// everything read before the error has been sent.
+// run sends blocks until the file ends, which is not an error. If reading fails,
+// everything read before the failure has been sent.
 func (p *parser) run(ctx context.Context, to chan<- block) error {
 	for {
 		full, readErr := p.fill()
@@ -89,8 +89,8 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 	}
 }
 
-// fill reads until a block is full, and returns its stream, or until an error
-// occurs.
+// fill reads rows until a block is full or an error occurs. It returns the stream of the
+// full block.
 func (p *parser) fill() (full int, err error) {
 	for {
 		if err := p.next(); err != nil {
@@ -104,7 +104,7 @@ func (p *parser) fill() (full int, err error) {
 	}
 }
 
-// take returns a block and starts the next one of its stream.
+// take returns the block of a stream and starts the stream's next one.
 func (p *parser) take(i int) block {
 	built := p.blocks[i]
 	p.blocks[i] = newBlockBuilder(p.tenant, built.stream, built.chain)
@@ -220,8 +220,8 @@ func named(a *storage.Action) string {
 // notMapped is the reason for skipping a row whose event the mapping does not contain.
 const notMapped = "not mapped to an action"
 
-// skip counts a row without an action by its event and the reason. After maxSkipped
-// different ones, further ones are counted together.
+// skip counts a row without an action under its event and the reason. Once there are
+// maxSkipped different pairs, all further ones are counted together.
 func (p *parser) skip(event string, mapped bool) {
 	s := Skipped{Event: clip(event), Reason: notMapped}
 	if mapped {
@@ -236,9 +236,9 @@ func (p *parser) skip(event string, mapped bool) {
 	p.skipped[s]++
 }
 
-// tieBreaker gives actions on one state with the same time different versions, in the
-// order of the file. It remembers at least the latest rememberedTies actions; of ties
-// further apart than that, the earlier row wins.
+// tieBreaker gives different versions to actions on one state with the same time, in the
+// order of the file. It remembers at least the latest rememberedTies actions; of two such
+// actions that are further apart than that, the earlier row wins.
 type tieBreaker struct {
 	recent, older map[tieKey]int64 // the next free version
 }

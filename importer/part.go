@@ -8,10 +8,10 @@ import (
 	"ovation/storage"
 )
 
-// part is a consecutive range of the actions of a block that are not stored yet. They are
-// written in the order of their keys, in groups, each of which is stored with an id that
-// says how far it went. By these ids an import resumes a part that was begun, even in a
-// release with larger groups:
+// part is a range of consecutive actions of a block that are not all stored yet. They are
+// written in the order of their keys, in groups. Each group is stored with an id that
+// says how far the part has been written. By these ids an import resumes a part that was
+// begun, even in a release with larger groups:
 //
 //	import-FIRST-part       FIRST is the prefix id of its first action: a part begins there
 //	import-LAST-end         LAST is the prefix id of its last action
@@ -30,13 +30,12 @@ func (p *part) first() string { return p.block.prefixes[p.from].String() + "-par
 
 func (p *part) id() string { return p.block.prefixes[p.to-1].String() }
 
-// end is the id of a part that ends before an index.
+// end returns the id that records the end of a part, which lies before an index.
 func (b *block) end(to int) string { return b.prefixes[to-1].String() + "-end" }
 
 func (p *part) reached(n int) string { return p.id() + "-" + strconv.Itoa(n) }
 
-// newPart returns a part with the actions from index from to index to of a block, to
-// excluded.
+// newPart returns a part with the actions [from, to) of a block.
 func newPart(b *block, from, to int) *part {
 	p := &part{block: b, from: from, to: to, order: b.order}
 	if from > 0 || to < len(b.actions) {
@@ -46,7 +45,7 @@ func newPart(b *block, from, to int) *part {
 }
 
 // next returns the next group of the part, as messages to persist: the next size actions,
-// and all others on the state of the last of them.
+// and all further ones on the same state as the last of them.
 func (p *part) next(size int) *group {
 	start := p.written
 	n := min(start+size, len(p.order))
@@ -75,7 +74,7 @@ func (p *part) next(size int) *group {
 	return g
 }
 
-// comments returns the comments with the indexes, and counts them in the group.
+// comments returns the comments with the given indexes and counts them in the group.
 func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	out := make([]storage.PastComment, len(places))
 	for i, place := range places {
@@ -88,8 +87,8 @@ func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	return out
 }
 
-// actions returns the actions with the indexes as a store takes them, and counts them in
-// the group.
+// actions returns the actions with the given indexes, coalesced, and counts them in the
+// group.
 func (p *part) actions(g *group, places []int32) []storage.Action {
 	actions := make([]storage.Action, 0, len(places))
 	for i, place := range places {

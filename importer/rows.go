@@ -23,7 +23,7 @@ const (
 	colEvent // not wanted if Mapping.All is set
 	colTime
 	colBiz  // not wanted if Mapping.Biz is set
-	colText // not wanted where Mapping.Text is not set
+	colText // not wanted if Mapping.Text is not set
 	columnCount
 )
 
@@ -35,13 +35,13 @@ type row [columnCount]string
 // which it cannot.
 type rowReader interface {
 	next(to *row) error
-	// line is where the latest row begins, counted from 1.
+	// line returns the line on which the latest row begins, counted from 1.
 	line() int
 }
 
-// RowError is a row that cannot be imported.
+// RowError describes a row that cannot be imported.
 type RowError struct {
-	Line     int // where the row begins, counted from 1
+	Line     int // the line on which the row begins, counted from 1
 	Reason   string
 	Remedies []Suggestion // changes that would fix it, if known
 }
@@ -106,8 +106,8 @@ func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 // places holds the index of each column, or -1 if the column is not wanted.
 type places [columnCount]int
 
-// find returns the index of each column in the header. The reason of its error continues
-// the words "the header".
+// find returns the index of each column in the header. The reason in its error completes
+// a sentence that begins with "the header".
 func find(columns row, header []string) (at places, unfit *MappingError) {
 	var missing []int
 	for i, column := range columns {

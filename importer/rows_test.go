@@ -55,7 +55,7 @@ func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
 	}
 }
 
-// endless returns the letter x without end, and counts the bytes.
+// endless returns the head and then the letter x without end, and counts the bytes.
 type endless struct {
 	head  string
 	given int
@@ -130,8 +130,8 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// FuzzRows reads any input in both formats: reading ends, and the line of every row is at
-// or after that of the row before it.
+// FuzzRows checks in both formats that reading ends for any input, and that no row begins
+// on an earlier line than the row before it.
 func FuzzRows(f *testing.F) {
 	f.Add(true, plain)
 	f.Add(true, "user,subject,event,time\n\"a\n\"\"b\",\xff,,\r\n\"")

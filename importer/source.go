@@ -19,17 +19,18 @@ import (
 // Formats returns the supported formats.
 func Formats() []string { return []string{"csv", "ndjson"} }
 
-// Source is an open file of rows. Its opener closes it.
+// Source is an open file of rows. The caller of Open closes it.
 type Source struct {
 	text   *bufio.Reader // unpacked text
 	format string
 	size   int64
-	read   atomic.Int64 // bytes read of the packed file
+	read   atomic.Int64 // bytes of the packed file read so far
 	file   *os.File     // nil for standard input
 	stop   context.CancelFunc
 }
 
-// Size is the size of the file, packed if it is packed, in bytes; 0 if unknown.
+// Size returns the size of the file in bytes, or 0 if it is unknown. For a packed file,
+// this is the packed size.
 func (s *Source) Size() int64 { return s.size }
 
 // Close closes the file. Standard input stays open.
@@ -83,7 +84,7 @@ func (s *Source) open(ctx context.Context, name string, raw io.Reader) error {
 	return s.unpack(ctx, name, file)
 }
 
-// unpack detects gzip and zip, and the format.
+// unpack detects gzip, zip and the format, and opens the unpacked text.
 func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	const buffer = 64 << 10
 	counted := &interruptible{ctx: ctx, r: raw, read: &s.read, buffer: make([]byte, buffer), done: make(chan readResult, 1)}
@@ -122,7 +123,7 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	return s.sniff(name)
 }
 
-// tryGzip reads to the end, where the checksum is verified.
+// tryGzip unpacks the file to its end, where the checksum is verified.
 func tryGzip(packed io.Reader) error {
 	text, err := gzip.NewReader(packed)
 	if err == nil {
@@ -232,8 +233,8 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// explainDamage describes the defects of packed files, as opposed to errors of reading
-// them.
+// explainDamage returns a *FileError if the error shows a defect of a packed file, and
+// otherwise the error itself.
 func explainDamage(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
@@ -250,7 +251,7 @@ type interruptible struct {
 	ctx    context.Context
 	r      io.Reader
 	read   *atomic.Int64
-	buffer []byte // of a running read, which may be abandoned
+	buffer []byte // used by the running read, which may be abandoned
 	done   chan readResult
 }
 

@@ -34,7 +34,7 @@ func gzipped(t *testing.T, parts ...string) string {
 	return b.String()
 }
 
-// zipped returns an archive. files are names and contents in turn.
+// zipped returns an archive. files holds names and contents in turn.
 func zipped(t *testing.T, files ...string) string {
 	t.Helper()
 	return zippedBy(t, zip.Deflate, files...)
@@ -171,8 +171,8 @@ func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 	}
 }
 
-// TestWaitingForAStreamEndsWithTheContext cancels before the first byte, and between two
-// rows.
+// TestWaitingForAStreamEndsWithTheContext cancels the context before the first byte, and
+// between two rows.
 func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
@@ -203,8 +203,8 @@ func (w notifyingReader) Read(p []byte) (int, error) {
 	return w.more.Read(p)
 }
 
-// TestFailingStoreDoesNotWaitForTheStream has a store that fails while the reader waits
-// for more rows.
+// TestFailingStoreDoesNotWaitForTheStream imports into a store that fails while the
+// reader waits for more rows.
 func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()

@@ -24,11 +24,11 @@ type MappingError struct {
 
 func (e *MappingError) Error() string { return e.Reason }
 
-// members are the names of columns in a mapping.
+// members holds, for each column, the member of the mapping that names it.
 var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
 
-// commonColumns are common names of columns in other systems, the most common first, in
-// the form of plainName.
+// commonColumns holds common names of columns in other systems, the most common first, as
+// plainName returns them.
 var commonColumns = map[string][]string{
 	"user": {
 		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",
@@ -44,7 +44,8 @@ var commonColumns = map[string][]string{
 	"text":      {"text", "commenttext", "comment", "body", "message", "content"},
 }
 
-// commonEvents are the usual meanings of event names, in the form of plainName.
+// commonEvents holds the usual meanings of event names, which are written as plainName
+// returns them.
 var commonEvents = map[string]string{
 	"read": "read", "view": "read", "pageview": "read", "click": "read", "open": "read", "play": "read", "watch": "read", "visit": "read",
 	"like": "like", "heart": "like", "love": "like", "upvote": "like", "star": "like", "favorite": "like", "favourite": "like",
@@ -54,7 +55,7 @@ var commonEvents = map[string]string{
 	"comment": "comment", "commentcreated": "comment",
 }
 
-// plainName returns a name without case and punctuation.
+// plainName returns the letters and digits of a name, in lower case.
 func plainName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -93,7 +94,7 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 	return remedies
 }
 
-// maxRemedies bounds the number of different suggestions, as they depend on the file.
+// maxRemedies bounds the number of different suggestions, which depends on the file.
 const maxRemedies = 100
 
 // countSuggestions counts the suggestions of a bad row.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// If the mapping does not fit the file, the error says what would fix it.
+// TestRemediesOfColumns checks that the error suggests a fix if the mapping does not fit
+// the columns of the file.
 func TestRemediesOfColumns(t *testing.T) {
 	preset := DefaultMapping()
 	click := DefaultMapping()
@@ -46,8 +47,8 @@ func TestRemediesOfColumns(t *testing.T) {
 	}
 }
 
-// For rows that are bad because of the mapping, and for events that are missing in it,
-// the result says what would fix them.
+// TestRemediesOfRows checks that the result suggests fixes for rows that are bad because
+// of the mapping, and for events that are missing in it.
 func TestRemediesOfRows(t *testing.T) {
 	m := DefaultMapping()
 	m.Biz, m.BizColumn = "video", ""

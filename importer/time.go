@@ -24,8 +24,8 @@ var unitNames = map[string]string{"s": "seconds", "ms": "milliseconds", "us": "m
 // TimeUnits returns the supported units of time.
 func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
 
-// timeError is the reason why a time is invalid, and the unit in which it would be
-// valid, or "".
+// timeError says why a time is invalid, and in which unit it would be valid. The unit is
+// "" if there is none.
 type timeError struct{ reason, unit string }
 
 func (e *timeError) Error() string { return e.reason }
@@ -77,8 +77,8 @@ func inRange(micros int64, s string) (int64, error) {
 // clockSkew is how far ahead the clock of the machine that wrote a file may be.
 const clockSkew = time.Minute
 
-// notInFuture rejects a time in the future. An author who was declared in the future
-// could be replaced only by a declaration with an even later time.
+// notInFuture rejects a time in the future. An author declared with such a time could be
+// replaced only by a declaration with an even later time.
 func notInFuture(micros int64, now time.Time) error {
 	if at := time.UnixMicro(micros); at.After(now.Add(clockSkew)) {
 		return fmt.Errorf("time %s is in the future: nobody could correct the author until then", at.UTC().Format(time.RFC3339))

@@ -13,9 +13,9 @@ import (
 // hold locks for longer.
 const groupActions = 40_000
 
-// groupComments is the number of comments in one transaction. Other calls that comment on
-// the same subjects or by the same users wait for the transaction, and fail if it takes
-// long.
+// groupComments is the number of comments in one transaction. Other calls that add
+// comments on the same subjects or by the same users wait for the transaction, and fail
+// if it takes too long.
 const groupComments = 1_000
 
 // writer persists blocks in groups, one after the other. The statements of a group run
@@ -25,7 +25,7 @@ type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
 	progress func(Progress)
-	resumed  map[*stream]bool // for each stream, whether what earlier imports have written is passed
+	resumed  map[*stream]bool // for each stream, whether everything that earlier imports wrote has been passed
 	already  int64
 	done     [actionEnd]int64
 	textless int64    // comments with the placeholder as text
@@ -132,8 +132,8 @@ func (p Progress) towards(b *block, left int) Progress {
 	}
 }
 
-// begin starts to write a group. It returns when the next one may begin, with the error
-// of the previous one.
+// begin starts to write a group. It returns when the next group may begin, with the error
+// of the previous group.
 func (w *writer) begin(ctx context.Context, g *group) error {
 	before := w.latest
 	w.latest, g.written, g.ended = g, make(chan struct{}), make(chan struct{})
@@ -145,7 +145,7 @@ func (w *writer) begin(ctx context.Context, g *group) error {
 	return w.account(before)
 }
 
-// finish waits for the last group.
+// finish waits for the latest group.
 func (w *writer) finish() error {
 	defer func() { w.latest = nil }()
 	return w.account(w.latest)

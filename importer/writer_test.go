@@ -62,8 +62,9 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 	return out, err
 }
 
-// A group begins while the group before it is marked and committed, and is committed
-// after that one or not at all.
+// TestAGroupIsCommittedAfterTheOneBefore checks that a group begins while the group
+// before it is marked and committed, and that it is committed after that one or not at
+// all.
 func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 	lines := make([]line, 6)
 	for i := range lines {
@@ -127,8 +128,9 @@ func (o *ordered) Persist(ctx context.Context, messages []storage.Message, mark 
 	return o.Persister.Persist(ctx, messages, mark)
 }
 
-// Random keys of a file are written in order: a page of a table or index is written once
-// per block and not once per group.
+// TestABlockIsWrittenInTheOrderOfItsKeys checks that the random keys of a file are
+// written in order, so that a page of a table or index is written once per block and not
+// once per group.
 func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lines := make([]line, 500)
@@ -146,8 +148,8 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	}
 }
 
-// Progress is reported for rows that are written, while the import waits for more of the
-// file.
+// TestProgressDoesNotWaitForMoreRows checks that the progress of written rows is reported
+// while the import waits for more of the file.
 func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 	told := make(chan Progress, 10)
 	later, end := io.Pipe()

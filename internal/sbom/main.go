@@ -1,6 +1,6 @@
-// Command sbom prints the software bill of materials of a Go binary: the modules
-// linked into it, as recorded by the linker, in the format CycloneDX 1.6 (JSON). The
-// output is reproducible: it depends only on the binary and the arguments.
+// Command sbom prints the software bill of materials of a Go binary: the modules linked
+// into it, as recorded by the linker, in CycloneDX 1.6 format (JSON). The output is
+// reproducible: it depends only on the binary and the arguments.
 //
 //	go run ./internal/sbom NAME VERSION BINARY
 //

@@ -19,8 +19,8 @@ import (
 	"ovation/storage/postgres/migrations"
 )
 
-// Server returns the URL of the server that tests share. If the variable is
-// not set, the test is skipped, or fails in CI.
+// Server returns the URL of the server that tests share. If OVATION_POSTGRES_URL is not
+// set, the test is skipped, or fails in CI.
 func Server(tb testing.TB) string {
 	tb.Helper()
 	const variable = "OVATION_POSTGRES_URL"
@@ -34,7 +34,8 @@ func Server(tb testing.TB) string {
 	return at
 }
 
-// EmptySchema creates a schema, which is dropped when the test ends, and returns its URL.
+// EmptySchema creates an empty schema, which is dropped when the test ends, and returns
+// its URL.
 func EmptySchema(tb testing.TB) string {
 	tb.Helper()
 	server := Server(tb)
@@ -51,8 +52,8 @@ func EmptySchema(tb testing.TB) string {
 	return u.String()
 }
 
-// Schema creates a schema with all tables, which is dropped when the test ends, and
-// returns its URL.
+// Schema creates a schema with all tables and returns its URL. The schema is dropped when
+// the test ends.
 func Schema(tb testing.TB) string {
 	tb.Helper()
 	at := EmptySchema(tb)
@@ -60,9 +61,9 @@ func Schema(tb testing.TB) string {
 	return at
 }
 
-// Migrate creates the tables in an empty schema by all migrations in one script. Under
-// the race detector this takes a tenth of the CPU time of postgres.Migrate, which runs
-// them one by one.
+// Migrate creates the tables in an empty schema by running all migrations as one script.
+// Under the race detector this takes a tenth of the CPU time of postgres.Migrate, which
+// runs them one by one.
 func Migrate(tb testing.TB, at string) {
 	tb.Helper()
 	sql, err := migrationScript()

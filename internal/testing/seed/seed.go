@@ -37,9 +37,9 @@ func Of(tb testing.TB) uint64 {
 // test take precedence.
 func ForRapid() uint64 { return forRapid(30) }
 
-// ForRapidOverServers is like ForRapid, but for properties of which each case makes
-// hundreds of calls to a database or a server: make test checks a third of the cases,
-// and the long tier all of them.
+// ForRapidOverServers is like ForRapid, but for properties that call a database or a
+// server hundreds of times in each case: make test checks a third of the cases, and the
+// long tier all of them.
 func ForRapidOverServers() uint64 { return forRapid(10) }
 
 func forRapid(checks int) uint64 {

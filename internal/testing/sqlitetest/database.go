@@ -59,7 +59,7 @@ func OpenDatabase(tb testing.TB) *Database {
 }
 
 // OpenDatabaseAt opens the database in a file, which is created if it is missing. A file
-// may be opened several times, as by several processes.
+// may be opened several times, as if by several processes.
 func OpenDatabaseAt(tb testing.TB, path string) *Database {
 	tb.Helper()
 	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
@@ -107,7 +107,7 @@ func execute(tb testing.TB, db *sql.DB, statement string) {
 	}
 }
 
-// Close closes the store, and the connections to its file.
+// Close closes the store and the connections to its file.
 func (d *Database) Close() error { return cmp.Or(d.Store.Close(), d.db.Close(), d.shortWait.Close()) }
 
 // Persist persists messages in the current epoch, and records the barriers among them
@@ -193,7 +193,7 @@ func (d *Database) markInEpoch(mark storage.Mark, outcome *storage.Outcome) stor
 }
 
 // States reads states and adds the versions of the counts. It repeats the read until the
-// versions before and after it are the same, and therefore also those at the time of the read.
+// versions are the same before and after it, and therefore held during the read.
 func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	for {
 		before, err := d.versions(ctx, keys)
@@ -275,7 +275,7 @@ SELECT biz_id, count(*) FROM (
     UNION ALL SELECT biz_id FROM user_follow WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
 ) GROUP BY biz_id ORDER BY biz_id`
 
-// subjects returns the subjects of a window, and their number of states.
+// subjects returns the subjects of a window and the number of their states.
 func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []storage.StateKey, states int, err error) {
 	rows, err := d.db.QueryContext(ctx, selectSubjects, of.User.Tenant, of.User.UserID, of.Biz)
 	if err != nil {
@@ -305,7 +305,7 @@ func unavailable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 }
 
-// NewFile returns the path of an empty database that already has its tables.
+// NewFile creates a database with empty tables and returns the path of its file.
 func NewFile(tb testing.TB) string {
 	tb.Helper()
 	empty, err := templateFile()

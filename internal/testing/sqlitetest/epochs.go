@@ -54,8 +54,8 @@ func (d *Database) NextEpoch(ctx context.Context, number int64, next mirror.NewE
 	return d.updateEpoch(ctx, nextEpoch, number, next.Number, next.Holder)
 }
 
-// Hold records that the mirror is in use. It fails if it would have to wait for a
-// transaction for more than 10 ms.
+// Hold records that the mirror is in use. It fails if a transaction blocks it for more
+// than 10 ms.
 func (d *Database) Hold(ctx context.Context, number int64) error {
 	_, err := d.shortWait.ExecContext(ctx, holdEpoch, storage.Micros(time.Now()), mirror.HoldTime.Microseconds(), number)
 	return unavailable(ctx, err)
