@@ -11,7 +11,7 @@ import (
 // all subjects count as changed.
 const maxChanges = 10_000
 
-// changes collects the signals since the hub's last read. Adding one only takes a
+// changes collects the signals since the hub's last read. Adding a signal only takes a
 // mutex.
 type changes struct {
 	mu       sync.Mutex

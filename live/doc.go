@@ -1,15 +1,15 @@
 // Package live notifies subscribers of every change of the counts of their subjects.
 //
 // A Hub, one per process, holds the watchers and the newest counts of the watched
-// subjects. It receives signals that subjects may have changed (Changed, ChangedAll, Rewound),
-// reads all of them by one call, whatever the number of watchers, and passes the same
-// Event to each watcher. The signals are the invalidations of Redis's client-side
-// cache or, in a single process, come from the store itself (Notifying).
+// subjects. It receives signals that subjects may have changed (Changed, ChangedAll,
+// Rewound), reads these subjects by one call, whatever the number of watchers, and passes
+// the same Event to each watcher. The signals come from the invalidations of Redis's
+// client-side cache or, in a single process, from the store itself (Notifying).
 //
-// A Watcher has no goroutine. A stream takes what there is (Take), sends it, and releases
-// its goroutine until the watcher calls back (Await). Next is the blocking form, for a
-// caller with a goroutine of its own, such as a test. Between two calls, the watcher
-// keeps only the newest event of each of its subjects.
+// A Watcher has no goroutine. A stream takes the available events (Take), sends them, and
+// releases its goroutine until the watcher calls back (Await). Next is the blocking form,
+// for a caller with a goroutine of its own, such as a test. Between two calls, the
+// watcher keeps only the newest event of each of its subjects.
 //
 // # How a change is delivered
 //
@@ -17,18 +17,18 @@
 //	           a set,               dirty, new and        an Event, the same
 //	           never blocks         swept subjects        for all of them
 //
-// After an event a subject pauses before it is read again, so that no watcher receives
-// more than 20 of its events a second. All watched subjects are also swept slowly,
-// without a signal: the sweep polls the database while Redis is unavailable, detects
-// what other processes have written to an embedded database, and reports counts that
-// have become less fresh.
+// After an event of a subject, the subject's next event is delayed, so that no watcher
+// receives more than 20 of its events a second. All watched subjects are also swept
+// slowly, without a signal: the sweep polls the database while Redis is unavailable,
+// detects what other processes have written to an embedded database, and reports counts
+// that have become less fresh.
 //
 // # Invariants
 //
-// Those of the suite in package livetest hold for a single process, for Redis,
-// for Redis Cluster and for Postgres behind it: TestLiveCountsOfASingleProcess
-// here, TestLiveCounts, TestLiveCountsOverACluster and TestLiveCountsOverPostgres
-// in package storage/redis.
+// The invariants that package livetest tests hold for a single process, for Redis, for
+// Redis Cluster and for Postgres behind it: TestLiveCountsOfASingleProcess here,
+// TestLiveCounts, TestLiveCountsOverACluster and TestLiveCountsOverPostgres in package
+// storage/redis.
 //
 //   - The first events are a snapshot of every subject, read after Watch was called:
 //     SnapshotIsEverySubjectOnce, SnapshotIsNotOlderThanAQuery,

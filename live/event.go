@@ -39,7 +39,7 @@ const (
 
 // Payload returns the result of encode, which is called once per key and cached as long
 // as the event exists. Keys must be comparable. They are kept as long as the event, so a
-// key should be a weak pointer if it is not to keep anything else alive. The result must
+// key should be a weak pointer if it must not keep anything else alive. The result must
 // not be changed. If the cache is full or the result is nil, encode is called each time.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
@@ -56,9 +56,9 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 }
 
 // after returns the event that follows this one, or nil if there is none to deliver.
-// Older or unknown counts never replace known ones. After a rewind, known counts follow
-// whatever their version is, even if they are equal: a subscriber may have read others in
-// the meantime, which were lost.
+// Older or unknown counts never replace known ones. After a rewind, known counts are
+// delivered whatever their version, even if they are equal to the previous ones: in the
+// meantime, a subscriber may have read others, which were lost.
 func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {

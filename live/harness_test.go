@@ -76,7 +76,8 @@ func (c *table) setError(err error) {
 	c.fail = err
 }
 
-// duringNextRead calls f when the next read has its result, but has not returned it.
+// duringNextRead lets the next read call f when the read has its result but has not
+// returned it.
 func (c *table) duringNextRead(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +121,7 @@ func (w *Watcher) now(t *testing.T) []*Event {
 	return events[:n]
 }
 
-// bubble is a hub, which reads a table, with a fake clock.
+// bubble is a hub that reads a table and has a fake clock.
 type bubble struct {
 	t     *testing.T
 	table *table

@@ -17,20 +17,20 @@ type Reader interface {
 	Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error)
 }
 
-// Options configure a Hub. The zero value has good defaults.
+// Options configures a Hub. The zero value selects the defaults.
 type Options struct {
-	// Gap is the minimum time between two events of one subject; 1/18 s if 0. It
-	// keeps every watcher below 20 events of a subject in any second, even if one
+	// Gap is the minimum time between two events of one subject. The default, 1/18 s,
+	// keeps every watcher at 20 events of a subject or fewer in any second, even if one
 	// of them is taken late and another one is the snapshot.
 	Gap time.Duration
-	// Sweep is the time after which watched subjects are read without a signal; 1 s if 0.
-	// A sweep reads at most MaxSweep subjects, 5,000 if 0, and the next one continues
-	// after them.
+	// Sweep is the interval at which watched subjects are read without a signal, by
+	// default 1 s. A sweep reads at most MaxSweep subjects, by default 5,000, and the
+	// next sweep continues after them.
 	Sweep    time.Duration
 	MaxSweep int
-	// ReadTimeout bounds a read; 5 s if 0.
+	// ReadTimeout bounds a read. The default is 5 s.
 	ReadTimeout time.Duration
-	// Logger logs failures; slog.Default() if nil.
+	// Logger logs failures. The default is slog.Default().
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -61,7 +61,7 @@ type Hub struct {
 	closed    bool
 	topics    map[storage.Subject]*topic
 	order     []*topic  // all of them, for sweeps
-	next      int       // in order: where the next sweep begins
+	next      int       // the index in order at which the next sweep begins
 	swept     time.Time // when the last sweep began
 	ready     []*topic  // to be read
 	throttled []*topic  // delivered less than Options.Gap ago, the oldest first
@@ -128,8 +128,8 @@ func (h *Hub) wakeLoop() {
 	}
 }
 
-// Watch begins to watch subjects, at least one and without duplicates. All changes
-// from now on are delivered. Close the watcher when done.
+// Watch begins to watch subjects, which must be at least one and must not contain
+// duplicates. All changes from now on are delivered. Close the watcher when done.
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
 		hub:     h,

@@ -298,8 +298,9 @@ func TestNextEventIsNewerOrFresher(t *testing.T) {
 	}
 }
 
-// A failover loses commits. Versions restart lower, and what was read before must not
-// keep watchers from receiving what is left.
+// TestWatchersReceiveLowerVersionsAfterARewind simulates a failover that loses commits.
+// Versions are lower afterwards, and the counts read before must not keep watchers from
+// receiving the counts that are left.
 func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
@@ -335,7 +336,8 @@ func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 	})
 }
 
-// A read that began before the rewind may have read commits that were lost.
+// TestReadDuringARewindIsRepeated checks that a read that began before a rewind is
+// repeated: it may have read commits that were lost.
 func TestReadDuringARewindIsRepeated(t *testing.T) {
 	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
@@ -395,8 +397,8 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 	}
 }
 
-// BenchmarkFanOut measures the time from a change until each of 10,000 watchers of one
-// subject, each in a goroutine of its own, has taken it.
+// BenchmarkFanOut measures the time from a change of a subject until all of its watchers,
+// up to 10,000 and each in a goroutine of its own, have taken the event.
 func BenchmarkFanOut(b *testing.B) {
 	for _, watchers := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {

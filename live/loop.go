@@ -43,8 +43,8 @@ type reading struct {
 	changed     time.Time
 }
 
-// gather returns the topics to read now, at most maxRead. A change signalled from now
-// on causes another read.
+// gather returns the topics to read now, at most maxReadSubjects. A change that is
+// signalled from now on causes another read.
 func (h *Hub) gather() []reading {
 	changed, all, rewinds := h.changes.take()
 	now := time.Now()
@@ -100,7 +100,7 @@ func (h *Hub) unthrottle(now time.Time) {
 	}
 }
 
-// sweep queues subjects without a signal, when a sweep is due.
+// sweep queues subjects for which there was no signal, if a sweep is due.
 func (h *Hub) sweep(now time.Time) {
 	if now.Sub(h.swept) < h.opts.Sweep || len(h.order) == 0 {
 		return
@@ -175,7 +175,7 @@ func (h *Hub) requeue(batch []reading) {
 	}
 }
 
-// readTenant reads the subjects of one tenant. If the read fails, they are
+// readTenant reads the subjects of one tenant. If the read fails, their freshness is
 // storage.Unavailable.
 func (h *Hub) readTenant(ctx context.Context, tenant string, at []int, batch []reading, found []storage.Interactive) error {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.ReadTimeout)

@@ -34,7 +34,7 @@ type watcherEntry struct {
 	index   int
 }
 
-// join adds a watcher. Its first event comes from a read that begins later.
+// join adds a watcher. The watcher's first event comes from a read that begins later.
 func (t *topic) join(h *Hub, w *Watcher, i int) {
 	w.entries[i].topic, w.entries[i].index = t, len(t.watchers)
 	one := watcherEntry{w, i}

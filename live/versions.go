@@ -22,8 +22,10 @@ func CommentVersions(of storage.CommentReader) Reader {
 	})
 }
 
-// MessageVersions returns a Reader whose version is the number of the latest message that
-// a user, given as a subject (storage.User.Subject), has sent or received.
+// MessageVersions returns a Reader of the versions of users' messages, for a Hub that
+// signals changes of messages. A user is given as a subject (storage.User.Subject); the
+// version is the number of the latest message that the user has sent or received. All
+// counts but the version are zero.
 func MessageVersions(of storage.DirectMessageReader) Reader {
 	return versionReader(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		users := make([]storage.User, len(subjects))

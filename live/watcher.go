@@ -18,7 +18,7 @@ type Watcher struct {
 	mu            sync.Mutex
 	closed        bool
 	ready         func()  // called once there is something to take; may be nil
-	entries       []entry // one for each subject, in the order asked
+	entries       []entry // one for each subject, in the order given to Watch
 	awaitingFirst int     // entries whose first event has not been released
 	pending       int     // entries whose event was released and has not been taken
 	next          int     // where the next Take begins, so that each subject has its turn
@@ -30,12 +30,12 @@ type Watcher struct {
 type entry struct {
 	topic   *topic // the hub's lock guards it
 	index   int    // in the topic's watchers; the hub's lock guards it
-	event   *Event // the newest that was delivered
-	pending bool   // and has not been taken
+	event   *Event // the latest that was delivered
+	pending bool   // whether event has not been taken
 }
 
 // Next waits for events and takes them, for a caller that can block its goroutine.
-// Errors: ErrClosed, the context's.
+// Errors: ErrClosed, and that of the context.
 func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	for {
 		n, err := w.Take(events)
@@ -67,9 +67,9 @@ func (w *Watcher) Await(ready func()) {
 
 // Take copies the available events into events, as far as they fit, at most one for each
 // subject. The first ones are a snapshot of every subject, read after Watch was called;
-// they are available when all have been read. Later events follow changes; only the
-// newest event of a subject is kept. Take returns 0 if there are no events. Errors:
-// ErrClosed.
+// they become available when all subjects have been read. Later events follow changes;
+// only the newest event of a subject is kept. Take returns 0 if there are no events.
+// Errors: ErrClosed.
 func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,11 +95,11 @@ func (w *Watcher) Take(events []*Event) (n int, err error) {
 	return n, nil
 }
 
-// deliver passes an event of one of its subjects to the watcher. Events become available
-// on release, so that those of one read become available together; deliver returns true
-// if the caller must call release. deliver never blocks. The first event of a subject
-// must be from a read that began after Watch was called (first); any other is ignored
-// until then.
+// deliver passes the watcher an event of its subject i. Events become available on
+// release, so that those of one read become available together; deliver returns true if
+// the caller must call release. deliver never blocks. The first event of a subject must
+// be from a read that began after Watch was called (first); any other is ignored until
+// then.
 func (w *Watcher) deliver(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

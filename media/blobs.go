@@ -25,7 +25,7 @@ import (
 type Blobs struct {
 	bucket *blob.Bucket
 	at     string // a folder, or s3://bucket
-	folder string // of a file store, else ""
+	folder string // the folder of a file store, otherwise ""
 }
 
 // ErrForeignBlobs is returned if the blob store belongs to another database. A sweep would
@@ -49,10 +49,9 @@ func FolderURL(folder string) (string, error) {
 	return (&url.URL{Scheme: fileblob.Scheme, Path: filepath.ToSlash(at)}).String(), nil
 }
 
-// OpenBlobs opens the blob store of a URL, file:///folder or s3://bucket, and marks it
-// as belonging to the database with these secrets. A folder is created if it is
-// missing. Errors: storage.ErrInvalid for other URLs; storage.ErrUnavailable;
-// ErrForeignBlobs.
+// OpenBlobs opens the blob store at a URL, file:///folder or s3://bucket, and marks it as
+// belonging to the database with these secrets. A folder is created if it is missing.
+// Errors: storage.ErrInvalid for other URLs; storage.ErrUnavailable; ErrForeignBlobs.
 func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -156,7 +155,7 @@ func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Read
 	return nil
 }
 
-// sourceReader keeps the error of a reader.
+// sourceReader keeps the error of a reader, unless it is io.EOF.
 type sourceReader struct {
 	io.Reader
 

@@ -31,9 +31,9 @@ type CoverOptions struct {
 	Store storage.Videos
 	Blobs *Blobs
 	Tool  FFmpeg
-	// Logger is slog.Default() if nil.
+	// Logger logs failures. The default is slog.Default().
 	Logger *slog.Logger
-	// Registry registers the metrics; if nil, there are none.
+	// Registry registers the metrics. If it is nil, they are not registered.
 	Registry prometheus.Registerer
 }
 

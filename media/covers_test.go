@@ -32,7 +32,8 @@ func script(t *testing.T, text string) FFmpeg {
 	return FFmpeg{Program: path, Timeout: 10 * time.Second}
 }
 
-// fixedCoverProgram returns a program that makes the same picture of every file.
+// fixedCoverProgram returns a program that makes the same picture of every file, and that
+// picture.
 func fixedCoverProgram(t *testing.T) (tool FFmpeg, picture []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -129,7 +130,8 @@ func TestFailingCoverIsDeadLettered(t *testing.T) {
 	}
 }
 
-// If ffmpeg hangs, it is killed with all processes that it has started, three times.
+// TestFFmpegThatHangsIsKilled checks that ffmpeg is killed if it hangs, with all
+// processes that it has started, and that the cover is then dead-lettered.
 func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
 	tool.Timeout = 200 * time.Millisecond
@@ -162,7 +164,8 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	}
 }
 
-// A job is lost if nobody consumes it or its worker is killed: the cover is due again.
+// TestDueCoversAreAskedForAgain checks that a due cover is requested again. Its job may
+// have been lost because nobody consumed it or its worker was killed.
 func TestDueCoversAreAskedForAgain(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(1000))
@@ -195,7 +198,8 @@ func (d dueStore) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
 	return []storage.VideoKey{d.key}, nil
 }
 
-// gatedStore is a store whose VideosOf, which makers of covers call first, waits for open.
+// gatedStore is a store whose VideosOf, the first call of a CoverMaker, waits until open
+// is closed.
 type gatedStore struct {
 	storage.Videos
 
@@ -232,7 +236,8 @@ func TestTwoCoversAtOnce(t *testing.T) {
 	}
 }
 
-// A worker that stops returns its unfinished job: the next worker makes the cover.
+// TestInterruptedCoverIsMadeByTheNextWorker checks that a worker that stops returns its
+// unfinished job, so that the next worker makes the cover.
 func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)

@@ -4,11 +4,11 @@
 //	POST /media/videos → Service → Blobs, then storage.Videos → queue → CoverMaker → ffmpeg
 //	GET  /media/…      → Files  → Blobs
 //
-// A Service receives an upload as a stream, recognises it by its bytes, writes it to the
-// blob store (gocloud.dev/blob: a folder or an S3 bucket) and then publishes it in the
-// database. A CoverMaker takes jobs from a queue (the contract of package worker) and runs
-// ffmpeg. A Janitor requests covers that are due and removes files that belong to no
-// video.
+// A Service receives an upload as a stream, recognises its format by its first bytes,
+// writes it to the blob store (gocloud.dev/blob: a folder or an S3 bucket) and then
+// publishes it in the database. A CoverMaker takes jobs from a queue (the contract of
+// package worker) and runs ffmpeg. A Janitor requests covers that are due and removes
+// files that belong to no video.
 //
 // # Invariants
 //
@@ -23,8 +23,8 @@
 //     TestOnlyFilesAreServed.
 //   - A cover is tried three times and then dead-lettered with the reason:
 //     TestFailingCoverIsDeadLettered. If ffmpeg hangs, it is killed with all processes
-//     that it has started: TestFFmpegThatHangsIsKilled. At most two run at once:
-//     TestTwoCoversAtOnce. A lost job is requested again:
+//     that it has started: TestFFmpegThatHangsIsKilled. At most two covers are made at
+//     once: TestTwoCoversAtOnce. A lost job is requested again:
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //

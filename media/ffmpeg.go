@@ -18,11 +18,12 @@ import (
 
 // FFmpeg runs ffmpeg to make covers. The zero value runs the ffmpeg in PATH.
 type FFmpeg struct {
-	// Program is the name or path of the program; "ffmpeg" if empty.
+	// Program is the name or path of the program. The default is "ffmpeg".
 	Program string
-	// Timeout is how long it may run; 30 s if 0.
+	// Timeout is how long the program may run. The default is 30 s.
 	Timeout time.Duration
-	// Memory limits the address space in bytes, on systems that support it; 2 GiB if 0.
+	// Memory limits the address space in bytes, on systems that support it. The default
+	// is 2 GiB.
 	Memory uint64
 }
 
@@ -55,8 +56,8 @@ func (f FFmpeg) path() (string, error) {
 	return path, nil
 }
 
-// arguments returns the arguments of ffmpeg. Besides the path, only the format depends
-// on the upload. It determines the demuxer, so that no file is read as a playlist of
+// arguments returns the arguments of ffmpeg. Besides the path, only the demuxer depends
+// on the upload. It is determined by the format, so that no file is read as a playlist of
 // other files.
 func arguments(path string, format storage.VideoFormat) []string {
 	demuxer := "mov" // also for MP4
@@ -105,7 +106,8 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 }
 
 // run starts the command within its limits and waits until it exits. It locks the
-// thread, because the kernel kills the command when the thread that started it ends.
+// goroutine to its thread, because the kernel kills the command when the thread that
+// started it ends.
 func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -120,7 +122,8 @@ func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	return cmp.Or(command.Wait(), limitErr)
 }
 
-// stderrTail returns the end of the program's stderr, without the path of the file.
+// stderrTail returns the end of an error message: the beginning of the program's stderr,
+// on one line and without the path of the file, or "" if stderr is empty.
 func stderrTail(report *boundedBuffer, path string) string {
 	text := strings.TrimSpace(strings.ReplaceAll(string(report.text), path, "the file"))
 	if text == "" {
@@ -131,7 +134,8 @@ func stderrTail(report *boundedBuffer, path string) string {
 
 var errOutputTooLarge = errors.New("the output is too large")
 
-// boundedBuffer is a buffer of limited size. It discards what exceeds it, or fails.
+// boundedBuffer is a buffer of limited size. It discards what exceeds the size if
+// truncate is set, and fails otherwise.
 type boundedBuffer struct {
 	text     []byte
 	maxBytes int

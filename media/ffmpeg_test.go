@@ -14,7 +14,8 @@ import (
 	"ovation/storage"
 )
 
-// installed returns the path of ffmpeg. If there is none, the test is skipped.
+// installed returns the path of ffmpeg. If ffmpeg is not installed, the test is skipped,
+// or fails in CI.
 func installed(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("ffmpeg")
@@ -27,7 +28,7 @@ func installed(t *testing.T) string {
 	return path
 }
 
-// clip returns a short video in a format.
+// clip returns a short video, encoded by ffmpeg in the format of the file extension.
 func clip(t *testing.T, ending string, arguments ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clip."+ending)
@@ -81,7 +82,8 @@ func TestCoversOfRealVideos(t *testing.T) {
 	}
 }
 
-// The arguments depend on nothing of a video except its path and its format.
+// TestArgumentsAreFixed checks that the arguments contain the fixed options, the path of
+// the video and the demuxer of its format.
 func TestArgumentsAreFixed(t *testing.T) {
 	got := arguments("/data/x", storage.WebM)
 	i := slices.Index(got, "-protocol_whitelist")

@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// The content types of files, by folder and file extension.
+// types holds the content types of files, by folder and file extension.
 var types = map[string]map[string]string{
 	"videos": {"mp4": "video/mp4", "webm": "video/webm", "mov": "video/quicktime"},
 	"covers": {"jpg": "image/jpeg"},
@@ -25,8 +25,9 @@ var types = map[string]map[string]string{
 // file may only show it.
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
-// Files serves files below storage.MediaPath: GET and HEAD, whole or a range. The
-// content of a path never changes. Other paths are not found; there are no listings.
+// Files returns a handler that serves files below storage.MediaPath, by GET and HEAD,
+// whole or in ranges. The content of a path never changes. Other paths are not found;
+// there are no listings.
 func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 	f := &files{blobs, outage.New(logger, "files of videos cannot be served", "files of videos are served again")}
 	return WithMinRate(f)

@@ -66,8 +66,8 @@ var (
 	docType = []byte{0x42, 0x82}
 )
 
-// isWebM parses the header of an EBML document: elements of id, size and data, one of
-// which is the document type.
+// isWebM reports whether the document type in the header of an EBML document is webm. The
+// header consists of elements, each of which has an id, a size and data.
 func isWebM(head []byte) bool {
 	rest, is := bytes.CutPrefix(head, ebml)
 	if !is {

@@ -22,8 +22,8 @@ const (
 	dueBatch      = 100              // covers requested per search
 	firstSweep    = 10 * time.Minute // after the start
 	sweepInterval = 6 * time.Hour    // between two sweeps
-	// sweepAge is the minimum age of files that are swept: more than the longest upload
-	// and the writing of its row take.
+	// sweepAge is the minimum age of files that are swept. It exceeds the time that the
+	// longest upload and the writing of its row take.
 	sweepAge   = 24 * time.Hour
 	sweepBatch = 500
 )
@@ -34,16 +34,16 @@ type JanitorOptions struct {
 	Blobs *Blobs
 	// Covers receives jobs for covers. If it is nil, none are requested.
 	Covers worker.Publisher
-	// Age is the minimum age of files that are swept; 24 h if 0.
+	// Age is the minimum age of files that are swept. The default is 24 h.
 	Age time.Duration
-	// Logger is slog.Default() if nil.
+	// Logger logs failures and sweeps. The default is slog.Default().
 	Logger *slog.Logger
-	// Registry registers the metrics; if nil, there are none.
+	// Registry registers the metrics. If it is nil, they are not registered.
 	Registry prometheus.Registerer
 }
 
-// Janitor requests covers that are due and sweeps the blob store. Several may run on
-// the same stores.
+// Janitor requests covers that are due and sweeps the blob store. Several Janitors may
+// run on the same stores.
 type Janitor struct {
 	JanitorOptions
 
@@ -135,7 +135,8 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// removeUnnamed deletes those of the files that belong to no video.
+// removeUnnamed deletes those of the files that belong to no video, and returns their
+// number.
 func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {

@@ -20,8 +20,8 @@ func newJanitor(s *site, age time.Duration) *Janitor {
 	return NewJanitor(JanitorOptions{Store: s.store, Blobs: s.blobs, Age: age, Logger: quietly})
 }
 
-// Files of uploads whose row was never written, of deleted videos and of unfinished uploads
-// are removed once they are old.
+// TestSweepRemovesUnreferencedFiles checks that files of uploads whose row was never
+// written, of deleted videos and of unfinished uploads are removed once they are old.
 func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	for i := range sweepBatch + 20 {
@@ -65,11 +65,11 @@ func TestSweepKeepsReferencedFiles(t *testing.T) {
 	}
 }
 
-// folderOfUpload is the environment variable that makes the test binary a process that
-// stores a file in this folder until it is killed.
+// folderOfUpload is the environment variable that names a folder. If it is set, the test
+// binary stores a file in the folder until the process is killed.
 const folderOfUpload = "OVATION_TEST_UPLOAD"
 
-// uploadUntilKilled stores a file that never ends in a folder.
+// uploadUntilKilled stores an endless file in a folder.
 func uploadUntilKilled(folder string) {
 	at, err := FolderURL(folder)
 	if err != nil {
@@ -95,7 +95,7 @@ func uploadUntilKilled(folder string) {
 	panic(err)
 }
 
-// fixedSecret is a store of one secret.
+// fixedSecret returns the same secret for every name.
 type fixedSecret struct{}
 
 func (fixedSecret) Secret(context.Context, string) ([]byte, error) { return []byte("secret"), nil }

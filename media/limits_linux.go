@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate runs a command in its own process group, which is killed as a whole. The
-// command is also killed when this process dies.
+// isolate gives a command its own process group, which is killed as a whole when the
+// command is cancelled. The command is also killed when this process ends.
 func isolate(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return kill(command) }
@@ -24,7 +24,7 @@ func kill(command *exec.Cmd) error {
 }
 
 // setLimits limits the memory and CPU time of a process, and forbids it to write files.
-// The process is already running, but has hardly loaded its libraries.
+// The process is already running, but it has only begun to load its libraries.
 func setLimits(pid int, memory uint64, timeout time.Duration) error {
 	seconds := uint64(timeout/time.Second) + 1
 	for resource, most := range map[int]uint64{

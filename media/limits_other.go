@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// isolate does nothing but allow the command to be killed.
+// isolate only lets the command be killed when it is cancelled.
 func isolate(command *exec.Cmd) {
 	command.Cancel = func() error { return command.Process.Kill() }
 }

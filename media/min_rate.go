@@ -17,8 +17,8 @@ const (
 	answerTime = 30 * time.Second
 )
 
-// WithMinRate lets requests exceed the timeouts of the server as long as their bytes
-// keep the minimum rate, in either direction.
+// WithMinRate lets requests exceed the timeouts of the server as long as their bodies
+// keep the minimum rate and each part of the response is written within answerTime.
 func WithMinRate(next http.Handler) http.Handler {
 	return withMinRate(next, rateGrace, minBytesPerSecond)
 }
@@ -33,11 +33,11 @@ func withMinRate(next http.Handler, grace time.Duration, bytesPerSecond int64) h
 	})
 }
 
-// ErrSlow is returned by bodies that fall below the minimum rate.
+// ErrSlow is returned by reads of a request body that falls below the minimum rate.
 var ErrSlow = errors.New("the upload is too slow")
 
-// minRateBody is a request body whose deadline moves with its bytes. Connections without
-// deadlines ignore it.
+// minRateBody is a request body whose deadline moves with the bytes read. On connections
+// without deadlines, it does not enforce the rate.
 type minRateBody struct {
 	io.ReadCloser
 
@@ -64,7 +64,7 @@ type minRateWriter struct {
 	http.ResponseWriter
 
 	control *http.ResponseController
-	next    time.Time // when to extend the deadline
+	next    time.Time // when to extend the deadline next
 }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-// placeholders are the generated pictures, created on first use.
+// placeholders holds the generated pictures, which are created on first use.
 var placeholders [storage.Placeholders]struct {
 	once sync.Once
 	png  []byte

@@ -15,7 +15,8 @@ import (
 	"ovation/internal/testing/sqlitetest"
 )
 
-// Videos are published, served and deleted with an S3 server, which runs in this process.
+// TestVideosInS3 publishes, serves, sweeps and deletes videos with an S3 server that runs
+// in this process.
 func TestVideosInS3(t *testing.T) {
 	backend := s3mem.New()
 	must(t, backend.CreateBucket("films"))

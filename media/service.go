@@ -29,13 +29,13 @@ const (
 	DefaultMaxBytes = 512 << 20
 	// The maximum numbers of concurrent uploads of all users and of one user.
 	maxUploads, maxUploadsOfUser = 32, 4
-	// Maximum number of concurrent uploads whose user is not known yet.
+	// The maximum number of concurrent uploads whose user is not known yet.
 	maxAnonymousUploads = 8
 	// writeTime bounds the work that follows an upload. The client may have
 	// disconnected by then.
 	writeTime = 10 * time.Second
 	// maxCoverRequests is the maximum number of cover jobs that are being published.
-	// Further ones are requested when they are due.
+	// Further covers are requested when they are due.
 	maxCoverRequests = 256
 )
 
@@ -45,7 +45,7 @@ var (
 	ErrBusy     = errors.New("too many uploads are in progress")
 )
 
-// errNoVideo is returned for files in other formats.
+// errNoVideo is returned for files that are not videos in a supported format.
 var errNoVideo = &storage.InvalidError{Field: "file", Reason: "is not a video in MP4, WebM or QuickTime, by its bytes"}
 
 // Config configures a Service. Store and Blobs are required.
@@ -54,11 +54,11 @@ type Config struct {
 	Blobs *Blobs
 	// Covers receives jobs for covers. If it is nil, no covers are made.
 	Covers worker.Publisher
-	// MaxBytes is the maximum size of a video; DefaultMaxBytes if 0.
+	// MaxBytes is the maximum size of a video. The default is DefaultMaxBytes.
 	MaxBytes int64
-	// Logger is slog.Default() if nil.
+	// Logger logs failures. The default is slog.Default().
 	Logger *slog.Logger
-	// Registry registers the metrics; if nil, there are none.
+	// Registry registers the metrics. If it is nil, they are not registered.
 	Registry prometheus.Registerer
 }
 
@@ -93,7 +93,7 @@ func (s *Service) Close() {
 	s.coverRequests.Wait()
 }
 
-// Flush waits until all cover jobs are published. With a local queue they are then
+// Flush waits until all cover jobs are published. With a local queue, the jobs are then
 // done.
 func (s *Service) Flush() { s.coverRequests.Wait() }
 
@@ -160,10 +160,9 @@ func (s *Service) Discard(ctx context.Context, f *File) {
 	}
 }
 
-// Publish publishes a file and requests its cover. The file then belongs to the video,
-// or is discarded. Publish does not end with the caller's context. Errors:
-// storage.ErrInvalid; storage.ErrUnavailable, in which case the video may or may not be
-// published.
+// Publish publishes a file and requests its cover. The file then belongs to the video, or
+// is discarded. Publish continues if ctx is cancelled. Errors: storage.ErrInvalid;
+// storage.ErrUnavailable, in which case the video may or may not be published.
 func (s *Service) Publish(ctx context.Context, author storage.User, title, requestID string, f *File) (*storage.Video, error) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
@@ -228,7 +227,7 @@ func publishCoverRequest(ctx context.Context, covers worker.Publisher, key stora
 	return err
 }
 
-// Uploader is the user of an upload or, before that is known, the client's address.
+// Uploader is the user of an upload or, until the user is known, the client's address.
 type Uploader struct {
 	User    storage.User
 	Address netip.Addr
@@ -236,7 +235,7 @@ type Uploader struct {
 
 func (u Uploader) anonymous() bool { return u.User.Anonymous() }
 
-// Reserve reserves a place for an upload. Errors: ErrBusy.
+// Reserve reserves a place for an upload, which end releases. Errors: ErrBusy.
 func (s *Service) Reserve(by Uploader) (end func(), err error) {
 	if !by.anonymous() {
 		by.Address = netip.Addr{}
@@ -254,8 +253,7 @@ func (s *Service) Reserve(by Uploader) (end func(), err error) {
 	}), nil
 }
 
-// countUploads changes the number of running uploads. The caller holds the
-// mutex.
+// countUploads changes the number of running uploads by n. The caller holds the mutex.
 func (s *Service) countUploads(by Uploader, n int) {
 	s.count += n
 	if by.anonymous() {

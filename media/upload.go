@@ -118,9 +118,9 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", errBroken, err)
 }
 
-// Uploads receives videos of the viewer: POST with a multipart form of file, title and,
-// for safe retries, requestId. The response is a JSON object with the video, or errors
-// in GraphQL's format.
+// Uploads returns a handler that receives videos of the viewer by POST, each in a
+// multipart form of file, title and, for safe retries, requestId. The response is a JSON
+// object with the video, or errors in GraphQL's format.
 func (s *Service) Uploads() http.Handler { return WithMinRate(http.HandlerFunc(s.upload)) }
 
 func (s *Service) upload(w http.ResponseWriter, r *http.Request) {

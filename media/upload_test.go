@@ -55,8 +55,8 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A body that is truncated anywhere leaves nothing behind, nor does a client that
-// disconnects.
+// TestUploadThatEndsEarlyLeavesNothing checks that neither a body that is truncated
+// anywhere nor a client that disconnects leaves anything behind.
 func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	s := newSite(t, nil)
 	body, contentType := form(t, mp4(100_000), "title", "film")
@@ -147,8 +147,9 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	s.wantNoLeftovers(t, "all of these")
 }
 
-// The names of files, which clients choose, are never used. A file that is also of another
-// type is stored as a video.
+// TestNamesOfFilesAreNotUsed checks that the names of files, which clients choose, are
+// never used, and that a video that is also a valid file of another type is stored as a
+// video.
 func TestNamesOfFilesAreNotUsed(t *testing.T) {
 	s := newSite(t, nil)
 	polyglot := append(mp4(1000), "<script>alert(1)</script>%PDF-1.7 PK\x03\x04"...)
@@ -234,7 +235,8 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 }
 
-// Uploads whose user is not known yet are counted by address, and leave places for others.
+// TestUploadsOfUnknownUsersAreBounded checks that uploads whose user is not known yet are
+// counted by address and leave places for others.
 func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	s := newSite(t, nil)
 	from := func(i int) Uploader {
@@ -265,8 +267,8 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	}
 }
 
-// An upload of one byte per second is cut off; a steady upload may exceed the server's
-// timeouts.
+// TestSlowUploadIsCutOff checks that a slow upload is cut off, and that a steady upload
+// may exceed the server's timeouts.
 func TestSlowUploadIsCutOff(t *testing.T) {
 	s := newSite(t, nil)
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Package livetest is the conformance suite of live counts, for a live.Hub over each
-// deployment. The test of a deployment calls
+// Package livetest is the conformance suite of live counts: it tests a live.Hub in a
+// deployment. The test of each deployment calls
 //
 //	livetest.Run(t, func(t *testing.T) livetest.Site { … })
 //
@@ -30,8 +30,8 @@ type Site struct {
 	Hub *live.Hub
 	// Reader is the store as the hub's process reads it.
 	Reader storage.Reader
-	// Persist makes a message durable as a worker does, in this process or as another
-	// one would, and returns when every process can read it.
+	// Persist makes a message durable as a worker does, either in this process or as
+	// another process would, and returns when every process can read it.
 	Persist func(message storage.Message) error
 }
 
@@ -76,8 +76,8 @@ func snapshotIsEverySubjectOnce(w *world) {
 	}
 }
 
-// snapshotIsNotOlderThanAQuery watches a subject that is already watched and changes:
-// the snapshot must not be older than the reply of an earlier query.
+// snapshotIsNotOlderThanAQuery watches a subject that has changed and already has a
+// watcher: the snapshot must not be older than the reply to an earlier query.
 func snapshotIsNotOlderThanAQuery(w *world) {
 	a := video("a")
 	w.watch(a)

@@ -14,7 +14,7 @@ import (
 	"ovation/storage"
 )
 
-// waitTimeout bounds every wait, for a busy machine.
+// waitTimeout bounds every wait. It is long enough for a busy machine.
 const waitTimeout = 2 * time.Minute
 
 // world is a site under test that a test case acts on and watches.
@@ -71,7 +71,8 @@ type watch struct {
 
 var errBackwards = errors.New("a version did not increase")
 
-// next waits for at most n events.
+// next waits for events and takes at most n of them. It returns errBackwards if the
+// version of a subject did not increase.
 func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -120,7 +121,7 @@ func (w *watch) nothing() {
 	}
 }
 
-// heap returns the number of bytes in use.
+// heap returns the number of bytes in use on the heap, after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
