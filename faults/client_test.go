@@ -39,7 +39,7 @@ type client struct {
 	folderID          string // the id of its folder
 	random            *rand.Rand
 	subjects          []subject // its own subjects first
-	permanentSubjects int       // the number of subjects that are kept; the rest are comments
+	permanentSubjects int       // the number of subjects, from the first on, that are kept; the rest are comments
 	expected          map[subject]expectation
 	latestVersions    map[versionKey]int64 // the latest versions seen
 	unmirrored        map[subject]unmirrored
@@ -50,17 +50,17 @@ type client struct {
 	journal           []journalEntry
 }
 
-// unmirrored is an action that a node acknowledged although it could not write it to Redis
-// and no worker persisted it in time. Until a worker has, other nodes may lack the
-// action: a known limit of the mirror (docs/invariants.md).
+// unmirrored is an action that a node acknowledged although it could not write it to
+// Redis and no worker persisted it in time. Until a worker has persisted it, other nodes
+// may lack the action; this is a known limit of the mirror (docs/invariants.md).
 type unmirrored struct {
 	node    *process
 	expires time.Time
 }
 
 const (
-	persistWait     = 300 * time.Millisecond // for which such a node waits for a worker
-	maxPersistDelay = 2 * time.Second        // within which even a lagging worker persists it
+	persistWait     = 300 * time.Millisecond // how long such a node waits for a worker
+	maxPersistDelay = 2 * time.Second        // how long even a lagging worker takes to persist the action
 )
 
 type versionKey struct {
@@ -78,7 +78,7 @@ type journalEntry struct {
 	detail        string
 	needsDatabase bool          // the request needs the database
 	mayBeNotFound bool          // NOT_FOUND is a valid reply
-	maxDuration   time.Duration // the maximum duration; 0: maxDelay, as in checkOutcome
+	maxDuration   time.Duration // the maximum duration; if 0, maxDelay applies (see checkOutcome)
 	code          string        // the code of an error
 	changed       bool
 	durability    string
@@ -143,7 +143,8 @@ var mutations = []string{
 	"like", "like", "unlike", "dislike", "undislike", "collect", "collect", "uncollect", "read", "read", "follow", "follow", "unfollow",
 }
 
-// collectIntoFolder is the one mutation that needs the database: it names a folder.
+// collectIntoFolder is the operation of the only action that needs the database, because
+// it names a folder.
 const collectIntoFolder = "collect into the box"
 
 func (c *client) mutate(node *process) {
@@ -209,7 +210,7 @@ func (c *client) readPage(node *process) {
 	}
 }
 
-// fetchPage reads subjects.
+// fetchPage reads subjects by one query.
 func (c *client) fetchPage(node *process, subjects []subject) (page []subjectView, code string) {
 	var query strings.Builder
 	query.WriteString(`{ interactives(subjects: [`)
@@ -267,7 +268,8 @@ func (c *client) checkView(node *process, sub subject, s *subjectView) {
 	c.latestVersions[key] = max(c.latestVersions[key], s.Version)
 }
 
-// mayLackAction reports whether a node may lack an action that another one has acknowledged.
+// mayLackAction reports whether a node may lack an action that another node has
+// acknowledged.
 func (c *client) mayLackAction(node *process, sub subject) bool {
 	u, ok := c.unmirrored[sub]
 	return ok && u.node != node && time.Now().Before(u.expires)
@@ -281,8 +283,9 @@ func describe(s *subjectView) string {
 	return string(text)
 }
 
-// execute sends an operation, records its outcome and returns the code of its error: the
-// code of the API, NODE if the node was killed, or another text.
+// execute sends an operation, records its outcome and returns the code of its error: ""
+// if there is none, the code of the API, NODE if the node was killed, or the text of any
+// other error.
 func (c *client) execute(node *process, e journalEntry, query string, into any) string {
 	from := c.installation.currentPhase()
 	e.sentAt, e.node = time.Now(), node.name

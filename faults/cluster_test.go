@@ -55,9 +55,9 @@ func (d *daemon) start(t *testing.T) {
 
 // kill kills the server and all processes that it has started, like the loss of its machine. It may be called twice.
 //
-// Each process of Postgres is in a separate process group, and one that finds that the
-// first process has died commits what waits for a standby. The first process is therefore
-// stopped until the others are dead.
+// Each process of Postgres is in a process group of its own. A process that finds that
+// the first one has died commits a transaction that waits for a standby. The first
+// process is therefore stopped until the others are dead.
 func (d *daemon) kill() {
 	if d.process == nil {
 		return
@@ -75,7 +75,8 @@ func (d *daemon) kill() {
 	d.process = nil
 }
 
-// unprivileged returns the credentials of the user "nobody" if this process is root, or nil.
+// unprivileged returns the credentials of the user "nobody" if this process is root, and
+// nil otherwise.
 func unprivileged() *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil
@@ -83,7 +84,8 @@ func unprivileged() *syscall.Credential {
 	return &syscall.Credential{Uid: 65534, Gid: 65534}
 }
 
-// runTool runs a program of a server, as the server's user.
+// runTool runs a program that belongs to a server, as the server's user, and returns its
+// output.
 func (c *cluster) runTool(name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Env = c.environment()
@@ -315,7 +317,7 @@ func proxyToFirst(client net.Conn, hosts []string, n int) {
 	}
 }
 
-// awaitRabbitMQ waits until a node answers the header of the protocol.
+// awaitRabbitMQ waits until a node answers the protocol header.
 func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	t.Helper()
 	awaitCondition(t, "a RabbitMQ node answers", waitTimeout, func() bool {
@@ -403,7 +405,8 @@ func (c *cluster) execSQL(t *testing.T, i int, statements ...string) {
 	}
 }
 
-// startStandby makes a server a synchronous standby of the other one, starting with no data.
+// startStandby makes a server a synchronous standby of the other one, with a new copy of
+// that server's data.
 func (c *cluster) startStandby(t *testing.T, i int) {
 	t.Helper()
 	d, primary := c.postgres[i], c.postgres[1-i]

@@ -4,9 +4,9 @@
 // Each test starts its own Postgres, Redis and RabbitMQ (scripts/services, or a cluster
 // with a spare for each server), two nodes and two workers. Each process connects to the
 // services through links: TCP proxies that can stop all traffic or hold back a single
-// message. A cluster has no links. During all faults, clients send requests to both nodes,
-// check each reply and record it in a journal: reactions, collections, follows, reads,
-// comments and messages.
+// message. A cluster has no links. During all faults, clients send reactions,
+// collections, follows, reads, comments and messages to both nodes, check each reply and
+// record it in a journal.
 //
 //	clients ─▶ nodes, workers ─▶ links ─▶ Postgres, Redis, RabbitMQ
 //	   │           ▲ kill          ▲ stop     ▲ kill, stop, fail over

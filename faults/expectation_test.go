@@ -24,7 +24,7 @@ func (s stateSet) has(state stateSet) bool { return s&state != 0 }
 // expectation is what a client knows about its own actions on one subject.
 type expectation struct {
 	reaction, collection, follow stateSet
-	reads, uncertainReads        int64 // acknowledged; of unknown outcome
+	reads, uncertainReads        int64 // numbers of reads: acknowledged, and of unknown outcome
 }
 
 // untouched is the expectation about a subject without any actions.
@@ -36,7 +36,7 @@ type clientAction struct {
 	folder   stateSet // the folder that a collect names
 }
 
-// apply returns the expectation after the action was acknowledged.
+// apply returns the expectation after an acknowledged action.
 func (b expectation) apply(d clientAction) expectation {
 	switch d.mutation {
 	case "like":
@@ -61,7 +61,8 @@ func (b expectation) apply(d clientAction) expectation {
 	return b
 }
 
-// clearReaction returns the reaction s after a clear of taken, which leaves any other reaction.
+// clearReaction returns the possible reactions after a clear of the reaction state, which
+// leaves any other reaction as it is.
 func clearReaction(s, state stateSet) stateSet {
 	if s.has(state) {
 		return s&^state | stateNone

@@ -202,8 +202,9 @@ func (s *installation) replaceWorker(t *testing.T, i int) {
 	s.workers[i] = s.start(t, "work")
 }
 
-// killWorkerAt kills the first worker that sends the bytes to a service: before they arrive or,
-// if holdReply is true, before the worker receives the reply.
+// killWorkerAt returns a fault that kills the first worker that sends the bytes to a
+// service: before they arrive or, if holdReply is true, before the worker receives the
+// reply.
 func killWorkerAt(service, bytes string, holdReply bool) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()
@@ -225,7 +226,8 @@ func killWorkerAt(service, bytes string, holdReply bool) func(*testing.T, *insta
 	}
 }
 
-// killAndRestart kills a service and starts it again, Redis without its data.
+// killAndRestart returns a fault that kills a service and starts it again. Redis starts
+// without its data.
 func killAndRestart(name string) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()
@@ -255,7 +257,7 @@ func killFor(d time.Duration, names ...string) func(*testing.T, *installation) {
 	}
 }
 
-// hangLinks makes all links to a service hang for a while.
+// hangLinks returns a fault that makes all links to a service hang for a while.
 func hangLinks(name string) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()

@@ -24,7 +24,8 @@ type link struct {
 	trap    *trap
 }
 
-// proxiedConn is a client's connection and the connection to the server.
+// proxiedConn is a client's connection to the link and the link's connection to the
+// server.
 type proxiedConn struct {
 	client, server net.Conn
 	closed         chan struct{} // closed when either is closed
@@ -39,8 +40,8 @@ func (p *proxiedConn) close() {
 	})
 }
 
-// trap holds back the bytes of a client that match or, if holdReply is set, the server's
-// reply to them. It triggers once.
+// trap holds back bytes of a client that contain the pattern or, if holdReply is set, the
+// server's reply to them. It triggers once.
 type trap struct {
 	pattern   []byte
 	holdReply bool
@@ -54,7 +55,8 @@ func newTrap(pattern string, holdReply bool) *trap {
 	return &trap{pattern: []byte(pattern), holdReply: holdReply, sprung: make(chan struct{})}
 }
 
-// trigger reports whether the chunk is the first that matches.
+// trigger reports whether the chunk is the first one that contains the pattern, and if so
+// records the link.
 func (t *trap) trigger(l *link, chunk []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -253,7 +253,7 @@ func (s *installation) checkCommentLists(t *testing.T, node *process) {
 	}
 }
 
-// commentOrders are the orders of comments.
+// commentOrders holds the comparison function of each order of comments.
 var commentOrders = map[string]func(a, b storedComment) int{
 	"NEWEST": func(a, b storedComment) int { return cmp.Compare(b.number, a.number) },
 	"OLDEST": func(a, b storedComment) int { return cmp.Compare(a.number, b.number) },

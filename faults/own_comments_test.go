@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	commentedSubjects = 2  // a client comments on so many of its own subjects and of the hot subjects
-	maxOwnComments    = 5  // comments of a client on one subject, before it deletes some
-	commentPageSize   = 50 // comments of a page
-	commentSubjects   = 12 // comments of all users that a client acts on
+	commentedSubjects = 2  // the number of its own subjects, and of hot subjects, that a client comments on
+	maxOwnComments    = 5  // the maximum number of comments of a client on one subject
+	commentPageSize   = 50 // comments on a page
+	commentSubjects   = 12 // the number of comments, by any user, that a client acts on
 
-	// maxCommentDuration is how long a request that changes a comment may take: the transaction
-	// in progress, the request's own one, and the reads for the reply, each until it times
-	// out. Changes of one subject wait for each other, so that one process whose
-	// connections hang delays the changes of other processes until they time out as well.
+	// maxCommentDuration is how long a request that changes a comment may take: the
+	// transaction in progress, the request's own one, and the reads for the reply, each
+	// until it times out. Changes of one subject wait for each other, so a process whose
+	// connections hang delays the changes of other processes, which may then time out as
+	// well.
 	maxCommentDuration = 10 * time.Second
 )
 
@@ -36,7 +37,7 @@ type ownComment struct {
 	texts     []string // its text is one of these
 	parent    string   // the id of the comment that it replies to
 	outcome   stateSet
-	id        string // once an addition is acknowledged
+	id        string // set once an addition is acknowledged
 	number    int64
 	edits     int
 }
@@ -91,8 +92,8 @@ func (c *client) findOwnComment(id string) *ownComment {
 	return nil
 }
 
-// changeComment adds, edits or deletes a comment. Before that, it resolves the state of an
-// earlier comment on the same subject if that is unknown.
+// changeComment adds, edits or deletes a comment. If the state of an earlier comment on
+// the same subject is unknown, it resolves that state instead.
 func (c *client) changeComment(node *process) {
 	sub := c.commented[c.random.IntN(len(c.commented))]
 	var own []*ownComment
@@ -120,7 +121,7 @@ func (c *client) changeComment(node *process) {
 	}
 }
 
-// resolveComment repeats requests whose outcome is unknown.
+// resolveComment repeats the request that left the state of a comment unknown.
 func (c *client) resolveComment(node *process, r *ownComment) {
 	if r.outcome.has(outcomeDeleted) {
 		c.deleteComment(node, r)
@@ -140,8 +141,8 @@ func (c *client) newComment(sub subject) *ownComment {
 	return r
 }
 
-// addComment adds a comment, possibly not for the first time. If its parent may be deleted,
-// NOT_FOUND is a valid reply; a comment that was added before is found nevertheless.
+// addComment adds a comment, possibly not for the first time. If its parent may be
+// deleted, NOT_FOUND is a valid reply, unless the comment is known to be stored.
 func (c *client) addComment(node *process, r *ownComment) {
 	replyTo, mayBeNotFound := "", false
 	if r.parent != "" {
@@ -198,7 +199,8 @@ func (c *client) deleteComment(node *process, r *ownComment) {
 	}
 }
 
-// mutateComment sends a mutation that ends in an open selection.
+// mutateComment sends a mutation of a comment. The text of the mutation ends in an open
+// selection, which mutateComment completes.
 func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mutation string) (got *changedComment, code string) {
 	var data struct{ Did changedComment }
 	e.subject, e.detail, e.needsDatabase, e.maxDuration = r.subject, r.requestID, true, maxCommentDuration
@@ -206,8 +208,8 @@ func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mut
 	return &data.Did, code
 }
 
-// changedComment is what the client requests from the payload of each mutation of a
-// comment.
+// changedComment holds the fields that the client requests from the payload of each
+// mutation of a comment.
 type changedComment struct {
 	Comment     listedComment
 	DeletedID   string
@@ -221,8 +223,9 @@ func (c *client) checkOwnComment(node *process, r *ownComment, got *changedComme
 	c.checkCommentedSubject(node, r.subject, &got.Interactive)
 }
 
-// checkCommentedSubject compares a subject with what is known, and its number of comments with
-// those of the client: no other client comments on the client's own subjects.
+// checkCommentedSubject compares a subject with the client's expectation, and its number
+// of comments with that of the client's comments: no other client comments on the
+// client's own subjects.
 func (c *client) checkCommentedSubject(node *process, sub subject, got *commentedSubject) {
 	c.checkView(node, sub, &got.subjectView)
 	least, most := int64(0), int64(0)
@@ -276,7 +279,7 @@ func (c *client) readComments(node *process) {
 	}
 }
 
-// addCommentSubject makes a comment one of the subjects that the client acts on. The
+// addCommentSubject makes one in ten comments a subject that the client acts on. The
 // expectations about earlier ones are kept.
 func (c *client) addCommentSubject(number string) {
 	sub := subject{"comment", number}

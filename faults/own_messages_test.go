@@ -16,7 +16,7 @@ type ownMessage struct {
 	to      string
 	text    string // also its requestId
 	outcome stateSet
-	id      string // once it is acknowledged
+	id      string // set once the message is acknowledged
 }
 
 // listedMessage is a message in a reply.
@@ -27,7 +27,8 @@ type listedMessage struct {
 
 const messageFields = `id text from { userId } to { userId }`
 
-// sendNewMessage sends a message, after repeating an earlier one whose outcome is unknown.
+// sendNewMessage sends a new message or, if the outcome of the latest one is unknown,
+// repeats that one.
 func (c *client) sendNewMessage(node *process) {
 	if n := len(c.ownMessages); n > 0 && c.ownMessages[n-1].outcome != outcomeStored {
 		c.sendMessage(node, c.ownMessages[n-1])

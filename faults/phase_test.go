@@ -39,15 +39,15 @@ type phase struct {
 	requests, earlyFailures, lateFailures  int           // UNAVAILABLE mutations, before and after breakers must be open
 	nodeErrors                             int           // requests to a killed node
 	lackingReplies                         int           // LIVE replies without an action that may be missing (see unmirrored)
-	slowest, slowestAfterOpening           time.Duration // of the requests that began in it; late, once breakers had opened
-	timed, overdue                         int           // the requests that began in it, and those of them over bound
-	timedAfterOpening, overdueAfterOpening int           // the same once breakers had opened
+	slowest, slowestAfterOpening           time.Duration // the longest durations of requests that began in it, and of those that began once breakers must be open
+	timed, overdue                         int           // the requests that began in it, and those of them that took longer than maxDelay
+	timedAfterOpening, overdueAfterOpening int           // the same, of requests that began once breakers must be open
 	slowestProbe                           time.Duration // the longest time that a node took to answer a liveness probe
 	byFreshness                            map[string]int
 	recoveryTime                           time.Duration
 }
 
-// breakersOpen reports whether breakers had enough time to open by that moment.
+// breakersOpen reports whether breakers had enough time to open by a moment.
 func (p *phase) breakersOpen(at time.Time) bool { return at.Sub(p.started) >= breakerOpenTime }
 
 // record holds the phases and violations of a run.
@@ -159,8 +159,9 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 	})
 }
 
-// checkFailedMutation decides whether a mutation may be UNAVAILABLE: while only one service is
-// unavailable, no mutation may be, once the breakers are open.
+// checkFailedMutation returns why a mutation must not be UNAVAILABLE, or "" if it may be.
+// While only one service is unavailable, no mutation may be UNAVAILABLE once the breakers
+// are open.
 func (s *installation) checkFailedMutation(from, to *phase, e *journalEntry) string {
 	late := from == to && from.breakersOpen(e.sentAt)
 	s.updatePhase(func(p *phase) {

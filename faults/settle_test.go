@@ -117,7 +117,8 @@ func (s *installation) drainAndCompare(t *testing.T) {
 	s.checkLogs(t)
 }
 
-// countUnsettled returns the number of unsettled messages of the workers.
+// countUnsettled returns the number of unsettled messages of the workers, or 1 if a
+// worker's metrics cannot be read.
 func (s *installation) countUnsettled() int {
 	n := 0
 	for _, p := range s.workers {
@@ -241,7 +242,7 @@ func (s *installation) awaitLive(t *testing.T) {
 	t.Logf("all replies are LIVE %v after the load ended", time.Since(began).Round(time.Millisecond))
 }
 
-// firstLines returns the first of many lines.
+// firstLines returns the first few lines and the number of further ones.
 func firstLines(lines []string) string {
 	const most = 8
 	if len(lines) > most {

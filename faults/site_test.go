@@ -144,10 +144,10 @@ const requestInterval = 30 * time.Millisecond
 // runFor waits while the load continues.
 func (s *installation) runFor(d time.Duration) { <-time.After(d) }
 
-// awaitRecovery waits until the installation has recovered by itself, and records the time
-// that took: on each node, a mutation is confirmed by the queue and persisted by a worker,
-// and the node adds a comment, sends a message, declares an author and reads from the
-// database.
+// awaitRecovery waits until the installation has recovered by itself, and records how
+// long that took. The installation has recovered when each node has a mutation confirmed
+// by the queue and persisted by a worker, adds a comment, sends a message, declares an
+// author and reads from the database, and all processes are ready.
 func (s *installation) awaitRecovery(t *testing.T) {
 	t.Helper()
 	began := time.Now()

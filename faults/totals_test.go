@@ -24,7 +24,7 @@ func declare(node *process, sub subject, author string) error {
 // totals holds the totals of a user.
 type totals struct{ Following, Followers, Likes, Collections, Comments, Works, LikesReceived int64 }
 
-// countedTotals counts the rows of every user.
+// countedTotals returns the totals of every user, counted from the rows.
 func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	t.Helper()
 	out := map[string]totals{}
