@@ -37,7 +37,7 @@ func (s series) median() float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// measurement is the result of one variant, or of a row that has only one.
+// measurement is the result of one variant, or of a row that makes no comparison.
 type measurement struct {
 	name       string
 	rate       series // requests a second
@@ -126,8 +126,8 @@ func (b *bench) measureSegment(ctx context.Context, c *variant, round int, durin
 	return nil
 }
 
-// withMeter measures the cost of a load. The function run runs the load and returns the
-// number of its requests.
+// withMeter measures the cost of a load. run executes the load and returns the number of
+// its requests.
 func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, run func() (int64, error)) error {
 	before, err := p.readMetrics(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"strconv"
 )
 
-// The generated data resembles CI&T Deskdrop in its numbers of rows, users and items,
-// its time span of a year, and the share of each event. The shares of the n-th most
-// active user and the n-th most popular item, from 0, are proportional to 1/(n+8) and
+// The generated data resembles CI&T Deskdrop in its numbers of rows, users and items, its
+// time span of a year, and the share of each event. Counted from 0, the share of the n-th
+// most active user is proportional to 1/(n+8), and that of the n-th most popular item to
 // 1/(n+50), to within a tenth over most of the range.
 const (
 	generatedRows  = 72_312
@@ -33,12 +33,12 @@ var generatedEvents = []struct {
 	share float64
 }{{"VIEW", 0.845}, {"LIKE", 0.079}, {"BOOKMARK", 0.034}, {"COMMENT CREATED", 0.022}, {"FOLLOW", 0.020}}
 
-// dataColumns are the columns that are used.
+// dataColumns holds the names of the columns that are used.
 var dataColumns = []string{"timestamp", "eventType", "contentId", "personId"}
 
-// dataset holds the rows to import, with these columns.
+// dataset holds the rows to import. The values of a row are those of dataColumns.
 type dataset struct {
-	source string // described in words
+	source string // a description of the source
 	rows   [][4]string
 }
 

@@ -41,7 +41,7 @@ type simulation struct {
 
 	elapsed   time.Duration
 	cpuTimes  cpuUsage // while the users were active
-	covers    int      // made until the load ended
+	covers    int      // covers made by the end of the load
 	drainTime time.Duration
 }
 
@@ -66,7 +66,7 @@ func parseSimulation(args []string) (o options, people int, during time.Duration
 	return o, people, during, err
 }
 
-// runSimulation runs the short-video app under the load of many users over two nodes.
+// runSimulation runs the short-video app on two nodes under the load of many users.
 func runSimulation(ctx context.Context, args []string, stdout io.Writer) error {
 	o, people, during, err := parseSimulation(args)
 	if err != nil {
@@ -171,7 +171,7 @@ func (d *simulation) startApp(ctx context.Context) (err error) {
 	return d.publishInitialVideos(ctx)
 }
 
-// ffmpeg returns the path of the program, or "" if it is not installed.
+// ffmpeg returns the path of ffmpeg, or "" if it is not installed.
 func ffmpeg() string {
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {
@@ -228,7 +228,7 @@ func (d *simulation) publishInitialVideos(ctx context.Context) error {
 	})
 }
 
-// runUsers runs every user for half of the time.
+// runUsers runs every user for half of the duration, on the node that shift selects.
 func (d *simulation) runUsers(ctx context.Context, shift int) error {
 	at := make([][]load.Client, len(d.nodes))
 	for i, v := range d.users {

@@ -163,7 +163,7 @@ func (m *messageCollector) awaitDelivery(ctx context.Context, of []*simulatedUse
 	return err
 }
 
-// close ends all streams. It may be called once.
+// close ends all streams. It may be called only once.
 func (m *messageCollector) close() error {
 	close(m.closed)
 	var err error

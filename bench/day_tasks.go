@@ -38,8 +38,8 @@ type author struct {
 	} `json:"interactive"`
 }
 
-// graphQLTask returns a task whose reply must have data and no error. The function seen
-// checks the data.
+// graphQLTask returns a task whose reply must have data and no error. seen checks the
+// data.
 func (v *simulatedUser) graphQLTask(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
 	return task{name: what, appendRequest: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
@@ -59,8 +59,9 @@ const feedQuery = `query Reels($after: String) { feed(first: 20, after: $after) 
 	`author { userId interactive { freshness followerCount followed { at } } } ` +
 	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
 
-// scrollFeed loads the top of the feed, or its next page. The page must reflect the viewer's
-// own actions and, unless must is empty, contain the video with that id.
+// scrollFeed returns a task that loads the top of the feed or its next page. The page
+// must reflect the viewer's own actions and, unless must is empty, contain the video
+// whose id is must.
 func (v *simulatedUser) scrollFeed(top bool, must string) task {
 	after := &v.feedCursor
 	if top {
@@ -115,7 +116,7 @@ func (m *userStates) contradicts(of string, is bool) bool {
 	return m.acked[of] != is && !m.uncertain[of]
 }
 
-// watchClip plays the whole clip.
+// watchClip returns a task that plays the whole clip.
 func (v *simulatedUser) watchClip(one feedVideo) task {
 	return task{name: "watch a clip", appendRequest: func(buf []byte) []byte {
 		return fmt.Appendf(buf, "GET %s HTTP/1.1\r\nHost: %s\r\nRange: bytes=0-\r\n\r\n", one.PlayURL, v.address)
@@ -127,13 +128,13 @@ func (v *simulatedUser) watchClip(one feedVideo) task {
 	}}
 }
 
-// recordView records a read of the video.
+// recordView returns a task that records a read of the video.
 func (v *simulatedUser) recordView(one feedVideo) task {
 	return v.graphQLTask("count a view", `mutation View($id: ID!) { read(input: {biz: "video", bizId: $id}) { durability } }`,
 		map[string]any{"id": one.VideoID}, func(json.RawMessage) error { return nil })
 }
 
-// like likes a video, or removes an existing like one time in three.
+// like returns a task that likes a video or, one time in three, removes an existing like.
 func (v *simulatedUser) like(id string) task {
 	name, is := "like", true
 	if v.liked.acked[id] && v.random.IntN(3) == 0 {
@@ -143,7 +144,8 @@ func (v *simulatedUser) like(id string) task {
 	return v.setState("like, unlike", query, &v.liked, id, is)
 }
 
-// follow follows the author of a video, or removes an existing follow one time in three.
+// follow returns a task that follows the author of a video or, one time in three, removes
+// an existing follow.
 func (v *simulatedUser) follow(id string) task {
 	if id == v.name {
 		return v.scrollFeed(true, "")
@@ -156,7 +158,8 @@ func (v *simulatedUser) follow(id string) task {
 	return v.setState("follow, unfollow", query, &v.followed, id, is)
 }
 
-// setState sets or clears a state, such as a follow. A LIVE reply must reflect it.
+// setState returns a task that sets or clears a state, such as a follow. A LIVE reply
+// must reflect the new state.
 func (v *simulatedUser) setState(what, query string, of *userStates, id string, is bool) task {
 	one := v.graphQLTask(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
 		var got struct {
@@ -186,7 +189,7 @@ func (v *simulatedUser) setState(what, query string, of *userStates, id string, 
 	return one
 }
 
-// withTally records the result of a task in a tally.
+// withTally returns the task with a check that also counts the result in a tally.
 func withTally(one task, in *tally) task {
 	check := one.check
 	one.check = func(status int, body []byte) error {
@@ -201,7 +204,8 @@ func withTally(one task, in *tally) task {
 	return one
 }
 
-// addComment comments on a video. The comment must then be among the newest.
+// addComment returns a task that comments on a video. The comment must then be among the
+// newest.
 func (v *simulatedUser) addComment(id string) task {
 	text := commentTextPrefix + strconv.Itoa(v.random.IntN(1e6))
 	return withTally(v.graphQLTask("comment", addCommentMutation, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
@@ -217,8 +221,8 @@ func (v *simulatedUser) addComment(id string) task {
 		}), &v.commented)
 }
 
-// readComments reads the comments on a video. Unless must is empty, they must include the
-// comment with that id.
+// readComments returns a task that reads the comments on a video. Unless must is empty,
+// they must include the comment whose id is must.
 func (v *simulatedUser) readComments(id, must string) task {
 	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
@@ -228,15 +232,16 @@ func (v *simulatedUser) readComments(id, must string) task {
 	})
 }
 
-// sendMessage sends a message that contains the time of sending.
+// sendMessage returns a task that sends a message containing the time of sending.
 func (v *simulatedUser) sendMessage() task {
 	text := fmt.Sprintf("%d is when I saw it", time.Now().UnixNano())
 	return withTally(v.graphQLTask("send a message", `mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { message { id } } }`,
 		map[string]any{"input": map[string]string{"to": v.friend(), "text": text}}, func(json.RawMessage) error { return nil }), &v.sent)
 }
 
-// openChat opens the list of conversations and one conversation. If that does not exist
-// yet, the remaining task, marking it as read, is skipped.
+// openChat returns a task that opens the list of conversations and one conversation. If
+// the conversation does not exist yet, the remaining task, which marks it as read, is
+// skipped.
 func (v *simulatedUser) openChat(with string) task {
 	return v.graphQLTask("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
 		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,
@@ -259,7 +264,8 @@ func (v *simulatedUser) markRead(with string) task {
 		map[string]any{"with": with}, func(json.RawMessage) error { return nil })
 }
 
-// uploadClip publishes a clip. It must then be on the first page of the feed.
+// uploadClip returns a task that publishes a clip. The clip must then be on the first
+// page of the feed.
 func (v *simulatedUser) uploadClip() task {
 	return withTally(task{name: "upload a clip", appendRequest: func(buf []byte) []byte {
 		var form bytes.Buffer

@@ -63,8 +63,8 @@ func TestWrongRepliesToSimulatedUsersAreFound(t *testing.T) {
 	}
 }
 
-// TestSimulatedUsersPerformEveryAction checks that every user performs every
-// kind of action and writes complete requests.
+// TestSimulatedUsersPerformEveryAction checks that a user performs every kind of action
+// and writes complete requests.
 func TestSimulatedUsersPerformEveryAction(t *testing.T) {
 	d := newTestSimulation()
 	v := d.users[0]

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// simulatedUser is one user, who performs one action after another, with pauses in between.
+// simulatedUser is one user. It performs one action after another, with pauses in
+// between.
 type simulatedUser struct {
 	simulation  *simulation
 	index       int
@@ -39,7 +40,7 @@ type tally struct{ acked, failed int }
 
 const (
 	minUsers       = 10
-	friendsPerSide = 4 // of a user, among the users before, and as many among those after
+	friendsPerSide = 4 // friends of a user among the preceding users, and as many among the following ones
 )
 
 func newSimulatedUser(d *simulation, n int, name, token string) *simulatedUser {

@@ -15,15 +15,16 @@ var growthRunPlan = runPlan{
 	backlogActions: 60_000, workerRounds: 3,
 }
 
-// growthSizes are the numbers of states in Postgres.
+// growthSizes holds the sizes at which costs are measured, as numbers of states in
+// Postgres.
 var growthSizes = []int{10_000, 1_000_000, 10_000_000}
 
-// pageKind is the number of subjects of a page, and the number of different subjects on
-// all pages together.
+// pageKind is a kind of page, given by the number of subjects on each page and the number
+// of different subjects on all pages together.
 type pageKind struct{ size, distinctSubjects int }
 
-// pageKinds are the measured kinds of pages. A kind is skipped at sizes with fewer subjects
-// than its pages need. The last kind needs more subjects than a node caches.
+// pageKinds holds the measured kinds of pages. A kind is skipped at sizes with fewer
+// subjects than its pages need. The last kind needs more subjects than a node caches.
 var pageKinds = []pageKind{{1, minSubjects}, {20, minSubjects}, {100, minSubjects}, {100, 10 * minSubjects}}
 
 // growthClients is small, because the report states the cost of one request, not the
@@ -41,7 +42,7 @@ type growth struct {
 	redisMemory *redisMemory
 }
 
-// sizeResult is what was measured at one size.
+// sizeResult holds the results at one size.
 type sizeResult struct {
 	growthData
 
@@ -60,7 +61,7 @@ type pageResult struct {
 	cold, warm *measurement
 }
 
-// likeResult is the result for likes.
+// likeResult is the result for likes, or for a worker that persists them.
 type likeResult struct {
 	*measurement
 

@@ -11,7 +11,7 @@ import (
 	"ovation/bench/load"
 )
 
-// requestAllTimeout bounds requesting many pages once.
+// requestAllTimeout is the maximum time for requesting many pages once.
 const requestAllTimeout = 3 * time.Minute
 
 // requestAll requests every page of a workload once. Every reply must be correct.

@@ -74,7 +74,7 @@ func (g *growth) measureRedis(ctx context.Context, w growthData) (h *redisMemory
 	return h, nil
 }
 
-// usersByActivity returns users without states, and users of both kinds.
+// usersByActivity returns users without states, typical users and heavy users.
 func (w growthData) usersByActivity() (idle, typical, heavy []string) {
 	for i := range idleUserCount {
 		idle = append(idle, fmt.Sprintf("idle-%07d", i))
@@ -121,8 +121,8 @@ func (s *redisMeter) start(ctx context.Context) (err error) {
 // node does not write slow database results to Redis.
 const maxFillAttempts = 5
 
-// measureAdded calls ask, then takes another reading and returns the added memory for each
-// of n items. The reading must have the given numbers of additional keys.
+// measureAdded calls ask and takes another reading, repeatedly until the reading has the
+// given numbers of additional keys. It returns the added memory for each of n items.
 func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
 	before := s.last
 	for range maxFillAttempts {

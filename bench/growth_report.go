@@ -52,7 +52,7 @@ func overloaded(average string) bool {
 
 func (w growthData) label() string { return formatNumber(float64(w.states), 0) }
 
-// othersCPU returns the number of processors that other processes used, load by load.
+// othersCPU returns the number of processors that other processes used during each load.
 func (g *growth) othersCPU() (out series) {
 	for _, of := range g.results {
 		all := []*measurement{of.worker.measurement}
@@ -83,7 +83,8 @@ func (g *growth) writePages(out *strings.Builder) {
 	}
 }
 
-// The services that take part in a write, in the order of the tables.
+// writeServices holds the services that take part in a write, in the order of the tables'
+// columns.
 var writeServices = []string{nodeName, workerName, "postgres", "redis", "rabbitmq"}
 
 func formatCosts(m *measurement) string {

@@ -43,11 +43,11 @@ func (growthData) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
 // fillUsers is the number of users whose states one statement inserts.
 const fillUsers = 25_000
 
-// selectStates computes the states of the users from $1 to below $2 on $3 subjects: user_id,
-// n (from 0, of each user), biz_id and at, the time. The subjects are divided into one stretch
-// for each state of the user: the n-th state is on a subject of the n-th stretch, so
-// that no two are on the same subject. Multiplying by the prime scatters neighbouring
-// users and times.
+// selectStates computes the states of the users from $1 to below $2 on $3 subjects. Its
+// columns are user_id, n (the number of the state, from 0 for each user), biz_id and at
+// (the time). The subjects are divided into one stretch for each state of the user: the
+// n-th state is on a subject of the n-th stretch, so that no two states of a user are on
+// the same subject. Multiplying by the prime scatters neighbouring users and times.
 const selectStates = `
 SELECT 'user-' || lpad(u::text, 7, '0') AS user_id, n,
     'item-' || lpad((n + floor(($3 - o.held) * power((n + o.begins) / o.held, 2))::bigint)::text, 7, '0') AS biz_id,
@@ -110,8 +110,8 @@ func (w growthData) fill(ctx context.Context, database *pgxpool.Pool, progress f
 	return w.fillRest(ctx, database)
 }
 
-// dropIndexes drops the indexes of states except the primary keys, because they are built
-// faster after all rows are inserted, and returns the statements that build them.
+// dropIndexes drops the indexes of states, except the primary keys, and returns the
+// statements that build them: indexes are built faster once all rows are inserted.
 func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []string, err error) {
 	rows, err := database.Query(ctx, `SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
 		WHERE indrelid IN ('user_reaction'::regclass, 'user_collection'::regclass) AND NOT indisprimary`)
@@ -163,8 +163,9 @@ func (w growthData) fillRest(ctx context.Context, database *pgxpool.Pool) error 
 	return nil
 }
 
-// shuffledUser returns the n-th of the users who request pages and like, all different: first
-// those with states, in an order unrelated to their names, then users without states.
+// shuffledUser returns the n-th of the users that request pages and like. All are
+// different: first those with states, in an order unrelated to their names, then users
+// without states.
 func (w growthData) shuffledUser(n int) string {
 	const prime = 2_654_435_761
 	if n >= w.users {
@@ -202,7 +203,7 @@ func (w growthData) userPool(secret string) (*userPool, error) {
 	return p, nil
 }
 
-// sampler draws subjects in proportion to their states.
+// sampler returns a sampler that draws subjects in proportion to their states.
 func (w growthData) sampler() *sampler {
 	const whole = 1e12
 	d := &sampler{}

@@ -27,7 +27,7 @@ var (
 	bypassedLikeReply = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
 )
 
-// isFirstLikeReply reports whether this is the reply to a first like.
+// isFirstLikeReply reports whether body is the reply to a first like.
 func (s *system) isFirstLikeReply(body []byte) bool {
 	switch {
 	case s.floor:
@@ -98,7 +98,8 @@ func (l *likeClient) Next(buf []byte) []byte {
 	return buf
 }
 
-// chooseLike draws a user and a subject, and records the like as sent.
+// chooseLike draws a user and a subject, and records the like as sent. It returns false
+// if it finds no like that was not sent before.
 func (l *likeClient) chooseLike() bool {
 	for range l.names[l.viewerCount:] {
 		l.user = l.viewerCount + l.random.IntN(len(l.names)-l.viewerCount)
@@ -130,7 +131,7 @@ func (l *likeClient) Done(status int, body []byte) error {
 	return nil
 }
 
-// The reply to likeWithCountMutation, around the count.
+// The parts of a reply to likeWithCountMutation before and after the count.
 var (
 	countReplyPrefix    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":`)
 	bypassedReplyPrefix = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED","interactive":{"likeCount":`)
@@ -206,8 +207,8 @@ func (m *mixedClient) Next(buf []byte) []byte {
 	return buf
 }
 
-// chooseLike chooses a subject of the page that its viewer does not like yet, and records the
-// like as sent. It returns false if there is none.
+// chooseLike chooses a subject of the page that its viewer does not like yet, and records
+// the like as sent. It returns false if there is no such subject.
 func (m *mixedClient) chooseLike() bool {
 	of := &m.pages[m.current]
 	first := m.random.IntN(len(of.subjects))

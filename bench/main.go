@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// options are the command-line options.
+// options holds the command-line options.
 type options struct {
 	ovation, floor, data, report string
 
@@ -74,7 +74,7 @@ func rowKeys() (out []string) {
 	return out
 }
 
-// bench is one run.
+// bench is one run of the benchmark.
 type bench struct {
 	options
 
@@ -227,7 +227,7 @@ func (b *bench) startAll(ctx context.Context) error {
 	return nil
 }
 
-// ovationSystem returns Ovation, reached through a node.
+// ovationSystem returns Ovation as a system that is reached through a node.
 func (b *bench) ovationSystem(node *process) system {
 	return system{
 		name: "Ovation", process: node, workerName: workerName, users: b.users, initialLikes: b.initialLikes,
@@ -313,7 +313,7 @@ func (b *bench) warmUp(ctx context.Context, systems []*system, workloads []*work
 	return err
 }
 
-// systems returns both systems, each with the current state of its database, which its
+// systems returns both systems and, for each, the current state of its data, which its
 // replies must match.
 func (b *bench) systems(ctx context.Context) (all []*system, states []*databaseState, err error) {
 	t, err := b.installation.readState(ctx, b.users)

@@ -17,7 +17,7 @@ import (
 type system struct {
 	name           string
 	process        *process
-	floor          bool   // this is the floor, which does not speak GraphQL
+	floor          bool   // whether this is the floor, which does not speak GraphQL
 	workerName     string // the name under which the CPU time of its worker is reported
 	users          *userPool
 	likesQuery     string // SQL: the users and subjects of its likes in Postgres
@@ -27,7 +27,8 @@ type system struct {
 	withAuthors    bool   // a page shows authors and whether the viewer follows them
 }
 
-// pageQuery is a client's query for a page, pageWithAuthorsQuery for one with authors.
+// pageQuery is a client's query for a page, and pageWithAuthorsQuery its query for a page
+// with authors.
 const (
 	pageQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
@@ -42,7 +43,7 @@ type page struct {
 	subjects []int
 }
 
-// drawPages draws n pages: viewers weighted by activity, subjects by popularity.
+// drawPages draws n pages, with viewers weighted by activity and subjects by popularity.
 func (p *userPool) drawPages(random *rand.Rand, viewers *sampler, n int) []page {
 	out := make([]page, n)
 	for i := range out {

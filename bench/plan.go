@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// connectionCounts are the numbers of connections for which each comparison is made.
+// connectionCounts holds the numbers of connections for which each comparison is made.
 var connectionCounts = []int{8, 32, 128}
 
 // The rates, connections and page sizes of the loads.

@@ -34,7 +34,8 @@ const (
 
 var urlPattern = regexp.MustCompile(`http://[0-9.:]+`)
 
-// startProcess starts a server and waits until it prints its URL, on its first line.
+// startProcess starts a server and waits until it prints its URL, on the first line of
+// its output.
 func startProcess(ctx context.Context, name, log string, environment []string, path string, args ...string) (*process, error) {
 	file, err := os.Create(log)
 	if err != nil {
@@ -171,8 +172,8 @@ func (p *process) awaitReady(ctx context.Context) error {
 	})
 }
 
-// poll calls a function periodically until it returns true or an error. The error after a
-// timeout names the condition, what.
+// poll calls a function periodically until it returns true or an error. what names the
+// condition in the error after a timeout.
 func poll(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -114,7 +114,8 @@ func (b *bench) describeData() string {
 	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.users.viewerCount, len(b.users.subjectIndex), readerCount)
 }
 
-// othersCPU returns the number of processors that other processes used, row by row.
+// othersCPU returns the number of processors that other processes used during each
+// measurement.
 func (b *bench) othersCPU() (out series) {
 	for _, r := range b.measuredRows {
 		for _, m := range r.measurements {
@@ -135,7 +136,7 @@ func memorySize() string {
 	return fmt.Sprintf("%.0f GB", n/(1<<20))
 }
 
-// procField returns the value of a line in a file of /proc.
+// procField returns the value of a line in a file of /proc, or GOARCH if there is none.
 func procField(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -111,7 +111,8 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 	return n, nil
 }
 
-// nextLike returns a like of the i-th reader, and records it as acknowledged.
+// nextLike returns a like of the i-th reader, and records it as acknowledged. It returns
+// false if it finds no subject that the reader has not liked.
 func (b *bench) nextLike(i int, random *rand.Rand) (storage.Action, bool) {
 	p := b.users
 	user := p.viewerCount + i%readerCount

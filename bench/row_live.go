@@ -22,7 +22,7 @@ const (
 	maxIdleGoroutines = 3
 )
 
-// The watched subject: nothing else acts on it.
+// The watched subject, on which nothing else acts.
 const (
 	watchedBiz = "live"
 	watchedID  = "1"
@@ -261,8 +261,8 @@ func (c *watcherGroup) awaitLikes(ctx context.Context, likes int64) ([]time.Time
 	return at, nil
 }
 
-// likeAndAwait likes the subject and waits until all watchers have received it. Times are
-// microseconds since the like was sent.
+// likeAndAwait likes the subject and waits until all watchers have received the new
+// count. It returns the time that each took, in microseconds since the like was sent.
 func (c *watcherGroup) likeAndAwait(ctx context.Context, b *bench, node *process, nth int) (*hdrhistogram.Histogram, error) {
 	conn, err := load.Dial(ctx, node.address)
 	if err != nil {

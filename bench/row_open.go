@@ -22,8 +22,8 @@ const (
 )
 
 // measureOpen sends likes at a fixed rate, and measures with a few additional likes when
-// other users see them. Then the floor receives the same rate: a rate that the floor
-// cannot sustain either is too high for the machine.
+// other users see them. Then it sends likes to the floor at the same rate: a rate that
+// the floor cannot sustain either is too high for the machine.
 func measureOpen(ctx context.Context, b *bench, r *row) error {
 	state, err := b.installation.readState(ctx, b.users)
 	if err != nil {

@@ -35,8 +35,8 @@ const (
 // authorOf returns the author of a subject.
 func (p *userPool) authorOf(subject int) string { return p.names[subject%p.viewerCount] }
 
-// measureAuthors compares pages that select each author, and whether the viewer follows the
-// author, to pages that do not.
+// measureAuthors compares pages that select each author, and whether the viewer follows
+// the author, with pages that do not.
 func measureAuthors(ctx context.Context, b *bench, r *row) error {
 	if err := b.declareAuthors(ctx); err != nil {
 		return err
@@ -96,8 +96,7 @@ func (b *bench) declareAuthors(ctx context.Context) error {
 	return nil
 }
 
-// measureFollows compares follows with likes, by the same readers and of the same
-// subjects.
+// measureFollows compares follows with likes of the same subjects by the same readers.
 func measureFollows(ctx context.Context, b *bench, r *row) (err error) {
 	// The reply has the same names as that to a like, so that it is checked in the same way.
 	follow := b.node
@@ -210,7 +209,7 @@ func measureComments(ctx context.Context, b *bench, r *row) error {
 	return err
 }
 
-// insertComments inserts a batch of rows into the table without Ovation.
+// insertComments inserts a batch of rows into the table bare_comment, without Ovation.
 func (b *bench) insertComments(ctx context.Context, from int64) error {
 	random := rand.New(rand.NewPCG(b.seed, uint64(from))) //nolint:gosec // it is meant to be the same each time
 	subjects, users, texts := make([]string, rowConnections), make([]string, rowConnections), make([]string, rowConnections)
@@ -237,8 +236,8 @@ func (b *bench) countComments(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// measureCommentPages measures how fast pages of comments are read, with their authors, their
-// own likes and numbers of replies.
+// measureCommentPages measures how fast pages of comments are read, with each comment's
+// author, likes and number of replies.
 func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	if err := b.addComments(ctx); err != nil {
 		return err

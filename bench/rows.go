@@ -139,8 +139,8 @@ func (b *bench) compareRates(ctx context.Context, r *row, variants [2]variant) e
 	return err
 }
 
-// evaluateRates compares the rates of the first variant with those of the second. The target
-// is met if the median of their ratios is at least least.
+// evaluateRates compares the rates of the first variant with those of the second. The
+// target is met if the median of their ratios is not below least.
 func (r *row) evaluateRates(of [2]*measurement, least float64) {
 	share := rateRatios(of[0], of[1])
 	r.measurements, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", formatPercent(share), of[1].name)
@@ -157,8 +157,8 @@ func (r *row) requireAtMost(what string, times, most float64) {
 	r.result += fmt.Sprintf("; %s %.2f times", what, times)
 }
 
-// measureHot compares pages with a subject that is being liked with pages without it. The
-// likes go on during both.
+// measureHot compares pages that include a subject that is being liked to pages that do
+// not. The likes continue during both measurements.
 func measureHot(ctx context.Context, b *bench, r *row) error {
 	hot := newBitset(len(b.users.subjectIndex))
 	const popular = 200 // the hot subject is none of the most popular ones

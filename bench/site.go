@@ -21,7 +21,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// The variables with the URLs of the services.
+// The environment variables with the URLs of the services.
 const (
 	postgresURL = "OVATION_POSTGRES_URL"
 	redisURL    = "OVATION_REDIS_URL"
@@ -155,8 +155,8 @@ func (s *installation) dropKeys(ctx context.Context) error {
 	})
 }
 
-// scanKeys calls each with batches of the installation's keys, and with the server that
-// holds each batch.
+// scanKeys calls each for batches of the installation's keys, with the server that holds
+// the batch.
 func (s *installation) scanKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {
@@ -260,7 +260,7 @@ func (s *installation) run(ctx context.Context, args ...string) (string, error) 
 	return string(out), nil
 }
 
-// verify recounts everything.
+// verify runs ovation verify and returns its output. It fails if there are differences.
 func (s *installation) verify(ctx context.Context) (string, error) {
 	output, err := s.run(ctx, "verify")
 	if err == nil && !strings.HasPrefix(output, "0 differences; ") {
@@ -269,7 +269,8 @@ func (s *installation) verify(ctx context.Context) (string, error) {
 	return strings.TrimSpace(output), err
 }
 
-// startNode starts an API node, startWorker a worker, startFloor one process of the floor.
+// startNode starts an API node. startWorker starts a worker, and startFloor one process
+// of the floor.
 func (s *installation) startNode(ctx context.Context) (*process, error) {
 	p, err := startProcess(ctx, "ovation serve", s.path("serve.log"),
 		append(s.environment(), "OVATION_JWT_SECRET="+s.secret, "OVATION_ADDR=127.0.0.1:0", "OVATION_DRAIN=0s"), s.binary, "serve")

@@ -22,7 +22,7 @@ type databaseState struct {
 	counts    map[string]counts  // by bizId
 	liked     map[stateKey]int64 // the times of likes
 	collected map[stateKey]int64
-	sent      []int64 // likes of each subject sent before it was read
+	sent      []int64 // likes of each subject that were sent before the state was read
 }
 
 // stateKey is a user and a subject that the user acts on.
@@ -80,8 +80,8 @@ type sampler struct {
 	cumulativeWeights []int64 // the sum of the weights up to each name
 }
 
-// newSampler sorts names by descending weight, so that the same seed draws the same
-// names.
+// newSampler returns a sampler of names. It sorts them by descending weight, so that the
+// same seed draws the same names.
 func newSampler(weights map[string]int64) *sampler {
 	d := &sampler{}
 	for name := range weights {
@@ -104,7 +104,7 @@ func newSampler(weights map[string]int64) *sampler {
 	return d
 }
 
-// draw returns the index of a name.
+// draw returns the index of a random name.
 func (d *sampler) draw(random *rand.Rand) int {
 	at := random.Int64N(d.cumulativeWeights[len(d.cumulativeWeights)-1])
 	return sort.Search(len(d.cumulativeWeights), func(i int) bool { return d.cumulativeWeights[i] > at })

@@ -29,8 +29,8 @@ type cpuMeter struct {
 	pids map[string]int // the first process of each consumer
 }
 
-// newCPUMeter finds the services that scripts/services has started. Services started
-// in another way count as others.
+// newCPUMeter returns a meter for this process and the services that scripts/services has
+// started. Services started in another way count as others.
 func newCPUMeter() *cpuMeter {
 	m := &cpuMeter{map[string]int{generatorName: os.Getpid()}}
 	folder := os.Getenv("OVATION_SERVICES_DIR")

@@ -18,7 +18,7 @@ const (
 	redisTimeout    = 5 * time.Second // of a request's calls to Redis; then the request fails
 )
 
-// server answers the two requests.
+// server answers the two kinds of requests.
 type server struct {
 	redis     rueidis.Client
 	keyPrefix string // prefix of all keys
@@ -27,8 +27,9 @@ type server struct {
 
 var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// countsKey is the key of a subject's hash, with the fields r, l and c; statesKey is the
-// key of a user's hash, with a field for each subject, whose value is l, c, lc or cl.
+// countsKey returns the key of a subject's hash, which has the fields r, l and c.
+// statesKey returns the key of a user's hash, which has a field for each subject with the
+// value l, c, lc or cl.
 func (s *server) countsKey(id string) string   { return s.keyPrefix + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keyPrefix + "u:" + user }
 
@@ -39,7 +40,7 @@ type request struct {
 	buffer *bytes.Buffer
 }
 
-// handle parses a request and passes it to answer.
+// handle returns a handler that parses a request and passes it to answer.
 func handle(answer func(context.Context, http.ResponseWriter, request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		buffer := bufferPool.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
@@ -94,7 +95,7 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a request) {
 	_, _ = buffer.Write(body) // so that the grown buffer returns to the pool
 }
 
-// jsonMember is a value from Redis and what precedes it in a response.
+// jsonMember is a value from Redis and the text that precedes it in a response.
 type jsonMember struct {
 	name  string
 	value *rueidis.RedisMessage

@@ -65,8 +65,8 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 
 // Open sends requests at random times, perSecond on average, regardless of earlier
 // requests: each request is sent by the next client that is free. Latency is measured
-// from the time at which a request was due. It fails as Closed does, or if a client has
-// run out of requests.
+// from the time at which a request was due. It fails as Closed does, and also if a client
+// has run out of requests or too many requests are waiting to be sent.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
 	r := newLoadRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
