@@ -51,9 +51,9 @@
 // duration of each kind of action, the delay until a message reaches its receiver, and
 // CPU times. Replies are checked:
 //
-//   - The feed reflects the user's own actions, also after all users have moved to the
-//     other node halfway through. A user's new comment or video is on the first page of its
-//     list. A clip is compared byte by byte.
+//   - The feed reflects the user's own actions, even after all users have moved to the
+//     other node halfway through. A user's new comment or video is on the first page of
+//     its list. A clip is compared byte by byte.
 //   - Every message is delivered exactly once to the streams of both its users.
 //   - In the end, Postgres contains the acknowledged actions and no others, and ovation
 //     verify finds no difference.

@@ -99,7 +99,7 @@ func (l *likeClient) Next(buf []byte) []byte {
 }
 
 // chooseLike draws a user and a subject, and records the like as sent. It returns false
-// if it finds no like that was not sent before.
+// if it finds no new like.
 func (l *likeClient) chooseLike() bool {
 	for range l.names[l.viewerCount:] {
 		l.user = l.viewerCount + l.random.IntN(len(l.names)-l.viewerCount)

@@ -112,7 +112,7 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 }
 
 // nextLike returns a like of the i-th reader, and records it as acknowledged. It returns
-// false if it finds no subject that the reader has not liked.
+// false if the reader has liked nearly every subject.
 func (b *bench) nextLike(i int, random *rand.Rand) (storage.Action, bool) {
 	p := b.users
 	user := p.viewerCount + i%readerCount

@@ -168,7 +168,7 @@ type watcherGroup struct {
 	latestCounts  []int64 // by watcher; -1 if it has received none yet
 }
 
-// receipt is a count that one watcher received, and the time.
+// receipt is a count that one watcher received, and the time at which it arrived.
 type receipt struct {
 	watcher int
 	likes   int64

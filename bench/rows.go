@@ -157,8 +157,8 @@ func (r *row) requireAtMost(what string, times, most float64) {
 	r.result += fmt.Sprintf("; %s %.2f times", what, times)
 }
 
-// measureHot compares pages that include a subject that is being liked to pages that do
-// not. The likes continue during both measurements.
+// measureHot compares pages that include a hot subject, which is being liked, with pages
+// that do not. The likes continue during both measurements.
 func measureHot(ctx context.Context, b *bench, r *row) error {
 	hot := newBitset(len(b.users.subjectIndex))
 	const popular = 200 // the hot subject is none of the most popular ones

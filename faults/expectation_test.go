@@ -61,8 +61,8 @@ func (b expectation) apply(d clientAction) expectation {
 	return b
 }
 
-// clearReaction returns the possible reactions after a clear of the reaction state, which
-// leaves any other reaction as it is.
+// clearReaction returns the possible reactions once the given reaction has been cleared.
+// Any other reaction stays as it is.
 func clearReaction(s, state stateSet) stateSet {
 	if s.has(state) {
 		return s&^state | stateNone

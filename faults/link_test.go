@@ -67,7 +67,8 @@ func (t *trap) trigger(l *link, chunk []byte) bool {
 	return true
 }
 
-// newLink creates a link to a server. It is closed when the test ends, if not before.
+// newLink creates a link to a server. The link is closed when the test ends, if not
+// before.
 func newLink(t *testing.T, to string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

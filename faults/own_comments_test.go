@@ -141,7 +141,7 @@ func (c *client) newComment(sub subject) *ownComment {
 	return r
 }
 
-// addComment adds a comment, possibly not for the first time. If its parent may be
+// addComment adds a comment, possibly not for the first time. If its parent may have been
 // deleted, NOT_FOUND is a valid reply, unless the comment is known to be stored.
 func (c *client) addComment(node *process, r *ownComment) {
 	replyTo, mayBeNotFound := "", false

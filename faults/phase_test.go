@@ -47,7 +47,7 @@ type phase struct {
 	recoveryTime                           time.Duration
 }
 
-// breakersOpen reports whether breakers had enough time to open by a moment.
+// breakersOpen reports whether breakers had enough time to open by the given time.
 func (p *phase) breakersOpen(at time.Time) bool { return at.Sub(p.started) >= breakerOpenTime }
 
 // record holds the phases and violations of a run.

@@ -193,9 +193,10 @@ func (s *installation) awaitRecovery(t *testing.T) {
 	s.enterPhase("quiet", allowances{})
 }
 
-// checkPersisted compares a client's expectation with the database, if that is available.
-// A clear that bypassed the queue may be persisted before actions that are still queued: for a
-// clear, the check therefore only proves that the cleared reaction is not stored.
+// checkPersisted compares a client's expectation with the database, if the database is
+// available. A clear that bypassed the queue may be persisted before actions that are
+// still queued: for a clear, the check therefore only proves that the cleared reaction is
+// not stored.
 func (s *installation) checkPersisted(c *client, sub subject, d clientAction) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -187,7 +187,7 @@ func ranks[T any](all []T, compare func(T, T) int) []int32 {
 	return out
 }
 
-// action returns the action with an index as a storage.Action.
+// action returns the action at an index as a storage.Action.
 func (b *block) action(place int32) storage.Action {
 	c := &b.actions[place]
 	s := &b.subjects[c.subject]
@@ -199,7 +199,7 @@ func (b *block) action(place int32) storage.Action {
 	return a
 }
 
-// comment returns the comment with an index as a storage.PastComment.
+// comment returns the comment at an index as a storage.PastComment.
 func (b *block) comment(place int32) storage.PastComment {
 	a := b.action(place)
 	return storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(b.texts[place], b.stream.placeholder), At: a.Version}

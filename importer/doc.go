@@ -1,7 +1,8 @@
 // Package importer imports actions from another platform: it reads a CSV or NDJSON file
-// and writes to a storage.Persister. Open opens the file, plain or packed, a Mapping
-// states the meaning of its columns and event names, and Import streams it in bounded
-// memory: one goroutine reads while others write, in at most two transactions at a time.
+// and writes to a storage.Persister. Open opens the file, plain or packed; a Mapping
+// states the meaning of its columns and event names; and Import streams the file in
+// bounded memory: one goroutine reads while others write, in at most two transactions at
+// a time.
 //
 // # Invariants
 //

@@ -10,8 +10,8 @@ import (
 
 // part is a range of consecutive actions of a block that are not all stored yet. They are
 // written in the order of their keys, in groups. Each group is stored with an id that
-// says how far the part has been written. By these ids an import resumes a part that was
-// begun, even in a release with larger groups:
+// says how far the part has been written. An import uses these ids to resume a part that
+// was begun, even in a release with larger groups:
 //
 //	import-FIRST-part       FIRST is the prefix id of its first action: a part begins there
 //	import-LAST-end         LAST is the prefix id of its last action
@@ -30,7 +30,7 @@ func (p *part) first() string { return p.block.prefixes[p.from].String() + "-par
 
 func (p *part) id() string { return p.block.prefixes[p.to-1].String() }
 
-// end returns the id that records the end of a part, which lies before an index.
+// end returns the "-end" id of a part that ends before the index to.
 func (b *block) end(to int) string { return b.prefixes[to-1].String() + "-end" }
 
 func (p *part) reached(n int) string { return p.id() + "-" + strconv.Itoa(n) }
@@ -74,7 +74,7 @@ func (p *part) next(size int) *group {
 	return g
 }
 
-// comments returns the comments with the given indexes and counts them in the group.
+// comments returns the comments at the given indexes and counts them in the group.
 func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	out := make([]storage.PastComment, len(places))
 	for i, place := range places {
@@ -87,7 +87,7 @@ func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	return out
 }
 
-// actions returns the actions with the given indexes, coalesced, and counts them in the
+// actions returns the actions at the given indexes, coalesced, and counts them in the
 // group.
 func (p *part) actions(g *group, places []int32) []storage.Action {
 	actions := make([]storage.Action, 0, len(places))

@@ -18,7 +18,7 @@ var (
 // digits is the number of decimal places of each unit, down to microseconds.
 var digits = map[string]int{"s": 6, "ms": 3, "us": 0}
 
-// unitNames are the units, spelled out.
+// unitNames holds the names of the units, spelled out.
 var unitNames = map[string]string{"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
 
 // TimeUnits returns the supported units of time.

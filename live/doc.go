@@ -25,7 +25,7 @@
 //
 // # Invariants
 //
-// The invariants that package livetest tests hold for a single process, for Redis, for
+// The invariants tested by package livetest hold for a single process, for Redis, for
 // Redis Cluster and for Postgres behind it: TestLiveCountsOfASingleProcess here,
 // TestLiveCounts, TestLiveCountsOverACluster and TestLiveCountsOverPostgres in package
 // storage/redis.

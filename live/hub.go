@@ -20,8 +20,8 @@ type Reader interface {
 // Options configures a Hub. The zero value selects the defaults.
 type Options struct {
 	// Gap is the minimum time between two events of one subject. The default, 1/18 s,
-	// keeps every watcher at 20 events of a subject or fewer in any second, even if one
-	// of them is taken late and another one is the snapshot.
+	// limits every watcher to 20 events of a subject in any second, even if one of them
+	// is taken late and another one is the snapshot.
 	Gap time.Duration
 	// Sweep is the interval at which watched subjects are read without a signal, by
 	// default 1 s. A sweep reads at most MaxSweep subjects, by default 5,000, and the
@@ -128,8 +128,8 @@ func (h *Hub) wakeLoop() {
 	}
 }
 
-// Watch begins to watch subjects, which must be at least one and must not contain
-// duplicates. All changes from now on are delivered. Close the watcher when done.
+// Watch begins to watch subjects. There must be at least one, and no duplicates. All
+// changes from now on are delivered. Close the watcher when done.
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
 		hub:     h,

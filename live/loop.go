@@ -100,7 +100,7 @@ func (h *Hub) unthrottle(now time.Time) {
 	}
 }
 
-// sweep queues subjects for which there was no signal, if a sweep is due.
+// sweep queues watched subjects even if there was no signal, when a sweep is due.
 func (h *Hub) sweep(now time.Time) {
 	if now.Sub(h.swept) < h.opts.Sweep || len(h.order) == 0 {
 		return

@@ -28,8 +28,8 @@ type Blobs struct {
 	folder string // the folder of a file store, otherwise ""
 }
 
-// ErrForeignBlobs is returned if the blob store belongs to another database. A sweep would
-// delete its videos.
+// ErrForeignBlobs is returned if the blob store belongs to another database. A sweep
+// would delete that database's videos.
 var ErrForeignBlobs = errors.New("the blob store belongs to another database")
 
 // Secrets are the secrets of a database: storage.Store has them.
