@@ -93,14 +93,14 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case within.Err() != nil:
-		return nil, &toolError{fmt.Sprintf("ffmpeg was killed: it took longer than %v", timeout) + stderrTail(report, path)}
+		return nil, &toolError{fmt.Sprintf("ffmpeg was killed: it took longer than %v", timeout) + stderrSuffix(report, path)}
 	case errors.Is(err, errOutputTooLarge):
 		return nil, &toolError{"ffmpeg wrote too large a picture"}
 	case err != nil:
-		return nil, &toolError{"ffmpeg failed: " + err.Error() + stderrTail(report, path)}
+		return nil, &toolError{"ffmpeg failed: " + err.Error() + stderrSuffix(report, path)}
 	}
 	if _, err := jpeg.DecodeConfig(bytes.NewReader(picture.text)); err != nil {
-		return nil, &toolError{"ffmpeg made no picture" + stderrTail(report, path)}
+		return nil, &toolError{"ffmpeg made no picture" + stderrSuffix(report, path)}
 	}
 	return picture.text, nil
 }
@@ -122,9 +122,9 @@ func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	return cmp.Or(command.Wait(), limitErr)
 }
 
-// stderrTail returns the end of an error message: the beginning of the program's stderr,
+// stderrSuffix returns the end of an error message: the beginning of the program's stderr,
 // on one line and without the path of the file, or "" if stderr is empty.
-func stderrTail(report *boundedBuffer, path string) string {
+func stderrSuffix(report *boundedBuffer, path string) string {
 	text := strings.TrimSpace(strings.ReplaceAll(string(report.text), path, "the file"))
 	if text == "" {
 		return ""
