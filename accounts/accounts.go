@@ -42,7 +42,7 @@ func (e *LimitedError) Error() string { return "too many attempts" }
 const MaxSession = 30 * 24 * time.Hour
 
 // Limits of attempts. The limit per name and address stops guessing without locking the
-// user out at other addresses; the limit per name bounds what many addresses can guess
+// user out at other addresses; the limit per name bounds the guesses from all addresses
 // together.
 const (
 	pairBurst, pairEvery = 10, time.Minute

@@ -74,8 +74,8 @@ func (s *Service) revoked(a *storage.Account) {
 }
 
 // Refresh returns the session with a new token. Errors: ErrNoAccount if the token does
-// not belong to an account; ErrSessionOver if the session was revoked, or began longer
-// ago than MaxSession.
+// not belong to an account; ErrSessionOver if the session was revoked, or began more than
+// MaxSession ago.
 func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Session) (Session, error) {
 	if of.Generation == 0 {
 		return Session{}, ErrNoAccount

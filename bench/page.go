@@ -13,7 +13,7 @@ import (
 	"ovation/storage"
 )
 
-// system is one of the two systems that the benchmark compares.
+// system is a system that the benchmark measures or compares with another.
 type system struct {
 	name           string
 	process        *process

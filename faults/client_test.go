@@ -143,8 +143,8 @@ var mutations = []string{
 	"like", "like", "unlike", "dislike", "undislike", "collect", "collect", "uncollect", "read", "read", "follow", "follow", "unfollow",
 }
 
-// collectIntoFolder is the operation of the only action that needs the database, because
-// it names a folder.
+// collectIntoFolder denotes, in the journal, a collect that names a folder. It is the
+// only action that needs the database, because of the folder.
 const collectIntoFolder = "collect into the box"
 
 func (c *client) mutate(node *process) {

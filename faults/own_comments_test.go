@@ -223,9 +223,9 @@ func (c *client) checkOwnComment(node *process, r *ownComment, got *changedComme
 	c.checkCommentedSubject(node, r.subject, &got.Interactive)
 }
 
-// checkCommentedSubject compares a subject with the client's expectation, and its number
-// of comments with that of the client's comments: no other client comments on the
-// client's own subjects.
+// checkCommentedSubject compares a subject with what the client expects, and the
+// subject's comment count with the number of comments that the client has made: only the
+// client itself comments on its own subjects.
 func (c *client) checkCommentedSubject(node *process, sub subject, got *commentedSubject) {
 	c.checkView(node, sub, &got.subjectView)
 	least, most := int64(0), int64(0)

@@ -55,9 +55,9 @@ func delimiterOf(header []byte, columns row) rune {
 	return best
 }
 
-// delimiterError adds the likely cause to an error about missing columns, if the
-// delimiter is that cause: another one splits the header into more columns, or none of
-// the usual ones splits it at all.
+// delimiterError adds the delimiter, as the likely cause, to an error about missing
+// columns if another delimiter splits the header into more columns, or none of the usual
+// ones splits it at all.
 func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
 	switch {
 	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):

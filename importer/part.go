@@ -44,8 +44,8 @@ func newPart(b *block, from, to int) *part {
 	return p
 }
 
-// next returns the next group of the part, as messages to persist: the next size actions,
-// and all further ones on the same state as the last of them.
+// next returns the next group of the part, as messages to persist: as many of the next
+// actions as size says, and all further ones on the same state as the last of them.
 func (p *part) next(size int) *group {
 	start := p.written
 	n := min(start+size, len(p.order))

@@ -27,8 +27,8 @@ func (e *MappingError) Error() string { return e.Reason }
 // members holds, for each column, the member of the mapping that names it.
 var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
 
-// commonColumns holds common names of columns in other systems, the most common first, as
-// plainName returns them.
+// commonColumns holds, for each column, the names that it commonly has in other systems,
+// the most common first. The names have the form that plainName returns.
 var commonColumns = map[string][]string{
 	"user": {
 		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",

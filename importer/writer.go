@@ -204,7 +204,8 @@ func (g *group) persist(ctx context.Context, to storage.Persister, before *group
 	}
 }
 
-// await waits until a group is committed.
+// await waits until a group has ended, for at most predecessorTimeout. It returns an
+// error unless the group is committed.
 func (g *group) await(ctx context.Context) error {
 	if g == nil {
 		return nil

@@ -299,8 +299,8 @@ func TestNextEventIsNewerOrFresher(t *testing.T) {
 }
 
 // TestWatchersReceiveLowerVersionsAfterARewind simulates a failover that loses commits.
-// Versions are lower afterwards, and the counts read before must not keep watchers from
-// receiving the counts that are left.
+// Versions are lower afterwards, and the counts that were read before the failover must
+// not keep watchers from receiving those that survived it.
 func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub

@@ -236,8 +236,8 @@ func TestTwoCoversAtOnce(t *testing.T) {
 	}
 }
 
-// TestInterruptedCoverIsMadeByTheNextWorker checks that a worker that stops returns its
-// unfinished job, so that the next worker makes the cover.
+// TestInterruptedCoverIsMadeByTheNextWorker checks that, when a worker stops, its
+// unfinished job returns to the queue, so that the next worker makes the cover.
 func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)

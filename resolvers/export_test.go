@@ -16,7 +16,7 @@ func NewExecutor(cfg Config) *gqlgen.Executor {
 	return newExecutor(newRoot(cfg, newCursors(make([]byte, 32))), cfg)
 }
 
-// NewOrdinaryExecutor returns an executor without the direct writer. The responses of
+// NewOrdinaryExecutor returns an executor without the plain writer. The responses of
 // others are compared with its responses.
 func NewOrdinaryExecutor(cfg Config) *gqlgen.Executor {
 	root := newRoot(cfg, newCursors(make([]byte, 32)))
@@ -30,7 +30,7 @@ func newExecutor(root *Root, cfg Config) *gqlgen.Executor {
 	return e
 }
 
-// NewOrdinaryHandler returns the handler of /graphql without the direct writer: gqlgen's
+// NewOrdinaryHandler returns the handler of /graphql without the plain writer: gqlgen's
 // executor writes all responses.
 func NewOrdinaryHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	key, err := cfg.Store.Secret(ctx, "cursor")

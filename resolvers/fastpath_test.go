@@ -33,7 +33,7 @@ import (
 // operations is the number of operations that are compared.
 var operations = flag.Int("operations", 2000, "how many operations are compared")
 
-// The direct writer writes what the executor would write: the same operations are executed
+// The plain writer writes what the executor would write: the same operations are executed
 // on the same data with and without it.
 func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
@@ -162,7 +162,7 @@ func (blockingRecorder) Record(ctx context.Context, _ storage.Action, _ *storage
 	return worker.Recorded{}, ctx.Err()
 }
 
-// For events, too, the direct writer writes what the executor would write.
+// For events, too, the plain writer writes what the executor would write.
 func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } collect(input: {biz: "video", bizId: "1"}) { changed } }`)

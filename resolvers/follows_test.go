@@ -48,8 +48,8 @@ func TestFollowsRefuseBadInput(t *testing.T) {
 	s.refused(t, "UNAUTHENTICATED", "", `{ interactive(biz: "user", bizId: "bob") { followers { edges { cursor } } } }`)
 }
 
-// follows makes alice follow some users, of whom the first ones follow her back, and some
-// videos.
+// follows makes alice follow some users and some videos. The first of the users, as many
+// as back says, follow her back.
 func follows(t *testing.T, s *service, users, back, videos int) {
 	t.Helper()
 	alice := storage.User{UserID: "alice"}

@@ -42,7 +42,7 @@ type service struct {
 	log   *lockedBuffer
 	// engine executes operations without HTTP.
 	engine *executor.Executor
-	// ordinary is an executor without the direct writer.
+	// ordinary is an executor without the plain writer.
 	ordinary *executor.Executor
 	hub      *live.Hub
 	registry *prometheus.Registry

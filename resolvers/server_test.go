@@ -109,7 +109,8 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 	s.ok(t, "", page)
 }
 
-// Each custom scalar has a URL of its specification, for code generators and readers.
+// Each custom scalar states the URL of its specification, for code generators and
+// readers.
 func TestCustomScalarsAreSpecified(t *testing.T) {
 	s := start(t)
 	builtIn := []string{"Boolean", "Float", "ID", "Int", "String"}

@@ -130,8 +130,8 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	})
 }
 
-// revertedLike is a store that shows the viewer a like that is not counted yet, until the like is
-// undone.
+// revertedLike is a store that shows the viewer, and only the viewer, a pending like and
+// its count until the like is undone.
 type revertedLike struct {
 	stubStore
 

@@ -228,7 +228,7 @@ type Outcome struct {
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
 	// Expired holds the ids of messages that were not persisted: those that were
-	// published longer ago than MaxMessageAge, by the store's clock, are not in the inbox
+	// published more than MaxMessageAge ago, by the store's clock, are not in the inbox
 	// and contain actions that add up. They may have been persisted before.
 	Expired []string
 	// Epoch is the epoch of the mirror in which the transaction of a mirror.Database
@@ -264,10 +264,10 @@ type Persister interface {
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
-	// Prune removes the ids of messages that were persisted longer ago than the age, by
-	// the store's clock, except those kept forever, and returns their number. It also
-	// removes the records of folders that were deleted longer ago than the age, and the
-	// records of requests older than RequestAge.
+	// Prune removes the ids of messages that were persisted more than age ago, by the
+	// store's clock, except those kept forever, and returns their number. It also removes
+	// the records of folders that were deleted longer ago than the age, and the records
+	// of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 

@@ -46,7 +46,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// counter counts the messages that pass.
+// counter counts the messages that pass through it.
 type counter struct {
 	worker.Publisher
 

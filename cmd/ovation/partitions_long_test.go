@@ -68,9 +68,10 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 	f.site.run(t, "partitions", strconv.Itoa(to)).want(t, 0, fmt.Sprintf("There are %d partitions already", to))
 }
 
-// liker likes one video after the other through the balancer, and reads the same film after
-// each. A like whose reply is UNAVAILABLE is sent again, because it counts only once. A
-// read is not sent again, because it could then count twice; whether it counted is unknown.
+// liker likes one video after another through the balancer and, after each like, sends a
+// read of one and the same film. A like whose reply is UNAVAILABLE is sent again, because
+// it counts only once. A read is not sent again, because it could then count twice;
+// whether it counted is unknown.
 type liker struct {
 	name           string
 	likes          int

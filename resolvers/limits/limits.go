@@ -15,9 +15,9 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// The bounds of a document. They leave room for what clients write and
-// generate (the introspection query of graphql-js has 230 fields on 15
-// levels) and keep parsing and validating within some tens of milliseconds.
+// The bounds of a document. They leave room for what clients write and generate (the
+// introspection query of graphql-js has 230 fields on 15 levels) and limit parsing and
+// validation to a few tens of milliseconds.
 const (
 	MaxQueryBytes         = 64 << 10 // the text
 	MaxTokens             = 10_000   // words, numbers, strings, signs, comments

@@ -179,7 +179,7 @@ func mismatch(want string, value any) *valueError {
 	return &valueError{reason: "must be " + want + ", not " + kindOf(value)}
 }
 
-// kindOf names the type of a JSON value.
+// kindOf describes a JSON value: a list or an object by its type, any other by its value.
 func kindOf(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -1,19 +1,18 @@
-// Package plan computes the plan of an operation once per cached document: its cost,
-// the viewer's states that it selects, and the tree of its fields. Prefetching, the
-// cost limit, the direct writer (package plain) and the mutation fast path read the
-// plan; none of them walks selection sets.
+// Package plan computes the plan of an operation once per cached document: its cost, the
+// viewer's states that it selects, and the tree of its fields. Prefetching, the cost
+// limit, the plain writer (package plain) and the mutation fast path read the plan; none
+// of them walks selection sets.
 //
 // The needs of a field come from the schema and from a Table with one line for each
 // field that needs more than a plain value. A plan has two parts, because they count
 // differently:
 //
-//   - The cost counts every field that is written, including duplicates and fields that
-//     @skip leaves out. It is computed by one walk when the operation is first checked,
-//     and reduced to the lists whose length depends on variables.
-//   - The tree (Selection, Field) has the fields that the executor would collect: merged
-//     by alias, without those that are left out. It is built when the operation has
-//     passed all limits, and rebuilt if the value of a condition of @skip or @include has
-//     changed since.
+// - The cost counts every field that the document contains, including duplicates and
+// fields that @skip leaves out. It is computed by one walk when the operation is first
+// checked, and kept as a fixed number plus the lists whose length depends on variables. -
+// The tree (Selection, Field) has the fields that the executor would collect: merged by
+// alias, without those that are left out. It is built when the operation has passed all
+// limits, and rebuilt if the value of a condition of @skip or @include has changed since.
 //
 // # Invariants
 //

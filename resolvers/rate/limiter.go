@@ -105,7 +105,7 @@ func (l *Limiter) NewSocket() Bucket {
 	return Bucket{l.sockets, l.opened.Add(1), "socket"}
 }
 
-// Payer pays for a request. The zero value and a nil *Payer pay any price.
+// Payer pays for a request. The zero value and a nil *Payer have no limit.
 type Payer struct {
 	limiter *Limiter
 	buckets [2]Bucket // of the socket, and of the user or address

@@ -23,7 +23,7 @@ func (s *scanner) variable() any {
 	return s.value()
 }
 
-// span is the position of a text.
+// span is the position of a string in the text of a scanner.
 type span struct{ from, to int32 }
 
 // uniformList reads a list of objects with the same members in the same order, all of

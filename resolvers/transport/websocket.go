@@ -30,7 +30,7 @@ func (WebSocket) Supports(r *http.Request) bool {
 	})
 }
 
-// Do takes over the connection. It returns at once, so that nothing of the request stays
+// Do takes over the connection. It returns at once, so that no part of the request stays
 // in memory. The connection is served by a goroutine that Streams waits for.
 func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	rec := recordOf(r.Context())

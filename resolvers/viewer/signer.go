@@ -83,7 +83,7 @@ type Signer struct {
 	TTL time.Duration
 }
 
-// Issue returns a token of a user's session, and the time at which the token expires.
+// Issue returns a token for a user's session, and the time at which the token expires.
 func (s *Signer) Issue(user storage.User, of Session) (token string, expires time.Time, err error) {
 	method, key, kid := jwt.SigningMethod(jwt.SigningMethodEdDSA), any(s.Key.private), s.Key.ID
 	if len(s.Secret) > 0 {

@@ -165,9 +165,9 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 	storagetest.CountsAndStatesAreOfOneMoment(t, open(t))
 }
 
-// TestTextsThatCannotBeStoredAreKeysOfNothing checks that nothing is found by a text that
-// Postgres cannot store, and that a collection into a folder with such an id goes to the
-// default folder.
+// TestTextsThatCannotBeStoredAreKeysOfNothing checks that a lookup by a text that
+// Postgres cannot store finds nothing, and that a collection into a folder whose id is
+// such a text goes to the default folder.
 func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	s := open(t)
 	for i, text := range []string{"\x00", "\xff", "a\x00b"} {

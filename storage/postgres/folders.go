@@ -52,8 +52,9 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	return &f, nil
 }
 
-// lookUpName queues a lookup of a name. Once the batch is sent, folders is the number of
-// folders of the folder's owner, and taken reports whether another of them has the name.
+// lookUpName queues a lookup of a name. Once the batch is sent, *folders is the number of
+// folders that key.Owner has, and *taken reports whether one of them, other than that of
+// key, has the name.
 func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
 	folders, taken = new(int), new(bool)
 	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).

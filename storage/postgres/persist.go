@@ -14,10 +14,10 @@ import (
 
 // Persist applies new messages in one transaction, with one round trip for the inbox and
 // the folders, one for the states, one for the counts and totals, and one to commit. It
-// takes another round trip in each of these cases: newer states are already stored,
-// authors are declared, messages are old, or collections follow the items of deleted
-// folders (one for each step). Comments take three more, and one for each attempt to find
-// free ids.
+// takes another round trip if newer states are already stored, another if authors are
+// declared, another if messages are old, and, if collections follow the items of deleted
+// folders, another for each move from folder to folder. Comments take three more, and one
+// for each attempt to find free ids.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err

@@ -53,7 +53,7 @@ type entry struct {
 	settled     chan error // receives the result without blocking
 }
 
-// NewQueue returns an empty queue. Close it at the end.
+// NewQueue returns an empty queue. Call Close when it is no longer needed.
 func NewQueue(opts Options) *Queue {
 	opts.Partitions = cmp.Or(opts.Partitions, 1)
 	opts.Capacity = cmp.Or(opts.Capacity, 1000)

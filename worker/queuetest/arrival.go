@@ -26,9 +26,9 @@ func barriersAndJobsArriveWhole(t *trial) {
 	}
 }
 
-// deliveryNamesTheTimeOfPublishing checks that a queue that holds messages after Publish
-// has returned sets Published. A store relies on this field to reject messages that are
-// older than the ids in its inbox. Other queues may leave it 0.
+// deliveryNamesTheTimeOfPublishing checks that Published is set by a queue that holds
+// messages after Publish has returned. A store relies on this field to reject messages
+// that are older than the ids in its inbox. Other queues may leave it 0.
 func deliveryNamesTheTimeOfPublishing(t *trial) {
 	from := storage.Micros(time.Now())
 	published := publish(t, 0, message("dated"))

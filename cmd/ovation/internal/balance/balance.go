@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// ProbeEvery is the interval of the probes of a node. To stop without losing a request,
-	// a node reports that it is not ready and continues to serve for longer than this
-	// interval.
+	// ProbeEvery is the interval at which a node is probed. To stop without losing a
+	// request, a node reports that it is not ready and continues to serve for longer than
+	// this interval.
 	ProbeEvery   = 100 * time.Millisecond
 	probeTimeout = 2 * time.Second // a node that takes longer to answer is silent
 )

@@ -36,8 +36,8 @@ func (l *failFast) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// Failed reports whether the database has failed in the call of the context. It returns
-// false for a context that is not derived from a result of WithFailFast.
+// Failed reports whether the database has failed during the call that ctx belongs to. It
+// returns false for a context that is not derived from a result of WithFailFast.
 func Failed(ctx context.Context) bool {
 	l, _ := ctx.Value(failFastKey{}).(*failFast)
 	return l != nil && l.failed
