@@ -266,8 +266,8 @@ type Persister interface {
 	Seen(ctx context.Context, ids []string) ([]bool, error)
 	// Prune removes the ids of messages that were persisted more than age ago, by the
 	// store's clock, except those kept forever, and returns their number. It also removes
-	// the records of folders that were deleted longer ago than the age, and the records
-	// of requests older than RequestAge.
+	// the records of folders that were deleted more than age ago, and the records of
+	// requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
