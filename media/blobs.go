@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ import (
 // Blobs is the blob store. It is safe for concurrent use.
 type Blobs struct {
 	bucket *blob.Bucket
-	at     string // a folder, or s3://bucket
+	at     string // a folder, or s3://bucket/prefix, for errors
 	folder string // the folder of a file store, otherwise ""
 }
 
@@ -32,7 +33,7 @@ type Blobs struct {
 // would delete that database's videos.
 var ErrForeignBlobs = errors.New("the blob store belongs to another database")
 
-// Secrets are the secrets of a database: storage.Store has them.
+// Secrets returns the secrets of a database. storage.Store implements it.
 type Secrets interface {
 	Secret(ctx context.Context, name string) ([]byte, error)
 }
@@ -66,7 +67,7 @@ func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) 
 			CreateDir: true, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
 		})
 	case u.Scheme == "s3" && u.Host != "":
-		b.at = u.Scheme + "://" + u.Host
+		b.at = u.Scheme + "://" + path.Join(u.Host, u.Query().Get("prefix"))
 		b.bucket, err = blob.OpenBucket(ctx, at)
 	default:
 		return nil, &storage.InvalidError{Field: "blob URL", Reason: "must be file:///folder or s3://bucket?region=…"}
@@ -104,7 +105,7 @@ func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
 	case err != nil:
 		return b.failed("read "+markerKey, err)
 	case string(found) != ours:
-		return fmt.Errorf("%s: %w, which its blob %s names; use that database or another blob store, or delete this one if its database is gone", b.at, ErrForeignBlobs, markerKey)
+		return fmt.Errorf("%s: %w, named by the blob %s; use that database or another blob store, or, if that database is gone, delete the blobs", b.at, ErrForeignBlobs, markerKey)
 	}
 	return nil
 }

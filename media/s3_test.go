@@ -2,10 +2,12 @@ package media
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +70,15 @@ func TestVideosInS3(t *testing.T) {
 	if left := list(t, blobs); !slices.Equal(left, []string{markerKey}) {
 		t.Errorf("the deletion left %v, want %s alone", left, markerKey)
 	}
+	query.Set("prefix", "ovation/")
+	shared, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
+	must(t, err)
+	must(t, shared.Close())
+	_, err = OpenBlobs(t.Context(), "s3://films?"+query.Encode(), sqlitetest.Open(t))
+	if !errors.Is(err, ErrForeignBlobs) || !strings.Contains(err.Error(), "s3://films/ovation:") {
+		t.Errorf("OpenBlobs with another database = %v, want %v and the part of the bucket, s3://films/ovation", err, ErrForeignBlobs)
+	}
+	query.Del("prefix")
 	if _, err := OpenBlobs(t.Context(), "s3://missing?"+query.Encode(), store); err == nil {
 		t.Error("OpenBlobs of a bucket that does not exist returned no error")
 	}

@@ -11,8 +11,8 @@
 //
 //   - I1 Acknowledged is durable. Once Persist has returned without an error, the
 //     messages that it was given survive a crash of the process: PersistedSurvivesReopen.
-//   - I2 Counts are exact. Every count equals the number of state rows that it counts,
-//     and Verify finds every difference: CountsMatchStates, FollowersAreCounted,
+//   - I2 Counts are exact. Every count equals what the state rows that it counts add up
+//     to, and Verify finds every difference: CountsMatchStates, FollowersAreCounted,
 //     VerifyFindsAndRepairs, Model. The same holds for the counts of comments:
 //     VerifyRecountsComments, ConcurrentCommentersAgree; for the totals of users:
 //     AuthorsReceiveLikes, TotalsCountActionsOfUsers, ConcurrentAuthorsAgree,

@@ -115,9 +115,9 @@ func (c *stackCommand) prepare(p *program) (blobs string, err error) {
 	return blobs, c.prepareClips(p.ctx, store, blobs)
 }
 
-// mediaURL returns the URL of the folder for files of videos. Each database has its own,
-// because the servers of scripts/services begin with an empty one, and ovation dev may
-// use the same data folder.
+// mediaURL returns the URL of the folder for files of videos. Each database has a folder
+// of its own, because scripts/services starts with an empty database each time, and
+// because ovation dev may use the same data folder.
 func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (string, error) {
 	id, err := media.DatabaseID(ctx, store)
 	if err != nil {

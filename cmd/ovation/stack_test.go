@@ -106,8 +106,9 @@ func TestStackStartsInTheDataFolderOfOtherDatabases(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	serve(t, data).stop().want(t, 0)
-	for range 2 {
-		n := emptySite(t).startStack(t, data)
+	one, other := emptySite(t), emptySite(t)
+	for _, s := range []*site{one, other, one} {
+		n := s.startStack(t, data)
 		clips := douyinClient{t, n.url}.get("feed/").ok(t).VideoList
 		if len(clips) == 0 {
 			t.Fatal("the demo data has no clips")

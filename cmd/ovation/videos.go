@@ -182,8 +182,8 @@ func (c *workCommand) startVideos(p *program, behind *process, store storage.Sto
 	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
 }
 
-// exemptUploads exempts uploads and downloads of files from the timeouts of the server, as
-// long as they keep a minimum rate.
+// exemptUploads exempts uploads and downloads of files from the timeouts of the server,
+// within the limits of media.WithMinRate.
 func exemptUploads(next http.Handler) http.Handler {
 	steady := media.WithMinRate(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

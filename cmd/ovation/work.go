@@ -146,10 +146,10 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 	}
 }
 
-// whileOwner calls run, and cancels the context of run when the mirror turns out to belong
-// to another database. This process could then mark nothing in the mirror, so that messages
-// would only wait. whileOwner returns the error of stranger in that case. stranger is
-// redis.Store.Foreign.
+// whileOwner calls run, and cancels the context of run when stranger, which is
+// redis.Store.Foreign, reports that the database uses another mirror. This process could
+// then mark nothing, so that messages would only wait. In that case, whileOwner returns
+// the error of stranger.
 func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
 		return err

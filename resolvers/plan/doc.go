@@ -7,12 +7,13 @@
 // field that needs more than a plain value. A plan has two parts, because they count
 // differently:
 //
-// - The cost counts every field that the document contains, including duplicates and
-// fields that @skip leaves out. It is computed by one walk when the operation is first
-// checked, and kept as a fixed number plus the lists whose length depends on variables. -
-// The tree (Selection, Field) has the fields that the executor would collect: merged by
-// alias, without those that are left out. It is built when the operation has passed all
-// limits, and rebuilt if the value of a condition of @skip or @include has changed since.
+//   - The cost counts every field that the document contains, including duplicates and
+//     fields that @skip leaves out. It is computed by one walk when the operation is first
+//     checked, and kept as a fixed number plus the lists whose length depends on variables.
+//   - The tree (Selection, Field) has the fields that the executor would collect: merged
+//     by alias, without those that are left out. It is built when the operation has
+//     passed all limits, and rebuilt if the value of a condition of @skip or @include has
+//     changed since.
 //
 // # Invariants
 //
