@@ -19,8 +19,8 @@ import (
 
 const (
 	// ProbeEvery is the interval at which a node is probed. To stop without losing a
-	// request, a node reports that it is not ready and continues to serve for longer than
-	// this interval.
+	// request, a node must first report that it is not ready, and then serve for longer
+	// than this interval.
 	ProbeEvery   = 100 * time.Millisecond
 	probeTimeout = 2 * time.Second // a node that takes longer to answer is silent
 )
@@ -34,7 +34,7 @@ type Balancer struct {
 	proxy     httputil.ReverseProxy
 	transport *http.Transport
 	probes    sync.WaitGroup
-	ctx       context.Context // of the probes
+	ctx       context.Context // context of the probes
 	stop      context.CancelFunc
 	next      atomic.Uint64
 
@@ -50,7 +50,7 @@ type node struct {
 // The states of a node.
 const (
 	unready int32 = iota // reports that it is not ready, or refuses connections
-	silent               // has not answered the last probe
+	silent               // the last probe timed out
 	ready
 )
 
@@ -59,9 +59,9 @@ const (
 func New(log *slog.Logger) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Balancer{
-		// No proxy, as the nodes are near. An idle connection is closed before the node
-		// does so (ReadHeaderTimeout, 5 s): a request that is sent at that moment would
-		// be lost.
+		// No proxy is used, because the nodes are on this machine. The balancer closes an
+		// idle connection before the node does (after ReadHeaderTimeout, 5 s). Otherwise,
+		// a request would be lost if it were sent while the node closes the connection.
 		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second},
 		ctx:       ctx, stop: stop,
 	}
@@ -87,8 +87,8 @@ func New(log *slog.Logger) *Balancer {
 	return b
 }
 
-// Add adds the node at a URL like http://127.0.0.1:8081. The node receives requests once it
-// is ready. Nodes that have stopped need not be removed.
+// Add adds a node, given by a URL such as http://127.0.0.1:8081. The node receives
+// requests once it is ready. Nodes that have stopped need not be removed.
 func (b *Balancer) Add(at string) error {
 	parsed, err := url.Parse(at)
 	if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
@@ -105,7 +105,8 @@ func (b *Balancer) Add(at string) error {
 // Ready returns the number of nodes that are ready.
 func (b *Balancer) Ready() int { return len(b.nodesIn(ready)) }
 
-// Close ends the probes. Later requests reach no node. Close may be called more than once.
+// Close ends the probes. Later requests reach no node. Close may be called more than
+// once.
 func (b *Balancer) Close() {
 	b.stop()
 	b.probes.Wait()
@@ -114,13 +115,15 @@ func (b *Balancer) Close() {
 
 // ServeHTTP passes a request on, without any timeout.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	control := http.NewResponseController(w) // a writer that has no deadlines is fine, too
+	control := http.NewResponseController(w) // errors are ignored, because some writers have no deadlines
 	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})
 	b.proxy.ServeHTTP(w, r)
 }
 
-// RoundTrip sends a request to the node whose turn it is, or to the next node if that
-// one refuses the connection.
+// RoundTrip sends each request to the next of the ready nodes, in turn. If the node
+// refuses the connection, RoundTrip tries the node after it. If no node is ready,
+// RoundTrip tries the silent nodes in the same way. It returns errNoNode if no node is
+// ready or silent.
 func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	err := errNoNode
 	nodes, turn := b.nodesIn(ready), b.next.Add(1)
@@ -147,13 +150,13 @@ func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// bodyOf returns the body of a request for one try. Closing it does not close the body of
-// the request.
+// bodyOf returns the body of r for one attempt to send it. Closing the returned body does
+// not close r.Body.
 //
-// A body of known length is not read beyond that length. After the last byte, the
-// transport checks that there are no more. By then the node may have responded and the
-// server may have closed the body, which it does when a response begins. The check would
-// fail, and the transport would cut off the response.
+// If the length of the body is known, r.Body is not read beyond that length. The
+// transport reads once more after the last byte, to check that nothing follows. By then,
+// the node may have begun to respond, and the server closes r.Body when a response
+// begins. The extra read would then fail, and the transport would cut off the response.
 func bodyOf(r *http.Request) io.ReadCloser {
 	if r.ContentLength < 0 {
 		return io.NopCloser(r.Body)
@@ -161,7 +164,7 @@ func bodyOf(r *http.Request) io.ReadCloser {
 	return io.NopCloser(io.LimitReader(r.Body, r.ContentLength))
 }
 
-// nodesIn returns the nodes in a state.
+// nodesIn returns the nodes that are in the given state.
 func (b *Balancer) nodesIn(state int32) (nodes []*node) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

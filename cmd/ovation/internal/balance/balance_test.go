@@ -29,13 +29,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// node is a server that answers with its name and the request that it received, unless it
-// has a handler.
+// node is a test server. It answers a request with its own name and with the request,
+// unless it has a handler.
 type node struct {
 	*httptest.Server
 
 	busy atomic.Bool // not ready
-	mute atomic.Bool // answers no probe
+	mute atomic.Bool // does not answer probes
 	got  atomic.Int64
 }
 
@@ -68,7 +68,7 @@ func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
 	t.Helper()
 	b := balance.New(slog.New(slog.DiscardHandler))
 	s := httptest.NewUnstartedServer(b)
-	s.Config.WriteTimeout = time.Nanosecond // which the balancer lifts
+	s.Config.WriteTimeout = time.Nanosecond // the balancer lifts this timeout
 	s.Start()
 	t.Cleanup(func() {
 		s.Close()
@@ -138,8 +138,9 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	}
 }
 
-// If no node is ready, requests go to nodes that do not answer their probes, because they
-// may only be busy, and not to nodes that report that they are not ready.
+// If no node is ready, requests go to the nodes that do not answer their probes, because
+// these nodes may only be busy. Nodes that report that they are not ready receive no
+// requests.
 func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
 	b, s := front(t, one, two)
@@ -158,7 +159,7 @@ func TestABusyNodeIsBetterThanNone(t *testing.T) {
 	}
 }
 
-// Nodes that trust the balancer must not see addresses that a client has made up.
+// The balancer must not pass on forged addresses, because nodes trust the balancer.
 func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
 	_, s := front(t, newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%q %q", r.Header["X-Forwarded-For"], r.Header["Forwarded"])
@@ -178,7 +179,7 @@ func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
 }
 
 func TestRefusedRequestsAreLoggedAsOneOutage(t *testing.T) {
-	var log strings.Builder // no request is answered before it is logged
+	var log strings.Builder // not locked: a request is logged before it is answered
 	b := balance.New(slog.New(slog.NewTextHandler(&log, nil)))
 	defer b.Close()
 	began := time.Now()
@@ -200,7 +201,7 @@ func TestARequestNotSentGoesToAnotherNode(t *testing.T) {
 	b, s := front(t, one, two)
 	two.Close()
 	body := strings.Repeat("x", 1<<20)
-	for range 4 { // whoever's turn it is, and whether or not that is known already
+	for range 4 { // whichever node is next, before and after the balancer notices the closed node
 		if status, answer := post(t, s, body); status != 200 || !strings.HasPrefix(answer, "one ") || !strings.HasSuffix(answer, body) {
 			t.Errorf("got status %d, %.100q, want 200 from node one, with the whole body", status, answer)
 		}
@@ -227,8 +228,8 @@ func TestARequestSentIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestEarlyResponseIsForwardedWhole lets the balancer look for the end of a
-// request only once the response has begun, as happens on a busy machine.
+// TestEarlyResponseIsForwardedWhole delays the end of a request until the response has
+// begun, as happens on a busy machine.
 func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	sent := make(chan error, 1)
 	n := newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
@@ -238,7 +239,7 @@ func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		if err := <-sent; err != nil {
 			t.Errorf("the rest of the request was not sent: %v", err)
-			<-r.Context().Done() // the balancer gives the connection up
+			<-r.Context().Done() // the balancer closes the connection
 			return
 		}
 		fmt.Fprint(w, "+rest")
@@ -258,7 +259,8 @@ func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	}
 }
 
-// endsLate is a body whose reads after the end block until a channel is closed.
+// endsLate is a body. Once it has reached its end, further reads block until end is
+// closed.
 type endsLate struct {
 	io.ReadCloser
 
@@ -317,7 +319,7 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
 			t.Fatalf("line %d of the stream is %q, %v, want %d", i, lines.Text(), lines.Err(), i)
 		}
-		proceed <- struct{}{} // the next comes only once this one has been read
+		proceed <- struct{}{} // the next line is sent only after this line has been read
 	}
 
 	socket, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
