@@ -20,8 +20,8 @@ type accountFlags struct {
 	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed logins that one address may make in a burst, then one every 10 s; 0 means no limit." type:"units" variable:"OVATION_ATTEMPTS_PER_ADDRESS"`
 }
 
-// account holds the components of a site's accounts. It is empty if the site has no
-// accounts.
+// account holds the components behind the accounts of a site. The zero value means that
+// accounts are disabled.
 type account struct {
 	service  *accounts.Service
 	sessions *viewer.Sessions
@@ -36,7 +36,7 @@ func (a account) close() {
 }
 
 // openAccounts returns the components that accounts need. Account tokens are signed with
-// the secret or, if it is empty, with a key kept in the database.
+// secret or, if secret is empty, with a key kept in the database.
 func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers.Config) (out account, err error) {
 	signer := &viewer.Signer{Secret: secret, Issuer: f.Issuer, Audience: f.Audience, TTL: f.AccountTokenTTL}
 	if len(secret) == 0 {
@@ -53,9 +53,9 @@ func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers
 	return out, err
 }
 
-// siteKeys returns the keys that verify account tokens: the key with the given number,
-// the one before it and the one after it. Nodes that are restarted one by one with the
-// next number can therefore verify each other's tokens.
+// siteKeys returns the three keys that verify account tokens, numbered number-1, number
+// and number+1. Nodes therefore accept each other's tokens while they are restarted one
+// by one with the next number.
 func siteKeys(ctx context.Context, store storage.Store, number int) (keys []viewer.SiteKey, err error) {
 	for n := number - 1; n <= number+1; n++ {
 		seed, err := store.Secret(ctx, "account key "+strconv.Itoa(n))

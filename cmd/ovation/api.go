@@ -49,8 +49,8 @@ type api struct {
 	close   func()   // to be called when serving has ended
 }
 
-// checkTokens rejects a key set without an audience, because the keys of a set usually
-// sign tokens for other applications, too.
+// checkTokens returns a usage error if a key set is configured without an audience. The
+// keys of a set usually sign tokens for other applications, too.
 func (f apiFlags) checkTokens() error {
 	if f.JWKS != "" && f.Audience == "" {
 		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: the aud claim that tokens must have, or the word any, " +
@@ -59,14 +59,14 @@ func (f apiFlags) checkTokens() error {
 	return nil
 }
 
-// development configures what the API offers only in ovation dev.
+// development configures the features of the API that only ovation dev has.
 type development struct {
 	headers viewer.DevHeaders
-	survey  storage.Surveyor // provides what the data page shows
+	survey  storage.Surveyor // the source of the data page
 }
 
-// newAPI returns the API, which accepts tokens signed with the secret. It includes
-// accounts if accountsOn is true, and videos if the site publishes them. dev is nil
+// newAPI returns the API. It accepts tokens signed with secret, offers accounts if
+// accountsOn is true, and offers videos unless videos is the zero value. dev is nil
 // except in ovation dev.
 func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, dev *development, videos *videoSite, cfg resolvers.Config) (_ *api, err error) {
 	var ends []func()
@@ -96,7 +96,7 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 		DevHeaders: headers, Logger: cfg.Logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("--jwks or OVATION_JWKS: %w", err) // the secret has been checked already
+		return nil, fmt.Errorf("--jwks or OVATION_JWKS: %w", err) // the error is about the key set: the secret has been checked already
 	}
 	ends = append(ends, func() { _ = auth.Close() }) // an error would have no effect beyond this process
 	if f.MetricsAddr != "" {
@@ -130,7 +130,7 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 	return out, nil
 }
 
-// allowed returns the origins whose pages may call the API.
+// allowed returns AllowedOrigins as strings.
 func (f apiFlags) allowed() []string {
 	allowed := make([]string, len(f.AllowedOrigins))
 	for i, o := range f.AllowedOrigins {

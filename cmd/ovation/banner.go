@@ -29,11 +29,12 @@ var examples = []struct{ says, query string }{
 	},
 }
 
-// demoViewer is the user of the token and the examples in the banner.
+// demoViewer is the id of the user for whom the banner prints a token and examples.
 const demoViewer = "alice"
 
-// banner prints which services run at which addresses, and examples to try. metrics is
-// nil if addr serves the metrics, too.
+// banner prints the addresses of the server, a token and examples to try. metrics is the
+// address of /metrics, or nil if addr serves /metrics as well. pageBuilt reports whether
+// the web pages have been built.
 func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
@@ -81,8 +82,7 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	sayf(to, "%s\n", b.String())
 }
 
-// dataPage returns the URL of the page that shows what is stored, or the reason why there
-// is no such page.
+// dataPage returns the URL of the data page, or the reason why there is none.
 func (c *devCommand) dataPage(url string, built bool) string {
 	switch {
 	case !built:
@@ -99,8 +99,8 @@ func writeRows(b *strings.Builder, rows [][2]string) {
 	}
 }
 
-// writeToken writes a token and the command that issues others, with the secret in the
-// data folder or, if given is true, the configured one.
+// writeToken writes a token and the command that issues further tokens. The command uses
+// the secret in the data folder or, if given is true, the secret in OVATION_JWT_SECRET.
 func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	makes := commandName() + " token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
 	if given {
@@ -109,9 +109,9 @@ func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	fmt.Fprintf(b, "\n  A token for the user %s, valid for 24 hours. %s makes others.\n\n  %s\n", demoViewer, makes, token)
 }
 
-// commandName returns the command that runs this program, for examples to paste: the path
-// by which it was called if the file is named ovation, such as bin/ovation in a checkout,
-// and otherwise ovation.
+// commandName returns the command that runs this program, for printed examples. If the
+// name of the program's file is ovation, the command is the path by which the program was
+// called, such as bin/ovation. Otherwise it is ovation.
 func commandName() string {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "ovation" {
 		return shellWord(os.Args[0])
@@ -119,13 +119,13 @@ func commandName() string {
 	return "ovation"
 }
 
-// writeExamples writes the examples in the form of curl commands. The parameter as is the
-// curl option that sets the header identifying the user.
+// writeExamples writes the examples as curl commands. The parameter as holds the curl
+// option for the header that identifies the user.
 func writeExamples(b *strings.Builder, url, as string) {
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})
 		if err != nil {
-			continue // it is a string
+			continue // strings can always be encoded
 		}
 		fmt.Fprintf(b, "\n  # %s\n  curl -s %s/graphql -H 'Content-Type: application/json' %s -d '%s'\n", example.says, url, as, body)
 	}

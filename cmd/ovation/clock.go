@@ -11,7 +11,8 @@ type clockFlag struct {
 }
 
 // tooFar returns an error if this machine's clock differs from the database's by more
-// than the bound. Versions do not depend on the clock, but tokens and logs do.
+// than MaxClockSkew. ahead is the difference; it is negative if this machine's clock is
+// behind. Versions do not depend on the clock, but tokens and logs do.
 func (f clockFlag) tooFar(ahead time.Duration) error {
 	if ahead.Abs() <= time.Duration(f.MaxClockSkew) {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Before a collection, garbage may grow to minGarbage bytes, or to the size of the live
-// memory if that is larger, but never to more than maxGarbageRatio times the live memory.
+// Before a collection, garbage may grow to the size of the live memory or to minGarbage
+// bytes, whichever is larger. It never grows to more than maxGarbageRatio times the live
+// memory.
 const (
 	minGarbage      = 256 << 20
 	maxGarbageRatio = 4
@@ -21,9 +22,9 @@ func longRunning(args []string) bool {
 }
 
 // delayCollections makes a long-running command collect garbage less often than Go does
-// by default: a node has tens of megabytes of live memory and produces as much garbage
-// every few hundred milliseconds. GOGC in the environment takes precedence, and
-// GOMEMLIMIT still bounds the memory.
+// by default. A node has a few tens of megabytes of live memory, and produces as much
+// garbage every few hundred milliseconds. If GOGC is set in the environment, it takes
+// precedence. GOMEMLIMIT still bounds the memory.
 func delayCollections(args []string) {
 	if !longRunning(args) || os.Getenv("GOGC") != "" {
 		return
@@ -41,9 +42,9 @@ func delayCollections(args []string) {
 	}()
 }
 
-// gcPercent returns the percentage of live memory that garbage may reach; see
-// debug.SetGCPercent. It returns multiples of 25, because every change of the percentage
-// stops the world.
+// gcPercent returns the percentage of live memory that garbage may reach, for
+// debug.SetGCPercent. live is the size of the live memory in bytes. The result is a
+// multiple of 25, so that it seldom changes: every change stops the world.
 func gcPercent(live uint64) int {
 	percent := 100 * minGarbage / max(live, 1)
 	return int(min(max(percent/25*25, 100), 100*maxGarbageRatio))

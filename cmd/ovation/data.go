@@ -12,7 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// withData adds to the pages the endpoints that the data page uses besides GraphQL.
+// withData returns a handler of pages and of the endpoints below /data/, which only the
+// data page uses.
 func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenticator, cfg resolvers.Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
@@ -24,8 +25,9 @@ func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenti
 	return mux
 }
 
-// backlog returns the number of accepted actions that are not persisted yet, according to
-// the metrics, or 0 if they do not contain it.
+// backlog returns the number of accepted actions that are not persisted yet. It takes the
+// number from the metric ovation_recorder_backlog_actions, and returns 0 if the metric is
+// missing.
 func backlog(registry prometheus.Gatherer) int64 {
 	families, err := registry.Gather()
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"ovation/worker/amqp"
 )
 
-// deadCommand lists, shows, replays and drops messages that could not be persisted.
+// deadCommand lists, shows, replays and drops dead letters: messages that could not be
+// persisted.
 type deadCommand struct {
 	List   deadListCommand   `cmd:"" help:"List dead letters, oldest first, with their reasons."`
 	Show   deadShowCommand   `cmd:"" example:"ovation dead show ID, with an ID that ovation dead list prints" help:"Show a dead letter and its actions."`
@@ -30,7 +31,7 @@ type deadFlags struct {
 	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
-// with opens the dead-letter queue, calls use with it, and closes it.
+// with opens the dead-letter queue, passes it to use, and closes it.
 func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) (err error) {
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])
@@ -54,7 +55,7 @@ type deadListCommand struct {
 	Limit int `default:"100" help:"Maximum number of dead letters to list." variable:"OVATION_DEAD_LIMIT"`
 }
 
-// Run prints one line per message.
+// Run prints one line per dead letter.
 func (c *deadListCommand) Run(p *program) error {
 	if c.Limit < 1 {
 		return usage("--limit is %d; it must be at least 1", c.Limit)
@@ -92,7 +93,8 @@ func printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// shortened returns the beginning of a reason; dead show prints all of it.
+// shortened returns the first 100 characters of a reason, with control characters
+// escaped. ovation dead show prints the whole reason.
 func shortened(reason string) string {
 	const most = 100
 	if runes := []rune(reason); len(runes) > most {
@@ -117,7 +119,7 @@ type deadShowCommand struct {
 	ID string `arg:"" help:"The id of the dead letter, as listed."`
 }
 
-// Run prints the message.
+// Run prints the dead letter.
 func (c *deadShowCommand) Run(p *program) error {
 	return c.with(p.ctx, func(dead *amqp.DeadLetters) error {
 		l, err := dead.Show(p.ctx, c.ID)
@@ -136,7 +138,8 @@ func errNoDeadLetter(id string) error {
 	return fmt.Errorf("there is no dead letter %s; ovation dead list prints their ids", id)
 }
 
-// show prints a message, and escapes the strings in it, which are not trusted.
+// show prints a dead letter. It escapes the reason, the body and the ids in the actions,
+// because they are not trusted.
 func show(to io.Writer, l *amqp.DeadLetter) {
 	sayf(to, "id         %s\nsince      %s\nqueue      %s\nreason     %s\nbytes      %d\n",
 		l.ID, l.At.UTC().Format(time.RFC3339), printable(l.Queue), printable(l.Reason), len(l.Body))
@@ -154,7 +157,7 @@ func show(to io.Writer, l *amqp.DeadLetter) {
 	}
 }
 
-// describeAction describes an action.
+// describeAction returns a description of an action, such as "like" or "read 3 times".
 func describeAction(a *storage.Action) string {
 	switch {
 	case a.Kind == storage.KindRead:
@@ -184,13 +187,13 @@ type deadReplayCommand struct {
 	deadFlags `embed:""`
 
 	ID string `arg:""                   help:"The id of the dead letter, as listed." optional:""`
-	// All and Force have no variables, because one that is left set would apply to later
-	// messages, too.
+	// All and Force have no environment variables: a variable that stays set would also
+	// apply to later replays.
 	All   bool `help:"Replay all of them."`
 	Force bool `help:"Also replay dead letters for which the ids of persisted messages are no longer kept; their reads may count twice."`
 }
 
-// Run queues messages again.
+// Run queues one dead letter again, or all dead letters.
 func (c *deadReplayCommand) Run(p *program) error {
 	if (c.ID == "") != c.All {
 		return usage("name one dead letter, or write --all; ovation dead list prints their ids")
@@ -212,7 +215,7 @@ func (c *deadReplayCommand) Run(p *program) error {
 	})
 }
 
-// countMessages returns a number of messages as text.
+// countMessages returns n followed by "message" or "messages".
 func countMessages(n int) string {
 	if n == 1 {
 		return "1 message"
@@ -229,8 +232,9 @@ type deadDropCommand struct {
 	ID string `arg:"" help:"The id of the dead letter, as listed."`
 }
 
-// Run deletes the message. If Postgres and Redis are configured, it also reverts the
-// actions in the message, which Redis would otherwise show for up to a week.
+// Run deletes the dead letter. If Postgres and Redis are configured, Run also reverts the
+// actions of the dead letter in Redis. Otherwise, Redis would show these actions for up
+// to a week.
 func (c *deadDropCommand) Run(p *program) (err error) {
 	mirror, err := c.openMirror(p)
 	if err != nil {
@@ -262,8 +266,8 @@ func (c *deadDropCommand) Run(p *program) (err error) {
 	})
 }
 
-// openMirror opens the database and Redis in front of it, or returns nil if one of them
-// is not configured.
+// openMirror opens Postgres with Redis in front of it. It returns nil if Postgres or
+// Redis is not configured.
 func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if c.PostgresURL == "" || c.RedisURL == "" {
 		return nil, nil //nolint:nilnil // it is not needed

@@ -11,9 +11,9 @@ import (
 	"ovation/storage"
 )
 
-// The demo data consists of what users read, liked, collected and followed in the last 30
-// days, of their comments and messages, and of the authors of the subjects. The same seed
-// makes the same users do the same things. addDemoClips adds clips.
+// The demo data consists of actions of the last 30 days (reads, reactions, collections
+// and follows), comments, messages, and the authors of the subjects. With the same
+// demoSeed, the same users perform the same actions. addDemoClips adds clips.
 const (
 	demoUsers    = 200
 	demoVideos   = 20
@@ -21,15 +21,15 @@ const (
 	demoReads    = 4000
 	demoDays     = 30
 	demoAuthors  = 40 // the authors of all subjects are among the first demoAuthors users
-	demoFriends  = 16 // the friends of users with names are among the first demoFriends users
+	demoFriends  = 16 // the friends of the users in demoNames are among the first demoFriends users
 	demoSeed     = 20
 )
 
-// demoNames are the names of the first users.
+// demoNames holds the ids of the first users.
 var demoNames = []string{demoViewer, "bob", "carol"}
 
-// The ids of the messages that contain the demo data. They show which parts of the data
-// exist already.
+// Each step of addDemo persists a message that has one of these ids. addDemo skips the
+// steps whose messages have been persisted.
 const (
 	demoActionsID  = "demo-actions-1"
 	demoFoldersID  = "demo-folders-1"
@@ -39,9 +39,9 @@ const (
 	demoMessagesID = "demo-messages-1"
 )
 
-// addDemo adds the demo data, as of now, to an empty store, or completes the demo data of
-// an interrupted call. It leaves a store that holds only other data unchanged, and may be
-// called repeatedly.
+// addDemo adds the demo data, as of now, to an empty store. If an earlier call was
+// interrupted, addDemo completes the demo data of that call. A store that contains only
+// other data is left unchanged. addDemo may be called repeatedly.
 func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
 	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID})
 	if err != nil {
@@ -92,23 +92,23 @@ func newDemo(now time.Time) *demo {
 		}
 		d.subjects = append(d.subjects, s)
 	}
-	// Videos and articles mixed, but the first video stays the most popular.
+	// Videos and articles are mixed, but the first video remains the most popular
+	// subject.
 	rest := d.subjects[1:]
 	d.random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 	return d
 }
 
-// begin starts a step with a random generator of its own, so that a step generates the
-// same data whether the earlier steps ran in this start of the program or in one that was
-// interrupted.
+// begin starts a step with a new random generator. The step therefore generates the same
+// data even if an interrupted start of the program has already completed the earlier
+// steps.
 func (d *demo) begin(step uint64) {
 	d.random = rand.New(rand.NewPCG(demoSeed, step)) //nolint:gosec // it is meant to be the same each time
 	d.popular = rand.NewZipf(d.random, 1.2, 4, demoVideos+demoArticles-1)
 	d.active = rand.NewZipf(d.random, 1.1, 12, demoUsers-1)
 }
 
-// user returns the n-th user, counted from 0. The first users have the names in
-// demoNames.
+// user returns user number n, counted from 0. The first users have the ids in demoNames.
 func (d *demo) user(n int) storage.User {
 	u := storage.User{Tenant: storage.DefaultTenant}
 	if n < len(demoNames) {
@@ -119,7 +119,8 @@ func (d *demo) user(n int) storage.User {
 	return u
 }
 
-// actions returns reads, and the likes and other actions that followed some of them.
+// actions returns a message with reads. Some reads are followed by a reaction or a
+// collection.
 func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoActionsID, Forever: true}
 	for range demoReads {
@@ -129,7 +130,7 @@ func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) 
 		m.Actions = append(m.Actions, storage.Action{
 			User: user, Subject: subject, Kind: storage.KindRead, Times: 1, First: storage.Micros(at), Version: storage.Micros(at),
 		})
-		// Within five minutes of the read.
+		// The next action follows within five minutes of the read.
 		later := storage.Micros(at.Add(time.Duration(d.random.IntN(300)) * time.Second))
 		later = min(later, storage.Micros(d.now))
 		switch chance := d.random.Float64(); {
@@ -150,7 +151,7 @@ func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// folders makes a few folders and returns the actions that collect items into them.
+// folders creates a few folders, and returns a message that collects items into them.
 func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoFoldersID, Forever: true}
 	for i, f := range []struct {
@@ -181,8 +182,9 @@ func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Messag
 	return m, nil
 }
 
-// follows returns follows between users. The most active users have the most followers.
-// Users with names have friends: other users whom they follow and who follow them.
+// follows returns a message with follows between users. The most active users have the
+// most followers. The users in demoNames have friends: they follow their friends, and
+// their friends follow them.
 func (d *demo) follows(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoFollowsID, Forever: true}
 	follow := func(user, other int) {
@@ -208,7 +210,7 @@ func (d *demo) follows(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// authors returns the declarations of the subjects' authors.
+// authors returns a message that declares the author of every subject.
 func (d *demo) authors(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoAuthorsID, Forever: true}
 	for i, subject := range d.subjects {
@@ -221,8 +223,8 @@ func (d *demo) authors(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// folder creates a folder, or returns the one that an earlier start of the program
-// created.
+// folder creates a folder. If an interrupted start of the program has already created it,
+// folder returns the existing folder.
 func (d *demo) folder(ctx context.Context, store storage.Store, folder storage.Folder) (*storage.Folder, error) {
 	made, err := store.CreateFolder(ctx, folder)
 	if !errors.Is(err, storage.ErrNameTaken) {

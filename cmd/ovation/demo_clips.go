@@ -15,15 +15,15 @@ import (
 	"ovation/storage"
 )
 
-// demoClipsID is the id of the message with the actions of users on the clips of the
-// demo. The message is persisted when all clips have been published.
+// demoClipsID is the id of the message with the actions of users on the demo clips. The
+// message is persisted after all clips have been published.
 const demoClipsID = "demo-clips-1"
 
-// demoClips are the clips of the demo, the oldest first. ffmpeg draws each of them with
-// one of its generators and a filter.
+// demoClips lists the demo clips, oldest first. ffmpeg draws each clip: source is the
+// generator, and filter is applied to its frames.
 var demoClips = []struct {
 	title          string
-	author         int // the number of a user of the demo
+	author         int // the author's number; see demo.user
 	source, filter string
 }{
 	{
@@ -52,9 +52,9 @@ var demoClips = []struct {
 	},
 }
 
-// addDemoClips publishes the clips of the demo and adds actions of users on them. It
-// leaves a store without demo data unchanged, may be called repeatedly, and does not wait
-// for the covers.
+// addDemoClips publishes the demo clips, and adds comments and actions of users on them.
+// It leaves a store without demo data unchanged, and does nothing if clips is nil. It
+// does not wait for the covers, and may be called repeatedly.
 func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service, now time.Time) error {
 	if clips == nil {
 		return nil
@@ -70,7 +70,7 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 	d.begin(demoClipsStep)
 	message, err := d.clips(ctx, store, clips)
 	if invalid, is := errors.AsType[*storage.InvalidError](err); is && invalid.Field == "requestId" {
-		return nil // an interrupted start drew other clips, with another ffmpeg: those stay
+		return nil // an interrupted start drew different clips, with another ffmpeg; they are kept
 	}
 	if err != nil {
 		return fmt.Errorf("add demo clips: %w", err)
@@ -81,11 +81,12 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 	return nil
 }
 
-// demoClipsStep is the step of the clips (see demo.begin).
+// demoClipsStep is the step number of the clips; see demo.begin.
 const demoClipsStep = 100
 
 // clips publishes the clips, adds comments on them, and sends alice a message about the
-// last clip. It returns the actions of users on the clips, which the caller persists.
+// last clip. It returns a message with the actions of users on the clips, which the
+// caller must persist.
 func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Service) (storage.Message, error) {
 	m := storage.Message{ID: demoClipsID, Forever: true}
 	var texts []storage.NewComment
@@ -117,7 +118,8 @@ func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Serv
 	return m, err
 }
 
-// watch returns a read of the clip by some user, and the actions that follow it.
+// watch returns the actions of a random user on the clip: a read, and often a like or a
+// collection.
 func (d *demo) watch(clip storage.Subject) []storage.Action {
 	at := storage.Micros(d.now.Add(-time.Duration(d.random.IntN(600)) * time.Second))
 	user := d.somebody()
@@ -131,8 +133,8 @@ func (d *demo) watch(clip storage.Subject) []storage.Action {
 	return actions
 }
 
-// publish publishes the n-th clip, or returns it if an interrupted start of the program
-// has already published it.
+// publish publishes the clip demoClips[n]. If an interrupted start of the program has
+// already published the clip, publish returns the existing video.
 func (d *demo) publish(ctx context.Context, clips *media.Service, n int) (*storage.Video, error) {
 	clip := demoClips[n]
 	requestID := "demo-clip-" + strconv.Itoa(n)
@@ -150,8 +152,8 @@ func (d *demo) publish(ctx context.Context, clips *media.Service, n int) (*stora
 	return clips.Publish(ctx, d.user(clip.author), clip.title, requestID, file)
 }
 
-// drawClip makes ffmpeg draw a clip of five seconds, in MP4. It returns an error if
-// ffmpeg is missing, or lacks the generator or the encoder.
+// drawClip has ffmpeg draw a clip of five seconds, and returns it as an MP4 file. It
+// returns an error if ffmpeg is missing, or lacks the generator or the encoder.
 func drawClip(ctx context.Context, source, filter string) (_ []byte, err error) {
 	program, err := exec.LookPath("ffmpeg")
 	if err != nil {

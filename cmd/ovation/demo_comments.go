@@ -9,12 +9,12 @@ import (
 	"ovation/storage"
 )
 
-// demoComments is the number of comments in the demo data, without those on clips. A
-// third of them are replies.
+// demoComments is the number of comments in the demo data, not counting comments on
+// clips. It includes replies, which make up a third.
 const demoComments = 900
 
-// demoTexts are comments that fit any subject, and demoReplies are replies that fit any
-// comment. Some are long or in other scripts, like real comments.
+// demoTexts holds comments that fit any subject, and demoReplies holds replies that fit
+// any comment. Some texts are long or in other scripts, as in real comments.
 var (
 	demoTexts = []string{
 		"Saved this for the weekend.",
@@ -59,8 +59,8 @@ var (
 	}
 )
 
-// comments adds comments and replies of users, and returns likes of them. All comments
-// date from the start of the program, because the store assigns their times.
+// comments adds comments and replies, and returns a message with likes of both. The
+// comments date from the start of the program, because the store assigns their times.
 func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoCommentsID, Forever: true}
 	texts := make([]storage.NewComment, demoComments*2/3)
@@ -86,7 +86,7 @@ func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Messa
 	if err != nil {
 		return m, err
 	}
-	for _, c := range slices.Concat(said, answers) { // liked in the same days as everything else
+	for _, c := range slices.Concat(said, answers) { // the times of the likes lie within the last demoDays days
 		for range d.random.IntN(1 + d.random.IntN(14)) {
 			m.Actions = append(m.Actions, storage.Action{
 				User: d.somebody(), Subject: c.Key().Subject(), Kind: storage.KindReaction, Reaction: storage.Like,
@@ -97,7 +97,7 @@ func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Messa
 	return m, nil
 }
 
-// somebody returns a random user, active users more often than others.
+// somebody returns a random user. Active users are chosen more often than others.
 func (d *demo) somebody() storage.User { return d.user(int(d.active.Uint64())) }
 
 func addDemoComments(ctx context.Context, store storage.Store, comments []storage.NewComment) ([]*storage.Comment, error) {

@@ -7,7 +7,8 @@ import (
 	"ovation/storage"
 )
 
-// demoTalk holds the messages between users of the demo, given by their numbers.
+// demoTalk holds the messages of the demo. from and to are numbers of users; see
+// demo.user.
 var demoTalk = []struct {
 	from, to int
 	text     string
@@ -33,8 +34,8 @@ var demoTalk = []struct {
 	{2, 0, "The train leaves at 5:40, I checked."},
 }
 
-// messages sends the messages of demoTalk. alice has read all of hers except the last
-// two, which are from carol.
+// messages sends the messages of demoTalk. It marks all messages to alice as read except
+// the last two, which are from carol.
 func (d *demo) messages(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoMessagesID, Forever: true}
 	said := make([]storage.NewDirectMessage, len(demoTalk))

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// A still is an MP4 file that shows one picture for five seconds. The demo uses it for
-// its clips if ffmpeg is missing. The H.264 stream holds the samples of the first frame
-// uncompressed (macroblocks of type I_PCM), and all later frames repeat that frame, so
-// that no encoder is needed.
+// A still is an MP4 file that shows one picture for five seconds. The demo uses stills as
+// clips if ffmpeg cannot draw them. No encoder is needed: the first frame of the H.264
+// stream holds uncompressed samples (macroblocks of type I_PCM), and all later frames
+// repeat it.
 
 const (
 	stillColumns, stillRows  = 9, 16 // in macroblocks of 16 by 16 pixels
@@ -17,7 +17,8 @@ const (
 	stillMillis              = stillFrames * frameMillis
 )
 
-// still returns a still of a gradient around a hue between 0 and 1.
+// still returns a still that shows a colour gradient around hue, a number between 0 and
+// 1.
 func still(hue float64) []byte {
 	var samples []byte
 	sizes := make([]int, stillFrames)
@@ -35,25 +36,25 @@ func still(hue float64) []byte {
 	return slices.Concat(kind, moov, box("mdat", samples))
 }
 
-// stillRepeat returns the n-th frame, which skips all macroblocks.
+// stillRepeat returns frame n, which repeats the picture by skipping all macroblocks.
 func stillRepeat(n int) []byte {
 	b := &bitWriter{bytes: []byte{0x41}}
-	b.exp(0, 5, 0)                  // the first macroblock, a P slice, the picture's parameters
+	b.exp(0, 5, 0)                  // the first macroblock, a P slice, the id of the picture parameter set
 	b.put(4, uint32(n%16))          // the frame's number
-	b.put(3, 0)                     // as many references as usual, in the usual order, with no marks
+	b.put(3, 0)                     // no override of the number of references, no reordering, no adaptive marking
 	b.exp(0, 1)                     // no change of the quantiser, no deblocking
-	b.exp(stillColumns * stillRows) // skipped
+	b.exp(stillColumns * stillRows) // all macroblocks are skipped
 	b.end()
 	return b.bytes
 }
 
-// stillSlice returns the picture as an IDR slice.
+// stillSlice returns the first frame: the picture as an IDR slice.
 func stillSlice(hue float64) []byte {
 	b := &bitWriter{bytes: []byte{0x65}}
-	b.exp(0, 7, 0) // the first macroblock, an I slice, the picture's parameters
+	b.exp(0, 7, 0) // the first macroblock, an I slice, the id of the picture parameter set
 	b.put(4, 0)    // the frame's number
 	b.exp(0)       // the picture's id
-	b.put(2, 0)    // no reference to others
+	b.put(2, 0)    // earlier pictures are output; not a long-term reference
 	b.exp(0, 1)    // no change of the quantiser, no deblocking
 	for row := range stillRows {
 		for column := range stillColumns {
@@ -75,9 +76,9 @@ func stillSlice(hue float64) []byte {
 	return b.bytes
 }
 
-// stillSample returns the luma sample (plane 0) or a chroma sample (planes 1 and 2) at a
-// position. Its value is at least 16, so that no bytes of the stream look like the
-// beginning of a NAL unit.
+// stillSample returns the luma sample (plane 0) or a chroma sample (planes 1 and 2) at
+// the position x, y. Both coordinates are between 0 and 1. The sample is at least 16, so
+// that no bytes of the stream look like the beginning of a NAL unit.
 func stillSample(hue, x, y float64, plane int) byte {
 	wave := math.Sin(6*x+9*y+20*hue) * math.Cos(4*x-5*y+7*hue)
 	if plane == 0 {
@@ -96,7 +97,7 @@ var (
 		b.exp(0, 0, 2, 1) // id, size of frame numbers, order as decoded, reference frames
 		b.put(1, 0)
 		b.exp(stillColumns-1, stillRows-1)
-		b.put(4, 0b1100) // whole frames, direct inference; no cropping, nothing on usability
+		b.put(4, 0b1100) // frame macroblocks only, direct inference; no cropping, no VUI parameters
 	})
 	stillPicture = stillUnit([]byte{0x68}, func(b *bitWriter) {
 		b.exp(0, 0)
@@ -104,7 +105,7 @@ var (
 		b.exp(0, 0, 0)
 		b.put(3, 0)
 		b.exp(0, 0, 0)
-		b.put(3, 0b100) // slices say whether they are deblocked
+		b.put(3, 0b100) // slice headers contain the deblocking settings
 	})
 )
 
@@ -115,8 +116,8 @@ func stillUnit(head []byte, write func(*bitWriter)) []byte {
 	return b.bytes
 }
 
-// stillMovie returns the box that describes samples of the given sizes, which begin at
-// the given offset in the file.
+// stillMovie returns the moov box for samples of the given sizes. offset is the position
+// of the first sample in the file.
 func stillMovie(sizes []int, offset int) []byte {
 	const width, height = 16 * stillColumns, 16 * stillRows
 	matrix := be32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
@@ -164,7 +165,7 @@ func be16(v int) []byte { return []byte{byte(v >> 8), byte(v)} }
 // bitWriter writes bits, beginning with the highest bit of each byte.
 type bitWriter struct {
 	bytes []byte
-	used  int // bits used in the last byte; 0 means all of them
+	used  int // number of bits used in the last byte; 0 means all bits
 }
 
 func (b *bitWriter) put(count int, value uint32) {
@@ -188,7 +189,7 @@ func (b *bitWriter) exp(values ...uint32) {
 
 func (b *bitWriter) align() { b.used = 0 }
 
-// end writes the bit that ends a unit.
+// end writes the stop bit of a unit.
 func (b *bitWriter) end() {
 	b.put(1, 1)
 	b.align()

@@ -20,7 +20,7 @@ import (
 	"ovation/web"
 )
 
-// devCommand serves everything from one process.
+// devCommand serves the API from a single process, without other services.
 type devCommand struct {
 	dataFlag `embed:""`
 	apiFlags `embed:""`
@@ -35,7 +35,7 @@ type devCommand struct {
 	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even if other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
-// Run serves until the process is told to stop.
+// Run serves the API until the program is stopped.
 func (c *devCommand) Run(p *program) (err error) {
 	if name := firstSet(p.getenv, distributed...); name != "" {
 		return usage("%s is set, but ovation dev keeps everything in its data folder: unset it, or use ovation serve", name)
@@ -76,7 +76,7 @@ func (c *devCommand) Run(p *program) (err error) {
 	return c.serve(p, listener, behind, store, registry, log)
 }
 
-// serve serves the API with the backends.
+// serve serves the API on listener until the program is stopped.
 func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, survey storage.Surveyor, registry *prometheus.Registry, log *slog.Logger) (err error) {
 	key := []byte(c.JWTSecret)
 	if len(key) == 0 {
@@ -114,8 +114,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// unlessStopped returns err, an error from adding demo data. If the server was told to
-// stop in the meantime, it returns nil, because the next start completes the data.
+// unlessStopped returns err, an error from the preparation of data at a start. It returns
+// nil if ctx has ended, because the next start completes the preparation.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -138,12 +138,12 @@ func (c *devCommand) devHeaders() viewer.DevHeaders {
 	return viewer.RefuseDevHeaders
 }
 
-// addrFlag names the address flag in messages.
+// addrFlag is the name of the address flag in messages.
 const addrFlag = "--addr or OVATION_ADDR"
 
 const stopTimeout = 15 * time.Second
 
-// listen listens on an address. Errors name the flag that sets the address.
+// listen listens on addr. Its errors name flag, the flag that sets addr.
 func listen(ctx context.Context, addr address, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
 	if err == nil {
@@ -159,8 +159,9 @@ func listen(ctx context.Context, addr address, flag string) (net.Listener, error
 	return nil, fmt.Errorf("listen: %w; %s", err, advice)
 }
 
-// serveHTTP serves until the context ends or the backends fail, then lets running
-// requests finish and tells subscribers to connect elsewhere.
+// serveHTTP serves until ctx ends or failed is closed. It then closes the streams, so
+// that subscribers connect elsewhere, and lets the requests in progress finish. Both
+// steps together take at most stopTimeout.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, streams *transport.Streams, failed <-chan struct{}, log *slog.Logger) error {
 	server := newServer(handler, log)
 	served := make(chan error, 1)

@@ -18,28 +18,28 @@ import (
 	"ovation/worker/amqp"
 )
 
-// postgresFlag is the location of the database.
+// postgresFlag holds the URL of the database.
 type postgresFlag struct {
 	PostgresURL string `help:"Database: postgres://user:password@host:port/name." name:"postgres-url" placeholder:"URL" variable:"OVATION_POSTGRES_URL"`
 }
 
-// openPostgres opens the database. Its errors name the flag.
+// openPostgres opens the database. Errors name the flag.
 func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now func() time.Time) (*postgres.Store, error) {
 	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log, Now: now})
 	return store, withFlag(postgresFlags, err)
 }
 
-// prefixFlag is the prefix that separates installations on the same servers.
+// prefixFlag holds the prefix that separates installations on the same servers.
 type prefixFlag struct {
 	Prefix string `default:"ovation" help:"Prefix of all keys in Redis and all queues in RabbitMQ; must be the same for all processes." type:"prefix" variable:"OVATION_PREFIX"`
 }
 
-// redisFlag is the location of Redis.
+// redisFlag holds the URL of Redis.
 type redisFlag struct {
 	RedisURL string `help:"Redis or Redis Cluster: redis://user:password@host:port/0." name:"redis-url" placeholder:"URL" variable:"OVATION_REDIS_URL"`
 }
 
-// queueFlag is the location of the queue.
+// queueFlag holds the URL of the queue.
 type queueFlag struct {
 	RabbitMQURL string `help:"Queue: amqp://user:password@host:port/vhost." name:"rabbitmq-url" placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
 }
@@ -56,14 +56,15 @@ func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
 	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: f.Partitions, Logger: log}
 }
 
-// The names of flags, as they appear in errors about a service.
+// The names of flags in errors about a service.
 const (
 	postgresFlags  = "--postgres-url or OVATION_POSTGRES_URL"
 	queueFlagNames = "--rabbitmq-url or OVATION_RABBITMQ_URL"
 )
 
-// withFlag adds to an error the name of the flag that caused it. Invalid values are
-// usage errors.
+// withFlag adds the name of a flag to err, the error that the flag's value caused. An
+// error about an invalid value becomes a usage error. If err is nil, withFlag returns
+// nil.
 func withFlag(flag string, err error) error {
 	switch {
 	case err == nil:
@@ -74,7 +75,7 @@ func withFlag(flag string, err error) error {
 	return fmt.Errorf("%s: %w", flag, err)
 }
 
-// servicesFlags are the flags of a command that needs all three services.
+// servicesFlags are the flags of a command that needs Postgres, Redis and RabbitMQ.
 type servicesFlags struct {
 	postgresFlag `embed:""`
 	redisFlag    `embed:""`
@@ -82,8 +83,8 @@ type servicesFlags struct {
 	prefixFlag   `embed:""`
 }
 
-// openMirrored opens the database and, with the given options, Redis in front of it. If
-// it fails, it leaves neither of them open.
+// openMirrored opens the database and, with the options o, Redis in front of it. If
+// openMirrored fails, neither remains open.
 func (f servicesFlags) openMirrored(p *program, command string, o redis.Options) (*postgres.Store, *redis.Store, error) {
 	if err := f.complete(command); err != nil {
 		return nil, nil, err
@@ -100,19 +101,19 @@ func (f servicesFlags) openMirrored(p *program, command string, o redis.Options)
 	return database, copied, nil
 }
 
-// process is what serve and work have in common: a log, a listener, metrics and the
+// process holds what serve and work have in common: a log, a listener, metrics and the
 // services.
 type process struct {
 	log      *slog.Logger
 	listener net.Listener
 	registry *prometheus.Registry
 	database *postgres.Store
-	mirrored *redis.Store // the database with the copy in Redis in front of it
+	mirrored *redis.Store // the database with Redis in front of it
 	queue    *amqp.Queue
 }
 
-// begin listens on the address and opens all services. If one of them cannot be reached,
-// it fails and leaves none of them open.
+// begin listens on an address, at, and opens all services. If begin fails, nothing
+// remains open.
 func (f servicesFlags) begin(p *program, command string, at address, logs level, does worker.Role) (*process, error) {
 	log := newLogger(p.stderr, logs.Level)
 	listener, err := listen(p.ctx, at, addrFlag)
@@ -141,7 +142,7 @@ func (s *process) close() error {
 	return errors.Join(s.queue.Close(), s.mirrored.Close())
 }
 
-// complete returns an error unless all services are configured.
+// complete returns a usage error unless all three services are configured.
 func (f servicesFlags) complete(command string) error {
 	var missing []string
 	for i, url := range []string{f.PostgresURL, f.RedisURL, f.RabbitMQURL} {
@@ -156,8 +157,8 @@ func (f servicesFlags) complete(command string) error {
 	return nil
 }
 
-// openRedis opens Redis in front of the database, which is closed with the returned
-// store.
+// openRedis opens Redis in front of options.Database. Closing the returned store also
+// closes options.Database.
 func (f redisFlag) openRedis(ctx context.Context, options redis.Options) (*redis.Store, error) {
 	options.URL = f.RedisURL
 	store, err := redis.Open(ctx, options)
@@ -170,8 +171,8 @@ func (f redisFlag) openRedis(ctx context.Context, options redis.Options) (*redis
 	return store, withFlag("--redis-url or OVATION_REDIS_URL", err)
 }
 
-// storeFlags are the flags of a command that works in either mode: on Postgres if its URL
-// is set, and otherwise on the embedded database.
+// storeFlags are the flags of a command that works in either mode: on Postgres if
+// PostgresURL is set, and otherwise on the embedded database.
 type storeFlags struct {
 	dataFlag     `embed:""`
 	postgresFlag `embed:""`
@@ -195,7 +196,8 @@ func (f storeFlags) check(getenv func(string) string) error {
 	return nil
 }
 
-// lock locks the data folder. A database in Postgres needs no lock.
+// lock acquires a lock of the data folder; see dataFlag.lock. Postgres needs no lock, so
+// lock does nothing if PostgresURL is set.
 func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 	if f.PostgresURL != "" {
 		return func() error { return nil }, nil
@@ -207,8 +209,9 @@ func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 // request waits for these calls.
 const bulkTimeout = 10 * time.Second
 
-// open opens the store. If Redis is configured, writes to Postgres also update Redis; if
-// not, they fail while the nodes of the site use Redis.
+// open opens the store. If Postgres and Redis are configured, writes to Postgres also
+// update Redis. If only Postgres is configured, writes fail while the nodes of the site
+// use Redis. A missing embedded database is created if create is true.
 func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error) {
 	if f.PostgresURL == "" {
 		return f.dataFlag.open(ctx, create)

@@ -1,29 +1,29 @@
-// Command ovation is the interaction backend of a content app in one binary. It
-// serves the API, runs the workers, imports data from other platforms, verifies
-// what is stored and issues tokens for development.
+// Command ovation is the interaction backend of a content app in one binary. It serves
+// the API, runs the workers, imports data from other platforms, verifies the stored
+// counts and issues tokens for development.
 //
 // Each command is a struct of flags with a Run method, in a file named after it;
 // commandLine (main.go) lists all commands. Every flag, except for two of ovation dead
-// replay, has an environment variable, and an invalid value is reported with the flag
-// or variable that it came from (variables.go, usage_errors.go).
+// replay, has an environment variable (variables.go). An error about an invalid value
+// names the flag or the variable (usage_errors.go).
 //
-// This package is the only one, besides bench, that knows concrete adapters:
+// This package is the only one, besides bench, that imports concrete adapters:
 //
 //   - wiring.go starts the embedded mode: SQLite, the queue and the worker within
 //     the process (startEmbedded).
 //   - distributed.go opens Postgres, Redis and RabbitMQ; serve.go and work.go use
 //     them for a node and for a worker.
-//   - api.go builds the API, which both modes share; dev.go has the HTTP server, which
-//     stops in stages.
-//   - stack.go runs a whole site, each part as a process of its own, behind the
-//     balancer of internal/balance.
+//   - api.go builds the API, which both modes share; dev.go contains the HTTP server,
+//     which stops in stages.
+//   - stack.go runs a whole site behind the balancer of internal/balance, with each part
+//     in its own process.
 //
 // run is the program without globals: it takes the arguments, the environment,
 // streams and a context, and returns the exit code.
 //
 // # Invariants
 //
-// The tests start processes of the built binary, except for those that call run.
+// Some tests start processes of the built binary, and the others call run.
 //
 //   - I1 Acknowledged is durable, whichever process is killed:
 //     TestKilledNodeLosesNothingAcknowledged, TestKilledWorkerLosesNothing,
@@ -32,8 +32,8 @@
 //   - I6 Degrade: TestLikesArePersistedWithoutTheQueue,
 //     TestCommentsAndFollowsContinueWithoutRedis,
 //     TestCommentsFailAndFollowsContinueWithoutTheDatabase.
-//   - A configured service that cannot be used is an error that names it, never a
-//     silent fallback: TestUnusableServicesAreNamed,
+//   - A configured service that cannot be used is an error that names the service, never
+//     a silent fallback: TestUnusableServicesAreNamed,
 //     TestEachMissingPartOfTheServicesIsNamed.
 //   - A stopped process finishes the requests in progress, and stops at once at the
 //     second signal: TestStopGoesInStages, TestNodeFinishesRunningRequests,

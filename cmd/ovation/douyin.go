@@ -18,7 +18,8 @@ type douyinFlags struct {
 // publicURL is the scheme and host of a site.
 type publicURL string
 
-// UnmarshalText rejects URLs with anything other than a scheme and a host.
+// UnmarshalText accepts a scheme and a host, with or without a port. It also accepts an
+// empty text.
 func (u *publicURL) UnmarshalText(text []byte) error {
 	if string(text) == "*" {
 		return errors.New("it must be one address: write scheme://host or scheme://host:port, for example https://app.example.com")
@@ -32,8 +33,8 @@ func (u *publicURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// install adds the API for mini Douyin clients to cfg, the rest of which must be
-// complete.
+// install adds the API for mini Douyin clients to cfg, if it is enabled. All other fields
+// of cfg must already be set.
 func (f douyinFlags) install(cfg *resolvers.Config, videos *videoSite) {
 	if !f.Douyin {
 		return

@@ -27,7 +27,7 @@ const (
 
 const chooseFolder = "choose another folder by --data or OVATION_DATA"
 
-// dataFlag is the flag of every command that needs the data folder.
+// dataFlag holds the path of the data folder.
 type dataFlag struct {
 	Data string `default:".ovation" help:"Folder of the database file and related files." type:"folder" variable:"OVATION_DATA"`
 }
@@ -43,8 +43,10 @@ func (d dataFlag) make() error {
 	return nil
 }
 
-// lock acquires one of the folder's locks, or fails at once if another process holds it.
-// The operating system releases the lock when this process ends, for whatever reason.
+// lock acquires the lock with the given file name in the folder, or fails at once if
+// another process holds it. use is a verb, such as "serves", for the error about the
+// other process. The operating system releases the lock when this process ends, for
+// whatever reason.
 func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	if err := d.make(); err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// locked reports whether a process holds one of the folder's locks.
+// locked reports whether a process holds the lock with the given file name.
 func (d dataFlag) locked(name string) bool {
 	file, err := os.Open(d.file(name))
 	if err != nil {
@@ -83,7 +85,8 @@ func (d dataFlag) path() string {
 	return path
 }
 
-// open opens the database. If the database is missing and create is true, it is created.
+// open opens the database. A missing database is created if create is true; otherwise it
+// is an error.
 func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) {
 	store, err := d.openSQLite(ctx, create)
 	if err != nil {
@@ -113,8 +116,8 @@ func (d dataFlag) openSQLite(ctx context.Context, create bool) (*sqlite.Store, e
 	return nil, fmt.Errorf("%w; if the file is not Ovation's, move it away or %s", err, chooseFolder)
 }
 
-// readSecret returns the secret kept in the folder. It returns fs.ErrNotExist if there
-// is none.
+// readSecret returns the secret kept in the folder. If there is none, the error wraps
+// fs.ErrNotExist.
 func (d dataFlag) readSecret() ([]byte, error) {
 	path := d.file(secretFile)
 	text, err := os.ReadFile(path)
@@ -137,9 +140,9 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 		return secret, err
 	}
 	random := make([]byte, viewer.MinSecretBytes)
-	_, _ = rand.Read(random) // it never fails
+	_, _ = rand.Read(random) // rand.Read never fails
 	secret = []byte(base64.RawURLEncoding.EncodeToString(random))
-	// Renamed into place, so that no process reads a partial file.
+	// The file is renamed into place, so that no process reads a partial file.
 	part := d.file(secretFile + ".new")
 	if err := writeNew(part, append(secret, '\n')); errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("store the secret for tokens: %s exists already; if no other process is starting on this data folder, it is a leftover or was planted: remove it", part)
@@ -152,8 +155,9 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// writeNew writes a file that only its owner may read. If path exists, even as a link, it
-// returns fs.ErrExist, because the owner of an existing file could read the text.
+// writeNew writes text to a new file that only its owner may read. If path exists, even
+// as a link, writeNew returns fs.ErrExist: the owner of an existing file could read the
+// text.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -20,10 +20,11 @@ type healthCommand struct {
 	Live bool    `help:"Check whether the node is running (/healthz) instead of ready for requests (/readyz)."                     variable:"OVATION_HEALTH_LIVE"`
 }
 
-// healthTimeout is the time after which a node without an answer counts as unhealthy.
+// healthTimeout is how long a node may take to answer.
 const healthTimeout = 5 * time.Second
 
-// Run prints the node's answer in one line, and fails unless the node is healthy.
+// Run prints the node's answer in one line. It returns an error unless the node answers
+// with status 200.
 func (c *healthCommand) Run(p *program) error {
 	at, err := c.at()
 	if err != nil {
@@ -35,7 +36,7 @@ func (c *healthCommand) Run(p *program) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	// Without a proxy, which might respond instead of the node.
+	// No proxy is used, because a proxy might respond instead of the node.
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -71,7 +72,7 @@ func (c *healthCommand) at() (string, error) {
 	if c.URL != "" {
 		at, err := url.Parse(c.URL)
 		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || strings.Trim(at.Path, "/") != "" {
-			return "", usage("<url> is not the address of a node: write http://host:port") // it may hold a password
+			return "", usage("<url> is not the address of a node: write http://host:port") // c.URL is not printed, because it may contain a password
 		}
 		return at.Scheme + "://" + at.Host + path, nil
 	}
@@ -79,8 +80,8 @@ func (c *healthCommand) at() (string, error) {
 	if err != nil || port == "0" {
 		return "", usage("--addr or OVATION_ADDR is %s: name the port that the node listens on", c.Addr)
 	}
-	// A node that listens on all addresses also listens on the loopback address. It is
-	// given by number, because the image has no /etc/hosts.
+	// A node that listens on all addresses also listens on the loopback address. That
+	// address is given by number, because a container image may have no /etc/hosts.
 	switch ip := net.ParseIP(host); {
 	case host == "" || ip.Equal(net.IPv4zero):
 		host = "127.0.0.1"

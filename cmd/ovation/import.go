@@ -16,7 +16,7 @@ import (
 	"ovation/importer"
 )
 
-// importCommand imports a file. Its flags override the mapping.
+// importCommand imports a file. Its flags override parts of the mapping.
 type importCommand struct {
 	storeFlags `embed:""`
 
@@ -104,8 +104,8 @@ func (c *importCommand) Run(p *program) (err error) {
 	return c.verdict(result, err)
 }
 
-// mapping returns the default mapping, or that of --subjects or --map, with the changes
-// that the other flags make to it.
+// mapping returns the mapping of --subjects or --map, or otherwise the default mapping,
+// with the changes that the other flags make.
 func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
 	switch {
@@ -122,7 +122,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 			return m, fmt.Errorf("--map or OVATION_IMPORT_MAP: %w", err)
 		}
 	case len(c.Events) > 0:
-		m.Events = map[string]string{} // the flag replaces all events
+		m.Events = map[string]string{} // --events replaces all default events
 	}
 	switch {
 	case c.All != "" && (c.Event != "" || len(c.Events) > 0):
@@ -155,8 +155,9 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	return m, nil
 }
 
-// progress shows the progress of an import: as a bar on a terminal, otherwise as a line
-// from time to time.
+// progress returns two functions for an import: told shows the progress, and done ends
+// the display. On a terminal, the progress is a bar; elsewhere, it is a log line every 10
+// s. size is the size of the file in bytes, or 0 if unknown.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
 		bar := newBar(to, size).Start()
@@ -174,7 +175,8 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 	}, func() {}
 }
 
-// newBar returns a progress bar. It shows the remaining time only if size is known.
+// newBar returns a progress bar. It shows a percentage and the remaining time only if
+// size is known, that is, not 0.
 func newBar(to io.Writer, size int64) *pb.ProgressBar {
 	template := pb.Full
 	if size == 0 {
@@ -183,8 +185,8 @@ func newBar(to io.Writer, size int64) *pb.ProgressBar {
 	return pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(template)
 }
 
-// summarize prints what an import did. The placeholder is the text of comments that
-// have none.
+// summarize prints what an import did. placeholder is the text that was given to comments
+// without text.
 func summarize(to io.Writer, r importer.Result, placeholder string) {
 	seconds := r.Elapsed.Seconds()
 	sayf(to, "rows          %d in %.2f s (%.0f/s)\n", r.Rows, seconds, float64(r.Rows)/max(seconds, 1e-6))

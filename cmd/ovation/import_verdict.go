@@ -11,8 +11,9 @@ import (
 	"ovation/importer"
 )
 
-// verdict returns the error with which the program ends after an import. The error says
-// what is in the database and what to do next.
+// verdict returns the error with which the program ends after an import, or nil. r and
+// err are the results of the import. The error states what has been imported and what to
+// do next.
 func (c *importCommand) verdict(r importer.Result, err error) error {
 	_, strict := errors.AsType[*importer.RowError](err)
 	fault, permanent := errors.AsType[*importer.FileError](err)
@@ -57,8 +58,8 @@ func incomplete(r importer.Result) error {
 	return nil
 }
 
-// flagsByMember maps the members of a mapping to the flags that set them, each with a
-// placeholder for a value that cannot be guessed.
+// flagsByMember maps each member of a mapping to the flag that sets it, and to a
+// placeholder. suggestFlags prints the placeholder if it cannot suggest a value.
 var flagsByMember = map[string][2]string{
 	"biz":       {"--biz", "KIND"},
 	"bizColumn": {"--biz-column", "COLUMN"},
@@ -73,7 +74,8 @@ var flagsByMember = map[string][2]string{
 	"delimiter": {"--delimiter", "CHARACTER"},
 }
 
-// suggestFlags returns the flags that would solve the problem, or "" if there are none.
+// suggestFlags returns the end of an error message that proposes the flags for the given
+// remedies, or "" if there are none.
 func suggestFlags(remedies []importer.Suggestion) string {
 	var flags []string
 	var events []string
@@ -101,7 +103,7 @@ func suggestFlags(remedies []importer.Suggestion) string {
 	return "; try " + strings.Join(flags, " ")
 }
 
-// shellWord quotes a text so that a shell reads it as one word.
+// shellWord returns s, quoted if necessary, so that a shell reads it as one word.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.,=/:@%+", r)

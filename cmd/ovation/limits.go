@@ -41,8 +41,8 @@ func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *r
 // proxyNetwork is a network of trusted proxies.
 type proxyNetwork struct{ netip.Prefix }
 
-// UnmarshalText accepts networks and addresses. Space around the entries of a list is
-// ignored.
+// UnmarshalText accepts a network or an address. It ignores surrounding space, which the
+// entries of a list may have.
 func (n *proxyNetwork) UnmarshalText(text []byte) (err error) {
 	text = bytes.TrimSpace(text)
 	var address netip.Addr

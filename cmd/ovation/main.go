@@ -21,7 +21,7 @@ const (
 	exitBadRows = 3 // imported, except for bad rows
 )
 
-// exitError ends the program with a code other than exitFailed. If err is nil,
+// exitError is an error that ends the program with the exit code in code. If err is nil,
 // the failure has been reported already.
 type exitError struct {
 	code int
@@ -41,12 +41,12 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// sayf prints, and ignores errors: if a pipe is closed, nobody reads the output.
+// sayf prints and ignores errors: nobody reads the output of a closed pipe.
 func sayf(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
 
 // program is the environment of a command.
 type program struct {
-	ctx    context.Context // that of the whole program
+	ctx    context.Context // ends when the program is told to stop
 	getenv func(string) string
 	stdin  io.Reader
 	stdout io.Writer
@@ -81,7 +81,8 @@ func main() {
 		signals = append(signals, syscall.SIGHUP) // the terminal was closed
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	// The second signal kills the process.
+	// The first signal ends ctx. stop then restores the default behaviour, so that a
+	// second signal kills the process.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
@@ -91,7 +92,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return (&program{ctx, getenv, stdin, stdout, stderr, time.Now}).run(args)
 }
 
-// run runs the command that the arguments name and returns the exit code.
+// run runs the command that args selects, and returns the exit code.
 func (p *program) run(args []string) int {
 	var line commandLine
 	helped := false

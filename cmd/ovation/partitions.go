@@ -9,7 +9,7 @@ import (
 	"ovation/worker/amqp"
 )
 
-// partitionsCommand changes the number of partitions.
+// partitionsCommand changes the number of partitions of the queue.
 type partitionsCommand struct {
 	postgresFlag `embed:""`
 	redisFlag    `embed:""`

@@ -36,9 +36,10 @@ type serveCommand struct {
 	Drain         pause  `default:"5s"                              help:"How long to continue serving after /readyz reports that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
-// linger is how long a node waits for further likes while RabbitMQ has yet to confirm a
-// message. It is a few times the duration of a confirm. If one message hangs, messages of
-// other partitions are delayed by this time at most.
+// linger is the maximum time for which a partition with actions to send waits while
+// messages of other partitions are unconfirmed. Actions that arrive meanwhile share its
+// message. linger is a few times the duration of a confirm. If the confirm of one message
+// is delayed, the messages of other partitions are delayed by linger at most.
 const linger = 4 * time.Millisecond
 
 // Run serves the API until the program is stopped.
@@ -134,8 +135,8 @@ func (c *serveCommand) Run(p *program) (err error) {
 	return serveHTTP(serving, listener, closeWhenStopping(p.ctx, served), served.streams, nil, log)
 }
 
-// eventHub is a hub of data that only the database holds, with a bus that connects the
-// hubs of all nodes.
+// eventHub is a hub of comments or messages, with a bus that connects it with the hubs of
+// the other nodes.
 type eventHub struct {
 	hub *live.Hub
 	bus interface {
@@ -143,8 +144,8 @@ type eventHub struct {
 	}
 }
 
-// startEventHub connects a hub to the bus of a topic. Call stop when nothing changes any
-// more; it also closes the hub.
+// startEventHub connects hub to the bus of topic. Call stop after the last change; stop
+// also closes the hub.
 func startEventHub(ctx context.Context, copied *redis.Store, topic string, hub *live.Hub) (n eventHub, stop func()) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	bus := copied.NewBus(topic)
@@ -158,14 +159,14 @@ func startEventHub(ctx context.Context, copied *redis.Store, topic string, hub *
 	}
 }
 
-// changed notifies the subscribers of every node of changed subjects.
+// changed notifies the hubs of all nodes that subjects have changed.
 func (n eventHub) changed(subjects []storage.Subject) {
 	n.hub.Changed(subjects)
 	n.bus.Notify(subjects)
 }
 
-// drain calls closing, the Close method of a component that may have requests in progress,
-// with a context that ends after stopTimeout.
+// drain calls closing with a context that ends after stopTimeout. closing is the Close
+// method of a component that may have requests in progress.
 func drain(ctx context.Context, closing func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

@@ -19,8 +19,8 @@ import (
 	"ovation/worker"
 )
 
-// stackCommand runs a whole site on this machine, each part in its own process, to try
-// what a single process cannot show.
+// stackCommand runs a whole site on this machine, with each part in its own process. It
+// is for trying out what a single process cannot show.
 type stackCommand struct {
 	dataFlag      `embed:""`
 	servicesFlags `embed:""`
@@ -68,7 +68,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 
 	balancer := balance.New(log)
 	defer balancer.Close()
-	ctx, end := context.WithCancelCause(p.ctx) // ends when the first process does
+	ctx, end := context.WithCancelCause(p.ctx) // also ends when a process exits unexpectedly
 	defer end(nil)
 	s := &stack{end: end}
 	defer func() { err = errors.Join(err, s.stop()) }()
@@ -83,10 +83,10 @@ func (c *stackCommand) Run(p *program) (err error) {
 	nodes.Go(func() {
 		defer done()
 		<-ctx.Done()
-		s.stopNodes() // the address stays until they have finished
+		s.stopNodes() // the listener stays open until the nodes have finished
 	})
 	err = serveHTTP(serving, listener, exemptUploads(s.withoutMetrics(balancer)), nil, nil, log)
-	end(nil) // for the case that serving has failed
+	end(nil) // in case serving has failed
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -94,8 +94,8 @@ func (c *stackCommand) Run(p *program) (err error) {
 	return err
 }
 
-// prepare migrates the tables, adds demo data if they are empty, and returns the URL of
-// the blob store.
+// prepare migrates the tables, adds the demo data and clips if the tables are empty, and
+// returns the URL of the blob store.
 func (c *stackCommand) prepare(p *program) (blobs string, err error) {
 	migrate := migrateCommand{c.postgresFlag}
 	if err := migrate.Run(p); err != nil {
@@ -126,9 +126,10 @@ func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (strin
 	return media.FolderURL(c.file(mediaFolder + "-" + id))
 }
 
-// prepareClips adds the clips of the demo. The workers make the covers, at once or, if
-// the queue is unavailable now, when they search for covers that are due. An unavailable
-// queue is no error here, because the processes that need the queue report it.
+// prepareClips publishes the demo clips. If the queue is available now, the workers make
+// the covers at once. If not, the workers make them when they search for covers that are
+// due. An unavailable queue is no error here, because the processes that need the queue
+// report it.
 func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, blobs string) (err error) {
 	var covers worker.Publisher
 	queue, unavailable := c.openCovers(ctx, discardLog)
@@ -145,7 +146,8 @@ func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, bl
 	return errors.Join(err, videos.close())
 }
 
-// start starts all parts and waits until the nodes are ready.
+// start starts the four processes, adds the nodes to balancer, and waits until the nodes
+// are ready.
 func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Balancer, blobs string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the nodes are not ready after %v; the logs in %s may show why", startTimeout, c.file(stackLogs)))
 	defer cancel()
@@ -190,7 +192,8 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 	return nil
 }
 
-// banner prints what runs and where, where the data is, and what to try.
+// banner prints the addresses of the site and of its processes, the locations of the
+// data, a token, and examples to try.
 func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error {
 	token, err := viewer.Sign([]byte(c.JWTSecret), storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour)
 	if err != nil {

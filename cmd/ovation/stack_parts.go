@@ -26,20 +26,20 @@ type stack struct {
 // childProcess is one process of a stack.
 type childProcess struct {
 	name, log string
-	from      int64  // where this run begins in the log
-	url       string // where it listens
+	from      int64  // offset in the log at which this run begins
+	url       string // URL at which the process listens
 	command   *exec.Cmd
-	announced chan string // receives its URL
-	stopping  atomic.Bool // it was asked to stop
+	announced chan string // receives the URL
+	stopping  atomic.Bool // true once the process was asked to stop
 	ended     chan struct{}
-	err       error // why it failed; read it after ended
+	err       error // why the process failed; valid once ended is closed
 }
 
 // serves reports whether the process is an API node.
 func (p *childProcess) serves() bool { return strings.HasPrefix(p.name, "serve") }
 
-// start starts a process with a name such as work-1, which begins with the command to run.
-// The process has a process group of its own, so that a Ctrl-C does not reach it directly.
+// start starts a process. name begins with the command to run, as in work-1. The process
+// has a process group of its own, so that Ctrl-C does not signal it directly.
 func (s *stack) start(name, log string, variables []string) error {
 	file, from, err := openLog(log)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *stack) start(name, log string, variables []string) error {
 	}
 	verb, _, _ := strings.Cut(name, "-")
 	p := &childProcess{name: name, log: log, from: from, announced: make(chan string, 1), ended: make(chan struct{})}
-	// Without a context: it is asked to stop before it is killed.
+	// There is no context, because stop asks the process to stop before it kills it.
 	p.command = exec.Command(self, verb) //nolint:gosec,noctx // it is this program
 	p.command.Env = append(os.Environ(), variables...)
 	p.command.Stderr = file
@@ -89,18 +89,19 @@ func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	}
 }
 
-// terminated reports whether SIGTERM ended a process, which happens if the process is asked
-// to stop before it handles signals.
+// terminated reports whether SIGTERM ended a process. This happens if the process is
+// asked to stop before it handles signals.
 func terminated(state *os.ProcessState) bool {
 	status, is := state.Sys().(syscall.WaitStatus)
 	return is && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-// maxLog is the size up to which a log is appended to. A longer log is renamed when a stack
-// starts, and replaces the previous renamed log.
+// maxLog is the size in bytes up to which a log is continued. When a stack starts, a
+// longer log is renamed: ".old" is appended to its name, and an earlier log of that name
+// is replaced.
 const maxLog = 16 << 20
 
-// openLog opens a log for appending, and returns its size.
+// openLog opens the log at path for appending, and returns its size in bytes.
 func openLog(path string) (file *os.File, size int64, err error) {
 	if old, err := os.Stat(path); err == nil {
 		size = old.Size()
@@ -115,7 +116,8 @@ func openLog(path string) (file *os.File, size int64, err error) {
 	return file, size, err
 }
 
-// logTail returns the last lines that the process logged.
+// logTail returns the last lines that the process has logged in this run, as the end of
+// an error message.
 func (p *childProcess) logTail() string {
 	const most, mostBytes = 10, 8 << 10
 	text, err := os.ReadFile(p.log)
@@ -131,8 +133,9 @@ func (p *childProcess) logTail() string {
 	return fmt.Sprintf("its log %s ends:\n  %s", p.log, strings.Join(lines, "\n  "))
 }
 
-// withoutMetrics hides the metrics of the nodes, because the balancer would serve those
-// of an arbitrary node.
+// withoutMetrics answers requests for /metrics with the addresses of the metrics of all
+// processes, and passes other requests to next. Otherwise, the balancer would serve the
+// metrics of an arbitrary node.
 func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	var says strings.Builder
 	says.WriteString("Each part has metrics of its own, and this address has none:\n")
@@ -159,8 +162,8 @@ func (s *stack) stopNodes() {
 	stop(nodes)
 }
 
-// stop stops the remaining processes: nodes, then workers. It returns the errors of
-// those that did not stop cleanly.
+// stop stops the remaining processes: nodes, then workers. It returns the errors of the
+// processes that did not stop cleanly.
 func (s *stack) stop() error {
 	s.stopNodes()
 	stop(s.parts)
@@ -171,8 +174,8 @@ func (s *stack) stop() error {
 	return err
 }
 
-// stop asks processes to stop and waits for them. It kills those that still run when this
-// process receives a second signal, or after a long time.
+// stop asks processes to stop and waits for them. It kills the processes that still run
+// after twice stopTimeout, or when this process receives a second signal.
 func stop(parts []*childProcess) {
 	patient, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 	defer cancel()

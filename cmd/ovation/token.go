@@ -39,7 +39,7 @@ Tokens that are verified with a key set (--jwks) are issued by its owner, an ide
 func (c *tokenCommand) Run(p *program) error {
 	key := []byte(c.JWTSecret)
 	if len(key) == 0 {
-		// ovation stack, too, keeps its secret in the data folder.
+		// ovation stack also keeps its secret in the data folder.
 		if name := firstSet(p.getenv, distributed...); name != "" && !c.locked(stackLock) {
 			return usage("%s is set, so this is a token for ovation serve: set OVATION_JWT_SECRET to the secret of its nodes. "+
 				"The secret in the data folder %s is that of ovation dev, and ovation stack does not run on it", name, c.Data)

@@ -8,16 +8,16 @@ import (
 	"ovation/storage/postgres"
 )
 
-// unmirrored writes to a database without updating Redis. That is allowed only while Redis
-// is not used: otherwise the nodes would continue to return old data as LIVE until the
+// unmirrored writes to a database without updating Redis. Writes are allowed only while
+// nodes do not use Redis. Otherwise, the nodes would return old data as LIVE until the
 // copies in Redis expire.
 type unmirrored struct{ *postgres.Store }
 
-// errMirrorOpen is a usage error: the URL of Redis is missing.
+// errMirrorOpen is a usage error: the URL of Redis is missing although nodes use Redis.
 var errMirrorOpen = usage("the nodes of this database read from Redis, which must receive every change: " +
 	"set OVATION_REDIS_URL, and OVATION_PREFIX if theirs is not \"ovation\"")
 
-// check returns errMirrorOpen while Redis is used.
+// check returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) check(ctx context.Context) error {
 	e, err := s.Epoch(ctx)
 	if err == nil && e.Open {
@@ -26,8 +26,8 @@ func (s unmirrored) check(ctx context.Context) error {
 	return err
 }
 
-// refuse returns a mark that fails if Redis would have to be updated for the
-// transaction, and otherwise calls the given one.
+// refuse returns a mark that fails with errMirrorOpen if Redis would have to be updated
+// for the transaction. Otherwise, the returned mark calls mark, which may be nil.
 func refuse(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		switch {
@@ -40,31 +40,31 @@ func refuse(mark storage.Mark) storage.Mark {
 	}
 }
 
-// Persist persists while Redis is not used.
+// Persist persists messages. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	return s.Store.Persist(ctx, messages, refuse(mark))
 }
 
-// EmptyFolder empties a folder while Redis is not used.
+// EmptyFolder empties a folder. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
 	return s.Store.EmptyFolder(ctx, key, moveTo, at, limit, refuse(mark))
 }
 
-// PublishVideo publishes a video while Redis is not used.
+// PublishVideo publishes a video. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	return s.Store.PublishVideo(ctx, video, refuse(mark))
 }
 
-// DeleteVideo deletes a video while Redis is not used.
+// DeleteVideo deletes a video. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
 	return s.Store.DeleteVideo(ctx, deletion, refuse(mark))
 }
 
-// Verify repairs counts while Redis is not used. If nodes begin to use Redis in the
-// meantime, Verify returns an error at the end, because the repairs may become visible
-// late.
+// Verify recounts everything. If repair is true, Verify returns errMirrorOpen while nodes
+// use Redis. It checks this before the repairs and after them: nodes that have begun to
+// use Redis in the meantime may show the repaired counts late.
 func (s unmirrored) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {
 		if err := s.check(ctx); err != nil {

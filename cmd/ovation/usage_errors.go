@@ -21,9 +21,9 @@ var (
 	flagValue    = regexp.MustCompile(`=[^,]*`)
 )
 
-// explain rewrites the parser's message, and returns it with the command that the message
-// is about. For an unknown flag, the message names the most similar one. If something is
-// missing, the message shows an example.
+// explain returns a clearer message for err, an error of the parser, and the command that
+// the message is about. For an unknown flag or command, the message proposes a similar
+// name. For a missing flag or argument, the message shows an example.
 func explain(err error, app *kong.Application) (message, command string) {
 	message = noValue.ReplaceAllLiteralString(err.Error(), "a value is missing")
 	message = anotherFlag.ReplaceAllString(message, "a value is missing before $1")
@@ -47,7 +47,8 @@ func explain(err error, app *kong.Application) (message, command string) {
 	return message, at.FullPath()
 }
 
-// missingIn returns what is missing according to the parser's message, or "".
+// missingIn returns the missing flags or the missing argument that the parser's message
+// names. It returns "" for any other message.
 func missingIn(message string) string {
 	if found := missingFlags.FindStringSubmatch(message); found != nil {
 		return flagValue.ReplaceAllString(found[1], "")
@@ -58,7 +59,8 @@ func missingIn(message string) string {
 	return ""
 }
 
-// otherNames maps names of flags in other programs to their equivalents here.
+// otherNames maps the names that flags have in other programs to the names of the
+// equivalent flags here.
 var otherNames = map[string][]string{
 	"port": {"addr"}, "host": {"addr"}, "listen": {"addr"}, "bind": {"addr"}, "address": {"addr"}, "url": {"addr"},
 	"dir": {"data"}, "folder": {"data"}, "directory": {"data"}, "db": {"data", "postgres-url"}, "database": {"data", "postgres-url"},
@@ -70,9 +72,9 @@ var otherNames = map[string][]string{
 	"verbose": {"log-level"}, "debug": {"log-level"}, "workers": {"concurrency"}, "fix": {"repair"},
 }
 
-// suggestFlag returns the end of a message about an unknown flag. It names the flag that
-// was probably meant, which is another flag of the same command or the same flag of another
-// command, and is "" if there is none.
+// suggestFlag returns the end of a message about an unknown flag. It proposes a similar
+// flag of the same command, or names the commands that have the flag. It is "" if there
+// is neither.
 func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 	name := strings.TrimLeft(flag, "-")
 	flags := at.Flags()
@@ -103,8 +105,8 @@ func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 	return "; it is a flag of " + strings.Join(commands, ", ")
 }
 
-// suggestCommand returns the end of a message about an unexpected argument. It names the
-// command that was probably meant, and is "" if there is none.
+// suggestCommand returns the end of a message about an unexpected argument. It proposes
+// the command with the most similar name, and is "" if no name is similar.
 func suggestCommand(argument string, at *kong.Node) string {
 	known := make([]string, len(at.Children))
 	for i, command := range at.Children {
@@ -116,7 +118,8 @@ func suggestCommand(argument string, at *kong.Node) string {
 	return ""
 }
 
-// nearest returns the known name that is most similar, or "" if none is similar enough.
+// nearest returns the known name that is most similar to name, or "" if none is similar
+// enough.
 func nearest(name string, known []string) string {
 	allowed := max(len(name)/3, 1)
 	if len(name) > 3 {

@@ -25,8 +25,9 @@ import (
 	"ovation/storage"
 )
 
-// variables returns a resolver that gives each flag that is not on the command line the
-// value of its environment variable. An empty variable counts as unset.
+// variables returns a resolver for the flags that are not on the command line. It gives
+// each flag the value of the flag's environment variable. An empty variable counts as
+// unset.
 func variables(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		name := flag.Tag.Get("variable")
@@ -37,7 +38,7 @@ func variables(getenv func(string) string) kong.Resolver {
 		if value == "" {
 			return nil, nil
 		}
-		// Parsed here, so that the message can name the variable.
+		// The value is parsed here, so that the error can name the variable.
 		trial := reflect.New(flag.Target.Type()).Elem()
 		if err := flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), trial); err != nil {
 			if inner := errors.Unwrap(err); inner != nil {
@@ -57,7 +58,8 @@ func helpWithVariable(value *kong.Value) string {
 	return value.Help
 }
 
-// distributed lists the variables of the distributed mode.
+// distributed lists the variables with the URLs of the services. Only the distributed
+// mode uses these services.
 var distributed = []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"}
 
 // exampleOf maps variables to example values.
@@ -67,7 +69,7 @@ var exampleOf = map[string]string{ //nolint:gosec // no real password
 	"OVATION_RABBITMQ_URL": "amqp://user:password@host:5672/",
 }
 
-// firstSet returns the first of the variables that is set, or "".
+// firstSet returns the first of names whose environment variable is set, or "".
 func firstSet(getenv func(string) string, names ...string) string {
 	for _, name := range names {
 		if getenv(name) != "" {
@@ -77,8 +79,8 @@ func firstSet(getenv func(string) string, names ...string) string {
 	return ""
 }
 
-// refuseDevOnly rejects variables that ovation serve ignores and that are dangerous to
-// rely on.
+// refuseDevOnly returns a usage error if a variable enables an option that only ovation
+// dev has.
 func refuseDevOnly(getenv func(string) string) error {
 	for _, name := range []string{"OVATION_DEV_HEADERS", "OVATION_INSECURE_DEV_HEADERS", "OVATION_DEMO"} {
 		if value := getenv(name); value != "" {
@@ -93,7 +95,7 @@ func refuseDevOnly(getenv func(string) string) error {
 // address is a host and a port to listen on.
 type address string
 
-// UnmarshalText rejects addresses that cannot be listened on.
+// UnmarshalText accepts host:port with a port from 0 to 65535.
 func (a *address) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err == nil {
@@ -106,7 +108,7 @@ func (a *address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// loopback reports whether only this machine can connect.
+// loopback reports whether only programs on this machine can connect to the address.
 func (a address) loopback() bool {
 	host, _, err := net.SplitHostPort(string(a))
 	if err != nil {
@@ -119,8 +121,8 @@ func (a address) loopback() bool {
 // origin is a web origin, or * for all.
 type origin string
 
-// UnmarshalText rejects origins that no browser sends. Space around the entries of a list
-// is ignored.
+// UnmarshalText rejects origins that no browser sends. It ignores surrounding space,
+// which the entries of a list may have.
 func (o *origin) UnmarshalText(text []byte) error {
 	text = bytes.TrimSpace(text)
 	if err := transport.CheckOrigin(string(text)); err != nil {
@@ -130,7 +132,7 @@ func (o *origin) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// secret signs tokens. It is never printed.
+// secret is a key that signs tokens. It is never printed.
 type secret string
 
 // UnmarshalText rejects secrets that are too short.
@@ -159,14 +161,14 @@ var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // mappers returns the parsers of flags. The tag "type" of a flag names its parser.
 func mappers() kong.Option {
 	all := map[string]kong.Mapper{
-		"partitions": number(1, 256),           // more is too much for RabbitMQ
-		"batches":    number(1, 8),             // more than the pool of connections bears
-		"streams":    number(1, 10_000_000),    // and subscriptions
-		"rate":       number(0, math.MaxInt32), // actions a second
-		"units":      number(0, 10_000_000),    // cost a second
-		"key":        number(1, math.MaxInt32), // of accounts
+		"partitions": number(1, 256),           // more would overload RabbitMQ
+		"batches":    number(1, 8),             // more would exhaust the pool of connections
+		"streams":    number(1, 10_000_000),    // streams and subscriptions
+		"rate":       number(0, math.MaxInt32), // actions per second
+		"units":      number(0, 10_000_000),    // cost per second, messages per minute, attempts
+		"key":        number(1, math.MaxInt32), // number of the key that signs account tokens
 		"percentage": number(1, 100),
-		"mebibytes":  number(1, 1024), // at the slowest rate of an upload less than a day, see media.Janitor
+		"mebibytes":  number(1, 1024), // an upload of 1 GiB takes less than a day even at the minimum rate; see media.Janitor
 		"fields":     number(1, limits.MaxFields),
 		"biz":        text(storage.ValidateBiz),
 		"tenant":     text(storage.ValidateTenant),
@@ -217,7 +219,8 @@ func mappers() kong.Option {
 	})
 }
 
-// text returns a parser of strings that rejects those that do not pass the check.
+// text returns a parser of strings. It rejects the strings for which check returns an
+// error.
 func text(check func(string) error) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string
@@ -238,7 +241,7 @@ func oneOf(known []string) kong.Mapper {
 	})
 }
 
-// number returns a parser of numbers from least to most.
+// number returns a parser of integers from least to most.
 func number(least, most int) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string
@@ -254,7 +257,7 @@ func number(least, most int) kong.Mapper {
 	})
 }
 
-// pause is how long to wait.
+// pause is a duration of 0 or more.
 type pause time.Duration
 
 // UnmarshalText rejects negative durations.
@@ -270,7 +273,7 @@ func (d *pause) UnmarshalText(text []byte) error {
 // lifetime is how long a token is valid.
 type lifetime time.Duration
 
-// UnmarshalText rejects invalid lifetimes.
+// UnmarshalText rejects durations of less than a second.
 func (d *lifetime) UnmarshalText(text []byte) error {
 	length, err := time.ParseDuration(string(text))
 	if err != nil || length < time.Second {

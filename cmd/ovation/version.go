@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is the next release, the latest in CHANGELOG.md. Builds replace it (-X
-// main.version) once a tag precedes their commit.
+// version is the release that is being worked on, the first in CHANGELOG.md. For commits
+// after a tag, the linker flag -X main.version replaces it.
 var version = "0.1.0-dev"
 
 // versionCommand prints the version and the commit that this program was built from.
@@ -37,7 +37,7 @@ func printVersion(to io.Writer) error {
 	return err
 }
 
-// built returns the version, and the commit or, if it is not known, "unknown".
+// built returns the version and the commit. If the commit is not known, it is "unknown".
 func built() (number, commit string) {
 	number, commit = version, "unknown"
 	info, known := debug.ReadBuildInfo()

@@ -19,7 +19,7 @@ import (
 	"ovation/worker/local"
 )
 
-// blobFlag is the location of video files.
+// blobFlag holds the URL of the store for video files.
 type blobFlag struct {
 	BlobURL string `help:"Where the files of videos are stored: file:///folder, or s3://bucket?region=REGION with credentials from the usual AWS sources." name:"blob-url" placeholder:"URL" variable:"OVATION_BLOB_URL"`
 }
@@ -38,15 +38,15 @@ func (f blobFlag) openBlobs(ctx context.Context, store storage.Store) (*media.Bl
 	return blobs, withFlag(blobFlagNames, err)
 }
 
-// videoSite holds the components of a site that publishes videos. The zero value is for a
-// site that publishes none.
+// videoSite holds the components of a site that publishes videos. The zero value stands
+// for a site without videos.
 type videoSite struct {
 	blobs   *media.Blobs
 	service *media.Service
-	ends    []func() error // close the components; in the order in which they are called
+	ends    []func() error // functions that close the components, in the order in which close calls them
 }
 
-// install adds the videos to the API's configuration.
+// install adds the videos to cfg, unless the site has none.
 func (v *videoSite) install(cfg *resolvers.Config) {
 	if v.service == nil {
 		return
@@ -54,7 +54,7 @@ func (v *videoSite) install(cfg *resolvers.Config) {
 	cfg.Videos, cfg.Uploads, cfg.Files = v.service, v.service.Uploads(), media.Files(v.blobs, cfg.Logger)
 }
 
-// close closes the components. Call it when no request is left.
+// close closes the components. Call close when no request is in progress.
 func (v *videoSite) close() (err error) {
 	for _, end := range v.ends {
 		err = errors.Join(err, end())
@@ -63,8 +63,8 @@ func (v *videoSite) close() (err error) {
 	return err
 }
 
-// openVideos returns the components that an API node needs for videos. They request covers
-// through the queue covers.
+// openVideos returns the components that an API node needs for videos. Jobs for covers
+// are published to covers, which may be nil.
 func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	blobs, err := f.openBlobs(ctx, store)
 	if err != nil {
@@ -79,8 +79,8 @@ func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers 
 	}}, nil
 }
 
-// openVideosAlone does the same as openVideos for a single process, which makes the covers
-// itself.
+// openVideosAlone does the same as openVideos for a single process, which also makes the
+// covers and sweeps the blob store.
 func (f videoFlags) openVideosAlone(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	queue := local.NewQueue(local.Options{})
 	v, err := f.openVideos(ctx, store, queue, log, registry)
@@ -113,10 +113,11 @@ func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs,
 	}
 }
 
-// coversName is the name of the queue of jobs for covers, after the prefix.
+// coversName is the name of the queue of jobs for covers, without the prefix.
 const coversName = "covers"
 
-// coverOptions returns the options of the queue of jobs for covers.
+// coverOptions returns o with the name, the number of partitions and the prefetch limit
+// of the queue of jobs for covers.
 func coverOptions(o amqp.Options) amqp.Options {
 	o.Name, o.Partitions, o.Prefetch = coversName, 1, 4
 	return o
@@ -128,7 +129,7 @@ func (f servicesFlags) openCovers(ctx context.Context, log *slog.Logger) (*amqp.
 	return queue, withFlag(queueFlagNames, err)
 }
 
-// startVideos starts the components that a node needs for videos, if they are enabled.
+// startVideos starts the components that a node needs for videos, if videos are enabled.
 func (c *serveCommand) startVideos(p *program, behind *process, store storage.Store) (*videoSite, error) {
 	if !c.Videos {
 		return new(videoSite), nil
@@ -145,7 +146,7 @@ func (c *serveCommand) startVideos(p *program, behind *process, store storage.St
 	return v, nil
 }
 
-// startVideos starts the components that a single process needs for videos, if they are
+// startVideos starts the components that a single process needs for videos, if videos are
 // enabled.
 func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	if !c.Videos {
@@ -161,11 +162,11 @@ func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *
 	return flags.openVideosAlone(ctx, store, log, registry)
 }
 
-// mediaFolder is the folder for the files of videos, within the data folder.
+// mediaFolder is the name of the folder for video files in the data folder.
 const mediaFolder = "media"
 
-// startVideos makes covers and sweeps the blob store until stop is called, if a blob store
-// is configured.
+// If a blob store is configured, startVideos makes covers and sweeps the blob store until
+// stop is called.
 func (c *workCommand) startVideos(p *program, behind *process, store storage.Store) (stop func() error, err error) {
 	if c.BlobURL == "" {
 		return func() error { return nil }, nil

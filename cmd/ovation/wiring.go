@@ -26,18 +26,19 @@ type backends struct {
 	authors    *worker.Authors
 	messages   *worker.Messages
 	live       *live.Hub
-	commentHub *live.Hub // of comments
-	messageHub *live.Hub // of messages
+	commentHub *live.Hub
+	messageHub *live.Hub
 
 	worker     *worker.Worker
 	queue      *local.Queue
 	stopWorker context.CancelFunc
 	stopped    chan struct{} // closed when the worker has stopped
-	failed     error         // why the worker stopped unasked; read it after stopped
+	failed     error         // why the worker failed; valid once stopped is closed
 }
 
 // startEmbedded starts the embedded mode, which needs no services: the worker and the
-// queue run in this process. It takes ownership of the store; stop closes it.
+// queue run in this process. startEmbedded takes ownership of store, which backends.stop
+// closes.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	commentHub := live.New(live.CommentVersions(store), commentHubOptions(log))
@@ -74,9 +75,9 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	return b
 }
 
-// messageHubOptions returns the options of a hub of messages. Unlike new counts, a new
-// message does not replace earlier ones, and a user receives few messages, so they are
-// delayed for less time.
+// messageHubOptions returns the options of a hub of messages. Events about messages are
+// delayed for less time than those about counts: a new message does not replace earlier
+// messages, and each user receives few messages.
 func messageHubOptions(log *slog.Logger) live.Options {
 	return live.Options{Gap: 10 * time.Millisecond, Logger: log.With("hub", "messages")}
 }
@@ -99,9 +100,9 @@ func (b *backends) ready(ctx context.Context) error {
 	return nil
 }
 
-// stop stops everything in stages: it rejects new writes and finishes the accepted ones,
-// then stops the worker, and finally closes the queue and the store. Call stop when no
-// request is left.
+// stop stops the components in stages. It rejects new writes and finishes the accepted
+// writes, then stops the worker, and finally closes the hubs, the queue and the store.
+// Call stop when no request is in progress.
 func (b *backends) stop(ctx context.Context) error {
 	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx))
 	if flushed != nil {

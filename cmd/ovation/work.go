@@ -34,15 +34,16 @@ type workCommand struct {
 	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 means no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
-// pace is the minimum time between the starts of two batches of one batch loop while
-// likes arrive one by one. Other users see them later by this time at most, and each like
-// costs the database and the worker a third less. After an idle period a batch starts at
-// once.
+// pace is the minimum time between the starts of two batches of a batch loop while
+// actions arrive one by one. It delays the visibility of actions to other users by at
+// most this time. It reduces the cost of a like for the database and the worker by a
+// third. After an idle period, a batch starts at once.
 const pace = 20 * time.Millisecond
 
-// maxActions is the size up to which the batches of a worker with a backlog grow. Large
-// batches cost less, because all actions of a batch on one subject change its counts only
-// once. A batch of 20,000 takes less than a second.
+// maxActions is the number of actions at which a batch is full. Batches grow to this size
+// while a worker has a backlog. An action costs less in a large batch, because a batch
+// changes the counts of a subject only once. A batch of 20,000 actions takes less than a
+// second.
 const maxActions = 20_000
 
 // Run persists messages until the program is stopped.
@@ -121,9 +122,9 @@ func (c *workCommand) ready(ctx context.Context, p *program, consumer *watchedCo
 	return nil
 }
 
-// supervise runs the worker until ctx ends, and restarts it when it has lost the queue.
-// While the mirror belongs to another database (see whileOwner), the worker does not run.
-// Each loss of the queue is logged once.
+// supervise runs the worker until ctx ends. If the worker loses the queue, supervise
+// restarts the worker and logs the loss once. While the database uses another mirror, the
+// worker does not run; see whileOwner.
 func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer, stranger func() error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -179,10 +180,11 @@ type watchedConsumer struct {
 
 	log      *slog.Logger
 	consumes atomic.Bool
-	lost     atomic.Bool // the queue is lost, and that has been logged
+	lost     atomic.Bool // the queue is lost, and the loss has been logged
 }
 
-// Consume records whether the queue can be consumed.
+// Consume calls Consume of the wrapped consumer, and records whether the queue can be
+// consumed.
 func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
@@ -192,8 +194,8 @@ func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, 
 	return deliveries, err
 }
 
-// rateLimited persists at most perSecond actions a second, at an even rate. It is shared
-// by all batch loops of a worker.
+// rateLimited persists at most perSecond actions per second, at an even rate. All batch
+// loops of a worker share it.
 type rateLimited struct {
 	storage.Persister
 
@@ -218,8 +220,8 @@ func (p *rateLimited) Persist(ctx context.Context, messages []storage.Message, m
 	return p.Persister.Persist(ctx, messages, mark)
 }
 
-// reserve reserves the next free time for the actions, and returns how long to wait for
-// it.
+// reserve reserves the next free period for the given number of actions, and returns how
+// long to wait for it.
 func (p *rateLimited) reserve(actions int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
