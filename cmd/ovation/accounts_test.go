@@ -12,13 +12,14 @@ import (
 	"github.com/coder/websocket"
 )
 
-// loggedIn is the answer to a mutation that begins a session.
+// loggedIn is the result of a mutation that begins a session.
 type loggedIn struct {
 	Token string
 	User  struct{ UserID string }
 }
 
-// session sends the mutation do, register or logIn, for the user with the given name.
+// session registers the user with the given name, or logs the user in. do is the
+// mutation, register or logIn.
 func (s *server) session(do, name string) (loggedIn, error) {
 	body, err := json.Marshal(map[string]any{
 		"query":     `mutation($name: String!, $password: String!) { session: ` + do + `(input: {name: $name, password: $password}) { token user { userId } } }`,
@@ -36,7 +37,7 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// accepts reports whether the node accepts the token. It changes nothing.
+// accepts reports whether the server accepts the token.
 func (s *server) accepts(token string) bool {
 	return s.post([]byte(`{"query":"{ viewer { userId } }"}`), bearer(token), nil) == nil
 }
@@ -51,9 +52,9 @@ func TestAccountFlagsAreChecked(t *testing.T) {
 }
 
 // TestAccountsAreOnEveryNode checks that two nodes of a site without a secret accept each
-// other's tokens, and that one refuses the tokens that the other has revoked. A node also
-// accepts tokens signed with the key before or after its own, but none signed with an
-// older key.
+// other's tokens. A token that is revoked through one node must be refused by the other
+// node. A node must also accept tokens signed with the key before or after its own, and
+// must refuse tokens signed with an older key.
 func TestAccountsAreOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -98,8 +99,8 @@ func TestLogOutReachesEveryNode(t *testing.T) {
 	logOutReaches(t, 2, waitTimeout)
 }
 
-// logOutReaches logs users out on one node, and checks that another node refuses each
-// user's token and ends the user's stream within bound.
+// In each of the rounds, logOutReaches logs out a user on one node. It checks that
+// another node refuses the user's token and ends the user's stream within bound.
 func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)

@@ -21,8 +21,8 @@ func (s *server) queryAsAlice(t *testing.T) reply {
 	return got.Interactive
 }
 
-// mutateAsAlice makes alice like video 1 or take the like back, and returns the
-// durability of the action and the video as the reply shows it.
+// mutateAsAlice sends a mutation, like or unlike, about video 1 as alice. It returns the
+// durability of the action, and the video as the reply shows it.
 func (s *server) mutateAsAlice(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {
@@ -35,9 +35,9 @@ func (s *server) mutateAsAlice(t *testing.T, mutation string) (durability string
 	return got.Did.Durability, got.Did.Interactive
 }
 
-// TestAnswersAreLiveOnceWorkersHavePassedTheBarrier makes Redis lose everything, once by
-// emptying it and once by killing it, and checks that answers are LIVE again once every
-// partition has passed the barrier.
+// TestAnswersAreLiveOnceWorkersHavePassedTheBarrier makes Redis lose all data, once by
+// FLUSHALL and once by a kill. It checks that answers are LIVE again once every partition
+// has passed the barrier.
 func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
@@ -68,7 +68,7 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 }
 
 // TestUnlikeOfALikeLostByRedisWins queues a like while no worker runs, and makes Redis
-// lose it. An unlike must then still be published, and must win.
+// lose the like. A later unlike must still be published, and must win.
 func TestUnlikeOfALikeLostByRedisWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)

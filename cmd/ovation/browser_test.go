@@ -37,8 +37,8 @@ func TestLongPagesInABrowser(t *testing.T) {
 	})
 }
 
-// TestLongDemoInABrowserOverServices checks the demo page of a site that runs every part
-// in its own process, behind one address.
+// TestLongDemoInABrowserOverServices checks the demo page of ovation stack, which runs
+// every part of a site in its own process.
 func TestLongDemoInABrowserOverServices(t *testing.T) {
 	needsBrowser(t)
 	n := emptySite(t)
@@ -58,8 +58,8 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 }
 
 // TestLongStoryInABrowser plays the story of two people with accounts, from their
-// registration to a chat about a clip that one of them has published, once with covers
-// made by ffmpeg and once without.
+// registration to a chat about a clip that one of them has published. The covers are made
+// by ffmpeg in one run, and generated in the other.
 func TestLongStoryInABrowser(t *testing.T) {
 	needsBrowser(t)
 	for _, environ := range [][]string{{}, {"PATH=" + os.Getenv("PATH")}} {
@@ -72,9 +72,9 @@ func TestLongStoryInABrowser(t *testing.T) {
 	}
 }
 
-// TestLongStoryInABrowserOverServices plays the same story on a site that runs every part
-// in its own process. The clip is uploaded to one of two nodes, and a worker makes its
-// cover.
+// TestLongStoryInABrowserOverServices plays the story of TestLongStoryInABrowser on a
+// site that runs every part in its own process. The clip is uploaded to one of two nodes,
+// and a worker makes its cover.
 func TestLongStoryInABrowserOverServices(t *testing.T) {
 	needsBrowser(t)
 	n := emptySite(t)
@@ -101,14 +101,14 @@ func runBrowserStory(t *testing.T, url, covers string) {
 	browserTest{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
 }
 
-// needsBrowser skips the test, or fails it in CI, if Chromium, the built pages or what
-// needsNode requires is missing.
+// needsBrowser skips the test if Chromium, the built pages or a requirement of needsNode
+// is missing. In CI, the test fails instead.
 func needsBrowser(t *testing.T) {
 	t.Helper()
 	needsNode(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
 }
 
-// browserTest is a script of web/check and the server that it checks.
+// browserTest is a script of web/check, together with the server that the script checks.
 type browserTest struct {
 	script, url string
 	tokens      string // separated by spaces; empty if the script needs none

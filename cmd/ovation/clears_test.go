@@ -15,8 +15,8 @@ type reactionReply struct {
 }
 
 // react sends a mutation about the movie as alice, and repeats it until it is accepted.
-// It returns whether the mutation changed anything, or nil if that is unknown, and the
-// reaction that the reply shows, or "" if there is none.
+// changed reports whether the mutation changed anything, and is nil if that is unknown.
+// reaction is the reaction that the reply shows, or "" if there is none.
 func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction string) {
 	t.Helper()
 	var got reactionReply
@@ -29,9 +29,9 @@ func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction s
 	return got.Did.Changed, reaction
 }
 
-// TestUnlikeKeepsADislikeDuringOutages checks that unlike leaves a dislike, and undislike
-// a like, even while the current reaction is unknown. The reply then has null for
-// changed.
+// TestUnlikeKeepsADislikeDuringOutages checks that unlike does not remove a dislike, and
+// undislike does not remove a like. This must hold even while the current reaction is
+// unknown; changed is then null in the reply.
 func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -107,7 +107,7 @@ func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 			if redis.run.ProcessState != nil { // it was killed
 				redis.start(t)
 			}
-			eventually(t, "a like is possible", func() bool { return node.graphQL("bob", likeMovie, nil) == nil }) // comes after all that
+			eventually(t, "a like is possible", func() bool { return node.graphQL("bob", likeMovie, nil) == nil }) // follows all actions of alice
 			eventually(t, "everything is persisted", func() bool { return s.likes(t) == 1 && disliked() })
 			s.run(t, "verify").want(t, 0, "0 differences; ")
 		})

@@ -21,10 +21,11 @@ type clientEvent struct {
 	Errors     []any
 }
 
-// TestClientsOfNpm lets clients of graphql-ws and graphql-sse watch a like count while
-// the server is stopped and killed, and lets urql receive the first event. The watching
-// clients must reconnect by themselves, miss no final count and never receive a lower
-// count. The test needs Node.js; `make test` installs everything else.
+// TestClientsOfNpm checks clients of npm packages against a server that is stopped and
+// killed. Clients of graphql-ws and graphql-sse watch a like count: they must reconnect
+// by themselves, receive every final count, and never receive a lower count. A client of
+// urql must receive the first event. The test needs Node.js; `make test` installs
+// everything else.
 func TestClientsOfNpm(t *testing.T) {
 	const modules = "../../web/node_modules/graphql-sse"
 	_, errNode := exec.LookPath("node")
@@ -49,7 +50,7 @@ func TestClientsOfNpm(t *testing.T) {
 	go watchers.read(bufio.NewScanner(stdout))
 	t.Cleanup(func() {
 		must(t, stdin.Close())
-		for range watchers.clientEvents { // until it has ended
+		for range watchers.clientEvents { // until the script has ended
 		}
 		must(t, command.Wait())
 	})
@@ -61,7 +62,7 @@ func TestClientsOfNpm(t *testing.T) {
 	watchers.await(2, "LIKE")
 	s.stop().want(t, 0)
 	s = serveBinary(t, data, "--addr="+at)
-	s.like(t, "carol", "1") // most likely before they are back
+	s.like(t, "carol", "1") // most likely before the clients have reconnected
 	watchers.await(3, "LIKE")
 	s.kill()
 	s = serveBinary(t, data, "--addr="+at)
@@ -79,7 +80,7 @@ func TestClientsOfNpm(t *testing.T) {
 	}
 }
 
-// npmClients holds the events of the script's clients: four that watch, and urql, which
+// npmClients records the events of the script's clients. Four of the clients watch; urql
 // receives only the first event.
 type npmClients struct {
 	t            *testing.T
@@ -100,8 +101,9 @@ func (c *npmClients) read(lines *bufio.Scanner) {
 	}
 }
 
-// await waits until the four watching clients have received a number of likes, and the
-// two that watch as alice also her reaction, or none if liked is "".
+// await waits until the four watching clients have received the given number of likes.
+// The two clients that watch as alice must also have received her reaction, liked, which
+// is "" if she has none.
 func (c *npmClients) await(likes int, liked string) {
 	c.t.Helper()
 	deadline := time.After(2 * time.Minute)

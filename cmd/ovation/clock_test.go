@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// startAt runs serve or work in this process, with a clock that is ahead by the given
-// time, and waits until the command listens.
+// startAt runs a command, serve or work, in this process and waits until it listens.
+// ahead is how far the clock of the command is ahead of this machine's clock.
 func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,8 +58,8 @@ func (s *site) queryInt(t *testing.T, query string) (n int64) {
 	return n
 }
 
-// wantUnready checks that /readyz reports that the process is not ready, with a reason
-// that contains all given texts.
+// wantUnready checks that GET /readyz returns the status 503 and a reason that contains
+// all parts of says.
 func (s *server) wantUnready(t *testing.T, says ...string) {
 	t.Helper()
 	status, _, body := get(t, s.url+"/readyz")
@@ -71,8 +71,8 @@ func (s *server) wantUnready(t *testing.T, says ...string) {
 }
 
 // TestUnlikeThroughANodeWithASlowClockWins checks that an unlike wins over an earlier
-// like even if it comes through a node whose clock is behind. While Redis is down, only
-// the versions show which of the two came later.
+// like even if the unlike is sent through a node whose clock is behind. While Redis is
+// unavailable, only the versions determine the order of the two actions.
 func TestUnlikeThroughANodeWithASlowClockWins(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)

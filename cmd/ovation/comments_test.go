@@ -36,7 +36,7 @@ func (s *server) comments(t *testing.T, order string) (out commentsReply) {
 	return out
 }
 
-// addComment comments on the movie. The text is also the request id.
+// addComment adds a comment on the movie. The text is also the request id.
 func (s *server) addComment(user, text string) (comment, error) {
 	var out struct {
 		AddComment struct {
@@ -49,9 +49,9 @@ func (s *server) addComment(user, text string) (comment, error) {
 	return out.AddComment.Comment, err
 }
 
-// commentsOnEveryNode checks that every node lists and counts a comment as soon as it is
-// acknowledged, and only once even if its request is repeated, and that streams miss no
-// comment.
+// commentsOnEveryNode adds comments through both nodes, and repeats each request on the
+// other node. Every node must list and count a comment once, as soon as the comment is
+// acknowledged. The streams must deliver every comment once.
 func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 8, 10
@@ -120,7 +120,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 			t.Errorf("%s counts %d comments, want %d", node.url, n, users*each)
 		}
 	}
-	// Likes take the queue; the order follows.
+	// Likes pass through the queue, so the order of the comments changes only later.
 	liked := nodes[0].comments(t, "OLDEST").Interactive.Comments.Edges[3].Node
 	for u := range users {
 		must(t, nodes[u%2].graphQL(fmt.Sprintf("user-%d", u), fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { changed } }`, liked.CommentID), nil))

@@ -40,9 +40,8 @@ func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 }
 
 // databaseUnavailable checks that, while the database is unavailable, comments are
-// refused and, once the breakers have opened, follows are queued. A comment is refused
-// within bound or, until the breakers have opened, within bound and the timeout of a
-// transaction.
+// refused. Once the breakers have opened, follows must be queued, and a comment must be
+// refused within bound. Until then, a refusal may take transactionTime longer.
 func databaseUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){
@@ -110,7 +109,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 
 	back()
 	eventually(t, "comments are accepted again", func() bool { _, err := node.addComment("alice", "again"); return err == nil })
-	for i := range round { // what was not acknowledged may have been done
+	for i := range round { // an unacknowledged request may have succeeded
 		_, err := node.addComment("alice", fmt.Sprint("comment ", i))
 		must(t, err)
 		eventually(t, "a follow is possible", func() bool { _, err := node.follow(fmt.Sprint("user-", i)); return err == nil })

@@ -18,7 +18,7 @@ import (
 // published, and checks that the next call completes the demo data and that later calls
 // add nothing.
 func TestDemoClipsArePublishedOnce(t *testing.T) {
-	t.Setenv("PATH", "") // pictures are faster than ffmpeg
+	t.Setenv("PATH", "") // stills are made faster than clips drawn by ffmpeg
 	store, now := sqlitetest.Open(t), time.Now()
 	at, err := media.FolderURL(t.TempDir())
 	must(t, err)
@@ -62,8 +62,8 @@ func demoFeed(t *testing.T, store storage.Store) (titles []string) {
 	return titles
 }
 
-// checkDemoTalk checks the messages that alice has not read: two from carol, and the one
-// from bob about the last clip.
+// checkDemoTalk checks that alice has three unread messages: two from carol, and one from
+// bob about the last clip.
 func checkDemoTalk(t *testing.T, store storage.Store) {
 	t.Helper()
 	d := newDemo(time.Now())

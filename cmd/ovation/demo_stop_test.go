@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestStoppingWhileTheDemoIsAdded checks that a server that is stopped while it draws the
-// clips of the demo exits without an error, and that the next start completes the demo
-// data.
+// TestStoppingWhileTheDemoIsAdded stops a server while it draws the clips of the demo.
+// The server must exit without an error, and the next start must complete the demo data.
 func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 	tools, data := t.TempDir(), t.TempDir()
 	drawing := filepath.Join(tools, "drawing")
@@ -35,7 +34,7 @@ func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
 		t.Errorf("dev stopped with exit code %d, want 0, and no error:\n%s", got, stderr)
 	}
 
-	t.Setenv("PATH", "") // pictures are faster than ffmpeg
+	t.Setenv("PATH", "") // stills are made faster than clips drawn by ffmpeg
 	s := serve(t, data, "--demo")
 	if clips := s.feed(t); len(clips) != len(demoClips) {
 		t.Errorf("there are %d clips, want %d", len(clips), len(demoClips))

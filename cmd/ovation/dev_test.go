@@ -199,7 +199,7 @@ func TestKeySetNeedsAnAudience(t *testing.T) {
 		pairs = append(pairs, url, "scheme://host")
 	}
 	call(t, environment(pairs...), "serve").want(t, exitUsage, "needs --audience or OVATION_AUDIENCE")
-	s := serveBare(t, emptyData(t), "--audience=any") // and what the banner shows fits
+	s := serveBare(t, emptyData(t), "--audience=any") // the token in the banner must be valid, too
 	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
 	if user := s.viewer(t, token[1]); user != demoViewer {
 		t.Errorf("the token in the banner is of %q, want %q", user, demoViewer)
@@ -243,7 +243,7 @@ func TestReadOnlyDataFolder(t *testing.T) {
 			const nobody = 65534
 			command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		}
-		out, _ := command.CombinedOutput() // the code tells
+		out, _ := command.CombinedOutput() // the exit code is checked instead
 		programResult{strings.Join(args, " "), command.ProcessState.ExitCode(), string(out), ""}.want(t, 1, data, "permission denied", "choose another folder by --data or OVATION_DATA")
 	}
 }
@@ -328,8 +328,9 @@ func TestBannerMentionsDevHeaders(t *testing.T) {
 	}
 }
 
-// TestReverseProxyCannotImpersonateUsers runs a reverse proxy in front of ovation dev on the
-// same machine. Like many proxies, it rewrites Host.
+// TestReverseProxyCannotImpersonateUsers runs a reverse proxy in front of ovation dev on
+// the same machine. Like many proxies, it rewrites Host. Clients of the proxy must not be
+// able to use X-Ovation-User.
 func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 	t.Parallel()
 	ask := func(s *server, rewrite func(*httputil.ProxyRequest)) string {
@@ -357,7 +358,7 @@ func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 		if flag != "" && !strings.Contains(said, "not accepted through a proxy") {
 			t.Errorf("%q: got %s, want the headers refused through a proxy", flag, said)
 		}
-		if flag == "" { // a proxy that leaves no sign
+		if flag == "" { // a proxy that adds no headers
 			ask(s, func(r *httputil.ProxyRequest) { r.SetURL(at) })
 		}
 		s.stop()
@@ -374,7 +375,7 @@ func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
 	if got := s.ready(); got != http.StatusOK {
 		t.Fatalf("GET /readyz while nothing is written = %d, want 200", got)
 	}
-	held, err := other.Begin() // another process that writes and does not end
+	held, err := other.Begin() // like another process whose transaction does not end
 	must(t, err)
 	liked := make(chan error, 1)
 	go func() {
@@ -382,7 +383,7 @@ func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
 	}()
 	eventually(t, "a node that cannot write is not ready", func() bool { return s.ready() == http.StatusServiceUnavailable })
 	must(t, held.Rollback())
-	if err := <-liked; err != nil && !strings.Contains(err.Error(), `"UNAVAILABLE"`) { // as it is after some seconds
+	if err := <-liked; err != nil && !strings.Contains(err.Error(), `"UNAVAILABLE"`) { // the mutation may time out after a few seconds
 		t.Error(err)
 	}
 	eventually(t, "a node that can write again is ready", func() bool { return s.ready() == http.StatusOK })

@@ -39,7 +39,7 @@ type site struct {
 func newSite(tb testing.TB) *site {
 	tb.Helper()
 	s := emptySite(tb)
-	s.runBinary(tb, "migrate").want(tb, 0, "are up to date") // the race detector makes it slow
+	s.runBinary(tb, "migrate").want(tb, 0, "are up to date") // the built binary has no race detector, which would make migrate slow
 	return s
 }
 
@@ -49,7 +49,7 @@ func (s *site) runBinary(tb testing.TB, args ...string) programResult {
 	return runWith(tb, s.environ(), args...)
 }
 
-// environ returns the environment of a process on this site.
+// environ returns the environment of a process of this site.
 func (s *site) environ() (environ []string) {
 	for name, value := range s.variables {
 		environ = append(environ, name+"="+value)
@@ -62,7 +62,7 @@ func emptySite(tb testing.TB) *site {
 	tb.Helper()
 	s := &site{prefix: "test-" + strings.ToLower(rand.Text()[:12]), variables: map[string]string{"OVATION_JWT_SECRET": testSecret, "OVATION_DRAIN": "0s"}}
 	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET", "OVATION_MESSAGES_PER_USER"} {
-		s.variables[limit] = "0" // few users, all from one address, ask as fast as they can
+		s.variables[limit] = "0" // a few users, all at one address, send requests as fast as they can
 	}
 	for _, name := range distributed {
 		switch s.variables[name] = os.Getenv(name); {
@@ -84,7 +84,8 @@ func emptySite(tb testing.TB) *site {
 	return s
 }
 
-// changed returns a changed copy of the URL in a variable of the site.
+// changed parses the URL in the variable name of the site, applies change to it, and
+// returns the result.
 func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string {
 	tb.Helper()
 	u, err := url.Parse(s.variables[name])
@@ -121,7 +122,7 @@ func (s *site) clean(tb testing.TB) {
 // sql runs a statement.
 func (s *site) sql(tb testing.TB, statement string) {
 	tb.Helper()
-	ctx := context.Background() // that of a test has ended when it is cleaned up
+	ctx := context.Background() // the context of the test has ended when cleanup runs
 	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
 	must(tb, err)
 	defer c.Close(ctx)
@@ -151,7 +152,7 @@ func (s *site) forget(tb testing.TB) {
 	}
 }
 
-// withQueues calls talk with a channel of RabbitMQ.
+// withQueues opens a channel of RabbitMQ and calls talk with it.
 func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	tb.Helper()
 	connection, err := amqp091.Dial(s.variables["OVATION_RABBITMQ_URL"])
@@ -162,8 +163,8 @@ func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	must(tb, talk(channel))
 }
 
-// getenv returns a function that looks up the variables of a program on this site. Those
-// in more, given as alternating names and values, take precedence.
+// getenv returns a function that looks up the variables of a program of this site. The
+// variables in more, given as alternating names and values, take precedence.
 func (s *site) getenv(more ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(more); i += 2 {
@@ -188,7 +189,7 @@ func as(user string) map[string]string {
 	}
 	token, err := viewer.Sign([]byte(testSecret), storage.User{Tenant: storage.DefaultTenant, UserID: user}, time.Hour)
 	if err != nil {
-		panic(err) // the tests choose their users
+		panic(err) // the tests use valid ids only
 	}
 	return bearer(token)
 }
@@ -208,7 +209,7 @@ func (s *site) start(t *testing.T, command string) *server {
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	over := make(chan struct{})
 	go func() {
-		_ = c.Wait() // the code tells
+		_ = c.Wait() // the exit code is checked instead
 		close(over)
 	}()
 	n := &server{
@@ -294,8 +295,8 @@ func (s *site) consistent(t *testing.T) {
 	})
 }
 
-// settled waits until the database contains everything that was acknowledged, and checks
-// that the nodes show it and that every count is right.
+// settled waits until the database contains everything that was acknowledged. It then
+// checks that the nodes show the same, and that all counts are right.
 func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 	t.Helper()
 	eventually(t, "the database has what was acknowledged", func() bool {
@@ -321,7 +322,8 @@ func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// showsTheCounts waits until a node shows the counts that the database has.
+// showsTheCounts waits until the total counts that a node shows equal those in the
+// database.
 func (s *site) showsTheCounts(t *testing.T, node *server) {
 	t.Helper()
 	var likes, collections, follows int

@@ -25,10 +25,10 @@ import (
 var operationsAndResponse = regexp.MustCompile("(?s)```graphql\n(.*?)```\n(?:\n```json\n(.*?)```\n)?")
 
 // TestDocumentsShowTheServersResponses runs the operations of README and docs/api.md in
-// order on fresh demo data, and checks that they return the responses shown there, except
+// order on fresh demo data. Their responses must be those shown in the documents, except
 // for times and ids.
 func TestDocumentsShowTheServersResponses(t *testing.T) {
-	t.Setenv("PATH", "") // pictures are faster than ffmpeg
+	t.Setenv("PATH", "") // stills are made faster than clips drawn by ffmpeg
 	operations := section(t, "../../README.md", "A feed page and a like") + section(t, "../../docs/api.md", "Operations")
 
 	data := t.TempDir()
@@ -108,7 +108,7 @@ func section(t *testing.T, document, heading string) string {
 	return content
 }
 
-// operationsOf returns each operation of a document as a document of its own.
+// operationsOf returns the operations of a document, each as a document of its own.
 func operationsOf(t *testing.T, text string) (each []string) {
 	t.Helper()
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
@@ -176,8 +176,8 @@ func sameResponse(t *testing.T, operation string, got []byte, want string) {
 // idOfAClip matches the id of an uploaded clip.
 var idOfAClip = regexp.MustCompile(`^\d{10,}$`)
 
-// stableResponse returns a response with placeholders for what differs between starts of
-// the server: times, cursors, and ids that the server assigns.
+// stableResponse decodes a response, and replaces the values that differ between starts
+// of the server by placeholders: times, cursors, and ids that the server assigns.
 func stableResponse(t *testing.T, response []byte) any {
 	t.Helper()
 	var value any

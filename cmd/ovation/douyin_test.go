@@ -20,7 +20,7 @@ type douyinClient struct {
 	url string
 }
 
-// douyinReply holds any reply of that API.
+// douyinReply holds any reply of the API below /douyin/.
 type douyinReply struct {
 	StatusCode  *int            `json:"status_code"`
 	StatusMsg   string          `json:"status_msg"`
@@ -106,7 +106,7 @@ func (c douyinClient) do(request *http.Request) (out douyinReply) {
 	return out
 }
 
-// ok returns the reply, which must report success.
+// ok fails the test unless the reply reports success, and returns the reply.
 func (r douyinReply) ok(t *testing.T) douyinReply {
 	t.Helper()
 	if *r.StatusCode != 0 {
@@ -115,7 +115,7 @@ func (r douyinReply) ok(t *testing.T) douyinReply {
 	return r
 }
 
-// publish uploads a file in a form that has the token after the file.
+// publish uploads a file in a form in which the token comes after the file.
 func (c douyinClient) publish(token, title string, file []byte) {
 	c.t.Helper()
 	var form bytes.Buffer
@@ -133,7 +133,7 @@ func (c douyinClient) publish(token, title string, file []byte) {
 	c.do(request).ok(c.t)
 }
 
-// session registers a user or logs one in, depending on path.
+// session registers the user with the given name, or logs the user in, depending on path.
 func (c douyinClient) session(path, name string) (id float64, token string) {
 	c.t.Helper()
 	r := c.post(path, "username", name, "password", "password of "+name).ok(c.t)
@@ -144,7 +144,7 @@ func (c douyinClient) session(path, name string) (id float64, token string) {
 }
 
 // douyinStory plays the story of two people who register, publish a video, like, comment,
-// follow and chat, and checks that actions through one address are visible through the
+// follow and chat. Actions through one of the two addresses must be visible through the
 // other.
 func douyinStory(t *testing.T, first, second string) {
 	t.Helper()
@@ -159,7 +159,7 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 
 	file := clip(100_000)
-	before := len(b.get("feed/").ok(t).VideoList) // of a demo
+	before := len(b.get("feed/").ok(t).VideoList) // videos of demo data
 	a.publish(annToken, "Bear", file)
 	feed := b.get("feed/", "token", bobToken).ok(t)
 	if len(feed.VideoList) != before+1 || feed.VideoList[0].Title != "Bear" || feed.VideoList[0].Author.ID != ann || feed.NextTime <= 0 {
@@ -176,7 +176,7 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 
 	b.post("favorite/action/", "token", bobToken, "video_id", video.ID, "action_type", 1).ok(t)
-	eventually(t, "the like is seen", func() bool { // at once, where the node does not call its counts stale
+	eventually(t, "the like is seen", func() bool { // at once, unless the counts are STALE
 		seen := a.get("feed/", "token", bobToken).ok(t).VideoList[0]
 		return seen.IsFavorite && seen.FavoriteCount == 1
 	})
@@ -233,7 +233,8 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 }
 
-// TestDouyinClient plays the story of two people with ovation dev alone.
+// TestDouyinClient plays douyinStory on ovation dev, and checks --public-url and
+// --no-douyin.
 func TestDouyinClient(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -282,8 +283,8 @@ func coverIsMade(t *testing.T, at string) {
 	}
 }
 
-// TestDouyinOverTwoNodes plays the same story over Postgres, Redis and RabbitMQ, with two
-// nodes and a worker that makes the cover.
+// TestDouyinOverTwoNodes plays douyinStory on two nodes over Postgres, Redis and
+// RabbitMQ, with a worker that makes the cover.
 func TestDouyinOverTwoNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

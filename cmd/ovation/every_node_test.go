@@ -6,7 +6,7 @@ import (
 )
 
 // TestWritesAreVisibleOnEveryNode checks that writes through one node of a site are
-// visible on the other at once.
+// visible on the other node at once.
 func TestWritesAreVisibleOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

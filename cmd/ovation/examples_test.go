@@ -16,8 +16,9 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// TestLongExamplesInABrowser checks the examples in headless Chromium, both as served for
-// development and as built. The latter must also survive a restart of the server.
+// TestLongExamplesInABrowser checks the examples in headless Chromium, first as served
+// for development and then as built. The built pages must also survive a restart of the
+// server.
 func TestLongExamplesInABrowser(t *testing.T) {
 	for _, name := range []string{"apollo", "urql"} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +61,8 @@ func (e example) run(t *testing.T, program string, args ...string) {
 	}
 }
 
-// serve starts one of the example's scripts, which serves its page until the test
-// ends, and returns the page's address. The page finds the API at url.
+// serve runs an npm script of the example until the test ends, and returns the address of
+// the page that the script serves. The page finds the API at url.
 func (e example) serve(t *testing.T, url string, script ...string) string {
 	t.Helper()
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Free(t)))
@@ -71,7 +72,7 @@ func (e example) serve(t *testing.T, url string, script ...string) string {
 	command := exec.CommandContext(ctx, "npm", append(script, "--", "--host=127.0.0.1", "--strictPort", "--port="+number)...)
 	command.Dir = e.folder
 	command.Env = append(os.Environ(), "OVATION_URL="+url)
-	// npm starts others; they end with it.
+	// npm starts further processes. All of them are killed as one process group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	said := newBannerWriter()

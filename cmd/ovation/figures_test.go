@@ -14,7 +14,7 @@ import (
 // distort the durations.
 
 // TestFigureLikesAreSeenByOthersSoon measures the time from the acknowledgement of a like
-// on one node until another node counts it for other viewers.
+// on one node until another node counts the like for other viewers.
 func TestFigureLikesAreSeenByOthersSoon(t *testing.T) {
 	const likes = 2000
 	s := newSite(t)
@@ -54,7 +54,7 @@ func TestFigureLikesAreSeenByOthersSoon(t *testing.T) {
 func TestFigureLiveLikesAreSeenSoon(t *testing.T) { liveOnOtherNodes(t, 1000, 150*time.Millisecond) }
 
 // TestFigureMessagesAreSeenSoon measures the time from the request that sends a message
-// on one node to the event on another.
+// on one node to the event on another node.
 func TestFigureMessagesAreSeenSoon(t *testing.T) {
 	const messages = 1000
 	s := newSite(t)

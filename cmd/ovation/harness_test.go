@@ -38,7 +38,7 @@ func buildAndTest(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(folder)
-	if err := os.Chmod(folder, 0o755); err != nil { // another user runs it too
+	if err := os.Chmod(folder, 0o755); err != nil { // tests also run the binary as another user
 		panic(err)
 	}
 	binary = filepath.Join(folder, "ovation")
@@ -49,8 +49,8 @@ func buildAndTest(m *testing.M) int {
 	}
 	code := m.Run()
 	client.CloseIdleConnections()
-	// A client of Redis that a cluster refused connects once more, a second later, and
-	// nothing stops it.
+	// After a Redis Cluster has refused a connection, rueidis connects once more, a
+	// second later. Nothing can stop that attempt.
 	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1")); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -93,7 +93,7 @@ func call(tb testing.TB, getenv func(string) string, args ...string) programResu
 	return callWith(ctx, getenv, strings.NewReader(""), args...)
 }
 
-// callWith runs the program like call, with a context and an input.
+// callWith runs the program like call, with the given context and standard input.
 func callWith(ctx context.Context, getenv func(string) string, stdin io.Reader, args ...string) programResult {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, stdin, &stdout, &stderr)
@@ -118,7 +118,7 @@ type server struct {
 	url    string
 	banner string
 	stop   func() programResult
-	as     func(user string) map[string]string // returns the headers for a user; X-Ovation-User if nil
+	as     func(user string) map[string]string // returns the headers for a user; if nil, X-Ovation-User is sent
 	log    func() string                       // returns what the process has logged; set for serve and work only
 	// Which of these are set depends on the function that started the server:
 	pid    int
@@ -127,8 +127,8 @@ type server struct {
 	ended  chan struct{} // closed when the server has ended
 }
 
-// bannerWriter collects what is written to it. Once the text contains the complete
-// banner, Write sends it to ready.
+// bannerWriter collects what is written to it. When the banner is complete, Write sends
+// the collected text to ready.
 type bannerWriter struct {
 	mu        sync.Mutex
 	text      bytes.Buffer
@@ -157,8 +157,8 @@ func (w *bannerWriter) String() string {
 	return w.text.String()
 }
 
-// emptyData returns a data folder with an empty database, as the first start of ovation
-// dev leaves it.
+// emptyData returns a data folder with an empty database, like that after the first start
+// of ovation dev.
 func emptyData(tb testing.TB) string {
 	tb.Helper()
 	return filepath.Dir(sqlitetest.NewFile(tb))
@@ -189,13 +189,13 @@ func serveBare(tb testing.TB, data string, flags ...string) *server {
 	return s
 }
 
-// serveBinary runs ovation dev in a process of its own.
+// serveBinary runs ovation dev in a process of its own, with development headers.
 func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	return serveBinaryIn(tb, []string{}, data, flags...)
 }
 
-// serveBinaryIn runs ovation dev like serveBinary, with an environment.
+// serveBinaryIn runs ovation dev like serveBinary, with the given environment.
 func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string) *server {
 	tb.Helper()
 	stdout, stderr := newBannerWriter(), newBannerWriter()
@@ -205,7 +205,7 @@ func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string
 	must(tb, command.Start())
 	over := make(chan struct{})
 	go func() {
-		_ = command.Wait() // the code tells
+		_ = command.Wait() // the exit code is checked instead
 		close(over)
 	}()
 	signal := func() { _ = command.Process.Signal(os.Interrupt) } // unless it has ended
@@ -239,8 +239,8 @@ func (s *server) await(tb testing.TB, stdout, stderr *bannerWriter) {
 }
 
 // client keeps enough connections for a load test. The transport dials more connections
-// than it uses. A server closes unused ones after 5 s (ReadHeaderTimeout), and a request
-// sent at that moment fails, so the client closes them earlier.
+// than it uses. A server closes unused connections after 5 s (ReadHeaderTimeout), and a
+// request sent at that moment fails. The client therefore closes them earlier.
 var client = &http.Client{
 	Timeout:   2 * time.Minute,
 	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000, IdleConnTimeout: 2 * time.Second},

@@ -18,8 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// deskdropCopies is how often the real data is repeated, each time with other users, to make a
-// million rows.
+// deskdropCopies is the number of copies of the real data, each with different users,
+// that make a million rows.
 const deskdropCopies = 14
 
 // repeatedDeskdrop writes deskdropCopies copies of the real data to a file. It returns
@@ -98,9 +98,9 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// The sizes of a click log that is modelled on a month of clicks on a news site. Its rows
-// are in order of time, and each of its many users has only a few of them, so that the
-// keys are random.
+// The sizes of a click log that is modelled on a month of clicks on a news site. The rows
+// are in order of time. Most users have only a few rows, so that the keys of consecutive
+// rows are random.
 const (
 	clickRows     = 3_000_000
 	clickUsers    = 322_897

@@ -53,10 +53,10 @@ func (s *site) comments(tb testing.TB) (n int64) {
 	return n
 }
 
-// TestLongKilledImportResumes kills an import that has read enough of its file for some
-// rows to be in the database, and checks that the next import adds the others. The file
-// must be that large because a block of a million rows is sorted before any of them is
-// written.
+// TestLongKilledImportResumes kills an import when some of its rows are in the database,
+// and checks that the next import adds the remaining rows. The file has more than a
+// million rows, because the importer sorts a block of a million rows before it writes any
+// of them.
 func TestLongKilledImportResumes(t *testing.T) {
 	t.Parallel()
 	const rows = 1_040_000
@@ -71,7 +71,7 @@ func TestLongKilledImportResumes(t *testing.T) {
 	must(t, err)
 	eventually(t, "some rows are imported", func() bool { return sums(t, data, "true")[0] > 0 })
 	must(t, command.Process.Kill())
-	_ = command.Wait() // it says that it was killed
+	_ = command.Wait() // it was killed
 
 	before := sums(t, data, "true")[0]
 	if before == 0 || before >= rows {

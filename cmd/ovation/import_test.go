@@ -27,14 +27,14 @@ func runBinary(t *testing.T, args ...string) programResult {
 	return runWith(t, []string{}, args...)
 }
 
-// runWith runs the program like runBinary, with an environment.
+// runWith runs the program like runBinary, with the given environment.
 func runWith(tb testing.TB, environ []string, args ...string) programResult {
 	tb.Helper()
 	command := exec.Command(binary, args...)
 	command.Env = environ
 	var stdout, stderr strings.Builder
 	command.Stdout, command.Stderr = &stdout, &stderr
-	_ = command.Run() // the code tells
+	_ = command.Run() // the exit code is checked instead
 	return programResult{strings.Join(args, " "), command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
@@ -63,7 +63,7 @@ func commentSums(tb testing.TB, data string) (sums [3]int64) {
 	return sums
 }
 
-// needDeskdrop skips the test, or fails it in CI, if the real data is missing.
+// needDeskdrop skips the test if the real data is missing. In CI, the test fails instead.
 func needDeskdrop(tb testing.TB) {
 	tb.Helper()
 	if _, err := os.Stat(deskdrop); !errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +101,8 @@ func TestDeskdropIsImported(t *testing.T) {
 	}
 }
 
-// stoppingReader stops the program when its text has been read. It reports the end of the
-// text only when over is closed.
+// stoppingReader is a reader of text. At the end of the text, Read calls stop and does
+// not return until over is closed.
 type stoppingReader struct {
 	text io.Reader
 	stop context.CancelFunc
@@ -118,7 +118,7 @@ func (s *stoppingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStoppedImportSaysHowToResume stops imports, including some that wait for input
+// TestStoppedImportSaysHowToResume stops imports, some of which still wait for input
 // before or after the first row.
 func TestStoppedImportSaysHowToResume(t *testing.T) {
 	ended, waits := make(chan struct{}), make(chan struct{})
@@ -200,7 +200,7 @@ func TestEventsOfAFlagChangeThoseOfAMapping(t *testing.T) {
 	if changed.Events["VIEW"] != "skip" || changed.Events["LIKE"] != "like" {
 		t.Errorf("the mapping deskdrop with --events VIEW=skip has the events %v, want VIEW skipped and LIKE as it was", changed.Events)
 	}
-	// Without a mapping they are all there are.
+	// Without a mapping, the events of the flag are the only events.
 	alone, err := (&importCommand{Biz: "video", Events: map[string]string{"view": "read"}}).mapping()
 	must(t, err)
 	if !maps.Equal(alone.Events, map[string]string{"view": "read"}) {

@@ -27,7 +27,8 @@ func (s *server) visit(t *testing.T, forwarded string) int {
 	return response.StatusCode
 }
 
-// drain sends requests until one is refused.
+// drain sends requests until one is refused. forwarded returns the X-Forwarded-For header
+// of each request.
 func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Helper()
 	for i := range 10_000 {
@@ -38,12 +39,13 @@ func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Fatal("none of 10,000 requests was limited")
 }
 
-// TestForgedAddressesDoNotMultiplyALimit has a client behind a trusted proxy claim
-// another address in each request.
+// TestForgedAddressesDoNotMultiplyALimit sends requests of a client behind a trusted
+// proxy, with a different forged address in each request. All requests must count towards
+// one limit.
 func TestForgedAddressesDoNotMultiplyALimit(t *testing.T) {
 	forge := func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }
 	behind := serve(t, emptyData(t), "--rate-per-address=10", "--trusted-proxies=10.0.0.0/8,127.0.0.1", "--log-level=error")
-	behind.drain(t, func(i int) string { return forge(i) + ", 192.0.2.1" }) // the proxy adds the last one
+	behind.drain(t, func(i int) string { return forge(i) + ", 192.0.2.1" }) // the proxy adds the last address
 	if status := behind.visit(t, "192.0.2.2"); status != http.StatusOK {
 		t.Errorf("another client of the proxy: got status %d, want 200", status)
 	}
@@ -58,8 +60,9 @@ const (
 	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
 )
 
-// TestOrdinaryUseStaysWithinTheLimits sends, without pauses, the requests of a user and
-// of an anonymous viewer who scroll through 600 subjects, 30 of which the user likes.
+// TestOrdinaryUseStaysWithinTheLimits sends the requests of a user and of an anonymous
+// viewer without pauses. Each of them scrolls through 600 subjects; the user also likes
+// 30 subjects. No request may be refused.
 func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t, t.TempDir())

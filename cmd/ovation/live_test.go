@@ -64,8 +64,8 @@ func (s *server) watch(ctx context.Context, user string, payload map[string]any)
 	return conn, nil
 }
 
-// watchers subscribes to the movie as each of the users and waits for the first event of
-// each. The WebSockets are closed when the test ends.
+// watchers subscribes to the movie as each of the users, and waits for the first event of
+// each subscription. The WebSockets are closed when the test ends.
 func watchers(t *testing.T, s *server, users ...string) []*follower {
 	t.Helper()
 	out := make([]*follower, len(users))
@@ -79,8 +79,8 @@ func watchers(t *testing.T, s *server, users ...string) []*follower {
 	return out
 }
 
-// next waits for an event and stores it in last. An event with an older version than the
-// one before, or a message that is not an event, is an error.
+// next waits for an event and stores it in last. It returns an error if the event has an
+// older version than last, or if the message is not an event.
 func (s *follower) next(ctx context.Context) error {
 	var got struct{ InteractiveChanged event }
 	if err := nextOn(ctx, s.conn, &got); err != nil {
@@ -134,8 +134,8 @@ func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 
 func anonymousUsers(n int) []string { return make([]string, n) }
 
-// TestLiveLikesAreSeenOnOtherNodes likes on one node, and checks that subscribers of
-// another node see the likes.
+// TestLiveLikesAreSeenOnOtherNodes sends likes to one node, and checks that subscribers
+// of another node receive them.
 func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	liveOnOtherNodes(t, 20, waitTimeout)
@@ -152,7 +152,7 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 		first := one.last.LikeCount
 		took := make([]time.Duration, likes)
 		pulse := probeNode(t, b)
-		modestly := time.NewTicker(70 * time.Millisecond) // each change is told at once
+		modestly := time.NewTicker(70 * time.Millisecond) // slow enough for each change to be sent at once
 		for i := range took {
 			<-modestly.C
 			began := time.Now()
@@ -169,8 +169,8 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 	}
 }
 
-// TestLiveLikesReachEverySubscriber likes one subject many times while it has many
-// subscribers.
+// TestLiveLikesReachEverySubscriber sends many likes of one subject while the subject has
+// many subscribers.
 func TestLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 100, 100, 2*time.Second) }
 
 func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
@@ -180,7 +180,7 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 	s.start(t, "work")
 	s.start(t, "work")
 	all := watchers(t, b, anonymousUsers(subscribers-20)...)
-	for i := range 20 { // viewers of their own
+	for i := range 20 { // signed-in viewers
 		all = append(all, watchers(t, b, fmt.Sprintf("viewer-%d", i))...)
 	}
 	total := perSecond * int(during.Seconds())
@@ -252,7 +252,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	var all []*follower // of a, then of b; the last two of each are viewers
+	var all []*follower // subscribers of a, then of b; the last two of each node are signed in
 	for _, node := range []*server{a, b} {
 		all = append(all, watchers(t, node, append(anonymousUsers(20), "viewer-1", "viewer-2")...)...)
 	}
@@ -260,9 +260,9 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	var total atomic.Int64
 	total.Store(-1) // not known yet
 	errs := make(chan error, len(all)+likers)
-	live := make([]atomic.Bool, len(all)) // as each was told last
+	live := make([]atomic.Bool, len(all)) // whether the last event of each subscriber was LIVE
 	for i, one := range all {
-		viewer := i%(len(all)/2) >= 20 // for a minute nobody knows that all of their actions are counted
+		viewer := i%(len(all)/2) >= 20 // for a minute after a loss, a viewer's events may be other than LIVE
 		watching.Go(func() {
 			if err := one.until(t.Context(), func(e event) bool {
 				live[i].Store(e.Freshness == "LIVE")
@@ -309,7 +309,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	close(stop)
 	liking.Wait()
 	total.Store(liked.Load())
-	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "movie"}) { changed } }`, nil)) // who has the last count already is told once more
+	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "movie"}) { changed } }`, nil)) // subscribers that already have the last count receive another event
 	watching.Wait()
 	close(errs)
 	for err := range errs {
@@ -319,9 +319,9 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// TestOwnLikeIsInTheCountWhileItIsQueued checks that, while a viewer's like is queued, an
-// event about the action of another user includes the like in the count for that viewer
-// only.
+// TestOwnLikeIsInTheCountWhileItIsQueued queues a like of one viewer and then imports a
+// read by another user. The event about the read must include the like in the count for
+// that viewer, and for no other.
 func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -32,7 +32,7 @@ type actorState struct {
 	collected bool
 }
 
-// own returns what the viewer of the event did.
+// own returns the state of the viewer according to the event.
 func (e subjectEvent) own() (did actorState) {
 	if did.collected = e.Collected != nil; e.Liked != nil {
 		did.reaction = e.Liked.Reaction
@@ -40,16 +40,17 @@ func (e subjectEvent) own() (did actorState) {
 	return did
 }
 
-// counts reports whether the counts include the actions of one user, given by did, and no
+// counts reports whether the counts of the event include the actions in did and no
 // others.
 func (e subjectEvent) counts(did actorState) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
 
-// actor acts on subjects of its own, and watches those of all actors.
+// actor is a user who acts on subjects of its own, and watches the subjects of all
+// actors.
 type actor struct {
 	name string
-	from int // the number of the first of its subjects
+	from int // the id of its first subject
 	conn *websocket.Conn
 	did  [actorSubjects]actorState
 	last map[string]subjectEvent
@@ -80,8 +81,8 @@ func (a *actor) act(through *server, n int, random *rand.Rand) error {
 	return nil
 }
 
-// checkEvents checks every event until the events have reported everything that the
-// actors did.
+// checkEvents checks every event. It returns once ended is closed and the events have
+// reported everything that the actors did.
 func (a *actor) checkEvents(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
 	for !isClosed(ended) || !a.upToDate(actors) {
 		var got struct{ InteractiveChanged subjectEvent }
@@ -122,11 +123,11 @@ func (a *actor) upToDate(actors []*actor) bool {
 	return len(a.last) == len(actors)*actorSubjects
 }
 
-// TestEventsAreTrueForTheirViewers has two users react to and collect subjects of their
-// own on one node, while each of them watches the subjects of both on another node. In
-// every LIVE event about a user's own subject, the counts must agree with the states.
-// Events about the other user's subjects must have no states. The last events must agree
-// with the last actions.
+// TestEventsAreTrueForTheirViewers makes two users act on one node, each on subjects of
+// their own. On another node, each user watches the subjects of both users. In every LIVE
+// event about a user's own subject, the counts must agree with the states. Events about
+// the other user's subjects must have no states. The last events must agree with the last
+// actions.
 func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -157,7 +158,8 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	}
 	must(t, acting.Wait())
 	close(ended)
-	// A subscriber that has received everything already receives one more event.
+	// The read causes one more event for a subscriber that has already received
+	// everything.
 	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
 	must(t, hearing.Wait())
 	for _, one := range actors {

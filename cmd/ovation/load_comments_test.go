@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// pendingComment is a user's comment on a subject. A user has at most one on each subject
-// at a time.
+// pendingComment is a user's comment on a subject. Each user has at most one comment on a
+// subject at a time.
 type pendingComment struct {
 	text      string // also the request id
 	id        string
 	removed   bool // a deletion was sent
-	uncertain bool // the last request about it was not answered
+	uncertain bool // the last request about the comment was not answered
 }
 
-// comment sends one request twice at the same time, and waits for both answers. The
-// request adds a comment on the subject, repeats the one that added it, or deletes the
-// comment.
+// comment sends the same request twice, concurrently, and waits for both answers. The
+// request adds the user's comment on the subject, adds it again with the same request id,
+// or deletes it.
 func (c *clicker) comment(subject int) error {
 	one := c.comments[subject]
 	if one == nil {
@@ -45,7 +45,7 @@ func (c *clicker) comment(subject int) error {
 			if ids[i] != one.id {
 				return fmt.Errorf("%w: %s: the comment %q has the IDs %s and %s, want one", errWrongAnswer, c.name, one.text, one.id, ids[i])
 			}
-		case one.removed && isNotFound(err): // the other one has deleted it
+		case one.removed && isNotFound(err): // the other request has deleted it
 			missed++
 		default:
 			failed = fmt.Errorf("%s comments: %w", c.name, err)
@@ -60,7 +60,7 @@ func (c *clicker) comment(subject int) error {
 	return failed
 }
 
-// send adds the comment or deletes it, and returns its id.
+// send adds or deletes the comment, and returns the id of the comment.
 func (one *pendingComment) send(to *server, user string, subject int) (id string, err error) {
 	mutation := fmt.Sprintf(`addComment(input: {biz: "video", bizId: "%d", text: %q, requestId: %q}) { comment { id } }`, subject, one.text, one.text)
 	if one.removed {
@@ -78,9 +78,9 @@ func (one *pendingComment) send(to *server, user string, subject int) (id string
 
 func isNotFound(err error) bool { return strings.Contains(err.Error(), `"NOT_FOUND"`) }
 
-// checkComments repeats the requests about comments that were not answered, to learn
-// their outcome. It then compares the comments of all users with the lists of a server:
-// none may be missing or listed twice.
+// checkComments first repeats every unanswered request about a comment, so that its
+// outcome is known. It then compares the comments of all users with the lists of a
+// server: no comment may be missing or listed twice.
 func checkComments(t *testing.T, s *server, users []*clicker) {
 	t.Helper()
 	for subject := range loadSubjects {
@@ -115,7 +115,8 @@ func checkComments(t *testing.T, s *server, users []*clicker) {
 	}
 }
 
-// commentsOf returns all comments on a subject, with their authors.
+// commentsOf returns all comments on a subject, each as its author's id, ": " and its
+// text.
 func (s *server) commentsOf(t *testing.T, subject int) (out []string) {
 	t.Helper()
 	for after, more := "", true; more; {

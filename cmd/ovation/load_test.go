@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// clickLoad is how many users click at once, and for how long at least.
+// clickLoad is the number of users who click at the same time, and the minimum time for
+// which they click.
 type clickLoad struct {
 	users     int
 	during    time.Duration
-	killsNode bool // users continue for longer, so that each of them notices that the server was killed
+	killsNode bool // users continue for longer, so that each of them notices the kill
 }
 
 // moderate is the load of the everyday tests.
@@ -23,9 +24,9 @@ var moderate = clickLoad{users: 100, during: time.Second}
 
 const loadSubjects = 50
 
-// clicker is a user who clicks everything twice.
+// clicker is a user who sends every request twice.
 type clicker struct {
-	servers []*server // each click goes to the next one
+	servers []*server // the two requests of a click go to servers[0] and servers[1], or both to the only server
 	name    string
 	random  *rand.Rand
 	// known holds the last acknowledged state of each subject. maybe is the state after
@@ -39,7 +40,8 @@ type clicker struct {
 // clickState is what a user did to a subject.
 type clickState struct{ liked, collected, followed bool }
 
-// click sends one action twice concurrently and waits for both responses.
+// click sends one action, or one request about a comment, twice concurrently and waits
+// for both responses.
 func (c *clicker) click() error {
 	subject := c.random.IntN(loadSubjects)
 	next := c.known[subject]
@@ -73,7 +75,8 @@ func (c *clicker) click() error {
 				}
 			}
 			errs[i] = c.servers[i%len(c.servers)].graphQL(c.name, query, &got)
-			// What is not live says so: a busy machine may keep a node from its copies.
+			// Only LIVE replies are checked: on a busy machine, a node may be unable to
+			// rely on Redis.
 			if live := got.Did.Interactive.Freshness == "LIVE"; errs[i] == nil && live && got.Did.Interactive.clicked() != next {
 				errs[i] = fmt.Errorf("%w: %s answered %+v, want %+v", errWrongAnswer, mutation, got.Did, next)
 			}
@@ -82,7 +85,7 @@ func (c *clicker) click() error {
 	twice.Wait()
 	for _, err := range errs {
 		if err == nil || errors.Is(err, errWrongAnswer) {
-			c.known[subject] = next // one answer is enough to know
+			c.known[subject] = next // one answer acknowledges the action
 		}
 	}
 	for _, err := range errs {
@@ -128,9 +131,9 @@ func (c *clicker) check(server *server) error {
 	return nil
 }
 
-// run lets the users of the load click for its duration. It calls amid after half of that
-// time, but not before as many clicks have been answered as there are users; the users
-// continue until amid has returned. run also returns the number of answered clicks and
+// run starts the users of the load, who click for its duration. After half of that time,
+// run calls amid, but not before p.users requests have been answered. The users continue
+// at least until amid has returned. clicks is the number of answered requests; errs are
 // the errors of the users who failed.
 func (p clickLoad) run(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
@@ -150,7 +153,7 @@ func (p clickLoad) run(amid func(), servers ...*server) (users []*clicker, click
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()
-					begun() // or it never does
+					begun() // a failed request also ends the wait
 					return
 				}
 				if count.Add(2) >= int64(p.users) {
@@ -160,7 +163,7 @@ func (p clickLoad) run(amid func(), servers ...*server) (users []*clicker, click
 		})
 	}
 	func() {
-		defer all.Wait() // also where amid ends the test
+		defer all.Wait() // even if amid ends the test
 		defer close(half)
 		<-time.After(p.during / 2)
 		<-busy
@@ -181,7 +184,7 @@ func isClosed(c <-chan struct{}) bool {
 
 func TestDoubleClicksLeaveTheLastAcknowledgedState(t *testing.T) {
 	data := t.TempDir()
-	// In this process, where the race detector sees it.
+	// The server runs in this process, so that the race detector covers it.
 	moderate.doubleClicks(t, data, serve(t, data, "--log-level=error"))
 }
 
@@ -204,7 +207,7 @@ func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) { moderate.kill(t) 
 
 func (p clickLoad) kill(t *testing.T) {
 	t.Helper()
-	p.killsNode = true // on a busy machine, the time may pass before the kill
+	p.killsNode = true // on a busy machine, the time may end before the kill
 	data := t.TempDir()
 	s := serveBinary(t, data)
 	users, clicks, errs := p.run(s.kill, s)

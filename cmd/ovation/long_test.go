@@ -23,9 +23,9 @@ func TestLongKilledWorker(t *testing.T) { promisedLoad.killedWorker(t) }
 
 func TestLongKilledNode(t *testing.T) { promisedLoad.killedNode(t) }
 
-// TestLongRollingRestart runs so few users that the nodes and the balancer, which share
-// the processors with them, still answer probes in time. Otherwise, a node could not
-// report that it is stopping.
+// TestLongRollingRestart runs fewer users than promisedLoad has. The users share the
+// processors with the nodes and the balancer. With more users, probes would not be
+// answered in time, and a node could not report that it is stopping.
 func TestLongRollingRestart(t *testing.T) {
 	clickLoad{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
 }
@@ -36,7 +36,7 @@ func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 }
 
 func TestLongOwnActions(t *testing.T) {
-	t.Parallel() // one user, who mostly waits
+	t.Parallel() // its only user mostly waits
 	ownActions(t, 100_000)
 }
 

@@ -37,10 +37,11 @@ const (
 	messagesSubscription = `subscription($a: String) { messages(after: $a) { id text from { userId } to { userId } } }`
 )
 
-// messagesOnEveryNode checks that a message sent through one node is in the conversations
-// of its receiver on the other as soon as it is acknowledged, and only once even if its
-// request is repeated. The streams of senders and receivers must miss no message, and
-// those of one user must deliver the same order on both nodes.
+// messagesOnEveryNode sends messages through both nodes, and repeats each request on the
+// other node. As soon as a message is acknowledged, the other node must show it once in
+// the conversations of its receiver. The streams of senders and receivers must deliver
+// every message. The two streams of a user, one on each node, must deliver the messages
+// in the same order.
 func messagesOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 6, 10
@@ -116,8 +117,8 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 
 // TestMessagesSurviveOutagesOfTheDatabase makes the database unavailable several times
 // while messages are sent. Senders repeat failed requests. In the end, every message must
-// be stored once, and each stream must have received it once, in the order in which its
-// sender sent it.
+// be stored once. Each stream must have delivered every message once, and the messages of
+// each sender in the order in which they were sent.
 func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	const users, each, outages = 4, 30, 4

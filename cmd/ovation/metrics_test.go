@@ -9,12 +9,12 @@ import (
 )
 
 // TestProcessesExposeMetricsOfTheirRole compares the metrics of a node and a worker with
-// the table in docs/operations.md that states which process exposes which metric.
+// a table in docs/operations.md. The table states which process exposes which metric.
 func TestProcessesExposeMetricsOfTheirRole(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
-	of := map[string]string{} // whose a metric is, by its name
+	of := map[string]string{} // maps the name of a metric to its process: serve, work or both
 	for _, row := range regexp.MustCompile(`(?m)^\| (.*ovation_.*) \| (serve|work|both) \|`).FindAllStringSubmatch(string(manual), -1) {
 		for _, name := range regexp.MustCompile("`(ovation_[a-z_]+)").FindAllStringSubmatch(row[1], -1) {
 			of[name[1]] = row[2]

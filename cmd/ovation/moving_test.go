@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSiteMovesToAnotherRedisNodeByNode moves a site to another Redis while users act:
-// processes with the new URL replace first the nodes, one by one, and then the workers.
+// TestSiteMovesToAnotherRedisNodeByNode moves a site to another Redis while users act.
+// Processes with the new URL replace first the nodes, one by one, and then the workers.
 func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	t.Parallel()
 	s, _ := siteOnOwnRedis(t)
@@ -42,7 +42,7 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	counted()
 	begun := s.queryInt(t, "SELECT epoch FROM mirror")
 	for i := range nodes {
-		replacement := moved.start(t, "serve") // it is ready before one of the old ones stops
+		replacement := moved.start(t, "serve") // it is ready before an old node stops
 		if freshness := like(replacement); freshness != "STALE" {
 			t.Errorf("a node whose Redis is not that of the workers answers %s, want STALE", freshness)
 		}
@@ -71,14 +71,14 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	moved.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
-// TestCommandsOfAnotherMirrorAreRefused checks that a command is refused if a forgotten
-// variable makes it use another mirror than the nodes.
+// TestCommandsOfAnotherMirrorAreRefused checks that commands are refused if
+// OVATION_PREFIX is not set. These commands would use another mirror than the nodes.
 func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")
 	begun := s.queryInt(t, "SELECT epoch FROM mirror")
-	var all sync.WaitGroup // each waits a while for the site
+	var all sync.WaitGroup // each command waits for the site for a while
 	for _, args := range [][]string{
 		{"import", "--biz=video", "--time-unit=s", rowsOf(t)}, {"verify"}, {"verify", "--repair"}, {"dead", "drop", "one"},
 	} {

@@ -69,7 +69,7 @@ func (p clickLoad) killedNode(t *testing.T) {
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
-	p.killsNode = true // on a busy machine, some come to the dead node late
+	p.killsNode = true // on a busy machine, some users reach the dead node late
 	users, clicks, errs := p.run(a.kill, a, b)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users lost a connection when the node was killed, want all", len(errs), len(users))
@@ -83,19 +83,19 @@ func (p clickLoad) killedNode(t *testing.T) {
 	s.settled(t, users, b)
 }
 
-// proxy passes connections on while it is up.
+// proxy forwards connections to a server while the proxy is up.
 type proxy struct {
 	to       string
 	listener net.Listener
 	wait     sync.WaitGroup
-	gate     sync.RWMutex // locked while nothing passes
+	gate     sync.RWMutex // locked by hang while no data passes
 
 	mu   sync.Mutex
 	down bool
 	open map[net.Conn]bool
 }
 
-// newProxy starts a proxy in front of the server at the address to.
+// newProxy starts a proxy in front of the server whose address is to.
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -123,7 +123,7 @@ func (p *proxy) accept() {
 		}
 		for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
 			p.wait.Go(func() {
-				_, _ = io.Copy(pair[0], gated{pair[1], p}) // one of them is closed
+				_, _ = io.Copy(pair[0], gated{pair[1], p}) // one of the connections is closed
 				_, _ = pair[0].Close(), pair[1].Close()
 			})
 		}
@@ -141,7 +141,8 @@ func (p *proxy) admit(in, out net.Conn) bool {
 	return true
 }
 
-// gated reads from one connection of a proxy. While the proxy hangs, Read does not return.
+// gated reads from one connection of a proxy. While the proxy hangs, Read does not
+// return.
 type gated struct {
 	io.Reader
 
@@ -165,8 +166,8 @@ func (p *proxy) hang(t *testing.T) (goOn func()) {
 	return goOn
 }
 
-// throughProxy returns a copy of the site whose processes connect to one service through a
-// proxy, and that proxy. variable is the environment variable with the URL of the service.
+// throughProxy returns a copy of the site, and a proxy between the copy's processes and
+// one service. variable is the environment variable with the URL of the service.
 func (s *site) throughProxy(t *testing.T, variable string) (*site, *proxy) {
 	t.Helper()
 	other, between := *s, (*proxy)(nil)
@@ -178,8 +179,8 @@ func (s *site) throughProxy(t *testing.T, variable string) (*site, *proxy) {
 	return &other, between
 }
 
-// set makes the server unreachable through the proxy and closes all connections, or makes
-// it reachable again.
+// set closes all connections of the proxy. If down is true, the server is no longer
+// reachable through the proxy. If down is false, the server is reachable again.
 func (p *proxy) set(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,8 +196,8 @@ func TestLikesArePersistedWithoutTheQueue(t *testing.T) {
 	queueUnavailable(t, waitTimeout)
 }
 
-// queueUnavailable checks that likes are persisted without the queue and that, once the
-// breaker is open, each of them takes at most bound.
+// queueUnavailable checks that likes are persisted without the queue. Once the breaker
+// has opened, each like must take at most bound.
 func queueUnavailable(t *testing.T, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
@@ -231,7 +232,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 		if durability != "PERSISTED" {
 			t.Errorf("without the queue: durability = %s, want PERSISTED", durability)
 		}
-		if i >= 3 { // before that the breaker does not know
+		if i >= 3 { // the breaker opens during the first likes
 			slowest = max(slowest, took)
 		}
 	}
@@ -249,7 +250,7 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// likes returns the number of likes of all users in the database.
+// likes returns the total number of likes in the database.
 func (s *site) likes(t *testing.T) (n int) {
 	t.Helper()
 	for _, subjects := range s.stored(t) {
@@ -268,7 +269,7 @@ func TestStopGoesInStages(t *testing.T) {
 	node.signal()
 	eventually(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
 	var got likeReply
-	must(t, node.graphQL("alice", likeMovie, &got)) // it goes on nevertheless
+	must(t, node.graphQL("alice", likeMovie, &got)) // the node still serves
 	if unchanged(got.Like.Changed) {
 		t.Error("like while the node stops: got changed: false, want true or null")
 	}

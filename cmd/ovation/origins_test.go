@@ -9,7 +9,8 @@ import (
 )
 
 // TestPagesOfThisMachineMayAskOvationDev checks that ovation dev accepts requests from
-// pages of this machine and of the allowed origins, and rejects those from other origins.
+// pages of this machine and of the allowed origins, and rejects requests from other
+// origins.
 func TestPagesOfThisMachineMayAskOvationDev(t *testing.T) {
 	t.Parallel()
 	s := serve(t, emptyData(t), "--allowed-origins= http://a.example , http://b.example:1 ")

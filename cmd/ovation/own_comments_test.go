@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxOwnComments = 5  // the most comments of the viewer on one subject
-	commentPage    = 20 // comments on a page
+	maxOwnComments = 5  // maximum number of comments of the viewer on one subject
+	commentPage    = 20 // maximum number of comments on a page
 )
 
 // listedComment is a comment as the API shows it.
@@ -19,9 +19,9 @@ type listedComment struct {
 
 const commentFields = `id commentId text author { userId }`
 
-// number returns the id of the comment as a number, by which lists are ordered.
+// number returns CommentID as a number. Lists by time are in the order of these numbers.
 func (r *listedComment) number() int {
-	number, _ := strconv.Atoi(r.CommentID) // 0 is in no order
+	number, _ := strconv.Atoi(r.CommentID) // an invalid id becomes 0, which is out of order
 	return number
 }
 
@@ -68,8 +68,9 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 	return v.checkNumber(subject, least, did.Interactive.CommentCount)
 }
 
-// checkNumber checks that a number of comments includes all those of the viewer, at least
-// the given number of those of others, and no more than the others have begun to add.
+// checkNumber checks got, a number of comments on a subject. got must include all
+// comments of the viewer. The comments of others in got must be no fewer than least, and
+// no more than the others have begun to add.
 func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	_, most := v.others.commentCounts(subject)
 	if own := len(v.comments[subject]); got < own+least || got > own+most {
@@ -78,8 +79,8 @@ func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	return nil
 }
 
-// readComments reads a page of comments. Each comment of the viewer must be on it exactly
-// once, unless its place is beyond the end of the page.
+// readComments reads a page of comments. Each comment of the viewer must be on the page
+// exactly once, unless its place is beyond the end of the page.
 func (v *sequentialViewer) readComments(node *server, subject int) error {
 	order := []string{"NEWEST", "OLDEST", "TOP"}[v.random.IntN(3)]
 	var got struct {

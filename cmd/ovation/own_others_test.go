@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// others holds what the users besides the viewer have done. Each of them acts only once, so
-// that their counts only rise. The viewer's reads are counted with theirs, because all
-// reads show only once they are persisted.
+// others records the actions of all users except the viewer. Each of these users acts
+// only once, so that their counts only rise. The viewer's reads are recorded here as
+// well, because all reads become visible only once they are persisted.
 type others struct {
 	mu       sync.Mutex
 	began    [allSubjects]counted
@@ -18,7 +18,8 @@ type others struct {
 	comments [allSubjects]struct{ began, acked int }
 }
 
-// act has a new user like, collect, read, follow or comment on one of the shared subjects.
+// act performs an action as a new user: a like, collection, read, follow or comment on
+// one of the shared subjects.
 func (o *others) act(node *server, user string, random *rand.Rand) error {
 	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(5)
 	if kind == 4 {
@@ -38,8 +39,9 @@ func (o *others) act(node *server, user string, random *rand.Rand) error {
 	return err
 }
 
-// bounds returns the lowest counts of the others that a reply may show if its request was
-// sent at asked, and the highest that a reply may show if it is received now.
+// bounds returns bounds for the counts of others in a reply that was received just now.
+// least holds the lowest counts that the reply may show if its request was sent at asked,
+// and most holds the highest.
 func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,14 +51,15 @@ func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	}, o.began[subject]
 }
 
-// visibleSince returns how many of the actions that were acknowledged at the given times
-// must be visible in every reply whose request was sent at asked.
+// visibleSince returns how many of some actions must be visible in a reply to a request
+// that was sent at asked. acked holds the times at which the actions were acknowledged,
+// in order.
 func visibleSince(acked []time.Time, asked time.Time) int {
 	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
 	return n
 }
 
-// comment has a user comment on a subject.
+// comment adds a comment of a user on a subject.
 func (o *others) comment(node *server, user string, subject int) error {
 	o.mu.Lock()
 	o.comments[subject].began++
@@ -69,7 +72,7 @@ func (o *others) comment(node *server, user string, subject int) error {
 }
 
 // commentCounts returns how many comments of others on a subject have been acknowledged,
-// and how many have begun to be added.
+// and how many the others have begun to add.
 func (o *others) commentCounts(subject int) (acked, began int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

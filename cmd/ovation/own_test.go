@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	ownSubjects   = 6  // subjects that only the viewer acts on
-	allSubjects   = 12 // all subjects; others act on the rest as well
+	ownSubjects   = 6  // number of subjects that only the viewer acts on
+	allSubjects   = 12 // number of all subjects; others act on the rest as well
 	longestUnseen = 10 * time.Second
 	shown         = `bizId version freshness readCount likeCount dislikeCount collectCount followerCount liked { reaction } collected { folder { id } } followed { at }`
 	shownWithRead = shown + ` read { times }`
@@ -59,8 +59,8 @@ func (r reply) ownState() (d ownState) {
 	return d
 }
 
-// sequentialViewer sends one request after another, each to the next node, and knows what
-// every reply must contain.
+// sequentialViewer sends one request after another, each to the next node. It records
+// what every reply must contain.
 type sequentialViewer struct {
 	nodes        []*server
 	random       *rand.Rand
@@ -72,7 +72,7 @@ type sequentialViewer struct {
 	comments     [allSubjects][]listedComment      // the viewer's comments
 	firstReplies map[*server]*[allSubjects]int64   // the newest version that each node has shown
 	at           [allSubjects]map[int64]firstReply // the first reply with each version
-	notLive      []time.Time                       // when replies that were not LIVE came
+	notLive      []time.Time                       // when replies that were not LIVE arrived
 	replies      int
 }
 
@@ -82,7 +82,7 @@ type firstReply struct {
 	reply  string
 }
 
-// do takes a step.
+// do sends a random request.
 func (v *sequentialViewer) do() error {
 	v.step++
 	node := v.nodes[v.step%len(v.nodes)]
@@ -100,7 +100,7 @@ func (v *sequentialViewer) do() error {
 	}
 }
 
-// query queries some of the subjects.
+// query queries the subjects whose numbers are in the range [from, to).
 func (v *sequentialViewer) query(node *server, from, to int) error {
 	var query strings.Builder
 	query.WriteString(`{ interactives(subjects: [`)
@@ -124,8 +124,8 @@ func (v *sequentialViewer) query(node *server, from, to int) error {
 	return nil
 }
 
-// fields returns the fields to query of a subject. In every fourth step they include how
-// often the viewer has read it.
+// fields returns the fields to query of a subject. In every fourth step, they include the
+// number of times that the viewer has read the subject.
 func (v *sequentialViewer) fields() string {
 	if v.step%4 == 0 {
 		return shownWithRead
@@ -133,7 +133,7 @@ func (v *sequentialViewer) fields() string {
 	return shown
 }
 
-// mutate changes the viewer's state of a subject.
+// mutate performs a random action of the viewer on a subject.
 func (v *sequentialViewer) mutate(node *server, subject int) error {
 	next, folder := v.known[subject], ""
 	var mutation string
@@ -167,7 +167,7 @@ func (v *sequentialViewer) mutate(node *server, subject int) error {
 	}
 	var got struct {
 		Did struct {
-			Changed     *bool // null where it is not known
+			Changed     *bool // null if unknown
 			Interactive reply
 		}
 	}
@@ -194,7 +194,8 @@ func (v *sequentialViewer) mutate(node *server, subject int) error {
 	return nil
 }
 
-// check checks a reply against what the viewer and the others have done.
+// check checks a reply against the actions of the viewer and of the others. asked is the
+// time at which the request was sent.
 func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got *reply) error {
 	v.replies++
 	if got.Freshness != "LIVE" {
@@ -242,7 +243,8 @@ func (c counted) atLeast(least counted) bool {
 		c.FollowerCount >= least.FollowerCount
 }
 
-// checkMonotonic checks that no version counts fewer actions of others than an earlier version.
+// checkMonotonic checks that no version counts fewer actions of others than an earlier
+// version does.
 func (v *sequentialViewer) checkMonotonic(t *testing.T) {
 	t.Helper()
 	for subject, at := range v.at {
@@ -281,18 +283,18 @@ func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentia
 	return v
 }
 
-// TestOwnActionsAreInEveryReply makes one viewer act and query on two nodes in turn, while
-// others act on half of the same subjects. Every LIVE reply must include the viewer's own
-// actions once. The counts of subjects on which only the viewer acts are known exactly.
-// Those of other subjects must lie between what was acknowledged long ago and what has
-// begun, must not fall from one version to the next, and must be equal for equal versions.
-// Comments, including those of others, must be in every reply as soon as they are
-// acknowledged.
+// TestOwnActionsAreInEveryReply makes one viewer act and query on two nodes in turn,
+// while others act on half of the subjects. Every LIVE reply must include the viewer's
+// own actions once. If only the viewer acts on a subject, its counts are known exactly.
+// Otherwise, the counts must include all actions that were acknowledged more than
+// longestUnseen ago, and no action that has not begun. They must not fall from one
+// version to the next, and must be equal for equal versions. Comments, including those of
+// others, must be in every reply as soon as they are acknowledged.
 func TestOwnActionsAreInEveryReply(t *testing.T) { ownActions(t, 1_000) }
 
-// ownActions takes steps until n of them had no reply other than LIVE. Replies that are not
-// LIVE promise nothing. A node that polls too late does not answer LIVE, which is allowed
-// only if the machine or a server has stalled in the meantime.
+// ownActions takes steps until n steps had LIVE replies only. Other replies are not
+// checked. If a node has polled too late, its replies are not LIVE. This is allowed only
+// if the machine or a server has stalled in the meantime.
 func ownActions(t *testing.T, n int) {
 	t.Helper()
 	seed := seed.Of(t)

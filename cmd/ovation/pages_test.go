@@ -10,14 +10,15 @@ import (
 	"ovation/internal/testing/seed"
 )
 
-// TestPackageAndDemoPageGoForwardsOnly checks, without a browser, what @ovation/client
-// promises and what the demo page adds to it.
+// TestPackageAndDemoPageGoForwardsOnly checks, without a browser, that @ovation/client
+// and the demo page never go back to older data.
 func TestPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 	t.Parallel()
 	runPageTests(t, 5)
 }
 
-// runPageTests runs the tests of the pages, with the given number of random walks in each.
+// runPageTests runs the tests of the pages, with the given number of random walks in
+// each.
 func runPageTests(t *testing.T, walks int) {
 	t.Helper()
 	needsNode(t)
@@ -31,8 +32,8 @@ func runPageTests(t *testing.T, walks int) {
 	}
 }
 
-// needsNode skips a test if Node.js, the packages that npm installs or any of the files are
-// missing. In CI the test fails instead.
+// needsNode skips the test if Node.js, the packages that npm installs or any of the files
+// are missing. In CI, the test fails instead.
 func needsNode(t *testing.T, files ...string) {
 	t.Helper()
 	_, err := exec.LookPath("npm")

@@ -28,7 +28,7 @@ type fleet struct {
 func newFleet(t *testing.T, partitions int) *fleet {
 	t.Helper()
 	f := &fleet{site: newSite(t), balancer: balance.New(slog.New(slog.DiscardHandler))}
-	f.site.variables["OVATION_DRAIN"] = stackDrain.String() // which is for this balancer
+	f.site.variables["OVATION_DRAIN"] = stackDrain.String() // the drain that suits the balancer
 	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
 	front := httptest.NewServer(f.balancer)
 	t.Cleanup(func() {
@@ -68,10 +68,10 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 	f.site.run(t, "partitions", strconv.Itoa(to)).want(t, 0, fmt.Sprintf("There are %d partitions already", to))
 }
 
-// liker likes one video after another through the balancer and, after each like, sends a
-// read of one and the same film. A like whose reply is UNAVAILABLE is sent again, because
-// it counts only once. A read is not sent again, because it could then count twice;
-// whether it counted is unknown.
+// liker is a user who likes one video after another and, after each like, sends a read of
+// the same film. A like that fails with UNAVAILABLE is sent again, because it counts only
+// once. A read that fails with UNAVAILABLE is not sent again, because it could then count
+// twice; unknown counts such reads.
 type liker struct {
 	name           string
 	likes          int
@@ -102,7 +102,7 @@ func (f *liker) act(through *server) error {
 	return nil
 }
 
-// likeDuring makes users act until during returns, and returns the users.
+// likeDuring makes users act until during has returned, and returns the users.
 func likeDuring(t *testing.T, through *server, during func()) []*liker {
 	t.Helper()
 	var all sync.WaitGroup
@@ -143,7 +143,7 @@ func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	t.Logf("%d likes, %d reads, %d reads with an unknown result", likes, reads, unknown)
 	eventually(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
 	eventually(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
-	if n := f.site.likes(t); n > likes+len(fans) { // each may have one under way
+	if n := f.site.likes(t); n > likes+len(fans) { // each user may have one like in progress
 		t.Errorf("%d likes are stored, want %d to %d", n, likes, likes+len(fans))
 	}
 	if n := f.site.reads(t, "film"); n > reads+unknown {

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// latencyProbe measures how long a trivial operation takes on this machine, such as an
-// empty request to a node or a small write to the disk. Only the part of a figure that
-// exceeds this time is due to the product.
+// latencyProbe measures how long this machine takes for a trivial operation, such as an
+// empty request to a node or a small write to the disk. Tests subtract that time from
+// their figures, because it is not due to the product.
 type latencyProbe struct {
 	stop func()
 	took []time.Duration
 }
 
-// probeNode measures how long a node takes for an empty request, every 10 ms, until finish
-// is called.
+// probeNode measures how long a node takes for an empty request. It does so every 10 ms
+// until finish is called.
 func probeNode(t *testing.T, node *server) *latencyProbe {
 	t.Helper()
 	return probeEvery(t, 10*time.Millisecond, func() { node.ready() })
 }
 
-// probeDisk measures how long the disk takes for a write as small as that of a commit,
-// every 20 ms, until finish is called.
+// probeDisk measures how long the disk takes for a small write, like that of a commit. It
+// does so every 20 ms until finish is called.
 func probeDisk(t *testing.T) *latencyProbe {
 	t.Helper()
 	const page, pages = 8 << 10, 1000
@@ -77,8 +77,8 @@ func (p *latencyProbe) finish() time.Duration {
 	return p.took[len(p.took)*99/100]
 }
 
-// within fails the test if something took longer than the bound and the machine's own
-// pauses together.
+// within fails the test if took exceeds the sum of bound and pauses. pauses is the time
+// that the machine takes for a trivial operation.
 func within(t *testing.T, what string, took, pauses, bound time.Duration) {
 	t.Helper()
 	if took-pauses > bound {

@@ -48,7 +48,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 	}
 }
 
-// ovation serve rejects the variables and flags that are for ovation dev alone.
+// ovation serve rejects the variables and flags that only ovation dev has.
 func TestServeRejectsOptionsOfDev(t *testing.T) {
 	for name, values := range map[string][2]string{"OVATION_DEV_HEADERS": {"true", "0"}, "OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
 		set := func(value string) func(string) string {
@@ -59,7 +59,7 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 			return environment(pairs...)
 		}
 		call(t, set(values[0]), "serve").want(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
-		call(t, set(values[1]), "serve").want(t, exitUsage, "a way to verify tokens") // which comes next
+		call(t, set(values[1]), "serve").want(t, exitUsage, "a way to verify tokens") // the next check
 	}
 	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers"} {
 		call(t, environment(), "serve", flag).want(t, exitUsage, "unknown flag "+flag)
@@ -72,7 +72,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 	const password = "surely-not-this"
 	wrong := func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), password) }
 	nowhere := func(u *url.URL) { u.Host = "127.0.0.1:1" }
-	to := func(variable string) func(*url.URL) { // another server than it should be
+	to := func(variable string) func(*url.URL) { // the server of another service
 		return func(u *url.URL) {
 			other, err := url.Parse(s.variables[variable])
 			must(t, err)
@@ -81,7 +81,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 	}
 	scheme := func(scheme string) func(*url.URL) { return func(u *url.URL) { u.Scheme = scheme } }
 	path := func(path string) func(*url.URL) { return func(u *url.URL) { u.Path = path } }
-	old := newOwnRedis(t, "--rename-command", "HELLO", "") // which Redis 5 did not know
+	old := newOwnRedis(t, "--rename-command", "HELLO", "") // Redis 5 lacks HELLO
 	for _, c := range []struct {
 		name     string
 		variable string
@@ -110,7 +110,7 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 		{"RabbitMQ without TLS", "OVATION_RABBITMQ_URL", scheme("amqps"), exitFailed, []string{"tls: first record does not look like a TLS handshake"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // some refuse slowly
+			t.Parallel() // some services refuse slowly
 			getenv := s.getenv(c.variable, s.changed(t, c.variable, c.change))
 			commands := []string{"serve --addr=127.0.0.1:0", "work --addr=127.0.0.1:0"}
 			switch c.variable {
@@ -143,7 +143,7 @@ func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
 	for _, command := range []string{"serve --addr=127.0.0.1:0", "work --addr=127.0.0.1:0", "verify", "import -"} {
 		s.run(t, strings.Fields(command)...).want(t, exitFailed, "run: ovation migrate")
 	}
-	alone := environment("OVATION_POSTGRES_URL", s.variables["OVATION_POSTGRES_URL"]) // it needs nothing else
+	alone := environment("OVATION_POSTGRES_URL", s.variables["OVATION_POSTGRES_URL"]) // migrate needs no other variable
 	call(t, alone, "migrate").want(t, 0, "are up to date")
 	call(t, alone, "migrate").want(t, 0, "are up to date")
 	s.run(t, "verify").want(t, 0, "Nothing was compared: there are no counts in the database", "Nothing was compared: there are no counts and states in Redis under the prefix")
@@ -157,10 +157,11 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	node.like(t, "alice", "movie")
 	eventually(t, "the like is stored and counted", func() bool { return s.likes(t) == 1 })
 	var seen movieReply
-	must(t, node.graphQL("alice", movieQuery, &seen)) // it is in every cache now
+	must(t, node.graphQL("alice", movieQuery, &seen)) // the movie is in every cache now
 	eventually(t, "Redis has what the database has", func() bool { return s.run(t, "verify").code == 0 })
 
-	// Both the counts and the state are made wrong, as if Redis had missed them.
+	// The counts and the state are changed in the database alone, as if Redis had missed
+	// the changes.
 	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1; UPDATE user_totals SET likes = 0")
 	within := fmt.Sprintf("%s:%d", s.prefix, s.queryInt(t, "SELECT epoch FROM mirror"))
 	wrong := []string{`Redis, key "` + within + `:c:{default:video:movie}": holds `, `Redis, key "` + within + `:w:{default:u:alice}:video", field "`}
@@ -183,7 +184,8 @@ func messageOf(id string) storage.Message {
 	}}}
 }
 
-// deadLetter dead-letters messages with one like each, for the given reason.
+// deadLetter publishes a message with one like for each of the ids, and dead-letters
+// these messages for the given reason.
 func (s *site) deadLetter(t *testing.T, reason string, ids ...string) {
 	t.Helper()
 	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: discardLog})
@@ -202,7 +204,7 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.run(t, "dead", "list").want(t, exitFailed, "the broker has no queue "+s.prefix+".dead")
-	s.deadLetter(t, "the disk burns") // nothing yet
+	s.deadLetter(t, "the disk burns") // creates the queues only
 	s.run(t, "dead", "list").want(t, 0, "There are no dead letters")
 	s.deadLetter(t, "the disk burns", "one", "two", "three")
 	s.run(t, "dead", "list").want(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
@@ -226,7 +228,7 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	s.run(t, "dead", "replay", "--all").want(t, 0, "1 message replayed")
 	s.run(t, "dead", "list").want(t, 0, "There are no dead letters")
 
-	s.withQueues(t, func(channel *amqp091.Channel) error { // which the worker cannot decode
+	s.withQueues(t, func(channel *amqp091.Channel) error { // the worker cannot decode this message
 		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
 	})
 	eventually(t, "the message is dead-lettered", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
@@ -235,8 +237,8 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	s.run(t, "dead", "drop", "strange").want(t, 0, "1 message dropped")
 }
 
-// flakyConsumer is a queue that delivers nothing. It is lost after the first and the fifth
-// call of Consume, and unavailable during the calls in between.
+// flakyConsumer is a queue that delivers nothing. It is lost after the first and the
+// fifth call of Consume, and unavailable during the calls in between.
 type flakyConsumer struct{ tries int }
 
 func (u *flakyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
@@ -277,7 +279,7 @@ func TestPacedPersisterTakesItsTime(t *testing.T) {
 	defer store.Close()
 	p := &rateLimited{Persister: store, perSecond: 20}
 	began := time.Now()
-	for _, id := range []string{"1", "2", "3", "4", "5"} { // the first four are paid for by those behind
+	for _, id := range []string{"1", "2", "3", "4", "5"} { // each call waits for the time of the actions before it
 		_, err := p.Persist(t.Context(), []storage.Message{messageOf(id)}, nil)
 		must(t, err)
 	}

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestWritesSurviveARestart checks that written data still exists after a restart: a
-// comment, a message, a video with its file and its cover, and accounts with their
-// sessions.
+// TestWritesSurviveARestart checks that data still exists after a restart: comments,
+// messages, videos with their files and covers, accounts, and sessions.
 func TestWritesSurviveARestart(t *testing.T) {
 	t.Setenv("PATH", fakeFFmpeg(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
@@ -49,8 +48,8 @@ func TestWritesSurviveARestart(t *testing.T) {
 	}
 }
 
-// keepsComment checks that alice's comment on the movie exists, that sending it again does
-// not add another, and that bob can add one.
+// keepsComment checks that alice's comment on the movie exists, and that bob can add a
+// comment. If alice's comment is sent again, no second comment must be added.
 func (s *server) keepsComment(t *testing.T, first comment) {
 	t.Helper()
 	again, err := s.addComment("alice", "first")
@@ -63,8 +62,8 @@ func (s *server) keepsComment(t *testing.T, first comment) {
 	}
 }
 
-// keepsMessage checks that alice's message to bob exists and is unread, and that sending it
-// again does not add another.
+// keepsMessage checks that alice's message to bob exists and is unread. If the message is
+// sent again, no second message must be added.
 func (s *server) keepsMessage(t *testing.T, first string) {
 	t.Helper()
 	again, err := s.sendMessage("alice", "bob", "hello")
@@ -76,8 +75,8 @@ func (s *server) keepsMessage(t *testing.T, first string) {
 	}
 }
 
-// keepsVideo checks that alice's video exists with its file and its cover, that a file
-// above the limit is rejected, and that the video can be deleted.
+// keepsVideo checks that alice's video exists with its file and its cover. A file above
+// the limit must be rejected, and the video can be deleted.
 func (s *server) keepsVideo(t *testing.T, first film) {
 	t.Helper()
 	got := s.feed(t)
@@ -99,8 +98,8 @@ func (s *server) keepsVideo(t *testing.T, first film) {
 	}
 }
 
-// keepsAccount checks that Alice's account exists, that its token is accepted, and that the
-// revoked token is not.
+// keepsAccount checks that Alice's account exists and that its token is accepted. The
+// revoked token must be refused.
 func (s *server) keepsAccount(t *testing.T, account, revoked loggedIn) {
 	t.Helper()
 	if got := s.viewer(t, account.Token); got != account.User.UserID {

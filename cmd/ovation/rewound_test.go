@@ -24,8 +24,8 @@ type ownPostgres struct {
 	run    *exec.Cmd
 }
 
-// postgresTool returns a command that runs a program of Postgres. If this process is root,
-// the program runs as another user, because Postgres refuses to run as root.
+// postgresTool returns a command that runs a program of Postgres. Postgres refuses to run
+// as root: if this process is root, the program runs as another user.
 func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
@@ -44,8 +44,8 @@ func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// newOwnPostgres creates the data of a server with the given program, to which it passes
-// the folder for the data, and starts the server.
+// newOwnPostgres creates the data of a server by running program with args and the option
+// -D, the folder for the data. It then starts the server.
 func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
@@ -92,9 +92,8 @@ func (p *ownPostgres) kill() {
 	}
 }
 
-// After a lagging replica is promoted, the database lacks the commits that it had not
-// received. Redis must then no longer show a like that was lost, and the user can like the
-// subject again.
+// When a lagging replica is promoted, the commits that it had not received are lost. A
+// lost like must no longer be shown, and the user must be able to like the subject again.
 func TestLongLikeLostByAFailoverCanBeGivenAgain(t *testing.T) {
 	primary := newOwnPostgres(t, "initdb", "-U", "ovation", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	replica := newOwnPostgres(t, "pg_basebackup", "-d", primary.url(), "-R", "-X", "stream", "-c", "fast", "--no-sync")

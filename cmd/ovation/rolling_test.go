@@ -9,10 +9,10 @@ import (
 	"ovation/cmd/ovation/internal/balance"
 )
 
-// TestRollingRestartLosesNoRequest replaces every node and every worker, one
-// after the other, while many users click through a balancer.
+// TestRollingRestartLosesNoRequest replaces every node and every worker, one after
+// another, while many users click through a balancer.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
-	moderate.rollingRestart(t, stackDrain) // which is for this balancer
+	moderate.rollingRestart(t, stackDrain) // the drain that suits the balancer
 }
 
 func (p clickLoad) rollingRestart(t *testing.T, drain time.Duration) {

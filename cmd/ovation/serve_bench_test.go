@@ -16,16 +16,16 @@ import (
 	clients "ovation/bench/load"
 )
 
-// BenchmarkServe sends HTTP requests to a node over several connections at a time. The node
-// runs in this process, so that profiles show it: almost all allocations are those of the
-// node, and so is all CPU time except for about 25 µs per request. An iteration is a
-// request.
+// BenchmarkServe sends HTTP requests to a node over several connections at a time. The
+// node runs in this process, so that profiles include it. Almost all allocations are
+// those of the node. The same is true of the CPU time, except for about 25 µs per
+// request. An iteration is one request.
 func BenchmarkServe(b *testing.B) {
 	s := newSite(b)
 	address := s.serveHere(b)
 	likes := newQueryClient(address, func(user, n int) string {
 		return fmt.Sprintf(`{"query":"mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }","operationName":"Like","variables":{"input":{"biz":"video","bizId":"%d"}}}`, (7*user+n)%3000)
-	}, `{"data":{"like":{"changed":true,"durability":"`) // a queue that is too slow is bypassed
+	}, `{"data":{"like":{"changed":true,"durability":"`) // any durability: a queue that is too slow is bypassed
 	pages := newQueryClient(address, func(user, _ int) string {
 		var subjects strings.Builder
 		for i := range 20 {
@@ -33,7 +33,7 @@ func BenchmarkServe(b *testing.B) {
 		}
 		return `{"query":"query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { bizId readCount likeCount dislikeCount collectCount liked { reaction } collected { folder { name } } } }","variables":{"subjects":[` + subjects.String()[1:] + `]}}`
 	}, `{"data":{"interactives":[{"bizId":`)
-	pages.run(b, 32, pages.users) // everybody has looked at something before
+	pages.run(b, 32, pages.users) // every user sends a query before the benchmarks
 	b.Run("like", func(b *testing.B) { likes.run(b, 128, b.N) })
 	b.Run("page", func(b *testing.B) { pages.run(b, 32, b.N) })
 }
@@ -60,7 +60,7 @@ func (s *site) serveHere(b *testing.B) (address string) {
 	return strings.TrimPrefix(serves.FindString(line), "http://")
 }
 
-// queryClient sends similar requests as many users in turn.
+// queryClient sends similar requests on behalf of many users in turn.
 type queryClient struct {
 	address string
 	users   int

@@ -29,7 +29,8 @@ type ownRedis struct {
 	run  *exec.Cmd
 }
 
-// newOwnRedis starts a Redis server, which speaks TLS if the arguments name a certificate.
+// newOwnRedis starts a Redis server, which speaks TLS if the arguments name a
+// certificate.
 func newOwnRedis(t *testing.T, args ...string) *ownRedis {
 	t.Helper()
 	listens, free := "--port", strconv.Itoa(port.Free(t))

@@ -11,7 +11,7 @@ import (
 )
 
 // TestThreadsHaveTimerSlack checks that all threads of a long-running command have the
-// timer slack, and that its process has the name of the program.
+// slack timerSlack, and that its process has the name of the program.
 func TestThreadsHaveTimerSlack(t *testing.T) {
 	s := serveBinary(t, t.TempDir())
 	s.like(t, "alice", "1")

@@ -23,7 +23,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	must(t, c.Start())
 	over := make(chan struct{})
 	go func() {
-		_ = c.Wait() // the code tells
+		_ = c.Wait() // the exit code is checked instead
 		close(over)
 	}()
 	n := &server{as: as, ended: over, signal: func() { _ = c.Process.Signal(os.Interrupt) }} // unless it has ended
@@ -37,7 +37,7 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	return n
 }
 
-// parts returns the ids of the processes that the banner names, by name.
+// parts returns the process ids that the banner shows, by the names of the processes.
 func (s *server) parts(t *testing.T) map[string]int {
 	t.Helper()
 	parts := map[string]int{}
@@ -52,7 +52,7 @@ func (s *server) parts(t *testing.T) map[string]int {
 	return parts
 }
 
-// wantNoProcesses checks that none of the processes is left.
+// wantNoProcesses checks that none of the processes still runs.
 func wantNoProcesses(t *testing.T, parts map[string]int) {
 	t.Helper()
 	for name, process := range parts {

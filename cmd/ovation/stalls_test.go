@@ -14,8 +14,9 @@ const (
 	// stallTime is how long a round of watchStalls may take without counting as a stall. It
 	// is a fifth of the longest time that a node waits for Redis.
 	stallTime = 50 * time.Millisecond
-	// stallEffect is how long after a stall replies may be other than LIVE, because a node
-	// polled late. A node answers LIVE for 1.5 s after a poll, and polls every 500 ms.
+	// stallEffect is how long after a stall a reply may be other than LIVE, because a
+	// node polled late. A node answers LIVE for 1.5 s after a poll, and polls every 500
+	// ms.
 	stallEffect = 3 * time.Second
 )
 
@@ -62,7 +63,7 @@ func watchStalls(t *testing.T, s *site) *stalls {
 		cancel()
 		running.Wait()
 		redis.Close()
-		_ = database.Close(context.Background()) // its context may have closed it
+		_ = database.Close(context.Background()) // it is closed already if its context ended during a query
 	})
 	t.Cleanup(w.stop)
 	return w

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// slowLike is a request in progress: the server has read its headers, and its body has not
-// been sent yet.
+// slowLike is a request in progress: the server has read its headers, and its body has
+// not been sent yet.
 type slowLike struct {
 	connection net.Conn
 	answers    *bufio.Reader
@@ -76,8 +76,8 @@ func (s *server) refuses(t *testing.T) {
 	t.Fatalf("the server still accepts connections after %v", waitTimeout)
 }
 
-// A server that is stopped finishes the requests in progress, and what they wrote is still
-// there after a restart.
+// A stopped server finishes the requests in progress. After a restart, the results of
+// these requests still exist.
 func TestStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -107,7 +107,7 @@ func TestNodeFinishesRunningRequests(t *testing.T) {
 	like := beginLike(t, node, as("bob"))
 	node.signal()
 	node.refuses(t)
-	must(t, idle.connection.SetReadDeadline(time.Now().Add(waitTimeout))) // the like below shows that it was not cut off as late as the rest
+	must(t, idle.connection.SetReadDeadline(time.Now().Add(waitTimeout))) // like.finish succeeds below, so the idle connection is closed first
 	if _, err := idle.answers.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection ended with %v, want %v", err, io.EOF)
 	}
@@ -136,7 +136,7 @@ func TestSecondSignalStopsANode(t *testing.T) {
 			node.signal()
 			return isClosed(node.ended)
 		})
-		if e := node.stop(); e.code != -1 { // it came to its own end
+		if e := node.stop(); e.code != -1 { // the process was not ended by the signal
 			t.Errorf("got exit code %d, want -1, of a process ended by a signal:\n%s", e.code, e.stderr)
 		}
 	}

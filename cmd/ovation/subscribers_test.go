@@ -19,24 +19,25 @@ import (
 	benchload "ovation/bench/load"
 )
 
-// The limits of what an idle subscriber costs the server, everything included.
+// The maximum cost of an idle subscriber for the server.
 const (
 	maxIdleBytes      = 20 << 10 // heap and stack
 	maxIdleGoroutines = 3
 )
 
-// TestSubscribersAreCheap subscribes many clients to one subject on one node, each over its
-// own connection: once as anonymous clients, which all receive the same events, and once as
-// users, who each receive the subject as they see it.
+// TestSubscribersAreCheap subscribes many clients to one subject on one node, each over a
+// connection of its own. In one run, the clients are anonymous and all receive the same
+// events. In the other run, they are users, and each user receives the subject as that
+// user sees it.
 func TestSubscribersAreCheap(t *testing.T) { cheapSubscribers(t, 200, 5, waitTimeout) }
 
 func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 	t.Helper()
-	// For each user something is read and encoded.
+	// Users may wait for longer, because each event is read and encoded for every user.
 	for who, bound := range map[string]time.Duration{asNobody: bound, asUsers: 4 * bound} {
 		t.Run(who, func(t *testing.T) {
 			s := serve(t, t.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
-			s.like(t, "first", "1") // so that all that is made once is there
+			s.like(t, "first", "1") // creates everything that is created only once
 			before := measure()
 			crowd := startCrowd(t, s, n, who)
 			crowd.await(t, 1)
@@ -60,7 +61,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 }
 
 // BenchmarkIdleSubscriber measures the cost of an idle subscriber. An iteration is a
-// subscriber, but no more than 10,000 are subscribed.
+// subscriber, but at most 10,000 clients subscribe.
 func BenchmarkIdleSubscriber(b *testing.B) {
 	s := serve(b, b.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
 	s.like(b, "first", "1")
@@ -95,8 +96,9 @@ type crowd struct {
 	times  map[int]deliveryTimes
 }
 
-// deliveryTimes holds the times at which half of a crowd, 99 % of it and all of it had
-// received an event, in nanoseconds since 1970 or since another time.
+// deliveryTimes holds the times at which 50 %, 99 % and 100 % of a crowd had received an
+// event. The times are in nanoseconds since 1970. The method since makes them relative to
+// another time.
 type deliveryTimes [3]int64
 
 func (w deliveryTimes) since(began time.Time) deliveryTimes {
@@ -112,7 +114,7 @@ const (
 	asUsers  = "users"
 )
 
-// startCrowd starts a crowd of n subscribers of the kind who.
+// startCrowd starts a crowd of n subscribers. who is their kind.
 func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	tb.Helper()
 	self, err := os.Executable()
@@ -126,14 +128,14 @@ func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	must(tb, err)
 	must(tb, command.Start())
 	tb.Cleanup(func() {
-		must(tb, stdin.Close()) // it ends then
+		must(tb, stdin.Close()) // the crowd ends then
 		must(tb, command.Wait())
 	})
 	return &crowd{stdout: bufio.NewScanner(stdout), times: map[int]deliveryTimes{}}
 }
 
-// await waits until the whole crowd has received the given number of likes, and returns the
-// delivery times.
+// await waits until the whole crowd has received the given number of likes, and returns
+// the delivery times.
 func (c *crowd) await(tb testing.TB, likes int) deliveryTimes {
 	tb.Helper()
 	for c.stdout.Scan() {
@@ -154,15 +156,15 @@ func (c *crowd) await(tb testing.TB, likes int) deliveryTimes {
 // contains the address of the server, the number of subscribers and their kind.
 const crowdVariable = "OVATION_TEST_CROWD"
 
-// runCrowd opens the subscriptions of a crowd. For each number of likes, it prints when the
-// subscribers received it. The process exits at the end of its standard input.
+// runCrowd opens the subscriptions of a crowd. For each number of likes, it prints when
+// the subscribers received it. The process exits at the end of its standard input.
 func runCrowd(what string) int {
 	var addr, who string
 	var n int
 	if _, err := fmt.Sscan(what, &addr, &n, &who); err != nil {
 		panic(err)
 	}
-	known := make(chan [2]int64, n) // how many likes, and when
+	known := make(chan [2]int64, n) // a number of likes, and when it was received
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -193,7 +195,8 @@ func runCrowd(what string) int {
 const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount liked{reaction} collected{id} likeCount}}",` +
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 
-// reportLikes sends the number of likes in each event of one subscriber to known.
+// reportLikes reads the events of one subscriber. For each event, it sends the number of
+// likes and the current time to known.
 func reportLikes(watch *benchload.Subscription, known chan<- [2]int64) {
 	for {
 		text, err := watch.Next()

@@ -18,8 +18,8 @@ func rowsOf(t *testing.T) (file string) {
 	return file
 }
 
-// Writes that bypass Redis would become visible late on the nodes of a site, which would
-// report the old data as LIVE.
+// Writes that bypass Redis must be refused while nodes use Redis. Otherwise, they would
+// become visible late, and the nodes would report the old data as LIVE.
 func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -33,19 +33,19 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 
 	node := s.start(t, "serve")
 	var seen movieReply
-	must(t, node.graphQL("bob", movieQuery, &seen)) // it is in every cache now
+	must(t, node.graphQL("bob", movieQuery, &seen)) // the movie is in every cache now
 	s.sql(t, "UPDATE interactive SET like_count = 7")
 	for _, args := range [][]string{importRows, {"verify", "--repair"}} {
 		call(t, withoutRedis, args...).want(t, exitUsage, "set OVATION_REDIS_URL", "OVATION_PREFIX")
 	}
-	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("after")}, nil) // as of an import that has begun before
+	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("after")}, nil) // like an import that has begun before the node
 	if !errors.Is(err, errMirrorOpen) {
 		t.Errorf("Persist past Redis = %v, want %v", err, errMirrorOpen)
 	}
 	call(t, withoutRedis, "verify").want(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
 	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 1", "1 difference; ", "1 difference in Redis; ")
 	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ", "0 differences in Redis; ")
-	must(t, node.graphQL("bob", movieQuery, &seen)) // the repair has dropped the counts; they are cached again
+	must(t, node.graphQL("bob", movieQuery, &seen)) // the counts, which the repair has dropped, are cached again
 	s.run(t, importRows...).want(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {
 		must(t, node.graphQL("bob", movieQuery, &seen))

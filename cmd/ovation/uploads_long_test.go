@@ -22,10 +22,10 @@ import (
 	"ovation/storage/postgres"
 )
 
-// blobStore is where the nodes of a test keep the files of videos.
+// blobStore describes where the nodes of a test keep video files.
 type blobStore struct {
 	url      string
-	received func() bool     // reports whether a part of an upload is there
+	received func() bool     // reports whether a part of an upload has arrived
 	files    func() []string // returns the complete files
 }
 
@@ -76,8 +76,9 @@ func s3Store(t *testing.T, s *site) blobStore {
 	}}
 }
 
-// If a node is killed during an upload, neither a video nor its file exists. Clients can
-// repeat the upload on the other node, and the sweep leaves only the files of videos.
+// If a node is killed during an upload, neither the video nor its file exists. A client
+// can repeat the upload on another node. After a sweep, only the files of existing videos
+// remain.
 func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *site) blobStore{"folder": folderStore, "S3": s3Store} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +123,8 @@ func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	}
 }
 
-// left reports whether a folder still holds the beginning of an upload.
+// left reports whether a folder still holds a part of an upload. For S3, left returns
+// false.
 func (b blobStore) left(t *testing.T) bool {
 	t.Helper()
 	return strings.HasPrefix(b.url, "file:") && b.received()

@@ -17,7 +17,7 @@ func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 	for _, command := range parser.Model.Leaves(false) {
 		for _, flag := range command.Flags {
 			if command.FullPath() == "ovation dead replay" && (flag.Name == "all" || flag.Name == "force") {
-				continue // too dangerous to be set unseen
+				continue // too dangerous for a variable, which might be set unnoticed
 			}
 			variable := flag.Tag.Get("variable")
 			if !strings.HasPrefix(variable, "OVATION_") || flag.Help == "" {

@@ -25,7 +25,7 @@ type film struct {
 	Author                            struct{ UserID string }
 }
 
-// clip returns a file of about size bytes that begins as an MP4 file does.
+// clip returns a file of about size bytes that begins like an MP4 file.
 func clip(size int) []byte {
 	head := "\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2"
 	return append([]byte(head), bytes.Repeat([]byte("film"), size/4)...)
@@ -87,8 +87,8 @@ func (s *server) download(tb testing.TB, path string) (int, []byte) {
 	return status, text
 }
 
-// fakeFFmpeg returns a folder with a program called ffmpeg, which makes the same picture of
-// every video.
+// fakeFFmpeg returns a folder with a program called ffmpeg, which makes the same picture
+// for every video.
 func fakeFFmpeg(tb testing.TB) (folder string) {
 	tb.Helper()
 	folder = tb.TempDir()
@@ -114,8 +114,8 @@ func TestVideoFlagsAreChecked(t *testing.T) {
 		"OVATION_JWT_SECRET", strings.Repeat("x", 32), "OVATION_VIDEOS", "true"), "serve").want(t, exitUsage, "OVATION_BLOB_URL")
 }
 
-// videosOnEveryNode checks that a video that is uploaded to one node appears, with its
-// file, in the feed of another, and that a worker makes its cover.
+// videosOnEveryNode uploads a video to one node. The video and its file must appear in
+// the feed of another node, and a worker must make the cover.
 func videosOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	a, b := nodes[0], nodes[1]
@@ -148,12 +148,12 @@ func hangingFFmpeg(tb testing.TB) (folder string, runs func() bool) {
 	tb.Helper()
 	folder = tb.TempDir()
 	must(tb, os.Chmod(folder, 0o755))
-	seconds := strconv.Itoa(1_000_000 + rand.IntN(1_000_000_000)) // no other process sleeps so long
+	seconds := strconv.Itoa(1_000_000 + rand.IntN(1_000_000_000)) // the time is random, so that no other process matches
 	must(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/sleep "+seconds+"\n"), 0o755))
 	return folder, func() bool {
 		found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		return slices.ContainsFunc(found, func(path string) bool {
-			line, _ := os.ReadFile(path) // empty where the process has ended
+			line, _ := os.ReadFile(path) // empty if the process has ended
 			return bytes.Contains(line, []byte("sleep\x00"+seconds))
 		})
 	}
@@ -223,8 +223,8 @@ func (u *partialUpload) cutOff(t *testing.T) {
 	}
 }
 
-// If a node is killed in the middle of an upload, no video exists, and the part that the
-// node received is not served as a file.
+// If a node is killed during an upload, no video exists, and the part that the node
+// received keeps its temporary name.
 func TestUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

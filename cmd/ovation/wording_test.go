@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// An error about wrong use of the command line says, in these words, what to write instead.
+// Errors about wrong use of the command line name the mistake and, where possible,
+// propose what to write instead.
 func TestMessagesOfWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"dev --port 1":                       "unknown flag --port; did you mean --addr?\nSee ovation dev --help.",
@@ -79,7 +80,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 		},
 		"token": {`-H "Authorization: Bearer $(ovation token --user alice)"`, "with subjects:write a service declares", "an identity provider"},
 	} {
-		help := strings.Join(strings.Fields(call(t, environment(), append(strings.Fields(command), "--help")...).stdout), " ") // whatever its lines are
+		help := strings.Join(strings.Fields(call(t, environment(), append(strings.Fields(command), "--help")...).stdout), " ") // without line breaks
 		for _, part := range parts {
 			if !strings.Contains(help, part) {
 				t.Errorf("the help of %s does not say %q: %s", command, part, help)
@@ -88,7 +89,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 	}
 }
 
-// An error about an unusable key set names that key set.
+// An error about an unusable key set states why it cannot be used.
 func TestMessagesOfKeySets(t *testing.T) {
 	folder := t.TempDir()
 	notKeys := filepath.Join(folder, "page.html")
@@ -108,11 +109,12 @@ func TestMessagesOfKeySets(t *testing.T) {
 	}
 }
 
-// If flags would make a file readable, the error proposes them, with the names that the
-// file uses.
+// If flags would make a file readable, the error proposes the flags, with the names of
+// the columns and events in the file.
 func TestImportProposesFlags(t *testing.T) {
 	const header = "user,subject,event,time\n"
-	// A click log has a row for each click, tabs and no column that says what was done.
+	// A click log has one row per click, fields separated by tabs, and no column for the
+	// event.
 	const clicks = "user\titem\tat\nann\t7\t1500000000\nann\t7\t1500000001\nbob\t8\t1500000002\n"
 	for name, c := range map[string]struct {
 		flags, text string
