@@ -10,8 +10,8 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// TestCancelledBeginLeavesTheConnectionReady checks that a call that is cancelled while
-// its transaction begins leaves the connection ready for the next call.
+// TestCancelledBeginLeavesTheConnectionReady checks that the connection is ready for the
+// next call after calls were cancelled while their transactions began.
 func TestCancelledBeginLeavesTheConnectionReady(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
 	if err != nil {

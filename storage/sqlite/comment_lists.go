@@ -20,7 +20,8 @@ const selectComments = `
 SELECT k.key, ` + commentColumns + ` FROM jsonb_each(?) k CROSS JOIN comment c
 WHERE c.tenant = k.value ->> 0 AND c.comment_id = k.value ->> 1`
 
-// comments looks up comments, listed or not.
+// comments calls found for each comment that exists, listed or not, with the index of its
+// key.
 func (t tx) comments(keys []storage.CommentKey, found func(int, *storage.Comment)) error {
 	if len(keys) == 0 {
 		return nil

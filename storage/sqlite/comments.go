@@ -9,8 +9,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddComments adds comments in one transaction. The number of its statements depends on
-// the number of tenants, but not on the number of comments.
+// AddComments adds comments in one transaction. The number of statements depends on the
+// number of tenants, but not on the number of comments.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) ([]storage.AddedComment, error) {
 	b := sqlstore.NewCommentBatch(comments)
 	if b.Size() == 0 {
@@ -45,7 +45,7 @@ WHERE c.tenant = k.value ->> 0 AND c.biz = k.value ->> 1 AND c.biz_id = k.value 
 	selectLastComment = `SELECT coalesce(max(comment_id), 0) FROM comment WHERE tenant = ?`
 )
 
-// lookUpComments fills a batch with the existing rows that it needs.
+// lookUpComments fills in the existing rows that a batch needs.
 func (t tx) lookUpComments(b *sqlstore.CommentBatch, now int64) error {
 	b.Now = now
 	err := t.commentCounts(b.Subjects, func(i int, c storage.CommentCount) { b.Counts[b.Subjects[i]] = c })

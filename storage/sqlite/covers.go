@@ -24,7 +24,7 @@ WHERE tenant = ?1 AND video_id = ?2 AND NOT covered RETURNING cover_tries`
 	selectCoverReason = `SELECT cover_reason, cover_due = 0 AND NOT covered FROM video WHERE tenant = ? AND video_id = ?`
 )
 
-// DueCovers returns covers that are due, and reschedules them.
+// DueCovers returns the keys of videos whose covers are due, and reschedules the covers.
 func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKey, err error) {
 	err = s.write(ctx, "take due covers", func(t tx) error {
 		args := []any{storage.Micros(s.now()), max(limit, 0), int64(storage.CoverEvery), int64(sqlstore.MaxCoverWait)}
@@ -51,8 +51,8 @@ func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (there bool,
 	return there, err
 }
 
-// FailCover records a failure to create a cover, and returns the number of failures that
-// have counted so far.
+// FailCover records a failure to create a cover, and returns the number of failures so
+// far for which CoverFailure.Counts was set.
 func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.CoverFailure) (tries int, err error) {
 	err = s.write(ctx, "fail cover", func(t tx) error {
 		found := false
@@ -72,7 +72,7 @@ func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.C
 	return tries, nil
 }
 
-// CoverReason returns why a video has no cover.
+// CoverReason returns why a video has no cover, and whether the cover is dead-lettered.
 func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	err = s.read(ctx, "read reason of cover", func(t tx) error {
 		return t.query(selectCoverReason, []any{key.Tenant, key.Number}, func(scan func(...any) error) error {

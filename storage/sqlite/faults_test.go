@@ -17,7 +17,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// withPragma runs a pragma on the connection that writes.
+// withPragma runs a pragma on the connection for writes.
 func withPragma(t *testing.T, s *Store, pragma string) {
 	t.Helper()
 	c := <-s.writer
@@ -133,8 +133,8 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 
 const killed = "OVATION_TEST_PERSIST_INTO"
 
-// persistUntilKilled runs in a process that is going to be killed. It persists messages
-// and prints the id of each message once it is acknowledged.
+// persistUntilKilled runs in a process that the test kills. It persists messages, and
+// prints the id of each message once Persist has returned.
 func persistUntilKilled(path string) error {
 	s, err := Open(context.Background(), Options{Path: path})
 	if err != nil {
@@ -179,8 +179,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	storagetest.CheckCounts(t, s)
 }
 
-// FuzzTextsReachSQLiteUnchanged checks that a text reaches SQLite unchanged, whatever its
-// bytes, so that no key becomes another one.
+// FuzzTextsReachSQLiteUnchanged checks that a string reaches SQLite unchanged, whatever
+// its bytes. A changed string could be the key of another row.
 func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 	for _, text := range []string{"", "a", `"\/`, "\x00", "\x1f\x7f", "\xff\xfe", "é👩‍👩", "\u2028", `\u0041`, "[1]"} {
 		f.Add(text)
@@ -202,7 +202,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 }
 
 // TestRepairFixesMoreThanItHoldsInMemory checks a repair of more wrong rows than Verify
-// holds in memory, so that it repairs them in several batches.
+// holds in memory. Verify must repair them in several batches.
 func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	m := storage.Message{ID: "1"}

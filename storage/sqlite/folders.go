@@ -24,7 +24,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 		return nil, err
 	}
 	err = s.write(ctx, "create folder", func(t tx) error {
-		// In lists, the default folder is older than every other folder.
+		// Lists are sorted by creation, and the default folder must be the oldest folder.
 		if err := t.createDefaultFolders(map[storage.User]int64{f.Owner: f.Created - 1}); err != nil {
 			return err
 		}
@@ -68,7 +68,8 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
-// takeItems selects the rows first, because SQLite has no UPDATE with a LIMIT.
+// takeItems selects the rows first, because by default SQLite does not support UPDATE
+// with LIMIT.
 const takeItems = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?1, version = s.version + 1
 FROM (SELECT biz, biz_id FROM user_collection
@@ -164,8 +165,8 @@ const selectFolder = `
 SELECT folder_id, name, description, public, item_count, created, updated FROM folder
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
-// folder returns an existing folder, or storage.ErrNotFound. It creates the default
-// folder if necessary.
+// folder returns a folder. A default folder that does not exist is created as of the
+// given time. Errors: storage.ErrNotFound.
 func (t tx) folder(key storage.FolderKey, at time.Time) (f storage.Folder, err error) {
 	if key.FolderID == storage.DefaultFolderID && !key.Owner.Anonymous() {
 		if err := t.createDefaultFolders(map[storage.User]int64{key.Owner: storage.Micros(at)}); err != nil {
@@ -195,8 +196,8 @@ func (t tx) countFolders(owner storage.User) (n int, err error) {
 	return n, err
 }
 
-// nameTaken converts a violation of the unique key of folder names, the only one that
-// callers can violate, to storage.ErrNameTaken.
+// nameTaken converts the violation of a unique key to storage.ErrNameTaken, and returns
+// any other error unchanged. Callers can violate only the unique key of folder names.
 func nameTaken(err error) error {
 	fault := new(sqlite.Error)
 	if errors.As(err, &fault) && fault.Code() == codes.SQLITE_CONSTRAINT_UNIQUE {

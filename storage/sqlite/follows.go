@@ -7,7 +7,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The statements of the lists of follows, in the form of those in lister.go.
+// Statements that list follows. They have the same form as the statements in lister.go.
 const (
 	selectFollowers = `
 SELECT version, user_id FROM user_follow
@@ -38,7 +38,7 @@ func (s *Store) Followers(ctx context.Context, queries []storage.FollowersQuery)
 	})
 }
 
-// Following lists the follows of each user. If a query names a biz, it examines a bounded
+// Following lists the follows of each user. A query that names a biz examines a bounded
 // number of rows.
 func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
 	return list(ctx, s, "list what is followed", queries, func(t tx, q storage.FollowingQuery) (out storage.ListPage[storage.Followed], err error) {
@@ -54,8 +54,8 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
-// Friends lists the friends of each user. It searches the shorter of two lists (what the
-// user follows, the user's followers) and examines a bounded number of rows.
+// Friends lists the friends of each user. It searches the shorter of two lists, the
+// user's follows or the user's followers, and examines a bounded number of rows.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
 	return list(ctx, s, "list friends", queries, func(t tx, q storage.FriendsQuery) (out storage.ListPage[storage.Friend], err error) {
 		inFollowing := q.After.Biz != ""
@@ -69,9 +69,9 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 	})
 }
 
-// friends fills a page. Since a connection runs one statement at a time, friends reads
-// some rows first and then looks up, for each of them, the follow in the other direction.
-// It reads more rows if the page is not full.
+// friends fills a page. A connection runs one statement at a time. Therefore, friends
+// first collects some candidates, and then looks up the follow in the other direction for
+// each candidate. It collects more candidates if the page is not full.
 func (t tx) friends(out *storage.ListPage[storage.Friend], q storage.FriendsQuery, inFollowing bool) error {
 	page, n := q.Page, 0
 	for rows := max(q.First, 1); n < q.MaxScan(); rows *= 2 {
@@ -98,7 +98,8 @@ func (t tx) friends(out *storage.ListPage[storage.Friend], q storage.FriendsQuer
 	return nil
 }
 
-// friend converts a candidate to a friend, and reports whether the candidate is one.
+// friend converts a candidate to a Friend, and reports whether the candidate really is a
+// friend.
 func (t tx) friend(of storage.User, f *storage.Followed, inFollowing bool) (friend storage.Friend, is bool, err error) {
 	back := int64(0)
 	friend = storage.Friend{Of: of, User: f.User, Position: storage.Position{Version: f.Version, ID: f.User.UserID}}
@@ -115,7 +116,7 @@ func (t tx) friend(of storage.User, f *storage.Followed, inFollowing bool) (frie
 	return friend, back > 0, err
 }
 
-// candidates returns the rows to examine in the search for a user's friends.
+// candidates returns a page of the rows to examine in the search for a user's friends.
 func (t tx) candidates(of storage.User, page storage.Page, inFollowing bool) (found []storage.Followed, err error) {
 	add := func(f storage.Followed) error {
 		found = append(found, f)
@@ -164,8 +165,8 @@ func (t tx) followers(q storage.FollowersQuery, limit int, row func(storage.Foll
 	})
 }
 
-// following calls row for each subject that a user follows, of any biz, at most limit
-// times.
+// following calls row for each subject that a user follows, at most limit times. It
+// ignores q.Biz.
 func (t tx) following(q storage.FollowingQuery, limit int, row func(storage.Followed) error) error {
 	at := sqlstore.StartOf(q.Page)
 	args := []any{q.User.Tenant, q.User.UserID, at.Version, at.Biz, at.ID, limit}

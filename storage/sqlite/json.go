@@ -37,7 +37,7 @@ func (r *tuples) json() string {
 }
 
 // appendText appends s as a JSON string. Bytes that are not valid UTF-8 are kept, so that
-// the key does not become that of another object.
+// different keys remain different.
 func appendText(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

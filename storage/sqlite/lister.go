@@ -8,10 +8,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The statements of the lists. Each walks one index backwards, starting just below the
-// position. The conditions with constants are those of the partial indexes. Reads of one
-// biz come from the index of all reads; they have no index of their own, because reads
-// are the most frequent write.
+// The statements of the lists. Each statement scans one index backwards, starting just
+// below the position. Conditions with constants repeat the conditions of partial indexes.
+// The reads of one biz come from the index of all reads. A separate index would have to
+// be written with every read, the most frequent action.
 const (
 	selectLikers = `
 SELECT version, user_id FROM user_reaction
@@ -49,7 +49,7 @@ WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < 
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 )
 
-// list calls one for each query, all in one snapshot.
+// list calls the function one for each query, within a single snapshot.
 func list[Q, E any](
 	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
 ) ([]storage.ListPage[E], error) {
@@ -139,8 +139,8 @@ func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery)
 // errPageFull ends a query whose page needs no more rows.
 var errPageFull = errors.New("the page is full")
 
-// Reads lists the read history of each user. If a query names a biz, it examines a
-// bounded number of rows.
+// Reads lists the read history of each user. A query that names a biz examines a bounded
+// number of rows.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return list(ctx, s, "list reads", queries, func(t tx, q storage.ReadsQuery) (out storage.ListPage[storage.Read], err error) {
 		at, rows, limit := sqlstore.StartOf(q.Page), 0, max(q.First, 0)
@@ -162,8 +162,9 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 	})
 }
 
-// addExamined adds the nth row examined for a page, if it belongs there. It returns
-// errPageFull once the page is full.
+// addExamined adds entry, from the nth row examined for a page, if belongs is true. It
+// returns errPageFull once the page is full. If the page is not full after the last row
+// that may be examined, to.Resume is set to at.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) error {
 	if belongs {
 		to.Entries = append(to.Entries, entry)

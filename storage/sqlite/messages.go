@@ -7,8 +7,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddMessages adds messages in one transaction. The number of its statements does not
-// depend on the number of messages.
+// AddMessages adds messages in one transaction. The number of statements does not depend
+// on the number of messages.
 func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) ([]storage.AddedDirectMessage, error) {
 	b := sqlstore.NewMessageBatch(messages)
 	if len(b.Users) == 0 {
@@ -108,9 +108,9 @@ WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id > ? AND messa
 	updateRead = `UPDATE conversation SET unread = unread - ?, read_to = ? WHERE tenant = ? AND user_id = ? AND peer_id = ?`
 )
 
-// MarkRead marks messages as read. It subtracts the number of messages between the
-// previous and the new position from the unread count, so that each message is subtracted
-// once.
+// MarkRead marks messages as read. It reduces the unread count by the number of messages
+// that were received between the previous and the new position, so that each message is
+// subtracted once.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (c *storage.Conversation, err error) {
 	err = s.write(ctx, "mark messages as read", func(t tx) error {
 		if err := t.conversations([]storage.ConversationKey{key}, func(_ int, found *storage.Conversation) { c = found }); err != nil {
@@ -148,7 +148,8 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, ?2 FROM 
 ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint, result_id = excluded.result_id, at = excluded.at`
 )
 
-// lookUpRequests fills in the results of earlier requests.
+// lookUpRequests fills in l.Before with the requests that were recorded within
+// storage.RequestAge.
 func (t tx) lookUpRequests(l *sqlstore.RequestLog, now int64) error {
 	if len(l.Requests) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func (t tx) lookUpRequests(l *sqlstore.RequestLog, now int64) error {
 	})
 }
 
-// recordRequests records the results of requests.
+// recordRequests writes l.New.
 func (t tx) recordRequests(l *sqlstore.RequestLog, now int64) error {
 	if len(l.New) == 0 {
 		return nil

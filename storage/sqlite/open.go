@@ -19,14 +19,16 @@ import (
 	"ovation/storage"
 )
 
-// readers is the number of concurrent reads by key, listers that of concurrent lists.
-// SQLite uses the processor, not a network, so a few are enough.
+// readers is the number of connections for reads by key, and listers the number of
+// connections for lists. A few connections are enough, because SQLite uses the processor
+// and no network.
 const (
 	readers = 4
 	listers = 2
 )
 
-// listTimeout bounds a call that lists, including its wait for a connection.
+// listTimeout bounds the duration of a call that lists, including the wait for a
+// connection.
 const listTimeout = 5 * time.Second
 
 // Options configures a Store.
@@ -44,14 +46,14 @@ type Store struct {
 	path     string
 	now      func() time.Time
 	db       *sql.DB
-	writer   chan *conn // holds the one connection that writes
-	reader   chan *conn // holds those that read by key
-	lister   chan *conn // holds those that list, so that reads by key do not wait for lists
-	surveyor chan *conn // holds the one that reads whole tables
+	writer   chan *conn // the one connection for writes
+	reader   chan *conn // connections for reads by key
+	lister   chan *conn // connections for lists, so that reads by key do not wait for lists
+	surveyor chan *conn // the one connection for surveys
 
 	listTimeout time.Duration
 
-	mu     sync.Mutex // guards closed, and calls.Add against a concurrent Wait
+	mu     sync.Mutex // guards closed, and keeps calls.Add from running concurrently with calls.Wait
 	closed bool
 	calls  sync.WaitGroup
 	close  func() error
@@ -61,7 +63,7 @@ var _ storage.Store = (*Store)(nil)
 
 // Open opens the database and migrates it to the schema of this release. Errors:
 // storage.ErrNewerSchema; storage.ErrUnavailable if the file cannot be read and written;
-// other errors, for example if the file is not a database. All of them name the path.
+// other errors, for example if the file is not a database. Every error names the path.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	path, err := filepath.Abs(options.Path)
 	if err != nil {
@@ -147,8 +149,8 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// createFile creates the file if it is missing. It opens the file in any case, since the
-// operating system's error is clearer than SQLite's.
+// createFile creates the file if it is missing. It opens an existing file, too, because
+// an error of the operating system is clearer than an error of SQLite.
 func createFile(given, path string) error {
 	if given == "" {
 		return errors.New("path is required")
@@ -164,12 +166,12 @@ func createFile(given, path string) error {
 }
 
 // dsn returns the data source name, which configures each connection. The write-ahead log
-// may grow to 32 MiB, more than by default, so that a page is written to the database
-// file once for several commits.
+// may grow to 8,000 pages, more than by default, so that a page that several commits
+// change is written to the database file once.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},
-		"_busy_timeout": {"5000"}, // milliseconds, for locks of other processes; this one has one writer
+		"_busy_timeout": {"5000"}, // milliseconds, for locks of other processes; this process has one writer
 		"_txlock":       {"immediate"},
 		"_pragma":       {"wal_autocheckpoint(8000)", "cache_size(-16384)", "trusted_schema(0)"},
 		"_journal_mode": {"WAL"},
@@ -183,9 +185,8 @@ func dsn(path string) string {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date. It tries up to three times, because an attempt
-// fails if another process migrates at the same time; the next attempt then finds fewer
-// steps left.
+// migrate brings the schema up to date, in up to three attempts. An attempt fails if
+// another process migrates at the same time; the next attempt then has fewer steps left.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// asNobody gives up the file permissions of root until the test ends, if the tests run as
+// asNobody gives up the file permissions of root until the test ends, if the test runs as
 // root. Permissions belong to a thread, so asNobody locks the test to its thread.
 func asNobody(t *testing.T) {
 	t.Helper()
@@ -41,7 +41,7 @@ func TestOpenErrorNamesTheReadOnlyPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			must(t, os.Chmod(filepath.Dir(folder), 0o755)) // so that nobody may enter the folder
+			must(t, os.Chmod(filepath.Dir(folder), 0o755)) // so that the user nobody may enter the folder
 			path := filepath.Join(folder, "x.db")
 			s := openAt(t, path)
 			must(t, s.Close())

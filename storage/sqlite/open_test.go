@@ -143,7 +143,8 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	if _, err := s.Persist(t.Context(), []storage.Message{like("a", 1, storage.Like)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Undoes every migration after the first. A new migration adds the statements that undo it.
+	// These statements undo every migration after the first. For a new migration, add the
+	// statements that undo it.
 	for _, back := range []string{
 		`ALTER TABLE user_reaction DROP COLUMN unlike`, `ALTER TABLE user_reaction DROP COLUMN undislike`,
 		`DROP TABLE user_follow`, `ALTER TABLE interactive DROP COLUMN follower_count`,

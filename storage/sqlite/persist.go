@@ -9,7 +9,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Persist applies new messages in one transaction. The number of its statements does not
+// Persist applies new messages in one transaction. The number of statements does not
 // depend on the number of actions.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
@@ -74,8 +74,8 @@ func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipp
 	return sqlstore.SplitNew(messages, fresh), nil
 }
 
-// apply writes actions and comments, and adjusts the counts by what they change. The
-// counts that it adds to the outcome include those of the subjects of skipped messages.
+// apply writes actions and comments, and adjusts counts accordingly. The counts in the
+// outcome include the counts of the subjects of skipped messages.
 func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now int64) error {
 	of := sqlstore.SplitByKind(received.Actions)
 	changes, err := t.react(of.Reactions)
@@ -159,7 +159,7 @@ func (t tx) seen(ids []string) ([]bool, error) {
 	})
 }
 
-// expire returns the messages that have not expired, and the ids of the others.
+// expire returns the messages that have not expired, and the ids of those that have.
 func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Message, expired []string, err error) {
 	var old []string
 	for i := range messages {

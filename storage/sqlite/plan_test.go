@@ -36,7 +36,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 		"items":          {selectItems, "SEARCH user_collection USING COVERING INDEX items (tenant=? AND user_id=? AND state=? AND (version,biz,biz_id)<(?,?,?))"},
 		"followers":      {selectFollowers, "SEARCH user_follow USING COVERING INDEX followers (tenant=? AND biz_id=? AND biz=? AND (version,user_id)<(?,?))"},
 		"following":      {selectFollowing, "SEARCH user_follow USING COVERING INDEX following (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
-		"their number":   {selectFollowingTotal, "SEARCH user_totals USING PRIMARY KEY (tenant=? AND user_id=?)"}, // not counted
+		"their number":   {selectFollowingTotal, "SEARCH user_totals USING PRIMARY KEY (tenant=? AND user_id=?)"}, // looked up, not counted
 		"a follow back":  {selectFollowOfUser, "SEARCH user_follow USING PRIMARY KEY (tenant=? AND user_id=? AND biz=? AND biz_id=?)"},
 		"works":          {selectWorks, "SEARCH interactive USING COVERING INDEX works (tenant=? AND author=? AND (authored,biz,biz_id)<(?,?,?))"},
 		"folders":        {selectFolders, "SEARCH folder USING INDEX folders (tenant=? AND user_id=? AND (created,folder_id)<(?,?))"},
@@ -57,7 +57,8 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// TestBatchesSearchByKey checks that statements that take keys find each row by an index.
+// TestBatchesSearchByKey checks that each statement with keys as arguments finds every
+// row by an index.
 func TestBatchesSearchByKey(t *testing.T) {
 	s := open(t)
 	for _, query := range []string{

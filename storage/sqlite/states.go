@@ -40,8 +40,8 @@ func (t tx) react(actions []storage.Action) ([]storage.StateChange, error) {
 		})
 }
 
-// registerFields returns pointers to scan the columns of a register into: state, version,
-// unlike and undislike.
+// registerFields returns the destinations for scanning the columns of a register: state,
+// version, unlike and undislike.
 func registerFields(r *storage.Register) []any {
 	return []any{&r.Value, &r.Set, &r.Clears[0], &r.Clears[1]}
 }
@@ -104,7 +104,7 @@ func (t tx) upsert(
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	at := make(map[storage.StateKey]int, len(changes)) // those not written, because the stored states include them
+	at := make(map[storage.StateKey]int, len(changes)) // indices of the changes that are not written, because the stored states include them
 	for i := range changes {
 		at[storage.StateKey{User: changes[i].User, Subject: changes[i].Subject}] = i
 	}
@@ -134,7 +134,7 @@ func (t tx) upsert(
 	})
 }
 
-// setScanned sets the fields of a change that were scanned.
+// setScanned copies the scanned fields into change.
 func setScanned(change *storage.StateChange, scanned storage.StateChange) {
 	scanned.User, scanned.Subject, scanned.Kind = change.User, change.Subject, change.Kind
 	if scanned.Kind == storage.KindReaction {

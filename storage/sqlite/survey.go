@@ -10,14 +10,14 @@ import (
 	"ovation/storage"
 )
 
-// surveyTimeout bounds a call that reads whole tables, including its wait for the
-// connection that such calls share.
+// surveyTimeout bounds the duration of a survey, including the wait for the connection
+// that surveys share.
 const surveyTimeout = 20 * time.Second
 
 var _ storage.Surveyor = (*Store)(nil)
 
-// readSurvey is a variant of read for calls that scan whole tables. They run one at a
-// time, on a separate connection, and within surveyTimeout.
+// readSurvey is a variant of read for surveys, which scan whole tables. Surveys run one
+// at a time, on a separate connection, and within surveyTimeout.
 func (s *Store) readSurvey(ctx context.Context, what string, do func(tx) error) error {
 	return s.readWithTimeout(ctx, what, s.surveyor, surveyTimeout, do)
 }
@@ -67,7 +67,7 @@ func (s *Store) Survey(ctx context.Context, tenant string) (out storage.Survey, 
 		out.Kinds[i].Comments = comments[out.Kinds[i].Biz]
 		delete(comments, out.Kinds[i].Biz)
 	}
-	for biz, n := range comments { // of subjects with comments and nothing else
+	for biz, n := range comments { // kinds of content whose subjects have nothing but comments
 		out.Kinds = append(out.Kinds, storage.KindSummary{Biz: biz, Comments: n})
 	}
 	slices.SortFunc(out.Kinds, func(a, b storage.KindSummary) int { return cmp.Compare(a.Biz, b.Biz) })
@@ -129,7 +129,8 @@ SELECT user_id, times, first_read, version FROM user_read
 WHERE tenant = ? AND biz = ? AND biz_id = ? ORDER BY version DESC, user_id LIMIT ?`
 )
 
-// History returns the latest change of each state of a subject, in one snapshot.
+// History returns the latest change of each state of a subject, newest first and at most
+// limit changes, in one snapshot.
 func (s *Store) History(ctx context.Context, subject storage.Subject, limit int) (out []storage.PastChange, err error) {
 	if err := subject.Validate(); err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func (t tx) adjustTotals(by map[storage.User]*storage.UserTotals) error {
 	return err
 }
 
-// TotalsOf returns totals in one snapshot.
+// TotalsOf looks up totals in one snapshot.
 func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
 	out := make([]storage.UserTotals, len(users))
 	people := make([]storage.Interactive, len(users))
@@ -124,8 +124,8 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.U
 	return out, nil
 }
 
-// Works lists the works of each user. If a query names a biz, it examines a bounded
-// number of rows.
+// Works lists the works of each user. A query that names a biz examines a bounded number
+// of rows.
 func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) ([]storage.ListPage[storage.Work], error) {
 	return list(ctx, s, "list works", queries, func(t tx, q storage.WorksQuery) (out storage.ListPage[storage.Work], err error) {
 		at, rows, limit := sqlstore.StartOf(q.Page), 0, max(q.First, 0)

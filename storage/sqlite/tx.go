@@ -61,7 +61,8 @@ type tx struct {
 	*conn
 }
 
-// query calls row for each row of the result. scan copies the row's columns.
+// query runs a statement and calls row for each row of the result. The function scan
+// copies the columns of that row.
 func (t tx) query(query string, args []any, row func(scan func(...any) error) error) (err error) {
 	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
@@ -139,7 +140,8 @@ func (s *Store) withConn(ctx context.Context, pool chan *conn, begin string, do 
 	return c.run(ctx, begin, do)
 }
 
-// acquire reports whether the store is open, and keeps it open until calls.Done.
+// acquire reports whether the store is open. If so, the store stays open until calls.Done
+// is called.
 func (s *Store) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,7 @@ func (s *Store) acquire() bool {
 }
 
 func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
-	// The beginning and the end of the transaction must not be interrupted, as the
+	// The beginning and the end of the transaction must not be interrupted: the
 	// connection would remain in the transaction.
 	end := tx{context.WithoutCancel(ctx), c}
 	if _, err := end.exec(begin); err != nil {
@@ -176,7 +178,8 @@ func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
 	return nil
 }
 
-// wrap adds the operation to an error and converts it to one of package storage.
+// wrap converts an error to one of package storage, if there is a matching one, and adds
+// the operation.
 func wrap(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Verify recounts on a snapshot and, without repair, blocks no other call. With repair,
-// if there are differences, it recounts once more under the write lock, so that the
-// counts cannot change in between. It repairs everything in one transaction, or nothing
-// if that fails.
+// Verify recounts on a snapshot. Without repair, it blocks no other call. With repair, if
+// it finds a difference, it recounts under the write lock, so that the counts cannot
+// change before the repair. It repairs everything in one transaction, or nothing if that
+// fails.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
 	recount := func(mend func(*sqlstore.Discrepancies) error) error {
 		return s.read(ctx, "recount", func(t tx) error {
@@ -65,8 +65,8 @@ func (s *Store) comparedIfSound(ctx context.Context) (compared int64, err error)
 	return compared, err
 }
 
-// countInDefaultFolder records a wrong item count. It counts the items of a missing
-// folder in the default folder, into which they will be moved.
+// countInDefaultFolder records a wrong item count. It adds the items of a missing folder
+// to the count of the default folder, because the repair moves them there.
 func countInDefaultFolder(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
 	if !exists {
 		d.MissingFolders = append(d.MissingFolders, folder)
@@ -178,8 +178,8 @@ func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 			return err
 		}
 	}
-	// The version of counts that were deleted by hand is unknown. A time is higher than
-	// every number of changes.
+	// If counts were deleted by hand, their version is unknown. The current time is
+	// higher than any number of changes.
 	if _, err := t.applyTally(d.Tally, nil, now); err != nil {
 		return err
 	}

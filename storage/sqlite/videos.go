@@ -68,7 +68,7 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	})
 }
 
-// videos returns a page of a list.
+// videos returns one page of a list of videos.
 func (t tx) videos(query, tenant string, args ...any) (out storage.ListPage[storage.Video], err error) {
 	err = t.query(query, args, func(scan func(...any) error) error {
 		v, err := scanVideo(tenant, scan)
@@ -78,7 +78,7 @@ func (t tx) videos(query, tenant string, args ...any) (out storage.ListPage[stor
 	return out, err
 }
 
-// NamedFiles reports for each file name whether a video has it.
+// NamedFiles reports for each file name whether a video has that file.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
 	out := make([]bool, len(names))
 	var keys tuples

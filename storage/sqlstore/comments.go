@@ -11,44 +11,44 @@ import (
 // ErrReplyToReply is the error for a comment that replies to a reply.
 var ErrReplyToReply = &storage.InvalidError{Field: "replyTo", Reason: "is a reply itself; replies are one level deep"}
 
-// NewID holds the id of a comment or video to be added, and its time in microseconds
-// since 1970.
+// NewID holds the id and the creation time of a comment or video to be added. The time is
+// in microseconds since 1970.
 type NewID struct{ ID, At int64 }
 
-// IDEpoch and IDShift are those of package storage: the parameters from which ids are
-// computed.
+// IDEpoch and IDShift are the parameters of ids, as defined in package storage.
 const (
 	IDEpoch = storage.IDEpoch
 	IDShift = storage.IDShift
 )
 
-// CommentBatch decides the results of comments that are added together. A store locks the
-// counts of Subjects, fills in the maps, calls Decide, and writes the rows that Decide
-// has added to the batch.
+// CommentBatch computes the results of adding several comments in one transaction. A
+// store locks the counts of Subjects, fills in Now, Counts, Comments and Before, calls
+// Decide, and writes the rows that Decide has added to the batch.
 type CommentBatch struct {
-	// Results holds the results of AddComments. NewCommentBatch sets those of invalid
-	// comments, Decide all others.
+	// Results holds the results of AddComments. NewCommentBatch sets the results of
+	// invalid comments, and Decide sets all others.
 	Results []storage.AddedComment
 	RequestLog
-	// Subjects and Parents hold what to look up, sorted and without duplicates.
+	// Subjects and Parents are the keys to look up, sorted and without duplicates.
 	Subjects []storage.Subject
 	Parents  []storage.CommentKey
 
-	// The next three fields hold what was found. Now is the time, in microseconds since
-	// 1970, at which the counts were locked. Comments holds the parents, and the comments
-	// that requests of the batch have already added.
+	// The store fills in the next three fields. Now is the time at which the counts were
+	// locked, in microseconds since 1970. Comments holds the parents, and the comments
+	// that earlier requests with the same ids have added.
 	Now      int64
 	Counts   map[storage.Subject]storage.CommentCount
 	Comments map[storage.CommentKey]*storage.Comment
 
-	// The following fields hold what is to be written. Added is sorted by id.
+	// Decide fills in the next four fields, which the store writes. Added is sorted by id
+	// or, in a batch of past comments, by tenant and id.
 	Added          []*storage.Comment
-	Replies        map[storage.CommentKey]int64 // number of added replies
+	Replies        map[storage.CommentKey]int64 // number of added replies, by parent
 	CountChanges   map[storage.Subject]storage.CommentCount
 	CommentsByUser map[storage.User]int64 // number of added comments
 
 	comments []storage.NewComment
-	times    []int64 // of past comments: the times at which they were written
+	times    []int64 // the times at which past comments were written
 }
 
 // NewCommentBatch validates comments and returns a batch of them.
@@ -78,8 +78,7 @@ func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
 	return b
 }
 
-// Repeated returns the keys of the comments that requests of the batch have already
-// added.
+// Repeated returns the keys of the comments that the requests in Before have added.
 func (b *CommentBatch) Repeated() []storage.CommentKey {
 	keys := make([]storage.CommentKey, 0, len(b.Before))
 	for _, r := range b.Before {
@@ -88,7 +87,7 @@ func (b *CommentBatch) Repeated() []storage.CommentKey {
 	return keys
 }
 
-// Size returns the maximum number of comments to be added.
+// Size returns the maximum number of comments that Decide adds.
 func (b *CommentBatch) Size() (n int) {
 	for i := range b.Results {
 		if b.Results[i].Err == nil {
@@ -98,8 +97,9 @@ func (b *CommentBatch) Size() (n int) {
 	return n
 }
 
-// Decide determines the results and the rows to write. It needs at least Size ids, in
-// ascending order.
+// Decide determines the results and the rows to write. It assigns the ids to the added
+// comments in order. There must be at least Size ids, in ascending order or as returned
+// by AssignPastIDs.
 func (b *CommentBatch) Decide(ids []NewID) {
 	for i := range b.comments {
 		result, c := &b.Results[i], &b.comments[i]
@@ -152,9 +152,9 @@ func (b *CommentBatch) add(c *storage.NewComment, id NewID) *storage.Comment {
 	return added
 }
 
-// nextVersion returns the version of a change that is made at the given time, in
-// microseconds since 1970. It is above the version before and at least the time, so that
-// a restored database does not reuse versions that clients hold as cursors.
+// nextVersion returns the version that follows before. It is not below the time of the
+// change, in microseconds since 1970, so that a restored database does not reuse versions
+// that clients hold as cursors.
 func nextVersion(before, at int64) int64 { return max(before+1, at) }
 
 func parentOf(c *storage.NewComment) storage.CommentKey {
@@ -166,12 +166,12 @@ func CompareComments(a, b storage.CommentKey) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.CommentID, b.CommentID))
 }
 
-// CommentEdit is a change to a comment. The caller has locked the counts of the comment's
-// subject.
+// CommentEdit computes a change to a comment. The store must have locked the counts of
+// the comment's subject.
 type CommentEdit struct {
-	Comment, Parent *storage.Comment // each is nil if it does not exist
+	Comment, Parent *storage.Comment // nil if there is none
 	Counts          storage.CommentCount
-	CommentsByUser  map[storage.User]int64 // number of comments added or, if negative, removed
+	CommentsByUser  map[storage.User]int64 // change of the number of each user's comments
 }
 
 // Edit changes the text of the comment, and reports whether the new text differs. Errors:
@@ -210,8 +210,9 @@ func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 }
 
 // StartOfComments returns the position at which a page of comments begins: likes and id
-// for Top, otherwise id alone. The comments of the page are below this position, or above
-// it if the order is Oldest.
+// for the order Top, otherwise only id. The comments of the page are below this position,
+// or above it if the order is Oldest. Errors: *storage.InvalidError if q.Order is unknown
+// or, for the order Top, if q.After is invalid.
 func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
 	switch {
 	case q.Order != storage.Newest && q.Order != storage.Oldest && q.Order != storage.Top:
@@ -228,7 +229,7 @@ func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
 	return 0, q.After.Version, nil
 }
 
-// CommentsAmong returns the keys of the comments among the subjects, in the order of
+// CommentsAmong returns the keys of those subjects that are comments, in the order of
 // CompareComments.
 func CommentsAmong(subjects []storage.Subject) (keys []storage.CommentKey) {
 	for _, s := range subjects {

@@ -9,11 +9,11 @@ import (
 	"ovation/storage"
 )
 
-// Pair holds the two users of a conversation in the order in which rows of messages name
-// them, with the lower id first.
+// Pair holds the two users of a conversation. Low is the user with the lower id, as in
+// the rows of the table message.
 type Pair struct{ Low, High storage.User }
 
-// PairOf returns the pair of a conversation.
+// PairOf returns the users of a conversation as a Pair.
 func PairOf(key storage.ConversationKey) Pair {
 	if key.With.UserID < key.Owner.UserID {
 		return Pair{key.With, key.Owner}
@@ -21,17 +21,16 @@ func PairOf(key storage.ConversationKey) Pair {
 	return Pair{key.Owner, key.With}
 }
 
-// FromLow reports whether the user with the lower id has sent the message.
+// FromLow reports whether p.Low has sent the message.
 func (p Pair) FromLow(m *storage.DirectMessage) bool { return m.From == p.Low }
 
-// MessageRow is a row of the table message without the pair of users, which the caller
-// knows.
+// MessageRow is a row of the table message without the columns that name the two users.
 type MessageRow struct {
 	message storage.DirectMessage
 	fromLow bool
 }
 
-// Columns returns pointers to scan message_id, from_low, text and created into.
+// Columns returns the destinations for scanning message_id, from_low, text and created.
 func (r *MessageRow) Columns() []any {
 	return []any{&r.message.Number, &r.fromLow, &r.message.Text, &r.message.Created}
 }
@@ -45,15 +44,15 @@ func (r *MessageRow) Of(pair Pair) storage.DirectMessage {
 	return m
 }
 
-// ConversationRow is a row of the table conversation with the latest message but without
-// the key, which the caller knows.
+// ConversationRow is a row of the table conversation without its key, joined with the
+// latest message.
 type ConversationRow struct {
 	unread, readTo int64
 	latest         MessageRow
 }
 
-// Columns returns pointers to scan unread, read_to and the columns of the latest message
-// into.
+// Columns returns the destinations for scanning unread, read_to and the columns of the
+// latest message.
 func (r *ConversationRow) Columns() []any {
 	return append([]any{&r.unread, &r.readTo}, r.latest.Columns()...)
 }
@@ -65,21 +64,22 @@ func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation 
 	}
 }
 
-// MessageBatch decides the results of messages that are added together. A store locks the
-// mailboxes of Users, fills in the maps, calls Decide, and writes the rows that Decide
-// has added to the batch.
+// MessageBatch computes the results of adding several messages in one transaction. A
+// store locks the mailboxes of Users, fills in Latest, Messages and Before, calls Decide,
+// and writes the rows that Decide has added to the batch.
 type MessageBatch struct {
-	// Results holds the results of AddMessages. NewMessageBatch sets those of invalid
-	// messages, Decide all others.
+	// Results holds the results of AddMessages. NewMessageBatch sets the results of
+	// invalid messages, and Decide sets all others.
 	Results []storage.AddedDirectMessage
 	RequestLog
 
-	// Users holds the users whose mailboxes to lock, sorted and without duplicates.
+	// Users holds the users whose mailboxes the store must lock, sorted and without
+	// duplicates.
 	Users []storage.User
 
-	// Latest and Messages hold what was found. Latest holds the number of each user's
-	// latest message, and Decide increases it. Messages holds the messages that requests
-	// of the batch have already added.
+	// The store fills in Latest and Messages. Latest holds the number of each user's
+	// latest message, which Decide increases. Messages holds the messages that earlier
+	// requests with the same ids have added.
 	Latest   map[storage.User]int64
 	Messages map[storage.DirectMessageKey]*storage.DirectMessage
 
@@ -109,8 +109,8 @@ func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 	return b
 }
 
-// Repeated returns the keys of the messages that requests of the batch may have already
-// added.
+// Repeated returns the keys of the messages that the requests in Before may have added.
+// If a request id was used for something else, no message has that key.
 func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	if len(b.Before) == 0 {
 		return nil
@@ -124,17 +124,18 @@ func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	return slices.SortedFunc(maps.Keys(keys), CompareMessages)
 }
 
-// before returns the key of the message that the request of message i has already added,
-// and whether there is one.
+// before reports whether message i is valid and its request is in Before. If so, it
+// returns the key of the message that the earlier request has added. No message has this
+// key if the earlier request was for something else.
 func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	m := &b.messages[i]
 	before, known := b.Before[requestKey(m.From, m.RequestID)]
 	return storage.DirectMessageKey{From: m.From, To: m.To, Number: before.ResultID}, known && b.Results[i].Err == nil
 }
 
-// Decide determines the results and the rows to write; at is the current time in microseconds. The
-// number of a message is higher than those of all earlier messages of its two users, and
-// increases with time.
+// Decide determines the results and the rows to write. at is the current time, in
+// microseconds since 1970. The number of a message increases with time, and is higher
+// than the numbers of all earlier messages of either user.
 func (b *MessageBatch) Decide(at int64) {
 	for i := range b.messages {
 		result, m := &b.Results[i], &b.messages[i]
@@ -191,8 +192,8 @@ func CompareMessages(a, b storage.DirectMessageKey) int {
 	return cmp.Or(CompareUsers(a.From, b.From), strings.Compare(a.To.UserID, b.To.UserID), cmp.Compare(a.Number, b.Number))
 }
 
-// StartOfMessages returns the number below which a page of messages or conversations
-// begins.
+// StartOfMessages returns the number below which a page of messages, conversations or
+// videos begins.
 func StartOfMessages(page storage.Page) int64 {
 	if page.After == (storage.Position{}) {
 		return storage.MaxCommentID

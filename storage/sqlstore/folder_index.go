@@ -2,8 +2,8 @@ package sqlstore
 
 import "ovation/storage"
 
-// FolderIndex is the result of looking up folders: which of them exist and, as far as
-// known, where the items of deleted ones were moved. The zero value is empty.
+// FolderIndex is the result of a lookup of folders: which of them exist, and the records
+// of those that were deleted. Old records are pruned. The zero value is empty.
 type FolderIndex struct {
 	Exist   map[storage.FolderKey]bool
 	Deleted map[storage.FolderKey]Deletion
@@ -12,15 +12,17 @@ type FolderIndex struct {
 // Deletion is the record of a deleted folder.
 type Deletion struct {
 	MovedTo string // id of the folder to which its items were moved, or empty if they were uncollected
-	Version int64  // when the folder was deleted
+	Version int64  // the time of the deletion, in microseconds since 1970
 }
 
-// ResolveFolders redirects collections into missing folders. If a folder was deleted
-// after the action, the collection follows the folder's items, repeatedly if necessary;
-// otherwise it goes to the default folder of its user. known holds the folders that the
-// actions name; lookUp looks up others.
+// ResolveFolders redirects collections into folders that do not exist, by changing the
+// actions. If the folder was deleted after the action, the collection goes to the folder
+// that the items were moved to, or is dropped if they were uncollected. This is repeated
+// up to storage.MaxFolderHops times if that folder does not exist either. Any other
+// collection into a missing folder goes to the user's default folder. known holds the
+// folders that the actions name; lookUp looks up further folders.
 func ResolveFolders(actions []storage.Action, known *FolderIndex, lookUp func([]storage.FolderKey) (*FolderIndex, error)) error {
-	left := make([]*storage.Action, 0, len(actions)) // owned by the caller: returned by Coalesce
+	left := make([]*storage.Action, 0, len(actions)) // pointers into actions
 	for i := range actions {
 		if actions[i].Kind == storage.KindCollection {
 			left = append(left, &actions[i])

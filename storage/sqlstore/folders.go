@@ -9,7 +9,8 @@ import (
 // ErrSameFolder is returned if items would be moved to the folder that they are in.
 var ErrSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
 
-// NewFolder returns the folder to insert, with an id that sorts by time.
+// NewFolder validates a folder and returns it as it is to be inserted, with an id that
+// sorts by time.
 func NewFolder(folder storage.Folder) (storage.Folder, error) {
 	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
 	if err := ValidateFolderChange(folder.Owner, change); err != nil {
@@ -28,7 +29,7 @@ func ValidateFolderChange(owner storage.User, change storage.FolderChange) error
 	return change.Validate()
 }
 
-// ValidateOwner rejects the anonymous user.
+// ValidateOwner returns an error if the owner is invalid or anonymous.
 func ValidateOwner(owner storage.User) error {
 	if err := owner.Validate(); err != nil {
 		return err
@@ -36,8 +37,8 @@ func ValidateOwner(owner storage.User) error {
 	return storage.ValidateUserID(owner.UserID)
 }
 
-// ApplyFolderChange applies the fields that are set in the change, and reports whether
-// any of them differs.
+// ApplyFolderChange copies the fields that are set in change to the folder, and reports
+// whether the folder has changed.
 func ApplyFolderChange(f *storage.Folder, change storage.FolderChange) bool {
 	before := *f
 	set(&f.Name, change.Name)
@@ -52,6 +53,6 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// NameSuffix returns a suffix that makes the name of a default folder unique if that name
-// is taken.
+// NameSuffix returns a random suffix for the name of a default folder, for users who have
+// another folder with that name.
 func NameSuffix() string { return " " + uuid.NewString()[:8] }

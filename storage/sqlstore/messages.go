@@ -21,7 +21,7 @@ func Validate(messages []storage.Message) error {
 type NewAndSkipped struct {
 	Actions  []storage.Action      // of the new messages, coalesced
 	Comments []storage.PastComment // of the new messages
-	Skipped  []storage.Message     // that were persisted before
+	Skipped  []storage.Message     // persisted before, or repeated in the same call
 }
 
 // SplitNew separates the messages whose ids are in fresh from the others, and empties
@@ -45,8 +45,8 @@ func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkip
 	return out
 }
 
-// UnchangedSubjects returns the subjects of skipped messages, except those that are in
-// moved.
+// UnchangedSubjects returns the subjects of skipped messages without duplicates, except
+// the subjects in moved.
 func UnchangedSubjects(skipped []storage.Message, moved Tally) []storage.Subject {
 	var out []storage.Subject
 	seen := make(map[storage.Subject]bool)

@@ -8,8 +8,9 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// TestSplitByKindLosesNoKind checks that SplitByKind returns every action. It cuts off
-// leading actions, so a kind that is cut out of order would be lost.
+// TestSplitByKindLosesNoKind checks that SplitByKind returns every action. SplitByKind
+// cuts off the leading actions of one kind after another, so it would lose a kind that it
+// cuts out of order.
 func TestSplitByKindLosesNoKind(t *testing.T) {
 	var actions []storage.Action
 	for kind := range storage.Kind(8) {

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// firstAdded is earlier than the first comment added by any release: 2026-01-01, in
-	// microseconds since 1970.
+	// firstAdded is 2026-01-01, in microseconds since 1970. No release added comments
+	// before that time.
 	firstAdded = 1_767_225_600_000_000
-	// maxIDAge is the maximum age, in microseconds, of the id of a new comment at the end
-	// of the transaction.
+	// maxIDAge is the maximum time, in microseconds, from the assignment of an id to a
+	// new comment until the end of the transaction.
 	maxIDAge = 60_000_000
 )
 
 // idOf returns the lowest id for a comment that was written at the given time, in
-// microseconds since 1970. The id increases with the time. From 2026 on, it is the first
-// id that a new comment could have got at that time. Earlier comments have ids below
-// those, which are otherwise unused: there is one for every 4 µs since 1970.
+// microseconds since 1970. A later time never gives a lower id. From 2026 on, the result
+// is the lowest id that a new comment could have had at that time. Earlier times share
+// the range below those ids, which is otherwise unused: each id stands for 4 µs since
+// 1970.
 func idOf(at int64) int64 {
 	if at < firstAdded {
 		return 1 + at/4
@@ -27,10 +28,9 @@ func idOf(at int64) int64 {
 	return (at/1000 - IDEpoch) << IDShift
 }
 
-// NewPastBatch returns a batch of valid comments that were written in the past, in the
-// order of tenants and times. A store treats it like any other batch, except that the
-// store excludes concurrent batches of past comments and calls AssignPastIDs before
-// Decide.
+// NewPastBatch returns a batch of comments that were written in the past, sorted by
+// tenant and time. The comments must be valid. A store handles the batch like any other,
+// but excludes concurrent batches of past comments and calls AssignPastIDs before Decide.
 func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 	comments = slices.Clone(comments)
 	slices.SortStableFunc(comments, func(x, y storage.PastComment) int {
@@ -45,11 +45,12 @@ func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 	return b
 }
 
-// AssignPastIDs returns one id for each past comment, in the order of the batch. now has
-// the ids that new comments would get; comments that are younger than maxIDAge keep them.
-// All others get the first free ids, searched from idOf on. taken returns the highest id
-// that the tenant of a key has in the span that begins at the key, by the index of the
-// key, for each key that is itself taken.
+// AssignPastIDs returns one id for each past comment, in the order of the batch. now
+// holds the ids that new comments would get. A comment that is younger than maxIDAge gets
+// its id from now. Any other comment gets a free id at or above idOf of its time.
+//
+// taken reports which keys are in use: it maps the index of each such key to the highest
+// id that the key's tenant uses among the span ids from the key on.
 func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.CommentKey, span int64) (map[int]int64, error)) ([]NewID, error) {
 	ids := slices.Clone(now)
 	var keys []storage.CommentKey
@@ -61,7 +62,8 @@ func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.Comm
 			at = append(at, i)
 		}
 	}
-	// The span grows, so that a million comments of one time take a few rounds.
+	// The span doubles in every round, so that a million comments of the same time take
+	// only a few rounds.
 	for span := int64(1) << IDShift; len(keys) > 0; span *= 2 {
 		for i := 1; i < len(keys); i++ {
 			if before := keys[i-1]; before.Tenant == keys[i].Tenant {

@@ -13,8 +13,8 @@ var (
 	ErrKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 )
 
-// NewInteractives returns the subjects without counts and states, and the keys of the
-// viewer's states. Errors: ErrViewersTenant.
+// NewInteractives returns an Interactive without counts and states for each subject, and
+// the keys of the viewer's states. Errors: ErrViewersTenant.
 func NewInteractives(viewer storage.User, subjects []storage.Subject) ([]storage.Interactive, []storage.StateKey, error) {
 	out, keys := make([]storage.Interactive, len(subjects)), make([]storage.StateKey, len(subjects))
 	for i, subject := range subjects {

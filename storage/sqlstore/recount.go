@@ -6,29 +6,30 @@ import "ovation/storage"
 // repaired.
 const RepairBatch = 1000
 
-// Discrepancies holds the results of a recount: the amounts by which counts must be
-// adjusted, the owners of folders with wrong counts, missing folders that have items,
-// subjects whose comment version is too low, and comments whose copy of the like count is
-// wrong.
+// Discrepancies holds the results of a recount. Tally, Comments, Replies and Unread hold
+// the amounts by which stored counts must be adjusted.
 type Discrepancies struct {
 	Tally
 
+	// Owners maps the owners of folders with wrong item counts to the creation time of a
+	// missing default folder, in microseconds since 1970.
 	Owners         map[storage.User]int64
-	MissingFolders []storage.FolderKey
-	Comments       map[storage.Subject]storage.CommentCount
-	Replies        map[storage.CommentKey]int64
-	Likes          []storage.CommentKey
-	Unread         map[storage.ConversationKey]int64
+	MissingFolders []storage.FolderKey // folders that hold items but do not exist
+	// In Comments, Version is not an amount but the highest version of a comment.
+	Comments map[storage.Subject]storage.CommentCount
+	Replies  map[storage.CommentKey]int64
+	Likes    []storage.CommentKey // comments whose copy of the like count is wrong
+	Unread   map[storage.ConversationKey]int64
 }
 
 // Recount compares stored counts with the rows that they count.
 type Recount struct {
 	// Report is called for each difference.
 	Report func(storage.Difference) error
-	// Repair repairs the discrepancies found so far.
+	// Repair repairs the discrepancies found since the last repair.
 	Repair func(*Discrepancies) error
-	// NoteFolder records in found a folder that does not exist or whose item count is
-	// wrong by the given amount.
+	// NoteFolder adds a folder to found. by is the amount by which its item count must be
+	// adjusted. exists is false if the folder holds items but does not exist.
 	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
 	// Compared is the number of counts compared.
 	Compared int64
@@ -109,8 +110,8 @@ func (r *Recount) Folder(scan func(...any) error) error {
 }
 
 // Comments receives a row: tenant, biz and bizId of a subject, the number of its comments
-// as stored and as counted, the version of its comments as stored, and the highest
-// version of any of them.
+// as stored and as counted, the stored version of its comments, and the highest version
+// of a comment.
 func (r *Recount) Comments(scan func(...any) error) error {
 	var s storage.Subject
 	count, version := storage.Difference{Count: "commentCount"}, storage.Difference{Count: "commentVersion"}
@@ -139,8 +140,8 @@ func (r *Recount) Comments(scan func(...any) error) error {
 }
 
 // Comment receives a row: tenant and id of a comment, the number of its replies as stored
-// and as counted, its copy of the like count and the like count itself, and, as 1 or 0,
-// whether it is listed and whether it should be.
+// and as counted, its copy of the like count and the like count itself, and two flags (1
+// or 0): whether the comment is listed and whether it should be.
 func (r *Recount) Comment(scan func(...any) error) error {
 	var key storage.CommentKey
 	replies, likes, listed := storage.Difference{Count: "replyCount"}, storage.Difference{Count: "topCount"}, storage.Difference{Count: "listed"}
@@ -149,7 +150,7 @@ func (r *Recount) Comment(scan func(...any) error) error {
 		return err
 	}
 	r.Compared += 3
-	if replies.Stored != replies.Counted || listed.Stored != listed.Counted { // adjusting the replies also lists it
+	if replies.Stored != replies.Counted || listed.Stored != listed.Counted { // adjusting the reply count also corrects listed
 		r.discrepancies().Replies[key] = replies.Counted - replies.Stored
 	}
 	if likes.Stored != likes.Counted {
@@ -235,7 +236,7 @@ func (r *Recount) flush() error {
 	return r.Finish()
 }
 
-// Finish repairs the discrepancies that are left.
+// Finish repairs the remaining discrepancies.
 func (r *Recount) Finish() error {
 	full := r.discrepancies()
 	r.found = nil

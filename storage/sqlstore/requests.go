@@ -24,8 +24,8 @@ type Request struct {
 	Fingerprint string
 }
 
-// RequestLog holds the requests of a batch. A store fills in Before, and writes New once
-// the batch is decided.
+// RequestLog holds the requests of a batch or publication. A store fills in Before, calls
+// Decide or Publish, and writes New.
 type RequestLog struct {
 	Requests []RequestKey           // to be looked up, sorted and without duplicates
 	Before   map[RequestKey]Request // the requests that were found
@@ -33,7 +33,7 @@ type RequestLog struct {
 }
 
 func newRequestLog(keys map[RequestKey]bool) RequestLog {
-	delete(keys, RequestKey{}) // the key of everything without a request id
+	delete(keys, RequestKey{}) // the key of operations without a request id
 	return RequestLog{Requests: slices.SortedFunc(maps.Keys(keys), compareRequests), Before: map[RequestKey]Request{}}
 }
 

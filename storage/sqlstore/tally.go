@@ -1,10 +1,10 @@
-// Package sqlstore holds the decisions that the SQL databases behind storage.Store share:
-// by how much counts change, which messages are new, how a new folder is made, where a
-// collection into a missing folder goes, and how the results of a recount are repaired.
-// It contains no SQL.
+// Package sqlstore holds the logic that the SQL databases behind storage.Store share: by
+// how much counts change, which messages are new, which rows new comments and direct
+// messages add, where a collection into a missing folder goes, and what a recount must
+// repair. It contains no SQL.
 //
-// The suite in storage/storagetest tests it with each database. This package imports
-// storage and a library for UUIDs.
+// The suite in storage/storagetest tests this package with each database. This package
+// imports storage and a library for UUIDs.
 package sqlstore
 
 import (
@@ -16,17 +16,17 @@ import (
 	"ovation/storage"
 )
 
-// Tally holds the amounts by which counts change. A subject in it gets a new count
-// version even if none of its counts changes, because its author or a state that its
-// counts are computed from has changed.
+// Tally holds the amounts by which counts change. Every subject in it gets a new count
+// version. If none of the subject's counts changes, its author or a state that the counts
+// are computed from has changed.
 type Tally struct {
 	Subjects map[storage.Subject]*storage.Counts
 	Folders  map[storage.FolderKey]int64
 	// Users holds the changes of users' totals, except those implied by LikesToAuthors.
 	Users map[storage.User]*storage.UserTotals
 	// LikesToAuthors means that the authors of Subjects receive the likes by which
-	// LikeCount changes. A repair does not set it, because it corrects LikeCount and the
-	// totals of users separately.
+	// LikeCount changes. A repair leaves this field unset, because the repair corrects
+	// LikeCount and the totals of users separately.
 	LikesToAuthors bool
 }
 
@@ -38,8 +38,8 @@ func NewTally() Tally {
 	}
 }
 
-// TallyOf returns the changes of counts that result from changed states and from those
-// actions of the batch that add up.
+// TallyOf returns the changes of counts that result from changed states and from
+// of.Reads.
 func TallyOf(changes []storage.StateChange, of ByKind) Tally {
 	t := NewTally()
 	t.LikesToAuthors = true
@@ -99,7 +99,7 @@ func react(counts *storage.Counts, r storage.Reaction, by int64) {
 	}
 }
 
-// BoolToInt returns 1 for true and 0 for false, as numeric columns store them.
+// BoolToInt returns 1 for true and 0 for false, for numeric columns.
 func BoolToInt(is bool) int64 {
 	if is {
 		return 1

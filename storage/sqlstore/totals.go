@@ -11,12 +11,12 @@ import (
 type Authored struct {
 	AuthorID string
 	Since    int64
-	Likes    int64 // the subject's likes before the changes of the same transaction
+	Likes    int64 // the subject's likes before the transaction changes them
 }
 
-// Declare returns the coalesced declarations that change something, given the locked rows
-// of their subjects. It adds the subjects, and the changes of the authors' totals, to the
-// tally.
+// Declare returns the declarations that change something. declared must be coalesced, and
+// rows must hold the locked rows of the subjects. Declare adds the subjects that change,
+// and the changes of their authors' totals, to the tally.
 func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Authored) (changed []storage.Action) {
 	for i := range declared {
 		a := &declared[i]
@@ -34,8 +34,8 @@ func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Autho
 	return changed
 }
 
-// addWork adds a work with that many likes to an author's totals, or removes it if by is
-// -1.
+// addWork adds a work with the given likes to an author's totals if by is 1, and removes
+// the work if by is -1.
 func (t Tally) addWork(author storage.User, by, likes int64) {
 	if author.Anonymous() {
 		return
@@ -45,8 +45,8 @@ func (t Tally) addWork(author storage.User, by, likes int64) {
 	totals.LikesReceived += by * likes
 }
 
-// AddLikesReceived adds to the totals of users the likes that the authors of the subjects
-// receive, given the subjects' new counts.
+// AddLikesReceived adds the likes that authors receive to their totals if LikesToAuthors
+// is set. counts must hold the new counts of the subjects.
 func (t Tally) AddLikesReceived(counts []storage.SubjectCounts) {
 	for i := range counts {
 		c := &counts[i]
@@ -66,9 +66,9 @@ func (t Tally) user(u storage.User) *storage.UserTotals {
 	return totals
 }
 
-// UserRows calls totals for each user whose row of user_totals changes and comments for
-// each user whose row of user_comments changes, with the columns of the row, in the order
-// of CompareUsers.
+// UserRows calls totals for each row of user_totals that changes, and comments for each
+// row of user_comments that changes, in the order of CompareUsers. The arguments are the
+// key of the row and the amounts by which its columns change.
 func UserRows(users map[storage.User]*storage.UserTotals, totals, comments func(texts []string, numbers ...int64)) {
 	for _, u := range slices.SortedFunc(maps.Keys(users), CompareUsers) {
 		d := *users[u]
@@ -81,15 +81,16 @@ func UserRows(users map[storage.User]*storage.UserTotals, totals, comments func(
 	}
 }
 
-// AddComments adds the numbers of new comments to the changes of users' totals.
+// AddComments adds the number of each user's new comments to the changes of the user's
+// totals.
 func (t Tally) AddComments(by map[storage.User]int64) {
 	for u, n := range by {
 		t.user(u).Comments += n
 	}
 }
 
-// CommentTotals returns the changes of users' totals that result from their numbers of
-// new comments.
+// CommentTotals returns the changes of users' totals, given the change of the number of
+// each user's comments.
 func CommentTotals(by map[storage.User]int64) map[storage.User]*storage.UserTotals {
 	out := make(map[storage.User]*storage.UserTotals, len(by))
 	for u, n := range by {

@@ -2,15 +2,16 @@ package sqlstore
 
 import "ovation/storage"
 
-// Publication decides the result of publishing a video. A store fills in Before and
-// writes the video and New.
+// Publication computes the result of publishing a video. A store fills in Before and
+// calls Repeated. If that returns 0, the store calls Publish and writes the video and
+// New.
 type Publication struct {
 	RequestLog
 
 	video storage.NewVideo
 }
 
-// NewPublication validates a video.
+// NewPublication validates a video and returns its publication.
 func NewPublication(v storage.NewVideo) (*Publication, error) {
 	v, err := v.Check()
 	if err != nil {
@@ -32,7 +33,7 @@ func (p *Publication) Repeated() (int64, error) {
 	return before.ResultID, nil
 }
 
-// Publish returns the video, and records its request.
+// Publish returns the video with the given id, and records its request.
 func (p *Publication) Publish(id NewID) *storage.Video {
 	of := &p.video
 	p.record(requestKey(of.Author, of.RequestID), id.ID, of.Fingerprint())
@@ -47,9 +48,9 @@ func PublishDeclaration(v *storage.Video) storage.Action {
 	return declaration(v, v.Author.UserID, v.Created)
 }
 
-// WithdrawDeclaration returns the declaration that the video's subject has no author. Its
-// version is the given time, in microseconds since 1970, or higher, so that it is later
-// than authored, the version of the latest declaration.
+// WithdrawDeclaration returns the declaration that the video's subject has no author. The
+// version of the declaration is the time at, in microseconds since 1970, but at least one
+// above authored, the version of the latest declaration.
 func WithdrawDeclaration(v *storage.Video, at, authored int64) storage.Action {
 	return declaration(v, "", max(at, authored+1))
 }
