@@ -135,8 +135,8 @@ WHERE tenant = $1 AND account_id = $2`
 )
 
 // changeAccount locks an account and calls do, which changes the account in memory and
-// reports whether anything differs. If so, changeAccount writes the account. Names are
-// locked after accounts. Errors: storage.ErrNotFound.
+// reports whether anything differs. If so, changeAccount writes the account. It locks the
+// account before its names. Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok || !storable(user.Tenant) {

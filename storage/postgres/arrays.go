@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// arrayCodec encodes arrays of strings or integers as arguments of statements. The codec
-// of the client supports elements of any type, and therefore inspects and copies each
-// element first.
+// arrayCodec encodes slices of strings or integers as arguments of statements. The
+// embedded codec of pgx supports elements of any type, and therefore inspects and copies
+// each element first.
 type arrayCodec struct{ *pgtype.ArrayCodec }
 
-// registerArrayCodec registers the codec on a connection.
+// registerArrayCodec registers arrayCodec on a connection.
 func registerArrayCodec(c *pgx.Conn) {
 	types := c.TypeMap()
 	for _, oid := range []uint32{pgtype.TextArrayOID, pgtype.Int8ArrayOID} {

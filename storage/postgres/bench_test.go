@@ -10,8 +10,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// BenchmarkImport persists reads as an import does. Users and subjects are in no
-// particular order, and few pairs of a user and a subject occur twice.
+// BenchmarkImport persists actions of KindRead, as an import does. Users and subjects are
+// in no particular order, and few pairs of a user and a subject occur twice.
 func BenchmarkImport(b *testing.B) {
 	for _, size := range []int{1000, 5000, 20_000} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {

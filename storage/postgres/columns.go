@@ -8,7 +8,7 @@ import (
 )
 
 // columns holds the arguments of a statement that takes many rows and reads them with
-// unnest: one array per column, those of strings first.
+// unnest: one array per column, with the columns of strings first.
 type columns struct {
 	texts   [][]string
 	numbers [][]int64
@@ -25,8 +25,9 @@ func newColumns(texts, numbers, rows int) columns {
 	return c
 }
 
-// add appends a row. If Postgres cannot store one of the strings, no key contains it, so
-// add appends a row of empty strings, which is not found either.
+// add appends a row. If Postgres cannot store one of the strings, no stored key can
+// contain that string. In that case, add replaces all strings of the row with empty ones,
+// which are not found either.
 func (c columns) add(texts []string, numbers ...int64) {
 	fits := true
 	for _, s := range texts {

@@ -32,7 +32,7 @@ func commentKeys(of []storage.CommentKey) columns {
 }
 
 // lookUpCommentsOf queues a lookup of comments, listed or not. Once the batch is sent,
-// into holds those that exist.
+// into holds the comments that exist.
 func lookUpCommentsOf(b *pgx.Batch, keys []storage.CommentKey, into map[storage.CommentKey]*storage.Comment) {
 	b.Queue(selectComments, commentKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) error {
 		c, err := scanCommentOf(keys, row)
@@ -43,7 +43,7 @@ func lookUpCommentsOf(b *pgx.Batch, keys []storage.CommentKey, into map[storage.
 	}))
 }
 
-// scanCommentOf reads a row of selectComments.
+// scanCommentOf scans a row of selectComments.
 func scanCommentOf(keys []storage.CommentKey, row pgx.Rows, more ...any) (*storage.Comment, error) {
 	var i int
 	c, err := scanComment("", row, append(more, &i)...)
@@ -90,9 +90,9 @@ func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) (
 	return out, nil
 }
 
-// In selectCommentLists, each order has a number and a branch of its own, which uses an
-// index. For a page without entries, the statement returns one row, which holds only the
-// version.
+// In selectCommentLists, each order has its own number (see sortOf) and its own branch,
+// which uses an index. For a page without entries, the statement returns one row, which
+// holds only the version.
 const (
 	selectCommentLists = `
 SELECT k.ord, coalesce(v.version, 0), l.comment_id IS NOT NULL, coalesce(l.biz, ''), coalesce(l.biz_id, ''), coalesce(l.comment_id, 0),

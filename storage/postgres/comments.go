@@ -12,14 +12,14 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddComments adds comments in one transaction, with one round trip to look up, one to
-// write and one to commit.
+// AddComments adds comments in one transaction of three round trips: one to look up rows,
+// one to write, and one to commit.
 //
-// Every change to the comments of a subject locks the subject's comment counts first, so
-// the rows that are looked up afterwards do not change, and versions are committed in
-// order. AddComments locks counts, requests, comments and totals, in this order, and the
-// rows of each table in the order of their keys. A transaction that copies the likes of a
-// comment locks nothing but totals after the comment.
+// Every change to the comments of a subject first locks the subject's comment counts.
+// Rows that are looked up afterwards therefore do not change, and versions are committed
+// in order. AddComments locks comment counts, requests, comments and totals, in this
+// order, and the rows of each table in the order of their keys. A transaction that copies
+// like counts to comments locks only totals after the comments.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) (out []storage.AddedComment, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add comments", func(t *tx) error {
@@ -42,7 +42,8 @@ func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) 
 	return out, nil
 }
 
-// The DO UPDATE of lockCommentCounts changes nothing; it only locks the row.
+// lockCommentCounts inserts missing rows and locks existing ones. Its DO UPDATE changes
+// nothing.
 const lockCommentCounts = `
 INSERT INTO comment_count AS c (tenant, biz, biz_id, comments, version)
 SELECT k.tenant, k.biz, k.biz_id, 0, 0
@@ -56,14 +57,15 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, bi
 CROSS JOIN LATERAL (SELECT comments, version FROM comment_count c
     WHERE c.tenant = k.tenant AND c.biz = k.biz AND c.biz_id = k.biz_id LIMIT 1) c`
 
-// selectCommentIDs reads the clock for each row, after the locks have been taken.
+// selectCommentIDs returns ids for new comments. It reads the clock for each id, after
+// the locks have been taken.
 const selectCommentIDs = `
 SELECT (t.at / 1000 - $2::bigint) * $3::bigint + nextval('comment_number') % $3::bigint, t.at
 FROM generate_series(1, $1::bigint) AS k (n)
 CROSS JOIN LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS at WHERE k.n > 0) t`
 
-// lookUpComments locks the counts of the subjects, fills the batch with the existing rows
-// that it needs, and returns ids for its comments.
+// lookUpComments locks the comment counts of the subjects, fills in the existing rows
+// that the batch needs, and returns ids for new comments in ascending order.
 func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, err error) {
 	b := t.batch()
 	keys := subjectKeys(of.Subjects)
@@ -94,8 +96,8 @@ func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, er
 	return ids, t.lookUpRepeated(of)
 }
 
-// lookUpRepeated looks up comments that requests of the batch have already added. Usually
-// there are none.
+// lookUpRepeated looks up the comments that earlier requests with the same ids have
+// added. Usually there are none.
 func (t *tx) lookUpRepeated(of *sqlstore.CommentBatch) error {
 	repeated := of.Repeated()
 	if len(repeated) == 0 {
@@ -155,8 +157,8 @@ func (t *tx) writeComments(of *sqlstore.CommentBatch) error {
 	return raced()
 }
 
-// queueComments queues statements that write the rows that Decide has added to the batch,
-// except requests and totals.
+// queueComments queues statements that write the results of Decide, except requests and
+// totals.
 func queueComments(b *pgx.Batch, of *sqlstore.CommentBatch) {
 	rows := newColumns(5, 4, len(of.Added))
 	for _, c := range of.Added {
@@ -212,8 +214,8 @@ WHERE tenant = $1 AND comment_id = $2`
 
 // changeComment calls do, which may change a comment. If do reports a change,
 // changeComment writes the comment, its parent, and the counts. The subject and the
-// parent of a comment never change, so they are looked up before the counts are locked;
-// the comments are read again afterwards.
+// parent of a comment never change, so changeComment looks them up before it locks the
+// counts. It then reads both comments again.
 func (s *Store) changeComment(
 	ctx context.Context, what string, key storage.CommentKey, do func(e *sqlstore.CommentEdit, at int64) (bool, error),
 ) (*storage.Comment, error) {

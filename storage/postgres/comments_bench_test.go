@@ -18,7 +18,7 @@ func commentsOf(g *storagetest.Traffic, size int) []storage.NewComment {
 }
 
 // BenchmarkAddComments adds comments in groups. For comparison, it inserts the same rows
-// with a single statement, which is the least that a group can cost.
+// with a single statement, which is the minimum cost of a group.
 func BenchmarkAddComments(b *testing.B) {
 	for _, size := range []int{1, 32, 500} {
 		b.Run("added/"+strconv.Itoa(size), func(b *testing.B) {
@@ -50,7 +50,8 @@ func BenchmarkAddComments(b *testing.B) {
 }
 
 // BenchmarkListComments reads the first and the 500th page of a subject with 100,000
-// comments, and the first page of a subject with few. All of them should cost the same.
+// comments, and the first page of a subject with few comments. The three pages should
+// cost the same.
 func BenchmarkListComments(b *testing.B) {
 	const many, group, page, far = 100_000, 500, 20, 500
 	s, g := open(b), storagetest.NewTraffic()

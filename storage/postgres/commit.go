@@ -17,15 +17,15 @@ const (
 	// standbyCheckPause is the pause between two checks of whether a commit still waits
 	// for the standby.
 	standbyCheckPause = 5 * time.Second
-	// standbyCheckTimeout bounds such a check.
+	// standbyCheckTimeout bounds the duration of one check.
 	standbyCheckTimeout = 5 * time.Second
 )
 
-// commit commits a transaction. It does not stop when the caller's context ends, since
-// the outcome would be unknown, but gives up after callTimeout. If the server reports
-// then that the commit waits for its synchronous standby, commit continues to wait until
-// the caller's context is cancelled or the store is closed, because an abandoned commit
-// becomes visible to everyone although a failover may still lose it.
+// commit commits a transaction. It does not stop when the caller's context ends, because
+// the outcome would be unknown. After callTimeout it gives up, unless the server reports
+// that the commit waits for the synchronous standby. In that case, it waits until the
+// caller's context is cancelled or the store is closed: an abandoned commit becomes
+// visible although a failover may still lose it.
 func (s *Store) commit(caller context.Context, t *tx) error {
 	defer s.commits.begin()()
 	ctx, giveUp := context.WithCancelCause(context.WithoutCancel(caller))
@@ -71,17 +71,17 @@ func (s *Store) waitsForStandby(ctx context.Context, pid uint32) bool {
 	return err == nil && waiting > 0
 }
 
-// notReplicated marks a connection whose commit has stopped waiting for the synchronous
-// standby.
+// notReplicated is the key of CustomData that marks a connection whose commit has stopped
+// waiting for the synchronous standby.
 const notReplicated = "ovation: not replicated"
 
 var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wait for the synchronous standby was cancelled",
 	storage.ErrUnavailable)
 
 // onNotice receives the warnings of the server. A commit whose wait for the standby is
-// cancelled succeeds with a warning. The text of this warning may be translated, and its
-// code is that of any warning, so onNotice identifies it by the source file that raises
-// it.
+// cancelled succeeds with a warning. The text of this warning may be translated, and
+// other warnings have the same code, so onNotice identifies the warning by the source
+// file that raises it.
 func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
 	if strings.HasSuffix(n.File, "syncrep.c") {
 		c.CustomData()[notReplicated] = true

@@ -18,7 +18,7 @@ const slowCommit = 2 * time.Second
 type commitTracker struct {
 	log        *outage.Log
 	checkAfter time.Duration // time after which the reason for the wait is checked; callTimeout, except in tests
-	maxHung    int           // while this many commits hang, no transaction begins
+	maxHung    int           // while this many commits hang, Store.change begins no transaction
 
 	mu    sync.Mutex
 	last  int64
@@ -63,8 +63,8 @@ func (c *commitTracker) oldest() (age time.Duration) {
 	return age
 }
 
-// checkHung returns storage.ErrUnavailable while so many commits hang that more of them
-// might leave no connections for reads.
+// checkHung returns storage.ErrUnavailable while at least maxHung commits hang. If more
+// commits hung, they might leave no connections for reads.
 func (c *commitTracker) checkHung() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 // settings holds the settings of every connection, unless the URL overrides them. The
-// timeouts keep a stuck statement, lock or transaction from blocking others for long.
+// timeouts limit how long a stuck statement, lock or transaction can block others.
 var settings = map[string]string{
 	"application_name":                    "ovation",
 	"statement_timeout":                   "30s",
@@ -30,7 +30,8 @@ var settings = map[string]string{
 func configure(from string) (*pgxpool.Config, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		// The error may quote a part of the password, so it is not included.
+		// err may quote a part of the password, so the returned error does not include
+		// it.
 		return nil, &storage.InvalidError{Field: "URL", Reason: "of Postgres cannot be read: want " +
 			"postgres://USER:PASSWORD@HOST:PORT/DATABASE, in the password %XX for each special character"}
 	}
@@ -52,7 +53,7 @@ func configure(from string) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// redact removes the passwords of a URL from a text.
+// redact replaces the passwords of a URL in a text with asterisks.
 func redact(text string, u *url.URL) string {
 	password, _ := u.User.Password()
 	for _, secret := range []string{password, u.Query().Get("password"), u.Query().Get("sslpassword")} {

@@ -10,13 +10,13 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// applyTally declares authors, adjusts counts and totals, and returns the new counts of
-// each subject and the current counts of the subjects of skipped messages, ordered by
-// tenant, biz and bizId.
+// applyTally declares authors, and adjusts counts and totals. It returns the new counts
+// of each changed subject and the current counts of the subjects of skipped messages,
+// ordered by tenant, biz and bizId.
 //
-// It takes one round trip, and one more if authors are declared. It locks subjects,
-// comments and totals, each in the order of their keys. Totals are the last locks of
-// every transaction.
+// It takes one round trip, and one more if authors are declared. It locks subjects, then
+// comments, then totals, and the rows of each table in the order of their keys. Every
+// transaction locks totals last.
 func (t *tx) applyTally(by sqlstore.Tally, declared []storage.Action, skipped []storage.Message) ([]storage.SubjectCounts, error) {
 	changed, err := t.declare(by, declared)
 	if err != nil {
@@ -103,8 +103,8 @@ CROSS JOIN LATERAL (
     WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1) o
 ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = f.item_count + excluded.item_count`
 
-// adjustItemCounts queues a statement that adjusts the item counts of folders. It
-// requires the locks of their owners.
+// adjustItemCounts queues a statement that adjusts the item counts of folders. The caller
+// must have locked the owners of the folders.
 func adjustItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 	if len(by) == 0 {
 		return

@@ -28,7 +28,7 @@ WHERE tenant = $1 AND video_id = $2 AND NOT covered RETURNING cover_tries`
 	selectCoverReason = `SELECT cover_reason, cover_due = 0 AND NOT covered FROM video WHERE tenant = $1 AND video_id = $2`
 )
 
-// DueCovers returns videos whose covers are due, and reschedules the covers.
+// DueCovers returns the keys of videos whose covers are due, and reschedules the covers.
 func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKey, err error) {
 	err = s.change(ctx, "take due covers", func(t *tx) error {
 		out = nil
@@ -62,8 +62,8 @@ func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (bool, error
 	return n > 0, err
 }
 
-// FailCover records a failure to create a cover, and returns the number of failures that
-// have counted so far.
+// FailCover records a failure to create a cover, and returns the number of failures so
+// far for which CoverFailure.Counts was set.
 func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.CoverFailure) (tries int, err error) {
 	if key.Validate() != nil {
 		return 0, storage.ErrNotFound
@@ -90,7 +90,7 @@ func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.C
 	return tries, nil
 }
 
-// CoverReason returns why a video has no cover.
+// CoverReason returns why a video has no cover, and whether the cover is dead-lettered.
 func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	if key.Validate() != nil {
 		return "", false, nil //nolint:nilerr // there is no such video

@@ -13,9 +13,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// TestMessagesSurviveACrashOfTheServer checks that a server that crashes while messages
-// are added keeps every acknowledged message, and that a message that was not
-// acknowledged, and is sent again with its request id, is stored once.
+// TestMessagesSurviveACrashOfTheServer crashes the server while messages are added. A
+// message that is not acknowledged is sent again with the same request id. In the end,
+// every message must be acknowledged and stored exactly once.
 func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	t.Parallel()
 	const senders, crashes, between = 4, 3, 60

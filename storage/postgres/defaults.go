@@ -10,9 +10,9 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// upsertDefaultFolders creates the default folders that are missing and locks all of
-// them. Its DO UPDATE changes nothing; it only locks the row. If another folder of the
-// user already has the default name, the default folder gets a suffix, because it must
+// upsertDefaultFolders creates missing default folders and locks existing ones. Its DO
+// UPDATE changes nothing. If another folder of the user already has the default name, a
+// suffix is appended to the name of the default folder, because the default folder must
 // exist.
 const upsertDefaultFolders = `
 INSERT INTO folder AS o (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
@@ -25,7 +25,8 @@ ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = o.item_count
 
 // lockOwners locks the default folder of each owner until the transaction ends, so that
 // no other transaction changes the owner's folders or their items. It creates missing
-// default folders, each as of the time given for the owner.
+// default folders. owners maps each owner to the creation time of the folder, in
+// microseconds since 1970.
 func lockOwners(b *pgx.Batch, owners map[storage.User]int64) {
 	if len(owners) == 0 {
 		return
@@ -42,8 +43,8 @@ SELECT k.ord FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS 
 CROSS JOIN LATERAL (SELECT FROM folder f
     WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id LIMIT 1) f`
 
-// existingFolders returns a set that contains, once the batch is sent, the folders that
-// exist.
+// existingFolders queues a lookup of folders. Once the batch is sent, the returned set
+// contains the folders that exist.
 func existingFolders(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderKey]bool {
 	found := make(map[storage.FolderKey]bool, len(keys))
 	b.Queue(selectExisting, folderKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) error {
@@ -57,8 +58,9 @@ func existingFolders(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderK
 	return found
 }
 
-// lockCollectionOwners locks the owners of the collections in the messages. Once the
-// batch is sent, the returned index contains the folders that the messages name.
+// lockCollectionOwners queues statements that lock the owners of the collections in the
+// messages, and look up the folders that the messages name. Once the batch is sent, the
+// returned index contains these folders.
 func lockCollectionOwners(b *pgx.Batch, messages []storage.Message) *sqlstore.FolderIndex {
 	owners := make(map[storage.User]int64)
 	named := make(map[storage.FolderKey]bool)
@@ -86,8 +88,8 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, us
 CROSS JOIN LATERAL (SELECT moved_to, version FROM deleted_folder d
     WHERE d.tenant = k.tenant AND d.user_id = k.user_id AND d.folder_id = k.folder_id LIMIT 1) d`
 
-// lookUpFolders queues a lookup of folders of locked owners. Once the batch is sent, the
-// returned index contains them.
+// lookUpFolders queues a lookup of folders whose owners are locked. Once the batch is
+// sent, the returned index contains the result.
 func lookUpFolders(b *pgx.Batch, keys []storage.FolderKey) *sqlstore.FolderIndex {
 	p := new(sqlstore.FolderIndex)
 	if len(keys) == 0 {
@@ -106,7 +108,7 @@ func lookUpFolders(b *pgx.Batch, keys []storage.FolderKey) *sqlstore.FolderIndex
 	return p
 }
 
-// fetchFolders looks up folders of locked owners in a separate batch.
+// fetchFolders looks up folders whose owners are locked, in a separate batch.
 func (t *tx) fetchFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, error) {
 	b := t.batch()
 	found := lookUpFolders(b, keys)

@@ -16,8 +16,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// smallDisk mounts a disk of size bytes that the server may write to, and returns its
-// path.
+// smallDisk mounts a disk of size bytes, which the server may write to, and returns the
+// path of the disk.
 func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := filepath.Join(s.folder, "disk")
@@ -31,9 +31,9 @@ func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	return disk
 }
 
-// TestFullDiskIsUnavailableUntilThereIsRoom checks that a store on a full disk
-// acknowledges nothing that is not stored and loses nothing, and that the same store
-// continues to work once there is room again.
+// TestFullDiskIsUnavailableUntilThereIsRoom checks that a store on a full disk refuses
+// messages and loses no acknowledged message. Once there is room again, the same store
+// must accept messages.
 func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)

@@ -1,15 +1,15 @@
 // Package postgres implements storage.Store for the distributed mode. The store is a
 // PostgreSQL database that many nodes and workers share.
 //
-// Many rows are passed to Postgres as one array per column (unnest), so that a batch
-// costs the same few statements and round trips at any size. A read is a single
-// statement and therefore one snapshot. A write is one READ COMMITTED transaction, in
-// which the order of locks provides isolation.
+// Many rows are passed to Postgres as one array per column (unnest), so that a batch of
+// any size takes the same few statements and round trips. A read is a single statement
+// and therefore one snapshot; only Friends takes several statements. A write is a READ
+// COMMITTED transaction, in which the order of locks provides isolation.
 //
 // # Locks
 //
-// Every transaction takes its row locks in this order, and those of one table in the
-// order of their keys. This excludes deadlocks.
+// Every transaction locks rows in the following order, and the rows of one table in the
+// order of their keys. This rules out deadlocks.
 //
 //  1. inbox
 //  2. the default folder of every user whose collections or folders the transaction
@@ -20,20 +20,20 @@
 //  6. comment
 //  7. user_totals and user_comments
 //
-// The lock of a default folder is the lock of its owner: the transaction that holds it
-// has exclusive access to the owner's folders and their items, which are therefore locked
-// in any order.
+// The lock of a default folder is the lock of its owner. A transaction that holds it has
+// exclusive access to the owner's folders and items, and may lock these in any order.
 //
-// Messages and accounts have tables of their own: AddMessages locks mailboxes, requests
-// and conversations, and a change of an account locks the account and then its names.
+// Messages and accounts have their own lock orders. AddMessages locks mailboxes, then
+// requests, then conversations. A change of an account locks the account and then its
+// names.
 //
 // # Plans
 //
-// Each statement is planned once per connection, for keys of any value, and uses indexes
-// only: it looks up one key after the other (LATERAL … LIMIT 1, which Postgres never
-// turns into another kind of join), and sequential scans are off except where everything
-// is recounted. A plan that was made while a table was empty is therefore still right
-// when the table has grown, and a test can check the plan that runs.
+// Each statement is planned once per connection, for keys of any value. It uses indexes
+// only: it looks up one key after another, by LATERAL … LIMIT 1, which Postgres never
+// turns into another kind of join. Sequential scans are off, except in recounts. A plan
+// that was made while a table was empty therefore remains right when the table grows, and
+// tests can check the plan that is used.
 //
 // # Invariants
 //
@@ -42,18 +42,19 @@
 //
 //   - Concurrent writes cause neither deadlocks nor serialisation failures:
 //     TestWritersNeverDeadlock.
-//   - Every list reads its index and neither sorts nor scans, and every key is
+//   - Every list uses its index and neither sorts nor scans, and every key is
 //     found by an index: TestListsUseTheirIndex, TestBatchesSearchByKey.
-//   - A failed call leaves nothing half-written, and an error that a retry may
-//     resolve is storage.ErrUnavailable: TestFailedCallsLeaveNothing.
+//   - A failed call writes nothing, and an error that a retry may resolve is
+//     storage.ErrUnavailable: TestFailedCallsLeaveNothing.
 //   - Counts and states in one reply are from the same moment:
 //     TestCountsAndStatesAreOfOneMoment.
 //   - Repair is exact under concurrent writes: TestRepairIsExactUnderWriters.
-//   - Writing new counts of a subject touches no index: TestCountsStayHeapOnly.
+//   - At least 80 % of the updates of counts touch no index: TestCountsStayHeapOnly.
 //   - No error contains the password of the URL: TestOpenErrorsNameTheCause,
 //     TestServerThatRefusesSaysWhy.
 //   - A full disk loses no acknowledged data:
 //     TestFullDiskIsUnavailableUntilThereIsRoom.
 //
-// This package imports storage, storage/mirror, storage/sqlstore, its migrations and outage.
+// This package imports storage, storage/mirror, storage/sqlstore, its migrations and
+// outage.
 package postgres

@@ -14,9 +14,11 @@ const (
 	lockEpochShared    = `LOCK TABLE mirror IN ROW SHARE MODE`
 	lockEpochExclusive = `LOCK TABLE mirror IN EXCLUSIVE MODE`
 	clock              = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
-	// history identifies the server, its timeline (changed by every promotion and every
-	// point-in-time recovery; on a primary, the first part of the name of the current WAL
-	// segment), the database and the table (recreated by pg_restore).
+	// history identifies the line of commits that the database is on, by the ids of the
+	// server, the timeline, the database and the table mirror. Every promotion and every
+	// point-in-time recovery changes the timeline. On a primary, the timeline is the
+	// first part of the name of the current WAL segment. pg_restore changes the id of the
+	// table.
 	history = `(concat_ws('/', (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
     (SELECT oid FROM pg_database WHERE datname = current_database()), mirror.tableoid))`
 	rewound     = `(history <> '' AND history <> ` + history + `)`
@@ -32,8 +34,8 @@ UPDATE mirror SET epoch = $3, open = TRUE, changed_at = ` + clock + `, holder = 
     barrier = CASE WHEN epoch = 1 THEN barrier ELSE ` + nextBarrier + ` END,
     raised_at = CASE WHEN epoch = 1 THEN raised_at ELSE ` + clock + ` END
 WHERE one AND epoch = $1`
-	// asyncCommit lets a transaction whose loss is harmless commit without waiting for
-	// the disk or a standby.
+	// With asyncCommit, a commit does not wait for the disk or a standby. It is used
+	// where the loss of the transaction is harmless.
 	asyncCommit   = `SET LOCAL synchronous_commit = off`
 	hold          = `UPDATE mirror SET held_at = ` + clock + ` WHERE one AND epoch = $1 AND held_at < ` + clock + ` - $2`
 	selectBarrier = `
@@ -46,9 +48,9 @@ FROM mirror WHERE one`
 	nextBarrier  = `greatest(barrier + 1, ` + clock + `)`
 	raiseBarrier = `UPDATE mirror SET barrier = ` + nextBarrier + `, raised_at = ` + clock + ` WHERE one`
 	// recordWatermarks records only the latest barrier. A barrier with another number was
-	// raised earlier, possibly on a server whose clock was ahead and whose last commits
-	// are lost. Workers of different partitions may record barriers concurrently, so the
-	// rows are locked in the order of their keys.
+	// raised earlier, possibly with a higher number, by a server whose clock was ahead
+	// and whose last commits are lost. Workers of different partitions may record
+	// barriers concurrently, so the rows are locked in the order of their keys.
 	recordWatermarks = `
 INSERT INTO watermark (partitions, partition, barrier)
 SELECT partitions, partition, max(b.barrier) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS b (partitions, partition, barrier)
@@ -91,9 +93,9 @@ func recordBarriers(b *pgx.Batch, barriers []storage.Barrier) {
 	b.Queue(recordWatermarks, rows.args()...)
 }
 
-// pinEpoch queues statements that prevent changes of the epoch until the transaction
-// ends, and read the epoch. A separate statement takes the lock, so that the epoch is
-// read after the lock has been granted.
+// pinEpoch queues statements that lock the epoch until the transaction ends, and read the
+// epoch. A separate statement takes the lock, so that the epoch is read after the lock
+// has been granted. Once the batch is sent, the result holds the epoch.
 func pinEpoch(b *pgx.Batch) *mirror.Epoch {
 	e := new(mirror.Epoch)
 	b.Queue(lockEpochShared)
@@ -101,8 +103,8 @@ func pinEpoch(b *pgx.Batch) *mirror.Epoch {
 	return e
 }
 
-// Epoch returns the current epoch. It waits for a change in progress, so that it never
-// returns the old epoch after the time of the change.
+// Epoch returns the current epoch. If a change of the epoch is in progress, Epoch waits
+// for it, so that it never returns an epoch that has already ended.
 func (s *Store) Epoch(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
@@ -151,8 +153,8 @@ func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error
 	return epoch, err
 }
 
-// shortLockTimeout makes a change of the epoch give up soon, because all other writers
-// wait behind it while it waits for one of them. The caller retries.
+// shortLockTimeout bounds how long a change of the epoch waits for its lock. While the
+// change waits for one writer, all other writers wait for the change. The caller retries.
 const shortLockTimeout = `SET LOCAL lock_timeout = '1s'`
 
 func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch mirror.Epoch, err error) {

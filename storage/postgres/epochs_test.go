@@ -36,7 +36,7 @@ func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {
 	if err := <-changed; !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("NextEpoch while a transaction hangs: got %v, want %v", err, storage.ErrUnavailable)
 	}
-	// Both have ended, and the transaction still hangs.
+	// The second Persist and NextEpoch have returned, and the transaction still hangs.
 	close(release)
 	must(t, <-done)
 	e, err := s.NextEpoch(t.Context(), 1, mirror.NewEpoch{Number: 2})

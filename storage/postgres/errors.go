@@ -15,14 +15,14 @@ import (
 // errNoAnswer ends a call that has exceeded callTimeout.
 var errNoAnswer = fmt.Errorf("no answer within %v", callTimeout)
 
-// retryableClasses holds the classes of error codes that do not depend on the arguments
-// of a call. A call that fails with such a code may succeed later, for example once an
-// operator has fixed the server.
+// retryableClasses holds the classes of error codes whose cause does not lie in the
+// arguments of a call. A call that fails with such a code may succeed later, for example
+// once an operator has fixed the server.
 var retryableClasses = map[string]bool{
 	"08": true, // connection
 	"0A": true, // a statement prepared before the tables changed
 	"26": true, // a prepared statement that no longer exists
-	"25": true, // state of the transaction, read-only among them
+	"25": true, // state of the transaction, for example read-only
 	"28": true, // user, password
 	"3D": true, // no such database
 	"3F": true, // no such schema
@@ -32,7 +32,7 @@ var retryableClasses = map[string]bool{
 	"55": true, // locks
 	"57": true, // shutdown, timeouts
 	"58": true, // I/O of the server
-	"F0": true, // its configuration
+	"F0": true, // configuration file of the server
 	"XX": true, // internal errors, corruption
 }
 
@@ -43,7 +43,7 @@ const (
 	lockTimeout   = "55P03"
 )
 
-// remedies says, by error code, how to fix an error.
+// remedies maps error codes to instructions for fixing the error.
 var remedies = map[string]string{
 	readOnly:    "the database is read-only: connect to the primary server (target_session_attrs=read-write in the URL finds it), or check default_transaction_read_only",
 	"28000":     "check the user in the URL and the server's pg_hba.conf",
@@ -60,7 +60,8 @@ var remedies = map[string]string{
 
 // storageError converts an error of the driver to one of package storage or of the
 // context. c is the connection on which the error occurred, or nil if there was none.
-// Since a URL may name several servers, the error names the one to which c is connected.
+// Since a URL may name several servers, the error names the server to which c is
+// connected.
 func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	if err == nil {
 		return nil
@@ -92,8 +93,8 @@ func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	return err
 }
 
-// serverPrefix returns a prefix for errors that names the server of a connection, or an
-// empty prefix without a connection.
+// serverPrefix returns a prefix for errors, which names the server of the connection c.
+// The prefix is empty if c is nil.
 func serverPrefix(c *pgx.Conn) string {
 	if c == nil {
 		return ""
@@ -101,7 +102,7 @@ func serverPrefix(c *pgx.Conn) string {
 	return "PostgreSQL at " + remoteAddr(c) + ": "
 }
 
-// remoteAddr returns the address of the server of a connection.
+// remoteAddr returns the address of the server that c is connected to.
 func remoteAddr(c *pgx.Conn) string { return c.PgConn().Conn().RemoteAddr().String() }
 
 // oneLine joins the lines of a text and omits repetitions, because the driver reports

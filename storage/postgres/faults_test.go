@@ -16,15 +16,14 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// failInserts makes the insertion of every new message fail with an error code, as it
-// would on a server with that fault.
+// failInserts makes the insertion of every new message fail with the given error code.
 func failInserts(tb testing.TB, at, code string) {
 	tb.Helper()
 	onMessage(tb, at, `RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`';`)
 }
 
-// onMessage runs statements of PL/pgSQL before each new message is inserted, until
-// allowInserts is called.
+// onMessage makes the server run PL/pgSQL statements before it inserts a new message,
+// until allowInserts is called.
 func onMessage(tb testing.TB, at, statements string) {
 	tb.Helper()
 	postgrestest.Exec(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+statements+` END $$`,
@@ -70,7 +69,8 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		}, storage.ErrUnavailable, "statement_timeout"},
 		"the connection is lost": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()
-			// A connection is known by the table that its transaction locks.
+			// The store's connection is identified by the table that its transaction
+			// locks.
 			terminate := `SELECT pg_terminate_backend(pid) FROM pg_locks
 				WHERE relation = 'interactive'::regclass AND pid <> pg_backend_pid()`
 			return persist(t.Context(), s, func(ctx context.Context, _ storage.Outcome) error {
@@ -139,9 +139,9 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 	}
 }
 
-// TestAbortedTransactionsAreRetried checks that a transaction that the server aborts in
-// favour of another one is retried, and that its mark is called only in the attempt that
-// succeeds.
+// TestAbortedTransactionsAreRetried checks that the store retries a transaction if the
+// server has aborted it in favour of another transaction. The mark must be called only in
+// the attempt that succeeds.
 func TestAbortedTransactionsAreRetried(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
@@ -165,9 +165,9 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 	storagetest.CountsAndStatesAreOfOneMoment(t, open(t))
 }
 
-// TestTextsThatCannotBeStoredAreKeysOfNothing checks that a lookup by a text that
-// Postgres cannot store finds nothing, and that a collection into a folder whose id is
-// such a text goes to the default folder.
+// TestTextsThatCannotBeStoredAreKeysOfNothing uses strings that Postgres cannot store as
+// keys. A lookup by such a key must find nothing. A collection into a folder with such an
+// id must go to the default folder.
 func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	s := open(t)
 	for i, text := range []string{"\x00", "\xff", "a\x00b"} {

@@ -29,7 +29,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	}
 	err = s.change(ctx, "create folder", func(t *tx) error {
 		b := t.batch()
-		// In lists, the default folder is older than every other folder.
+		// Lists are sorted by creation, and the default folder must be the oldest folder.
 		lockOwners(b, map[storage.User]int64{f.Owner: f.Created - 1})
 		folders, taken := lookUpName(b, f.Key(), f.Name)
 		if err := t.send(b); err != nil {
@@ -53,8 +53,8 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 }
 
 // lookUpName queues a lookup of a name. Once the batch is sent, *folders is the number of
-// folders that key.Owner has, and *taken reports whether one of them, other than that of
-// key, has the name.
+// folders that key.Owner has, and *taken reports whether a folder of key.Owner other than
+// key has the name.
 func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
 	folders, taken = new(int), new(bool)
 	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).
@@ -144,9 +144,9 @@ func (s *Store) EmptyFolder(
 	return len(outcome.Applied), outcome, nil
 }
 
-// beginFolderChange pins the epoch, locks the owner, and returns the transaction's value
-// of Outcome.Epoch. Errors: storage.ErrNotFound if one of the folders with these ids does
-// not exist. Empty ids are ignored.
+// beginFolderChange pins the epoch, locks the owner, and returns Outcome.Epoch for the
+// transaction. Errors: storage.ErrNotFound if one of the folders with these ids does not
+// exist. Empty ids are ignored.
 func (t *tx) beginFolderChange(owner storage.User, at time.Time, ids ...string) (int64, error) {
 	if sqlstore.ValidateOwner(owner) != nil {
 		return 0, storage.ErrNotFound
@@ -240,7 +240,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		case err != nil:
 			return err
 		case deleted == 0, moveTo != "" && moveTo != storage.DefaultFolderID && !exist[target]:
-			return storage.ErrNotFound // the target was deleted in the meantime
+			return storage.ErrNotFound // the folder does not exist, or the target was deleted in the meantime
 		case items > 0:
 			return storage.ErrFolderNotEmpty // the deletion is rolled back
 		}

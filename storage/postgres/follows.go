@@ -9,7 +9,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The statements of the lists of follows, in the form of those in lister.go.
+// Statements that list follows. They have the same form as the statements in lister.go.
 const (
 	selectFollowers = `
 SELECT k.ord, l.version, l.user_id
@@ -73,10 +73,11 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
-// selectFriendsInFollowing and selectFriendsInFollowers each walk one of the two lists in
-// which friends are searched. For each row that they examine, they look up the follow in
-// the other direction; its version is 0 if there is none. The last row examined is
-// returned even if it is not that of a friend, because the next page resumes there.
+// selectFriendsInFollowing searches for friends in the user's follows, and
+// selectFriendsInFollowers in the user's followers. For each row examined, the statement
+// looks up the follow in the other direction; back is its version, or 0 if there is none.
+// The last row examined is returned even if it does not belong to a friend, because the
+// next page resumes there.
 const (
 	selectFriendsInFollowing = `
 SELECT k.ord, l.version, l.biz, l.biz_id, l.back, l.n
@@ -121,8 +122,8 @@ LEFT JOIN LATERAL (SELECT follower_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = 'user' AND i.biz_id = k.user_id LIMIT 1) i ON TRUE`
 )
 
-// Friends lists the friends of each user. It searches the shorter of two lists (what the
-// user follows, the user's followers) and examines a bounded number of rows.
+// Friends lists the friends of each user. It searches the shorter of two lists, the
+// user's follows or the user's followers, and examines a bounded number of rows.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
 	inFollowing, err := s.searchFollowing(ctx, queries)
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 		query     string
 	}{{true, selectFriendsInFollowing}, {false, selectFriendsInFollowers}} {
 		keys := newColumns(4, 3, len(queries))
-		var at []int // the queries that the rows belong to
+		var at []int // for each row of keys, the index of its query
 		for i, q := range queries {
 			if inFollowing[i] == walk.following {
 				after := sqlstore.StartOf(q.Page)
@@ -166,12 +167,12 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 	return out, nil
 }
 
-// searchFollowing reports for each query whether friends are searched among those whom
-// the user follows, rather than among the user's followers.
+// searchFollowing reports for each query whether to search for friends in the user's
+// follows (true) or in the user's followers (false).
 func (s *Store) searchFollowing(ctx context.Context, queries []storage.FriendsQuery) ([]bool, error) {
 	out := make([]bool, len(queries))
 	keys := newColumns(2, 0, len(queries))
-	var first []int // queries of a first page
+	var first []int // for each row of keys, the index of its query, which asks for a first page
 	for i, q := range queries {
 		out[i] = q.After.Biz != ""
 		if q.After == (storage.Position{}) {

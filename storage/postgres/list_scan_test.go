@@ -8,9 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// TestListsOfOneBizReadBoundedRows checks that each query for a list of one biz reads a
-// bounded number of index entries, even if a long history of another biz precedes the
-// entries of the list, and however many queries one call has.
+// TestListsOfOneBizReadBoundedRows checks that a query for a list of one biz examines a
+// bounded number of index entries. In the index, many entries of another biz precede the
+// entries of the list. Each call contains many queries.
 func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
@@ -44,7 +44,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 			t.Fatalf("query %d: %+v, %+v, %+v and %+v, want nothing but the position %+v", i, liked[i], read[i], followed[i], written[i], wantAt)
 		}
 	}
-	must(t, s.Close()) // the server counts the reads of a connection when it ends
+	must(t, s.Close()) // the server updates its statistics when a connection ends
 	for _, index := range []string{"likes", "reads", "following", "works"} {
 		if n := entriesRead(t, at, index); n != aliases*storage.MaxListScan {
 			t.Errorf("got %d entries read of the index %s, want %d", n, index, aliases*storage.MaxListScan)
@@ -53,7 +53,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 }
 
 // TestFriendsReadBoundedRows checks that the first page of friends examines no more rows
-// than any other, because the lengths of the two lists are looked up, not counted.
+// than later pages, because the lengths of the two lists are looked up, not counted.
 func TestFriendsReadBoundedRows(t *testing.T) {
 	at := postgrestest.Schema(t)
 	postgrestest.Exec(t, at,
@@ -66,7 +66,7 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
 		t.Errorf("got %+v, %v, want no friends and to resume at version %d", got, err, 10_000-storage.MaxListScan+1)
 	}
-	must(t, s.Close()) // the server counts the reads of a connection when it ends
+	must(t, s.Close()) // the server updates its statistics when a connection ends
 	if n := entriesRead(t, at, "followers"); n != storage.MaxListScan {
 		t.Errorf("got %d followers read, want %d", n, storage.MaxListScan)
 	}
@@ -76,8 +76,8 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	}
 }
 
-// entriesRead returns how many entries scans of an index have returned. It waits until
-// the server has counted some.
+// entriesRead returns the number of entries that scans of an index have returned. It
+// waits until this number is above 0.
 func entriesRead(t *testing.T, at, index string) (n int64) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

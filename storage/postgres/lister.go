@@ -9,14 +9,15 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The statements of the lists. For each query, a nested loop walks one index backwards,
-// starting just below the position. The conditions with constants are those of the
+// The statements of the lists. For each query, a nested loop scans one index backwards,
+// starting just below the position. Conditions with constants repeat the conditions of
 // partial indexes. The LATERAL join keeps the entries of one query in the order of the
 // index.
 //
-// Likes and reads of one biz come from the index of all likes or reads. The innermost
-// LIMIT bounds how many rows are examined. The last of these rows is returned even if it
-// is of another biz, because the next page resumes there.
+// The likes of one biz come from the index of all likes, and the reads of one biz from
+// the index of all reads. The innermost LIMIT bounds the number of rows that are
+// examined. The last row examined is returned even if it is of another biz, because the
+// next page resumes there.
 const (
 	selectLikers = `
 SELECT k.ord, l.version, l.user_id
@@ -199,15 +200,15 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 	})
 }
 
-// addUserQuery adds a query for the subjects of a user, which must be of the given biz
-// unless it is empty.
+// addUserQuery adds a query for a list of subjects of a user. If biz is not empty, the
+// list contains only subjects of that biz.
 func addUserQuery(keys columns, user storage.User, biz string, page storage.Page) {
 	at := sqlstore.StartOf(page)
 	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)), int64(page.MaxScan()))
 }
 
-// addExamined adds the nth row examined for a page, if it belongs there. A page that is
-// not full resumes at the last row examined.
+// addExamined adds entry, from the nth row examined for a page, if belongs is true. If
+// the page is not full after the last row that may be examined, to.Resume is set to at.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) {
 	if belongs {
 		to.Entries = append(to.Entries, entry)

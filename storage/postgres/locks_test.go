@@ -103,9 +103,10 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 	must(t, send("1"))
 }
 
-// TestLockIsReportedBeforeTheDeadline checks that a call that waits for a lock reports
-// the lock before the deadline, even if the deadline is short. The trial call of a
-// circuit breaker has a short deadline, and must find out that the server answers.
+// TestLockIsReportedBeforeTheDeadline checks that a call that waits for a lock fails with
+// storage.ErrLocked before its deadline, even if the deadline is short. The trial call of
+// a circuit breaker has a short deadline, and a timeout would look like an unresponsive
+// server.
 func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
@@ -143,9 +144,9 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 }
 
 // TestCommentsAndLikesOfAUserDoNotWaitForEachOther checks that the comments and the likes
-// of one user take different locks. A worker that waits for Redis holds locks on the
-// totals of users who like, and a node that is paused holds locks on those of users who
-// comment.
+// of one user take different locks. A worker that waits for Redis has locked the totals
+// of the users whose likes it persists. A paused node has locked the totals of the users
+// whose comments it adds.
 func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})

@@ -12,7 +12,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// queryRecorder records the statements of a pool.
+// queryRecorder records the statements that the connections of a pool run.
 type queryRecorder struct{ statements []pgx.TraceQueryStartData }
 
 func (a *queryRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
@@ -22,7 +22,7 @@ func (a *queryRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data p
 
 func (*queryRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// trace replaces the pool of a store with one that records its statements.
+// trace replaces the pool of a store with a pool whose statements are recorded.
 func trace(t *testing.T, s *Store) *queryRecorder {
 	t.Helper()
 	a, cfg := new(queryRecorder), s.pool.Config()
@@ -54,8 +54,8 @@ func (a *queryRecorder) blocks(t *testing.T, s *Store, call func()) (n int64) {
 	return n
 }
 
-// TestPagesOfLongListsTouchAsManyBlocks checks that a page of a long list costs no more
-// than one of a short list, wherever it begins.
+// TestPagesOfLongListsTouchAsManyBlocks checks that a page of a long list touches at most
+// twice as many blocks as a page of a short list, wherever the page begins.
 func TestPagesOfLongListsTouchAsManyBlocks(t *testing.T) {
 	at := postgrestest.Schema(t)
 	storagetest.FillLongLists(func(sql string) { postgrestest.Exec(t, at, sql) })

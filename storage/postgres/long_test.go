@@ -4,7 +4,7 @@ package postgres
 
 import "testing"
 
-// The tests in this file repeat those of every run with fresh seeds and more cases.
+// The tests in this file repeat everyday tests with fresh seeds and more cases.
 
 func TestLongStore(t *testing.T) { TestStore(t) }
 

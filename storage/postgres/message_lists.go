@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high
         AND m.message_id = k.message_id AND m.from_low = (k.from_low = 1) LIMIT 1) m`
 
-	// A conversation always has a latest message, because it begins with a message.
+	// The join omits no conversation, because every conversation has a latest message.
 	joinLatest = `
     CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
         WHERE m.tenant = c.tenant AND m.user_low = least(c.user_id, c.peer_id) AND m.user_high = greatest(c.user_id, c.peer_id)
@@ -52,10 +52,10 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high AND m.message_id < k.below
     ORDER BY m.message_id DESC LIMIT k.entries) l`
 
-	// The first part of selectMailbox selects the messages of the pairs in which the user
-	// is the lower one, the second part those of the pairs in which the user is the
-	// higher one. Each part uses an index of its own, whose predicate (message_id > 0) it
-	// repeats.
+	// The first part of selectMailbox selects the messages of pairs in which the user has
+	// the lower id. The second part selects the messages of pairs in which the user has
+	// the higher id. Each part has its own partial index, and repeats the condition of
+	// the index (message_id > 0).
 	selectMailbox = `
 (SELECT user_low, user_high, message_id, from_low, text, created FROM message m
 WHERE m.tenant = $1 AND m.user_low = $2 AND m.message_id > $3 AND m.message_id > 0 ORDER BY m.message_id LIMIT $4)
@@ -82,7 +82,7 @@ func conversationKeys(of []storage.ConversationKey) columns {
 	return keys
 }
 
-// scanMessageOf reads a row of selectMessages, and returns the index of its key and the
+// scanMessageOf scans a row of selectMessages, and returns the index of the key and the
 // message.
 func scanMessageOf(keys []storage.DirectMessageKey, rows pgx.Rows) (int, *storage.DirectMessage, error) {
 	var i int
@@ -94,7 +94,7 @@ func scanMessageOf(keys []storage.DirectMessageKey, rows pgx.Rows) (int, *storag
 	return i - 1, &m, nil
 }
 
-// scanConversationOf reads a row of selectConversations, and returns the index of its key
+// scanConversationOf scans a row of selectConversations, and returns the index of the key
 // and the conversation.
 func scanConversationOf(keys []storage.ConversationKey, rows pgx.Rows) (int, *storage.Conversation, error) {
 	var i int

@@ -9,12 +9,12 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddMessages adds messages in one transaction, with one round trip to look up, one to
-// write and one to commit.
+// AddMessages adds messages in one transaction of three round trips: one to look up rows,
+// one to write, and one to commit.
 //
-// It locks the mailboxes of all users first, so that the numbers of each user's messages
-// are committed in order. After the mailboxes it locks requests and then conversations,
-// the rows of each table in the order of their keys.
+// It first locks the mailboxes of all users, so that the numbers of each user's messages
+// are committed in order. It then locks requests, then conversations. It locks the rows
+// of each table in the order of their keys.
 func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMessage) (out []storage.AddedDirectMessage, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add messages", func(t *tx) error {
@@ -37,7 +37,8 @@ func (s *Store) AddMessages(ctx context.Context, messages []storage.NewDirectMes
 	return out, nil
 }
 
-// The DO UPDATE of lockMailboxes changes nothing; it only locks the row.
+// lockMailboxes inserts missing rows and locks existing ones. Its DO UPDATE changes
+// nothing.
 const lockMailboxes = `
 INSERT INTO mailbox AS m (tenant, user_id, latest)
 SELECT k.tenant, k.user_id, 0 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
@@ -48,11 +49,11 @@ const selectMailboxes = `
 SELECT k.ord, m.latest FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
 CROSS JOIN LATERAL (SELECT latest FROM mailbox m WHERE m.tenant = k.tenant AND m.user_id = k.user_id LIMIT 1) m`
 
-// selectClock reads the clock; it is sent after the statements that take the locks.
+// selectClock reads the clock. It is sent after the statements that take the locks.
 const selectClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// lookUpMessages locks the mailboxes, fills the batch with the existing rows that it
-// needs, and returns the current time in microseconds since 1970.
+// lookUpMessages locks the mailboxes, fills in the existing rows that the batch needs,
+// and returns the current time in microseconds since 1970.
 func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
 	b := t.batch()
 	keys := userKeys(of.Users)
@@ -143,8 +144,8 @@ func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
 const (
 	lockConversation = `SELECT FROM conversation WHERE tenant = $1 AND user_id = $2 AND peer_id = $3 FOR UPDATE`
 
-	// updateRead subtracts no messages at or below read_to, because they have been
-	// subtracted before.
+	// updateRead does not subtract messages at or below read_to, because earlier calls
+	// have subtracted them.
 	updateRead = `
 UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unread - (
     SELECT count(*) FROM message m
@@ -154,8 +155,8 @@ WHERE c.tenant = $1 AND c.user_id = $2 AND c.peer_id = $3 AND c.read_to < least(
 )
 
 // MarkRead marks messages as read, with one round trip to write and one to commit. A
-// separate statement locks the conversation, so that the next one counts every message
-// that the conversation includes.
+// separate statement locks the conversation, so that the next statement counts every
+// message that the conversation includes.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (out *storage.Conversation, err error) {
 	err = s.changeWithLockTimeout(ctx, "mark messages as read", func(t *tx) error {
 		pair := sqlstore.PairOf(key)

@@ -19,7 +19,6 @@ func messagesOf(g *storagetest.Traffic, size int) []storage.NewDirectMessage {
 	return out
 }
 
-// BenchmarkAddMessages adds messages in groups.
 func BenchmarkAddMessages(b *testing.B) {
 	for _, size := range []int{1, 32, 500} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
@@ -36,7 +35,8 @@ func BenchmarkAddMessages(b *testing.B) {
 }
 
 // BenchmarkListMessages reads the first and the 500th page of a conversation of 100,000
-// messages, and the first page of one with few. All of them should cost the same.
+// messages, and the first page of a conversation of few messages. The three pages should
+// cost the same.
 func BenchmarkListMessages(b *testing.B) {
 	const many, group, page, far = 100_000, 500, 20, 500
 	s := open(b)

@@ -5,8 +5,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collectors returns the metrics of the connection pool (its connections, their maximum,
-// and waits for a connection) and of pending commits, for the caller to register.
+// Collectors returns metrics for the caller to register: the number of connections in the
+// pool, their maximum number, the waits for a connection, and the age of the oldest
+// commit in progress.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func(*pgxpool.Stat) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},

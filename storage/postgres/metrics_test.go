@@ -12,8 +12,8 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// metric returns the value of a gauge or a counter of a store. If state is not empty, it
-// selects the metric with that value of its label.
+// metric returns the value of the gauge or counter ovation_postgres_NAME. If state is not
+// empty, the label of the metric has this value.
 func metric(t *testing.T, registry *prometheus.Registry, name, state string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -42,7 +42,7 @@ func TestPoolIsMeasured(t *testing.T) {
 		t.Errorf("got %v connections acquired, %v idle, at most %v, want 2, 0 and 2", a, idle, most)
 	}
 	defer second.Release()
-	// A call that begins while no connection is idle waits, sooner or later.
+	// Acquire races with Release. Sooner or later, Acquire is first and has to wait.
 	for deadline := time.Now().Add(2 * time.Minute); value("waits_total", "") == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("condition not met in time: a wait for a connection is counted")

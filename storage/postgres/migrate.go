@@ -17,14 +17,14 @@ import (
 	"ovation/storage/postgres/migrations"
 )
 
-// Migrate brings the tables of a database up to this release, each step in a transaction.
-// A step that would block users of the tables for long, such as the creation of an index
-// on a large table, is marked NO TRANSACTION instead and uses CONCURRENTLY; since it may
-// fail halfway, it can be repeated. Processes of the previous release continue to use the
-// tables during and after the migration.
+// Migrate brings the tables of a database up to this release. A step runs in a
+// transaction, unless it would block users of the tables for long, as the creation of an
+// index on a large table would. Such a step is marked NO TRANSACTION and uses
+// CONCURRENTLY. It may fail halfway, and can be repeated. Processes of the previous
+// release continue to use the tables during and after the migration.
 //
-// Several processes may call Migrate at the same time: one works under an advisory lock,
-// and the others poll for the lock outside a transaction, so that CREATE INDEX
+// Several processes may call Migrate at the same time. One process works under an
+// advisory lock. The others poll for the lock outside a transaction, so that CREATE INDEX
 // CONCURRENTLY does not wait for them. Migrate does not change a database that is up to
 // date. Errors: those of Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
@@ -32,9 +32,9 @@ func Migrate(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
-	// The planner's settings are for statements that look rows up by key, and an index on
-	// a large table takes long. The timeout of locks stays: the queue behind a table to
-	// be changed must not grow.
+	// The settings of the planner suit only statements that look up rows by key, and the
+	// timeouts are too short for an index on a large table. The timeout for locks is
+	// kept, so that the queue behind a table that is to be changed does not grow.
 	params := cfg.ConnConfig.RuntimeParams
 	for name, value := range settings {
 		if name != "application_name" && name != "lock_timeout" && params[name] == value {
@@ -95,7 +95,7 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 }
 
 func newProvider(db *sql.DB, schema string) (*goose.Provider, error) {
-	// Advisory locks belong to a database: each schema in it needs its own.
+	// An advisory lock belongs to a database, so each schema needs a lock id of its own.
 	id := fnv.New32a()
 	_, _ = id.Write([]byte("ovation migrate " + schema)) // never fails
 	const period, attempts = 1, 600

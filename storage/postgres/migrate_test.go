@@ -7,7 +7,8 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// schemaQuery describes the columns, views, indexes, constraints and versions of a schema.
+// schemaQuery returns lines that describe the columns, views, indexes, constraints and
+// versions of a schema.
 const schemaQuery = `
 SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
     SELECT concat_ws(' ', relkind, relname, reloptions, attnum, attname, format_type(atttypid, atttypmod), collname,

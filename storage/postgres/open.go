@@ -23,13 +23,13 @@ const (
 
 // Options configures a Store.
 type Options struct {
-	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE with the parameters of libpq,
-	// among them sslmode, sslrootcert, target_session_attrs and connect_timeout (default
-	// 5 s). It may also contain any setting of the server, such as statement_timeout=60s,
-	// which overrides the value that this package sets.
+	// URL has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE, with the parameters
+	// of libpq, among them sslmode, sslrootcert, target_session_attrs and connect_timeout
+	// (default 5 s). It may also contain any setting of the server, such as
+	// statement_timeout=60s, which overrides the value that this package sets.
 	URL string
 	// MaxConns is the maximum number of open connections. The default is pool_max_conns
-	// in the URL, or 16 if the URL does not set it. It is at least 2.
+	// in the URL, or 16 if the URL does not set it. A maximum of 1 is raised to 2.
 	MaxConns int
 	// Now is the clock; the default is time.Now.
 	Now func() time.Time
@@ -40,8 +40,8 @@ type Options struct {
 
 // Store is a storage.Store in a PostgreSQL database.
 //
-// A mark, such as that of Persist, must not call the same store: if the transactions that
-// call marks held every connection, they would all wait for another one.
+// A mark, such as the mark of Persist, must not call the same store. If the transactions
+// that call marks held every connection, the marks would wait for a connection forever.
 type Store struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
@@ -60,7 +60,7 @@ var ErrNotMigrated = errors.New("the database is not migrated")
 // Open connects to a database that Migrate has prepared. Errors: ErrNotMigrated;
 // storage.ErrNewerSchema; storage.ErrUnavailable if the server cannot be reached, refuses
 // connections, or denies the user access to the tables; storage.ErrInvalid for an invalid
-// URL. All of them name the remedy, and none contains the password.
+// URL. Every error names the remedy, and none contains the password.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	cfg, err := configure(options.URL)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// fakeServer accepts connections and answers each as a server with the version would or,
-// if refusal is not empty, refuses it with that error code. It returns the server's
-// address.
+// fakeServer starts a server that reports the given version to each client. If refusal is
+// not empty, the server refuses each client with this error code instead. fakeServer
+// returns the address of the server.
 func fakeServer(t *testing.T, version, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -147,11 +147,11 @@ func TestSettingsOfConnections(t *testing.T) {
 	at := withParameters(t, postgrestest.Schema(t), "statement_timeout", "7s", "synchronous_commit", "off")
 	s := openAt(t, Options{URL: at, MaxConns: 1})
 	for setting, want := range map[string]string{
-		"statement_timeout":                   "7s", // as the URL says
+		"statement_timeout":                   "7s", // as set in the URL
 		"lock_timeout":                        "10s",
 		"idle_in_transaction_session_timeout": "30s",
 		"application_name":                    "ovation",
-		"synchronous_commit":                  "on", // whatever the server says
+		"synchronous_commit":                  "on", // although the URL sets off
 	} {
 		var got string
 		must(t, s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got))
@@ -164,8 +164,8 @@ func TestSettingsOfConnections(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheServerThatAnswered checks that, if the URL names several servers, an
-// error names the one that has answered, or all of them if none has answered.
+// TestErrorsNameTheServerThatAnswered uses URLs that name several servers. An error must
+// name the server that has answered, or the servers that were tried if none has answered.
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)

@@ -21,8 +21,8 @@ CROSS JOIN LATERAL (SELECT comment_id FROM comment c
     ORDER BY c.comment_id DESC LIMIT 1) last`
 
 // addPast adds comments that were written in the past, and returns the number of added
-// comments per user, for the totals. It locks the ids of past comments and then the
-// counts of comments, after the states and before interactive.
+// comments per user, for the totals. It locks the ids of past comments and then comment
+// counts, after the states and before interactive.
 func (t *tx) addPast(comments []storage.PastComment) (writers map[storage.User]int64, err error) {
 	if len(comments) == 0 {
 		return writers, nil

@@ -12,12 +12,15 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Persist applies new messages in one transaction, with one round trip for the inbox and
-// the folders, one for the states, one for the counts and totals, and one to commit. It
-// takes another round trip if newer states are already stored, another if authors are
-// declared, another if messages are old, and, if collections follow the items of deleted
-// folders, another for each move from folder to folder. Comments take three more, and one
-// for each attempt to find free ids.
+// Persist applies new messages in one transaction. It takes one round trip for the inbox
+// and the folders, one for the states, one for the counts and totals, and one to commit.
+// It takes further round trips in some cases:
+//
+//   - one if newer states are already stored
+//   - one if authors are declared
+//   - one if messages may have expired
+//   - one for each time that collections into deleted folders are redirected
+//   - three if there are comments, and one for each attempt to find free ids
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
@@ -81,7 +84,7 @@ SELECT k.id FROM unnest($1::text[], $2::bigint[]) AS k (id, published)
 LEFT JOIN LATERAL (SELECT TRUE AS seen FROM inbox i WHERE i.id = k.id LIMIT 1) i ON TRUE
 WHERE i.seen IS NULL AND k.published < ` + transactionTime + ` - $3`
 
-// expire returns the messages that have not expired, and the ids of the others.
+// expire returns the messages that have not expired, and the ids of those that have.
 func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.Message, expired []string, err error) {
 	rows := newColumns(1, 1, 0)
 	for i := range messages {
@@ -119,8 +122,8 @@ FROM unnest($1::text[], $2::bigint[]) AS k (id, forever) ORDER BY k.id COLLATE "
 ON CONFLICT (id) DO UPDATE SET persisted = i.persisted WHERE FALSE
 RETURNING id`
 
-// receive inserts the messages into the inbox. Once the batch is sent, the result
-// contains the ids of the messages that were not there before.
+// receive queues a statement that inserts messages into the inbox. Once the batch is
+// sent, the result contains the ids of the new messages.
 func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	rows := newColumns(1, 1, len(messages))
 	for _, m := range messages {
@@ -142,8 +145,8 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	return fresh
 }
 
-// apply writes coalesced actions, and returns the resulting state of each action that
-// sets one.
+// apply writes actions, except those of KindAuthor. It returns the resulting states,
+// except those of KindRead.
 func (t *tx) apply(of sqlstore.ByKind) ([]storage.StateChange, error) {
 	b := t.batch()
 	reacted := react(b, of.Reactions)
@@ -187,8 +190,7 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return out, nil
 }
 
-// pruneBatch is the maximum number of rows of a table that are deleted in one
-// transaction.
+// pruneBatch is the maximum number of rows that one transaction deletes from a table.
 const pruneBatch = 10_000
 
 // deleteInbox, deleteDeleted and deleteRequests skip rows that another process is

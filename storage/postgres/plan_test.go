@@ -10,7 +10,8 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// plan returns how the connections of a store run a statement, as one string per step.
+// plan returns the plan by which a connection of the store runs a statement, as one
+// string per step.
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()
 	c, err := s.pool.Acquire(t.Context())
@@ -37,7 +38,7 @@ func plan(t *testing.T, s *Store, query string) []string {
 	return steps
 }
 
-// databases returns a store without rows, and one with rows about which the planner has
+// databases returns two stores: one without rows, and one with rows and planner
 // statistics.
 func databases(t *testing.T) map[string]*Store {
 	t.Helper()
@@ -73,7 +74,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 	for name, s := range databases(t) {
 		for list, c := range map[string]struct {
 			query string
-			want  []string // the scans, and what they find by the index
+			want  []string // the scans, each followed by its index condition
 		}{
 			"likers": {selectLikers, []string{
 				"Backward using likers on user_reaction s",
@@ -164,8 +165,8 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// TestFriendsUseTheIndexOfOneList checks that each row that is examined for friends costs
-// one step on the index of a list and one lookup by key, without a scan or a sort.
+// TestFriendsUseTheIndexOfOneList checks that each row examined in the search for friends
+// costs one step on the index of a list and one lookup by key, without a scan or a sort.
 func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	for name, s := range databases(t) {
 		for query, index := range map[string]string{
@@ -181,8 +182,9 @@ func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	}
 }
 
-// TestBatchesSearchByKey checks that statements that take keys find each row by an index,
-// even in an empty database, because the plan is kept while the tables grow.
+// TestBatchesSearchByKey checks that each statement with keys as arguments finds every
+// row by an index. This must be so even in an empty database, because the plan remains in
+// use while the tables grow.
 func TestBatchesSearchByKey(t *testing.T) {
 	t.Parallel()
 	for name, s := range databases(t) {
@@ -205,7 +207,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			for i, step := range steps {
 				scan := strings.Contains(step, "Scan") &&
 					!strings.HasPrefix(step, "Function Scan") && !strings.HasPrefix(step, "Subquery Scan") && !strings.HasPrefix(step, "CTE Scan")
-				// A full join compares arguments: it cannot read a table by a condition of an index.
+				// A full join compares arguments of the statement, which have no index.
 				join := strings.Contains(step, "Join") && !strings.HasPrefix(step, "Nested Loop") && !strings.Contains(step, "Full Join")
 				if join ||
 					scan && !strings.HasPrefix(step, "Index") || scan && !strings.HasPrefix(steps[i+1], "Index Cond:") {

@@ -10,7 +10,7 @@ import (
 )
 
 // The statements look up a state only if its kind is requested. The anonymous user has no
-// reads: those stored under the empty user id are from all anonymous visitors.
+// reads: the reads stored under the empty user id are from all anonymous visitors.
 const (
 	stateColumns = `
     coalesce(r.state, 0), coalesce(r.version, 0), coalesce(r.clears[1], 0), coalesce(r.clears[2], 0), coalesce(c.state, ''), coalesce(c.version, 0),

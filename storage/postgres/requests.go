@@ -30,7 +30,8 @@ ON CONFLICT (tenant, user_id, request_id) DO UPDATE SET
 WHERE r.at < excluded.at - $6`
 )
 
-// lookUpRequests fills in the results of earlier requests, once the batch is sent.
+// lookUpRequests queues a lookup of earlier requests. Once the batch is sent, of.Before
+// holds them.
 func lookUpRequests(b *pgx.Batch, of *sqlstore.RequestLog) {
 	if len(of.Requests) == 0 {
 		return
@@ -51,8 +52,9 @@ func lookUpRequests(b *pgx.Batch, of *sqlstore.RequestLog) {
 	}))
 }
 
-// recordRequests records the results of requests. Once the batch is sent, raced returns
-// errRequestRaced if another transaction has recorded one of them in the meantime.
+// recordRequests queues a statement that writes of.New. Once the batch is sent, raced
+// returns errRequestRaced if another transaction has recorded one of these requests in
+// the meantime.
 func recordRequests(b *pgx.Batch, of *sqlstore.RequestLog) (raced func() error) {
 	asked := int64(len(of.New))
 	noted := asked

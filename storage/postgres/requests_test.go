@@ -6,9 +6,9 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// TestRequestsAreKnownByTheirFormerName checks that the table of requests can be used by
-// its former name, because processes of the previous release continue to add comments
-// while a site is upgraded.
+// TestRequestsAreKnownByTheirFormerName checks that the table request can still be used
+// under its former name, comment_request. During an upgrade, processes of the previous
+// release add comments and use that name.
 func TestRequestsAreKnownByTheirFormerName(t *testing.T) {
 	at := postgrestest.Schema(t)
 	const insert = `

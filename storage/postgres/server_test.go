@@ -34,8 +34,8 @@ type ownServer struct {
 	process  *exec.Cmd
 }
 
-// url returns the URL of the server's database at the host. parameters are names and
-// values in turn.
+// url returns the URL of the server's database at the host. parameters holds alternating
+// names and values.
 func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string {
 	tb.Helper()
 	return withParameters(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
@@ -89,7 +89,7 @@ func (s *ownServer) start(tb testing.TB) {
 // stop ends the server as a crash would.
 func (s *ownServer) stop() {
 	if s.process != nil {
-		_ = s.process.Process.Signal(syscall.SIGQUIT) // unless it has ended
+		_ = s.process.Process.Signal(syscall.SIGQUIT) // fails if the server has ended
 		_ = s.process.Wait()
 		s.process = nil
 	}
@@ -129,8 +129,8 @@ func programsOf(tb testing.TB) string {
 
 const nobody = 65534
 
-// unprivileged makes a command run as nobody if the test runs as root, since Postgres
-// refuses to run as root.
+// unprivileged makes a command run as the user nobody if the test runs as root, because
+// Postgres refuses to run as root.
 func unprivileged(command *exec.Cmd) {
 	command.Env, command.Dir = []string{"LANG=C.UTF-8"}, "/"
 	if os.Getuid() == 0 {
@@ -161,8 +161,9 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// certify creates a certificate authority, and a certificate for localhost signed by it.
-// It writes both certificates and the key of the second.
+// certify creates a certificate authority, and a certificate for localhost that the
+// authority signs. It writes both certificates, and the key of the certificate for
+// localhost.
 func certify(tb testing.TB, authority, certificate, key string) {
 	tb.Helper()
 	ca := &x509.Certificate{
@@ -196,9 +197,9 @@ func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
 	must(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
 }
 
-// TestPrivilegesOfEveryTableAreChecked checks that tables and sequences name everything
-// that the migrations create, so that a user who may not use one of them gets an error
-// before the first action.
+// TestPrivilegesOfEveryTableAreChecked checks that the variables tables and sequences
+// name every relation that the migrations create. A user who may not use one of the
+// relations therefore gets an error before the first action.
 func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	at := postgrestest.Schema(t)
 	for kind, want := range map[string][]string{"r": tables, "S": sequences} {
@@ -210,8 +211,8 @@ func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	}
 }
 
-// TestServerThatRefusesSaysWhy checks, with a real server, that the error of Open or
-// Migrate names the reason for which the server refuses it.
+// TestServerThatRefusesSaysWhy checks, with a real server, that the errors of Open and
+// Migrate name the cause of a refusal.
 func TestServerThatRefusesSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -21,8 +21,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// startPair starts a primary with all tables, whose URL is at, and a standby for which
-// the commits of the primary wait.
+// startPair starts a primary with all tables, and a standby that the commits of the
+// primary wait for. at is the URL of the primary.
 func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
 	tb.Helper()
 	primary = startServer(tb)
@@ -50,8 +50,8 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 
 // TestRepeatedPersistWaitsForTheStandby checks that a repeated call waits until the
-// commit of the first call has reached the standby, because that commit may have been cut
-// short while it waited.
+// commit of the first call has reached the standby. The wait of the first call may have
+// been cut short.
 func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	_, standby, at := startPair(t)
@@ -184,9 +184,9 @@ func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 	})
 }
 
-// TestCommitWaitsForAStandbyAsLongAsItTakes checks that a commit that waits for the
-// standby is not abandoned, however long the wait takes, and that its changes are visible
-// to nobody meanwhile.
+// TestCommitWaitsForAStandbyAsLongAsItTakes checks that the store does not abandon a
+// commit that waits for the standby, however long the wait takes. Meanwhile, the changes
+// must not be visible.
 func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	primary, standby, at := startPair(t)

@@ -12,12 +12,12 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// stateWrites holds the changes requested by coalesced actions of one kind, in the order of
-// Coalesce, and whether they were written.
+// stateWrites holds the changes that coalesced actions of one kind request, in the order
+// of Coalesce. It records which changes were written.
 type stateWrites struct {
 	changes   []storage.StateChange
-	applied   []bool // false in the end if the stored state is newer
-	next      int    // index of the next expected row: rows are returned in the order sent
+	applied   []bool // for each change, whether it was written; if not, the stored state includes it
+	next      int    // index of the change expected next, because rows are returned in the order sent
 	remaining int
 }
 
@@ -26,11 +26,11 @@ func newStateWrites(actions []storage.Action) *stateWrites {
 	return &stateWrites{changes: changes, applied: make([]bool, len(changes)), remaining: len(changes)}
 }
 
-// errUnexpectedRow is returned for a row whose state was not sent.
+// errUnexpectedRow is returned for a row that belongs to none of the changes.
 var errUnexpectedRow = errors.New("the database returned a row that was not requested")
 
 // match returns the change that a returned row belongs to, identified by the row's first
-// four columns.
+// four columns. Errors: errUnexpectedRow.
 func (w *stateWrites) match(row [][]byte) (*storage.StateChange, error) {
 	i := w.next
 	if i == len(w.changes) || compareKey(&w.changes[i], row) != 0 {
@@ -56,7 +56,7 @@ func compareKey(c *storage.StateChange, row [][]byte) int {
 	return 0
 }
 
-// remainingKeys returns the keys of the changes that were not written, and their indices.
+// remainingKeys returns the keys and the indices of the changes that were not written.
 func (w *stateWrites) remainingKeys() (columns, []int) {
 	rows, at := newColumns(4, 0, w.remaining), make([]int, 0, w.remaining)
 	for i := range w.changes {
@@ -68,10 +68,10 @@ func (w *stateWrites) remainingKeys() (columns, []int) {
 	return rows, at
 }
 
-// upsertReactions leaves state and version unchanged if a clear does not apply. If the
-// clears that it returns are null, the row is as it was sent. Element 0 of an array and
-// all elements of a null array are null, so a comparison with them yields null, which is
-// not true.
+// upsertReactions leaves state and version unchanged if a clear does not apply. If it
+// returns null for clears, the stored row equals the row that was sent. Element 0 of an
+// array and all elements of a null array are null. A comparison with null yields null,
+// which does not count as true.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, clears)
 SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version,
@@ -124,8 +124,8 @@ func react(b *pgx.Batch, actions []storage.Action) *stateWrites {
 	return w
 }
 
-// normalize removes each clear whose version is not above that of the reaction. The
-// column holds either both clears or none, so it may contain such a clear.
+// normalize removes clears whose version is not above the version of the reaction. The
+// column clears holds either both clears or none, so one of the two may be obsolete.
 func normalize(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
 
 const upsertCollections = `
@@ -213,8 +213,9 @@ CROSS JOIN LATERAL (SELECT state, version FROM user_collection s
     WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
 )
 
-// loadRemaining fills in the current states of changes that were not written. Their rows
-// are locked, because the upsert also locks rows that it leaves unchanged.
+// loadRemaining fills in the current states of changes that were not written. The rows of
+// these states are locked, because an upsert also locks the rows that it leaves
+// unchanged.
 func (t *tx) loadRemaining(reacted, collected, followed *stateWrites) error {
 	if reacted.remaining+collected.remaining+followed.remaining == 0 {
 		return nil
@@ -296,7 +297,7 @@ func stateKeys(of []storage.StateKey) columns {
 	return keys
 }
 
-// rowsAffected returns a function that stores the number of rows that a statement has
+// rowsAffected returns a function that sets *n to the number of rows that a statement has
 // changed.
 func rowsAffected(n *int64) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error {

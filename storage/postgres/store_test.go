@@ -19,8 +19,8 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// withParameters returns the URL with the parameters set. parameters are names and values
-// in turn.
+// withParameters returns a URL with parameters added or replaced. parameters holds
+// alternating names and values.
 func withParameters(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)
@@ -45,7 +45,7 @@ func ask[T any](tb testing.TB, at, query string, args ...any) (value T) {
 	return value
 }
 
-// open opens a store on a database of its own.
+// open opens a store in a schema of its own.
 func open(tb testing.TB) *Store {
 	tb.Helper()
 	return openAt(tb, Options{URL: postgrestest.Schema(tb)})

@@ -9,7 +9,7 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The DO UPDATE of lockCounts changes nothing; it only locks the row.
+// lockCounts inserts missing rows and locks existing ones. Its DO UPDATE changes nothing.
 const lockCounts = `
 INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
 SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0
@@ -23,9 +23,9 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, bi
 CROSS JOIN LATERAL (SELECT author, authored, like_count FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
-// declare applies declarations to the tally and returns those that change something. It
-// locks all subjects of the transaction in the order of their keys; a subject that it
-// inserts gets its first version when the counts are written.
+// declare applies declarations to the tally and returns the declarations that change
+// something. It locks all subjects of the transaction in the order of their keys. A row
+// that it inserts gets its first version when the counts are written.
 func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Action, error) {
 	if len(declared) == 0 {
 		return nil, nil
@@ -66,7 +66,8 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
 ORDER BY k.ord
 ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET author = excluded.author, authored = excluded.authored`
 
-// setAuthors writes declarations whose subjects are locked.
+// setAuthors queues a statement that writes declarations. The caller must have locked the
+// subjects.
 func setAuthors(b *pgx.Batch, declared []storage.Action) {
 	if len(declared) == 0 {
 		return
@@ -79,11 +80,11 @@ func setAuthors(b *pgx.Batch, declared []storage.Action) {
 	b.Queue(upsertAuthors, rows.args()...)
 }
 
-// upsertTotals adjusts the rows of user_totals, in the order of their keys. The authors
-// who receive likes are those of subjects that the transaction has locked. The condition
-// on the author is outside the lookup, so that the lookup uses the key and not the index
-// of works. Only the likes received are summed, because the statement receives each user
-// only once.
+// upsertTotals adjusts rows of user_totals, in the order of their keys. The authors of
+// the given subjects receive the given likes; the transaction has locked these subjects.
+// The condition on the author is outside the lookup, so that the lookup uses the key and
+// not the index of works. Only these likes are summed by user, because the other
+// arguments name each user only once.
 const upsertTotals = `
 INSERT INTO user_totals AS t (tenant, user_id, likes, following, collections, works, likes_received)
 SELECT coalesce(k.tenant, r.tenant) COLLATE "C" AS tenant, coalesce(k.user_id, r.user_id) COLLATE "C" AS user_id,
@@ -113,8 +114,8 @@ FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (tenant, 
 ORDER BY k.ord
 ON CONFLICT (tenant, user_id) DO UPDATE SET comments = t.comments + excluded.comments`
 
-// adjustTotals queues statements that adjust the totals of users. They are the last of a
-// transaction.
+// adjustTotals queues statements that adjust the totals of users. The statements must be
+// the last of the transaction.
 func adjustTotals(b *pgx.Batch, by sqlstore.Tally) {
 	users, likes, comments := newColumns(2, 5, len(by.Users)), newColumns(3, 1, 0), newColumns(2, 1, 0)
 	sqlstore.UserRows(by.Users, users.add, comments.add)

@@ -16,13 +16,13 @@ const (
 	callTimeout = 40 * time.Second
 	// rollbackTimeout bounds the rollback of a transaction.
 	rollbackTimeout = 5 * time.Second
-	// maxTries is the maximum number of attempts for a transaction that the server has
-	// aborted in favour of another one.
+	// maxTries is the maximum number of attempts at a transaction. Another attempt
+	// follows if the server aborts the transaction in favour of a different one, or if
+	// the attempt returns errRequestRaced.
 	maxTries = 3
 )
 
-// read runs one statement, which sees one snapshot, and calls row for each row of the
-// result.
+// read runs one statement on one snapshot, and calls row for each row of the result.
 func (s *Store) read(ctx context.Context, what, query string, args []any, row func(pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
 	defer cancel()
@@ -41,8 +41,7 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, row fu
 	return nil
 }
 
-// eachRow converts a function that is called for each row to one that is called for all
-// rows.
+// eachRow returns a function that calls row for each row of a result.
 func eachRow(row func(pgx.Rows) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		defer rows.Close()
@@ -80,10 +79,11 @@ const (
 	idleTimeout = 3 * time.Second
 )
 
-// changeWithLockTimeout is a variant of change for calls with a waiting client. A
+// changeWithLockTimeout is a variant of change for calls that a client waits for. A
 // statement that waits for a lock fails with storage.ErrLocked before the context ends,
-// so that a locked row is not mistaken for an unresponsive server. If a process is paused
-// or disconnected within the transaction, its locks are released after idleTimeout.
+// so that a locked row is not mistaken for an unresponsive server. If this process is
+// paused or disconnected within the transaction, the server releases the locks after
+// idleTimeout.
 func (s *Store) changeWithLockTimeout(ctx context.Context, what string, do func(*tx) error) error {
 	return s.change(ctx, what, func(t *tx) error {
 		t.limitLocks = true
@@ -112,7 +112,7 @@ func (s *Store) write(caller context.Context, what string, do func(*tx) error) e
 }
 
 // transact runs do in a transaction, within ctx, and commits it unless do returns an
-// error. The commit depends only on the caller's context.
+// error. ctx does not bound the commit; see commit.
 func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do func(*tx) error) error {
 	c, err := s.connection(ctx)
 	if err != nil {
@@ -143,8 +143,8 @@ type tx struct {
 	begun      pgx.Tx
 }
 
-// batch returns a batch on which to queue statements for send. One round trip sends the
-// statements to the server and returns their results.
+// batch returns a new batch of statements for send. One round trip sends the statements
+// to the server and returns their results.
 func (t *tx) batch() *pgx.Batch {
 	b := new(pgx.Batch)
 	if t.begun == nil {
@@ -170,7 +170,8 @@ func setLockTimeouts(ctx context.Context, b *pgx.Batch) {
 	b.Queue(setTimeouts, text(lock), text(idle))
 }
 
-// send runs the statements of a batch in order and calls the functions for their results.
+// send runs the statements of a batch in order and calls the functions that were queued
+// with the statements.
 func (t *tx) send(b *pgx.Batch) error {
 	results := t.conn.SendBatch(t.ctx, b)
 	if t.begun == nil {

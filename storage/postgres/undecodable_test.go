@@ -17,8 +17,8 @@ import (
 
 var errUnreadable = errors.New("unreadable")
 
-// unreadable is a codec that fails to decode ordinals. In every statement, the ordinal is
-// the only column that is scanned into an int.
+// unreadable is a codec that fails to decode ordinals. In the calls of this test, only
+// ordinals and row numbers are scanned into an int.
 type unreadable struct{ pgtype.Int8Codec }
 
 func (c unreadable) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -41,9 +41,8 @@ func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 	}
 }
 
-// TestRowThatCannotBeDecodedFailsItsCall checks that a row that cannot be decoded fails
-// its own call with an error, whatever the statement, and that the store serves the next
-// call.
+// TestRowThatCannotBeDecodedFailsItsCall checks that a call returns an error if a row
+// cannot be decoded, whatever the statement. The next call must succeed.
 func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	s := openAt(t, Options{URL: postgrestest.Schema(t), Logger: slog.New(slog.DiscardHandler)})
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})

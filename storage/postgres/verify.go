@@ -13,18 +13,20 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// ErrRepairInProgress is returned if another repair, or a VACUUM or ANALYZE, holds the
-// lock of repairs for longer than three seconds. Two concurrent repairs would correct the
+// ErrRepairInProgress is returned if another repair, a VACUUM or an ANALYZE holds the
+// lock of repairs for more than three seconds. Two concurrent repairs would correct the
 // same count twice.
 var ErrRepairInProgress = errors.New("another repair of this database, or a VACUUM or ANALYZE of its table secret, is in progress; wait for it to end")
 
 // Verify recounts on a snapshot, while other transactions may read and write.
 //
-// A count that is wrong in the snapshot is wrong by the same amount later, whatever was
-// written in between, since every transaction adjusts counts by what it changes. A repair
-// therefore adds that amount, in transactions of bounded size, and locks only the rows
-// that it repairs. Repairs made before an error remain. Only one repair runs at a time;
-// another one waits for up to three seconds and then fails with ErrRepairInProgress.
+// A count that is wrong in the snapshot remains wrong by the same amount, whatever is
+// written in between, because every transaction adjusts counts by what it changes. A
+// repair therefore adjusts each wrong count by that amount, in transactions of bounded
+// size. It locks only the rows that it repairs, the owners of repaired folders, and the
+// comment counts of subjects with repaired replies. Repairs that were made before an
+// error are kept. Only one repair runs at a time. A second repair waits for up to three
+// seconds and then fails with ErrRepairInProgress.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	now := storage.Micros(s.now())
 	v := sqlstore.Recount{Report: report, Repair: func(*sqlstore.Discrepancies) error { return nil }}
@@ -49,8 +51,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 			b.Queue("SET LOCAL " + setting)
 		}
 		if repair {
-			// The lock comes before the first statement that reads, with which the
-			// snapshot begins. No writer takes it, but VACUUM and ANALYZE do, for a moment.
+			// The lock is taken before the first statement that reads, because the
+			// snapshot begins with that statement. Writers do not take this lock. VACUUM
+			// and ANALYZE take it briefly.
 			b.Queue(repairLockTimeout)
 			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE`)
 			b.Queue(`SET LOCAL lock_timeout TO DEFAULT`)
@@ -87,8 +90,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	return v.Compared, nil
 }
 
-// repairLockTimeout is longer than deadlock_timeout, one second by default, after which
-// Postgres cancels an autovacuum whose lock another transaction waits for.
+// repairLockTimeout is longer than deadlock_timeout, which is one second by default.
+// After deadlock_timeout, Postgres cancels an autovacuum that holds a lock for which
+// another transaction waits.
 const repairLockTimeout = `SET LOCAL lock_timeout = '3s'`
 
 // stream runs one statement and passes its rows one by one, without buffering them.
@@ -197,8 +201,8 @@ FROM (
 ) s
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
 
-// repair corrects the counts, and moves items of missing folders into the default folders
-// of their owners.
+// repair corrects the counts, and moves the items of missing folders into the default
+// folders of the owners.
 func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
 	err := s.change(ctx, "repair counts", func(t *tx) error {
 		if err := t.beginRepair(d.Owners); err != nil {
@@ -246,8 +250,8 @@ CROSS JOIN LATERAL (SELECT FROM interactive i
 )
 
 // repairComments corrects the counts of comments and of replies. It copies like counts to
-// comments in a separate transaction, which takes its locks in the same order as a like
-// does.
+// comments in a separate transaction, which takes locks in the same order as the
+// transaction of a like.
 func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) error {
 	if len(d.Comments)+len(d.Replies) > 0 {
 		err := s.change(ctx, "repair counts of comments", func(t *tx) error {
@@ -284,9 +288,9 @@ func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) e
 	})
 }
 
-// lockDamaged locks the counts of the subjects whose comments or replies are repaired, as
-// every change to comments does. Otherwise, a deletion that has read a reply count before
-// the repair would overwrite the repaired one.
+// lockDamaged locks the comment counts of the subjects whose counts of comments or
+// replies are repaired, as every change to comments does. Without the lock, a deletion
+// that has read a reply count before the repair would overwrite the repaired count.
 func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
 	subjects := maps.Clone(d.Comments)
 	if len(d.Replies) > 0 { // the subject of a comment never changes

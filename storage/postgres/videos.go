@@ -20,7 +20,7 @@ SELECT k.ord, ` + videoColumns + `
 FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS k (tenant, video_id, ord)
 CROSS JOIN LATERAL (SELECT video_id, user_id, title, file, format, bytes, covered, created FROM video v WHERE v.tenant = k.tenant AND v.video_id = k.video_id LIMIT 1) v`
 
-	// selectFeed and selectUserVideos have the form of the statements in lister.go.
+	// selectFeed and selectUserVideos have the same form as the statements in lister.go.
 	selectFeed = `
 SELECT k.ord, ` + videoColumns + `
 FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS k (tenant, below, entries, ord)
@@ -86,7 +86,8 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	return list(ctx, s, "list videos of users", selectUserVideos, len(queries), keys, addVideo(func(i int) string { return queries[i].User.Tenant }))
 }
 
-// addVideo returns a function to pass to list as add.
+// addVideo returns a function to pass to list as add. tenantOf returns the tenant of the
+// query with the given index.
 func addVideo(tenantOf func(query int) string) func(pgx.Rows, []storage.ListPage[storage.Video]) error {
 	return addEntry(func(row pgx.Rows) (i int, of storage.Video, err error) {
 		v, err := scanVideo("", row, &i)
@@ -97,7 +98,8 @@ func addVideo(tenantOf func(query int) string) func(pgx.Rows, []storage.ListPage
 	})
 }
 
-// NamedFiles uses one statement to report for each file name whether a video has it.
+// NamedFiles reports, with one statement, for each file name whether a video has that
+// file.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
 	out := make([]bool, len(names))
 	keys := newColumns(1, 0, len(names))
@@ -128,10 +130,10 @@ INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covere
 VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, 0, '', $8::bigint + $9, $8::bigint)`
 )
 
-// PublishVideo adds a video in one transaction, with one round trip to look up, one to
-// write, two for the author and one to commit. It locks requests, subjects and totals, in
-// this order. No other transaction holds the subject while it waits for a request,
-// because the subject is new.
+// PublishVideo adds a video in one transaction of five round trips: one to look up rows,
+// one to write, two for the author, and one to commit. It locks requests, subjects and
+// totals, in this order. No other transaction can hold a lock on the subject while it
+// waits for a lock on a request, because the subject is new.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (out storage.PublishedVideo, outcome storage.Outcome, err error) {
 	if _, err := video.Check(); err != nil {
 		return out, outcome, err

@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkFeed reads the first, the 1,000th and the last page of the feed of a million
-// videos, and a page of a user's videos. All of them should cost the same.
+// videos, and a page of a user's videos. The four pages should cost the same.
 func BenchmarkFeed(b *testing.B) {
 	const many, page, far = 1_000_000, 20, 1000
 	at := postgrestest.Schema(b)

@@ -9,8 +9,9 @@ import (
 	"ovation/storage/mirror"
 )
 
-// For each kind, selectWindows reads one row more than the limit, to detect a window that
-// exceeds it. The numbers of the kinds are those of package storage.
+// For each kind of state, selectWindows selects up to one row more than the limit, to
+// detect windows that exceed the limit. The kinds have the same numbers as in package
+// storage.
 const selectWindows = `
 SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(s.clears[1], 0), coalesce(s.clears[2], 0), coalesce(i.version, 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, ord)

@@ -20,7 +20,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// failOnRetry fails the test for every transaction that is retried.
+// failOnRetry fails the test for every retried transaction.
 type failOnRetry struct{ t *testing.T }
 
 func (c failOnRetry) Write(line []byte) (int, error) {
@@ -28,12 +28,12 @@ func (c failOnRetry) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// writers runs concurrent writers on a few users, subjects and folders, so that the
-// writers collide.
+// writers runs concurrent writers. They collide, because there are few users, subjects
+// and folders.
 type writers struct {
 	stores  []*Store
 	version atomic.Int64
-	folders sync.Map // storage.FolderKey, of all folders that were ever created
+	folders sync.Map // set of the storage.FolderKey of every folder ever created
 }
 
 func newWriters(t *testing.T, at string) *writers {
@@ -132,7 +132,8 @@ func (c *writers) step(ctx context.Context, s *Store, random *rand.Rand, id stri
 	return err
 }
 
-// comment adds two comments and replies to the latest ones, and sometimes deletes one.
+// comment adds two comments, and a reply to each of the three latest comments of a
+// subject. Sometimes, it then deletes the last comment that it has added.
 func (c *writers) comment(ctx context.Context, s *Store, random *rand.Rand, by storage.User, text string) error {
 	of := c.action(random).Subject
 	lists, err := s.ListComments(ctx, []storage.CommentsQuery{{Subject: of, Order: storage.Newest, Page: storage.Page{First: 3}}})
@@ -178,7 +179,7 @@ func TestWritersNeverDeadlock(t *testing.T) {
 }
 
 // neverDeadlock runs eight writers, with the given number of steps each, and checks the
-// counts.
+// counts afterwards.
 func neverDeadlock(t *testing.T, times int) {
 	t.Helper()
 	at := postgrestest.Schema(t)
@@ -187,8 +188,8 @@ func neverDeadlock(t *testing.T, times int) {
 	storagetest.CheckCounts(t, c.stores[0])
 }
 
-// TestRepairIsExactUnderWriters checks that a repair corrects counts that are wrong at
-// the start, and keeps the others right, while writers change the same counts.
+// TestRepairIsExactUnderWriters checks that a repair corrects wrong counts while writers
+// change the same counts, and that correct counts remain correct.
 func TestRepairIsExactUnderWriters(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
@@ -211,8 +212,8 @@ func TestRepairIsExactUnderWriters(t *testing.T) {
 	storagetest.CheckCounts(t, c.stores[1])
 }
 
-// TestRepairOfRepliesWaitsForADeletion checks that a repair waits for the deletion of a
-// reply, which reads the number of replies and writes one less.
+// TestRepairOfRepliesWaitsForADeletion checks that a repair waits while a reply is
+// deleted. The deletion reads the reply count and then writes a count that is one lower.
 func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
@@ -245,14 +246,14 @@ func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	}
 }
 
-// TestRepairWaitsForAnAnalyze checks that a repair waits for an ANALYZE of the table that
-// repairs lock to exclude each other.
+// TestRepairWaitsForAnAnalyze checks that a repair waits for an ANALYZE of the table
+// secret. Repairs lock this table to exclude each other.
 func TestRepairWaitsForAnAnalyze(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
 	analyzing, err := s.pool.Begin(t.Context())
 	must(t, err)
-	defer func() { _ = analyzing.Rollback(context.WithoutCancel(t.Context())) }() // or a failed test never closes the pool
+	defer func() { _ = analyzing.Rollback(context.WithoutCancel(t.Context())) }() // otherwise the pool of a failed test is never closed
 	_, err = analyzing.Exec(t.Context(), `ANALYZE secret`)
 	must(t, err)
 
@@ -298,7 +299,7 @@ func TestOneRepairAtATime(t *testing.T) {
 }
 
 // TestRepairFixesMoreThanItHoldsInMemory checks a repair of more wrong rows than Verify
-// holds in memory, so that it repairs them in several batches.
+// holds in memory. Verify must repair them in several batches.
 func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	at := s.pool.Config().ConnString()
@@ -307,7 +308,8 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', '', 'video', i, 3, 1, 1 FROM generate_series(1, %d) i`, many),
 		fmt.Sprintf(`INSERT INTO user_collection SELECT 'default', 'alice', 'video', i, 'gone', '', 1 FROM generate_series(1, %d) i`, many),
 		`INSERT INTO user_collection VALUES ('default', 'bob', 'video', '1', 'default', '', 1)`)
-	// The reads of each subject, the items of two folders, the collections of two users.
+	// The reads and collections of each subject, the items of two folders, and the
+	// collections of two users.
 	for _, want := range []int{2*many + 4, 0} {
 		got := 0
 		_, err := s.Verify(t.Context(), true, func(storage.Difference) error {
@@ -323,8 +325,8 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	}
 }
 
-// TestCountsStayHeapOnly checks that new counts stay on the page of the old ones, so that
-// no index is written.
+// TestCountsStayHeapOnly checks that at least 80 % of the updates of counts write no
+// index, because the new row is on the same page as the old row.
 func TestCountsStayHeapOnly(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
@@ -334,7 +336,7 @@ func TestCountsStayHeapOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, s.Close()) // when its connections end, the server counts what they did
+	must(t, s.Close()) // the server updates its statistics when a connection ends
 	for _, table := range []string{"interactive", "folder"} {
 		percent := ask[float64](t, at, `SELECT 100.0 * pg_stat_get_tuples_hot_updated(c) / greatest(pg_stat_get_tuples_updated(c), 1)
 			FROM (SELECT $1::regclass::oid AS c) t`, table)

@@ -130,7 +130,6 @@ func (s *Store) shutdown() error {
 	return nil
 }
 
-// connect opens the connections.
 func (s *Store) connect(ctx context.Context) error {
 	for _, pool := range []chan *conn{s.reader, s.lister, s.surveyor} {
 		for range cap(pool) {
