@@ -11,9 +11,8 @@ import (
 )
 
 // upsertDefaultFolders creates missing default folders and locks existing ones. Its DO
-// UPDATE changes nothing. If another folder of the user already has the default name, a
-// suffix is appended to the name of the default folder, because the default folder must
-// exist.
+// UPDATE changes nothing. If another folder of the user already has the default name, the
+// name of the default folder gets a suffix. The default folder must exist in any case.
 const upsertDefaultFolders = `
 INSERT INTO folder AS o (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT k.tenant, k.user_id, 'default', $4 || suffix, $5 || suffix, '', FALSE, 0, k.at, k.at

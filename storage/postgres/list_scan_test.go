@@ -53,7 +53,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 }
 
 // TestFriendsReadBoundedRows checks that the first page of friends examines no more rows
-// than later pages, because the lengths of the two lists are looked up, not counted.
+// than later pages. The lengths of the two lists are looked up, not counted.
 func TestFriendsReadBoundedRows(t *testing.T) {
 	at := postgrestest.Schema(t)
 	postgrestest.Exec(t, at,

@@ -84,7 +84,8 @@ SELECT k.id FROM unnest($1::text[], $2::bigint[]) AS k (id, published)
 LEFT JOIN LATERAL (SELECT TRUE AS seen FROM inbox i WHERE i.id = k.id LIMIT 1) i ON TRUE
 WHERE i.seen IS NULL AND k.published < ` + transactionTime + ` - $3`
 
-// expire returns the messages that have not expired, and the ids of those that have.
+// expire returns the messages that have not expired, and the ids of the messages that
+// have expired.
 func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.Message, expired []string, err error) {
 	rows := newColumns(1, 1, 0)
 	for i := range messages {

@@ -25,8 +25,9 @@ SELECT current_user, current_schema,
     (SELECT coalesce(string_agg(name, ', '), '') FROM unnest($2::text[]) name
     WHERE NOT has_sequence_privilege(name, 'USAGE'))`
 
-// checkPrivileges checks that the user may use all tables and sequences, so that a
-// missing privilege is reported at the start rather than by the first action or comment.
+// checkPrivileges checks that the user may use all tables and sequences. A missing
+// privilege is therefore reported at the start rather than by the first action or
+// comment.
 func checkPrivileges(ctx context.Context, c *pgx.Conn) error {
 	var user, schema, ofTables, ofSequences string
 	if err := c.QueryRow(ctx, selectForbidden, tables, sequences).Scan(&user, &schema, &ofTables, &ofSequences); err != nil {

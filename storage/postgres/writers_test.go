@@ -326,7 +326,7 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 }
 
 // TestCountsStayHeapOnly checks that at least 80 % of the updates of counts write no
-// index, because the new row is on the same page as the old row.
+// index. The new row is then on the same page as the old row.
 func TestCountsStayHeapOnly(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})

@@ -81,8 +81,8 @@ func (t tx) lookUpFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, erro
 }
 
 // insertDefaults inserts missing default folders. If another folder of the user already
-// has the default name, a suffix is appended to the name of the default folder, because
-// the default folder must exist.
+// has the default name, the name of the default folder gets a suffix. The default folder
+// must exist in any case.
 const insertDefaults = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (

@@ -165,8 +165,8 @@ func createFile(given, path string) error {
 }
 
 // dsn returns the data source name, which configures each connection. The write-ahead log
-// may grow to 8,000 pages, more than by default, so that a page that several commits
-// change is written to the database file once.
+// may grow to 8,000 pages, more than by default. A page that several commits change is
+// then written to the database file once.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},

@@ -51,7 +51,8 @@ INSERT INTO inbox (id, persisted)
 SELECT value ->> 0, nullif(value ->> 1, 0) FROM jsonb_each(?) WHERE true
 ON CONFLICT DO NOTHING RETURNING id`
 
-// receive inserts the messages into the inbox and separates the new ones from the others.
+// receive inserts the messages into the inbox and separates the new messages from the
+// messages that are skipped.
 func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipped, error) {
 	var rows tuples
 	for _, m := range messages {
@@ -159,7 +160,8 @@ func (t tx) seen(ids []string) ([]bool, error) {
 	})
 }
 
-// expire returns the messages that have not expired, and the ids of those that have.
+// expire returns the messages that have not expired, and the ids of the messages that
+// have expired.
 func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Message, expired []string, err error) {
 	var old []string
 	for i := range messages {

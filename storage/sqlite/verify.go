@@ -55,8 +55,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 // errDamaged stops a recount at the first difference.
 var errDamaged = errors.New("damaged")
 
-// comparedIfSound returns how many counts were compared if all of them are correct, and 0
-// otherwise.
+// comparedIfSound returns the number of counts that were compared if every count is
+// correct, and 0 otherwise.
 func (s *Store) comparedIfSound(ctx context.Context) (compared int64, err error) {
 	compared, err = s.Verify(ctx, false, func(storage.Difference) error { return errDamaged })
 	if errors.Is(err, errDamaged) {

@@ -229,7 +229,7 @@ func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
 	return 0, q.After.Version, nil
 }
 
-// CommentsAmong returns the keys of those subjects that are comments, in the order of
+// CommentsAmong returns the keys of the subjects that are comments, in the order of
 // CompareComments.
 func CommentsAmong(subjects []storage.Subject) (keys []storage.CommentKey) {
 	for _, s := range subjects {

@@ -24,8 +24,8 @@ type NewAndSkipped struct {
 	Skipped  []storage.Message     // persisted before, or repeated in the same call
 }
 
-// SplitNew separates the messages whose ids are in fresh from the others, and empties
-// fresh.
+// SplitNew separates the messages whose ids are in fresh from all other messages, and
+// empties fresh.
 func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkipped) {
 	room := 0
 	for i := range messages {
