@@ -19,11 +19,11 @@ const (
 )
 
 // Account is a user who has registered. The user's id is a decimal number below
-// MaxCommentID that increases with time.
+// MaxCommentID; later accounts have higher ids.
 type Account struct {
 	User User
 	Profile
-	// NameKey is the folded name. No two accounts of a tenant have the same one.
+	// NameKey is the folded name. No two accounts of a tenant have the same NameKey.
 	NameKey string
 	// Password is an encoded hash with its parameters. It is never logged.
 	Password string
@@ -33,8 +33,8 @@ type Account struct {
 	Created    int64 // in microseconds since 1970
 }
 
-// AccountID returns the user id as the number of an account, or 0 and false if it is not
-// such a number. The account need not exist.
+// AccountID parses the user id as the id of an account. It returns 0 and false if no
+// account can have this id. The account need not exist.
 func (u User) AccountID() (id int64, ok bool) {
 	if id, ok = ParseCommentID(u.UserID); !ok {
 		return 0, false
@@ -100,8 +100,8 @@ func validateAccountName(name, key string) error {
 	return nil
 }
 
-// validatePassword checks that an encoded hash is text of an allowed length, but not
-// its format. The error does not contain the hash.
+// validatePassword checks the length and the characters of an encoded hash, but not its
+// format. The error does not contain the hash.
 func validatePassword(encoded string) error {
 	if encoded == "" || len(encoded) > maxPasswordBytes || !utf8.ValidString(encoded) || strings.ContainsRune(encoded, 0) {
 		return &InvalidError{Field: "password", Reason: fmt.Sprintf("must be an encoded hash of at most %d bytes", maxPasswordBytes)}
@@ -111,7 +111,7 @@ func validatePassword(encoded string) error {
 
 // PasswordChange replaces the hash of a password.
 type PasswordChange struct {
-	// From is the hash to replace. The change fails if it is no longer stored.
+	// From is the hash to replace. The change fails if the account no longer has it.
 	From, To string
 	// Revoke also revokes the user's tokens.
 	Revoke bool
@@ -129,7 +129,7 @@ type ProfileChange struct {
 	Signature  *string
 }
 
-// Check returns the change with its texts as they are stored, or an *InvalidError.
+// Check returns the change with its signature as it will be stored, or an *InvalidError.
 func (c ProfileChange) Check() (ProfileChange, error) {
 	if c.Name != nil {
 		if err := validateAccountName(*c.Name, c.NameKey); err != nil {
@@ -194,17 +194,17 @@ func validateURL(field, address string) error {
 	return &InvalidError{Field: field, Reason: "must be an http or https URL, or an absolute path on this site, of printable ASCII"}
 }
 
-// Revocation says that a user's tokens are invalid if they were issued in a generation
-// before this one.
+// Revocation invalidates the tokens of User that were issued in a generation before
+// Generation.
 type Revocation struct {
 	User       User
 	Generation int64
 	At         int64 // by the store's clock, in microseconds since 1970
 }
 
-// RevocationOverlap is how much later than its At a revocation may become visible, in
-// microseconds: At is read when the transaction begins. A reader that follows revocations
-// re-reads this span.
+// RevocationOverlap is the longest time from the At of a revocation until the revocation
+// becomes visible, in microseconds. At is read when the transaction begins. A reader that
+// follows revocations re-reads this span.
 const RevocationOverlap = 120 * 1_000_000
 
 // ProfileReader looks profiles up.
@@ -220,7 +220,7 @@ type Accounts interface {
 	// CreateAccount creates an account of generation 1. Errors: ErrInvalid,
 	// ErrAccountNameTaken.
 	CreateAccount(ctx context.Context, account NewAccount) (*Account, error)
-	// AccountNamed returns the account of a folded name, or nil if there is none.
+	// AccountNamed returns the account with this folded name, or nil if there is none.
 	AccountNamed(ctx context.Context, tenant, nameKey string) (*Account, error)
 	// AccountOf returns the account of a user, or nil if there is none.
 	AccountOf(ctx context.Context, user User) (*Account, error)
@@ -232,8 +232,8 @@ type Accounts interface {
 	// UpdateProfile changes a profile and returns it. Errors: ErrInvalid,
 	// ErrNotFound, ErrAccountNameTaken.
 	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*Profile, error)
-	// Revocations returns up to limit revocations, the first ones that follow the
-	// argument after in the order of At, then of tenant, then of user id as a number.
-	// There is at most one per user, the latest.
+	// Revocations returns the first revocations that follow the argument after, at most
+	// limit. They are ordered by At, then by tenant, then by user id as a number. For
+	// each user, only the latest revocation is stored.
 	Revocations(ctx context.Context, after Revocation, limit int) ([]Revocation, error)
 }

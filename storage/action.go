@@ -22,10 +22,10 @@ const (
 )
 
 // AddsUp reports whether every action of the kind counts, in any order. Only KindRead
-// does. Actions of all other kinds set a state: the latest one wins, and a repeated one
-// changes nothing. A kind that adds up has no StateChange, no lock in the recorder and no
-// entry in the mirror, and only the id of the message keeps an action from counting
-// twice.
+// adds up. Actions of all other kinds set a state: the latest action wins, and a repeated
+// action changes nothing. A kind that adds up has no StateChange, no lock in the recorder
+// and no entry in the mirror. Only the id of the message keeps its actions from being
+// counted twice.
 func (k Kind) AddsUp() bool { return k == KindRead }
 
 // Kinds is a set of Kind.
@@ -59,33 +59,35 @@ const (
 // Durability is where an acknowledged action is stored.
 type Durability string
 
-// The values of Durability. With either of them, an action survives the failure of any
+// The values of Durability. With either value, an action survives the failure of any
 // single process.
 const (
 	Queued    Durability = "QUEUED"    // confirmed by the broker
 	Persisted Durability = "PERSISTED" // in the database
 )
 
-// Action is one action of a user on a subject. Version orders the actions
-// on one state (the Kind of one user on one subject): the state is their result
-// in that order, regardless of the order in which they arrive (see
-// Register). It is also the time of the action, in microseconds since 1970, UTC.
+// Action is one action of a user on a subject. Version is the time of the action, in
+// microseconds since 1970, UTC. It also orders the actions on one state (one Kind of one
+// user on one subject): the state is the result of these actions in the order of their
+// versions, whatever the order of arrival (see Register).
 //
-// Actions of a kind that adds up (Kind.AddsUp) have no order: one Action stands for Times
-// of them, made from First to Version. Those of anonymous users (no UserID) are stored
-// together.
+// An Action of a kind that adds up (Kind.AddsUp) stands for Times actions that were made
+// from First to Version. Such actions have no order. The actions of all anonymous users
+// (no UserID) on a subject are stored together.
 //
 // A declaration (KindAuthor) has no user; it sets the author of the subject as of
-// Version. The latest one wins; of equal versions, the one persisted last.
+// Version. The latest declaration wins; of several with the same version, the one
+// persisted last.
 type Action struct {
 	User     User
 	Subject  Subject // of the same tenant as User
 	Kind     Kind
 	Reaction Reaction // KindReaction: the new reaction; NoReaction clears it
-	// If makes a clear conditional (KindReaction with NoReaction): it removes this
-	// reaction and no other. With NoReaction, the clear is unconditional.
+	// If makes a clear (KindReaction with Reaction NoReaction) conditional: the clear
+	// removes this reaction and no other. If it is NoReaction, the clear is
+	// unconditional.
 	If        Reaction
-	FolderID  string // KindCollection: the new folder; empty uncollects
+	FolderID  string // KindCollection: the new folder, or empty to uncollect
 	Times     int64  // of a kind that adds up: the number of actions, at least 1
 	First     int64  // of a kind that adds up: the time of the first action
 	Following bool   // KindFollow: whether the user follows the subject from now on
@@ -119,7 +121,7 @@ func (a Action) Validate() error {
 	return a.validateKind()
 }
 
-// validateKind checks the fields of the kind.
+// validateKind checks the fields that belong to the action's kind.
 func (a Action) validateKind() error {
 	switch a.Kind {
 	case KindReaction:
@@ -154,36 +156,35 @@ func (a Action) validateKind() error {
 	return nil
 }
 
-// StateKey identifies what one user has done to one subject, which may be nothing.
+// StateKey identifies the states of one user on one subject. There may be none.
 type StateKey struct {
 	User    User
 	Subject Subject
 }
 
-// Message is a group of actions that is queued and persisted as a unit. A store that
-// has persisted a message skips every other one with the same ID.
+// Message is a group of actions that is queued and persisted as a unit. A store that has
+// persisted a message skips any further message with the same ID.
 type Message struct {
 	ID      string // 1 to 64 printable characters of ASCII
 	Actions []Action
 	// Comments are added with the actions. They are imported and never queued.
 	Comments []PastComment
-	// Forever keeps the ID in the inbox forever. Otherwise it is kept for
-	// InboxAge.
+	// Forever keeps the ID in the inbox forever. Otherwise, the ID is kept for InboxAge.
 	Forever bool
 	// Published is when the message was first put into a queue, in microseconds since
-	// 1970; it is 0 if the age does not matter (see Outcome.Expired).
+	// 1970, or 0 if the age of the message does not matter (see Outcome.Expired).
 	Published int64
-	// Barrier makes the message a barrier instead, without actions. Only a
+	// If Barrier is set, the message is a barrier and has no actions. Only a
 	// mirror.Database records barriers; for any other store, the message is empty.
 	Barrier Barrier
-	// Cover makes the message a job instead, without actions: the job creates the cover
-	// of that video. For a store, the message is empty.
+	// If Cover is set, the message is a job that creates the cover of this video, and has
+	// no actions. For a store, the message is empty.
 	Cover VideoKey
 }
 
-// Barrier is a marker in one partition of a queue: once it is persisted, so is every
-// message that was queued there before it, unless that message was rejected. The zero
-// Barrier means none.
+// Barrier is a marker in one partition of a queue. When it is persisted, every message
+// that was queued before it in the partition is persisted or rejected. The zero Barrier
+// means none.
 type Barrier struct {
 	Number     int64 // see mirror.Epochs.RaiseBarrier
 	Partition  int   // from 0 to Partitions-1
@@ -193,13 +194,14 @@ type Barrier struct {
 // InboxAge is how long a store keeps the ids of messages that it has persisted.
 const InboxAge = 7 * 24 * time.Hour
 
-// MaxMessageAge is how long after its publication a message with actions that add up is
-// still persisted. It is an hour less than InboxAge to allow for clock skew.
+// MaxMessageAge is the maximum time since Message.Published at which a message with
+// actions that add up is still persisted. It is an hour less than InboxAge to allow for
+// clock skew.
 const MaxMessageAge = InboxAge - time.Hour
 
-// MayExpire reports whether a store has to check the age of the message: its ID may have
-// been pruned since it was persisted, and its actions that add up would then count again.
-// Other actions are idempotent by their version. now may be off by days.
+// MayExpire reports whether a store has to check the age of the message. The ID may have
+// been pruned after the message was persisted; actions that add up would then count
+// again. Other actions are idempotent by their version. now may be off by days.
 func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
 		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind.AddsUp() })

@@ -11,19 +11,19 @@ func (a Action) Supersedes(b Action) bool {
 	return b.Version <= a.Version && (a.If == NoReaction || a.If == b.If)
 }
 
-// Coalesce returns at most one action per state (user, subject, kind), apart from
-// conditional clears: the action with the highest version. Of several actions with that
-// version it keeps the first or, if they are declarations, the last. Actions that add up
-// are summed. Of the conditional clears it keeps the latest of a like and the latest of a
-// dislike, each after the other action on the state and only if its version is higher
-// than that of the other action.
+// Coalesce keeps, for each state (user, subject, kind), the unconditional action with the
+// highest version. Of several actions with that version, it keeps the first or, if they
+// are declarations, the last. Actions that add up are summed. Of the conditional clears
+// of a state, Coalesce keeps the latest clear of a like and the latest clear of a
+// dislike, if their versions are higher than that of the unconditional action. In the
+// result, clears follow the unconditional action.
 //
-// The result is in the order of (kind, tenant, user, biz, bizId). Within one kind that is
-// the order in which a store locks the rows of its table; the order of the tables is the
-// store's own (see the documentation of package storage/postgres). The argument is not
-// changed. Coalesce is fastest if the actions are in that order already.
+// The result is ordered by kind, tenant, user, biz and bizId. A store locks the rows of
+// one kind in this order; the order in which it locks tables is its own (see the
+// documentation of package storage/postgres). The argument is not changed. Coalesce is
+// fastest if the actions already are in this order.
 func Coalesce(actions []Action) []Action {
-	order := make([]int32, len(actions)) // sorted in place of the actions, which are large
+	order := make([]int32, len(actions)) // indices are sorted, because actions are large
 	for i := range order {
 		order[i] = int32(i)
 	}

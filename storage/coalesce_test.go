@@ -71,7 +71,7 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 				want[idOf(a)] = a
 			}
 		}
-		maps.DeleteFunc(want, func(id stateID, a storage.Action) bool { // clears that came before what is left
+		maps.DeleteFunc(want, func(id stateID, a storage.Action) bool { // clears that are not later than the unconditional action
 			id.clear = storage.NoReaction
 			return a.If != storage.NoReaction && a.Version <= want[id].Version
 		})
@@ -104,8 +104,8 @@ func inKeyOrder(a, b storage.Action) int {
 }
 
 // TestCoalesceKeepsTheLatestDeclaration checks that, of several declarations on one
-// subject, the latest is kept or, of those with equal versions, the last, whatever their
-// authors.
+// subject, Coalesce keeps the one with the highest version. Of several with that version,
+// it keeps the last one. The authors do not matter.
 func TestCoalesceKeepsTheLatestDeclaration(t *testing.T) {
 	declare := func(bizID, author string, version int64) storage.Action {
 		return storage.Action{

@@ -12,7 +12,8 @@ const MaxCommentRunes = 2000
 // subject, whose bizId is the comment's id in decimal.
 const BizComment = "comment"
 
-// MaxCommentID is above every comment id, so that a double represents each id exactly.
+// MaxCommentID is above every comment id. A double represents every number below it
+// exactly.
 const MaxCommentID = 1 << 53
 
 // CommentKey identifies a comment.
@@ -42,7 +43,8 @@ func ParseCommentID(text string) (id int64, ok bool) {
 	return id, err == nil && id > 0 && id < MaxCommentID && strconv.FormatInt(id, 10) == text
 }
 
-// Comment is a user's text on a subject, or a reply to such a comment.
+// Comment is a text that a user wrote on a subject, or in reply to a comment on the
+// subject.
 //
 // A deleted comment has neither Text nor User. If it has replies, it keeps its place in
 // lists; otherwise it is not listed.
@@ -57,10 +59,10 @@ type Comment struct {
 	DeletedAt  int64 // 0 if it is not deleted
 	LikeCount  int64 // likes of the comment as a subject, for the order Top
 	ReplyCount int64 // replies that are not deleted
-	// Version is the version that the subject's comments had when this one last changed.
-	// No two comments of a subject have the same version, and versions rise in the order
-	// in which the changes were committed. A version is at least the time of the change,
-	// in microseconds since 1970 by the store's clock.
+	// Version is the version of the subject's comments as of the last change of this
+	// comment. No two comments of a subject have the same version, and versions rise in
+	// the order in which the changes were committed. A version is at least the time of
+	// the change, in microseconds since 1970 by the store's clock.
 	Version int64
 }
 
@@ -110,7 +112,7 @@ type NewComment struct {
 	RequestID string
 }
 
-// Check returns the comment with its text as it is stored, or an *InvalidError.
+// Check returns the comment with its text as it will be stored, or an *InvalidError.
 func (c NewComment) Check() (NewComment, error) {
 	if err := c.Subject.Validate(); err != nil {
 		return c, err
@@ -144,7 +146,7 @@ type PastComment struct {
 	At      int64 // when it was written, in microseconds since 1970
 }
 
-// Check returns the comment with its text as it is stored, or an *InvalidError.
+// Check returns the comment with its text as it will be stored, or an *InvalidError.
 func (c PastComment) Check() (PastComment, error) {
 	checked, err := NewComment{Subject: c.Subject, User: c.User, Text: c.Text}.Check()
 	if err != nil {
@@ -157,7 +159,8 @@ func (c PastComment) Check() (PastComment, error) {
 	return c, nil
 }
 
-// Fingerprint distinguishes the comment from others with the same request id.
+// Fingerprint returns a hash that distinguishes c from other comments with its request
+// id.
 func (c NewComment) Fingerprint() string {
 	return fingerprint(c.Subject.Biz, c.Subject.BizID, strconv.FormatInt(c.ParentID, 10), c.Text)
 }
@@ -184,8 +187,8 @@ func (c CommentChange) Allows(to *Comment) bool {
 }
 
 // CommentCount is the number of comments of a subject, including replies but not deleted
-// comments. Version is 0 if there never was a comment, and increases whenever a comment
-// changes.
+// comments. Version is 0 if the subject never had a comment, and increases whenever one
+// of its comments changes.
 type CommentCount struct {
 	Comments int64
 	Version  int64
@@ -211,8 +214,8 @@ func (o CommentOrder) Place(c *Comment) Position {
 
 // The lists of comments.
 type (
-	// CommentsQuery lists the replies to the comment Parent of a subject or, if Parent is
-	// 0, the subject's comments that are not replies. The positions of its pages are
+	// CommentsQuery lists the replies to the comment Parent on Subject or, if Parent is
+	// 0, the comments on Subject that are not replies. The positions of its pages are
 	// those of Order.Place.
 	CommentsQuery struct {
 		Subject Subject
@@ -220,7 +223,7 @@ type (
 		Order   CommentOrder
 		Page
 	}
-	// CommentChangesQuery lists the first of a subject's comments that have a version
+	// CommentChangesQuery lists up to First comments of a subject whose versions are
 	// above Version, in the order of versions. Replies and deleted comments are included.
 	CommentChangesQuery struct {
 		Subject Subject

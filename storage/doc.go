@@ -21,8 +21,8 @@
 //     MessagesModel. The transaction that publishes a video also sets its author, and the
 //     one that deletes it removes the author: PublishedVideosAreStoredUnchanged,
 //     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
-//   - I3 Once. A message takes effect once, however often and with whatever other
-//     messages it is persisted, and of two actions on one state the one with the higher
+//   - I3 Once. A message takes effect once, however often it is persisted and with
+//     whatever other messages. Of two actions on one state, the one with the higher
 //     version wins: RedeliveredMessageCountsOnce, LatestVersionWins,
 //     LatestDeclarationIsInForce, Model. A comment with a request id is added once, and a
 //     direct message with one is sent once: RepeatedRequestAddsOnce,
@@ -30,7 +30,7 @@
 //     RepeatedPublicationsPublishOnce. An imported comment of a Message is added once:
 //     PastCommentsAreAddedOnce.
 //   - I4a A clear is conditional. A conditional clear of a like removes a like and
-//     nothing else, and one of a dislike removes a dislike and nothing else, in every
+//     nothing else, and a conditional clear of a dislike removes only a dislike, in every
 //     order of arrival: ClearsAreConditional, ReactionsMergeInAnyOrder,
 //     TestRegisterEqualsActionsInOrderOfVersion.
 //   - I5 Never backwards. The version of a subject's counts increases with every change
@@ -46,8 +46,8 @@
 //     answers in the requested order: ResultsFollowTheOrderOfKeys. A list examines a
 //     bounded number of rows for each page: ListsOfOneBizExamineBoundedRows,
 //     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst.
-//   - I8 Walls. Nothing of one tenant is visible to or changeable by another, and
-//     no user lists the private folders of another: TenantsAreWalledOff,
+//   - I8 Walls. No tenant can read or change the data of another, and
+//     no user can list the private folders of another: TenantsAreWalledOff,
 //     PrivateFoldersAreHidden, CommentsAreWalledOff, AccountsAreWalledOff,
 //     MessagesAreWalledOff, VideosAreWalledOff.
 //

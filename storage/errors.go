@@ -12,14 +12,14 @@ var (
 	// ErrInvalid means that a value is out of bounds. Use errors.As with *InvalidError
 	// for the field and the reason.
 	ErrInvalid = errors.New("invalid value")
-	// ErrNotFound means that the object does not exist, or that this viewer may not see
+	// ErrNotFound means that the object does not exist, or that the viewer may not see
 	// it.
 	ErrNotFound = errors.New("not found")
-	// ErrNameTaken means that the user has another folder of that name.
+	// ErrNameTaken means that the user has another folder with this name.
 	ErrNameTaken = errors.New("folder name is taken")
 	// ErrAccountNameTaken means that another account of the tenant has this name.
 	ErrAccountNameTaken = errors.New("account name is taken")
-	// ErrTooManyFolders means that the user has MaxFolders folders.
+	// ErrTooManyFolders means that the user already has MaxFolders folders.
 	ErrTooManyFolders = errors.New("too many folders")
 	// ErrDefaultFolder means that the default folder cannot be deleted.
 	ErrDefaultFolder = errors.New("the default folder cannot be deleted")
@@ -48,8 +48,8 @@ func (e *InvalidError) Error() string { return e.Field + " " + e.Reason }
 // Is makes every InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// Ended returns the error of an operation whose context has ended. An exceeded deadline
-// is ErrUnavailable: the dependency was too slow.
+// Ended returns the error of an operation whose context has ended; doing describes the
+// operation. An exceeded deadline is ErrUnavailable: the dependency was too slow.
 func Ended(ctx context.Context, doing string) error {
 	err := context.Cause(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -16,7 +16,7 @@ const (
 	MaxFolderIDBytes        = 36
 )
 
-// The default folder of a user holds the subjects that are collected without naming a
+// The default folder of a user holds the subjects that the user collects without naming a
 // folder. It is created with the user's first folder or collection, can be renamed and is
 // never deleted.
 const (
@@ -30,7 +30,7 @@ type FolderKey struct {
 	FolderID string // DefaultFolderID, or a UUID that the store assigned
 }
 
-// Folder is a named place for what its owner collects.
+// Folder is a named list of subjects that its owner has collected.
 type Folder struct {
 	Owner       User
 	FolderID    string
@@ -102,14 +102,15 @@ func ValidateFolderDescription(text string) error {
 }
 
 // FolderNameKey folds a name to the key that must be unique among a user's folders: names
-// that differ only in upper and lower case are the same name.
+// that differ only in case have the same key.
 func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // The joiners that emoji and several scripts are written with.
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// validateText allows printable characters, the characters in also, and the two joiners
-// that emoji and several scripts are written with.
+// validateText allows printable characters, the characters of the argument also, and the
+// two joiners that emoji and several scripts are written with. The text may be empty and
+// have up to the given number of characters.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}

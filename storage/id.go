@@ -11,8 +11,8 @@ const (
 // IDMillis returns the time that an id holds, in milliseconds since 1970.
 func IDMillis(id int64) int64 { return id>>IDShift + IDEpoch }
 
-// FirstID returns the lowest id of a time, which is in milliseconds since 1970: every id
-// of an earlier time is below it. The result is at least 1 and at most MaxCommentID,
+// FirstID returns the lowest id with the time millis, in milliseconds since 1970. Every
+// id of an earlier time is lower. The result is at least 1 and at most MaxCommentID,
 // whatever the time.
 func FirstID(millis int64) int64 {
 	switch {

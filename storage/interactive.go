@@ -2,7 +2,7 @@ package storage
 
 import "time"
 
-// Freshness says how far the counts of an Interactive can be trusted.
+// Freshness is the degree to which the counts of an Interactive can be trusted.
 type Freshness string
 
 // The degrees of freshness.
@@ -28,9 +28,9 @@ type Counts struct {
 const CountsPerSubject = 5
 
 // Interactive is a subject as one viewer sees it. Each of the four states is nil if the
-// viewer is anonymous, has no such state, or did not select it. The mirror needs them to
-// determine which states the counts include, so every state that sets a count is here,
-// even if the API does not show it.
+// viewer is anonymous, has no such state, or did not select it. The mirror needs the
+// states to determine what the counts include. Therefore every kind of state that is
+// counted has a field, even if the API does not return it.
 type Interactive struct {
 	Subject
 	Counts
@@ -60,9 +60,9 @@ type States struct {
 	Reaction          Register // Liked is its value
 	CollectionVersion int64
 	FollowVersion     int64
-	// CountsVersion is the version that the subject's counts had at the same moment. Only
-	// a mirror.Database sets it, and only if there was an action of a requested kind;
-	// otherwise it is 0.
+	// CountsVersion is the version that the subject's counts had when the states were
+	// read. Only a mirror.Database sets it, and only if there was an action of a
+	// requested kind; otherwise it is 0.
 	CountsVersion int64
 }
 
@@ -100,7 +100,7 @@ func (c *Collected) At() time.Time { return Time(c.Version) }
 // FolderKey names the folder that the subject is in.
 func (c *Collected) FolderKey() FolderKey { return FolderKey{c.User, c.FolderID} }
 
-// Followed says that one user follows one subject.
+// Followed is the follow of one subject by one user.
 type Followed struct {
 	User    User
 	Subject Subject
@@ -114,14 +114,14 @@ func (f *Followed) At() time.Time { return Time(f.Version) }
 type Friend struct {
 	Of       User // the user whose friend User is
 	User     User
-	Version  int64    // that of the later of the two follows
+	Version  int64    // the version of the later of the two follows
 	Position Position // in the list that was searched (FriendsQuery)
 }
 
 // Since is when the two began to follow each other.
 func (f *Friend) Since() time.Time { return Time(f.Version) }
 
-// Read says how often and when a user has read a subject.
+// Read is the record of how often and when a user has read a subject.
 type Read struct {
 	User    User
 	Subject Subject

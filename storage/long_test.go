@@ -4,7 +4,7 @@ package storage_test
 
 import "testing"
 
-// These tests repeat, with fresh seeds and more cases, what every run checks.
+// These tests run everyday tests with fresh seeds and more cases.
 
 func TestLongCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 	TestCoalesceKeepsTheLatestOfEachState(t)

@@ -12,7 +12,7 @@ const MaxDirectMessageRunes = 2000
 // conversation, and those of a user, are in the order in which they were committed.
 // Messages that have no user in common may share a number.
 type DirectMessage struct {
-	From, To User // of one tenant, and not the same
+	From, To User // two different users of one tenant
 	Number   int64
 	Text     string
 	Created  int64 // in microseconds since 1970
@@ -24,8 +24,8 @@ func (m *DirectMessage) At() time.Time { return Time(m.Created) }
 // Key is the message's key.
 func (m *DirectMessage) Key() DirectMessageKey { return DirectMessageKey{m.From, m.To, m.Number} }
 
-// Conversation is the conversation of the message from the point of view of one of its
-// two users.
+// Conversation returns the key of the conversation that the message belongs to. The given
+// user, its sender or receiver, is the owner.
 func (m *DirectMessage) Conversation(of User) ConversationKey {
 	return DirectMessageKey{m.From, m.To, 0}.Conversation(of)
 }
@@ -36,8 +36,8 @@ type DirectMessageKey struct {
 	Number   int64
 }
 
-// Conversation is the conversation of the message from the point of view of one of its
-// two users.
+// Conversation returns the key of the conversation that the message belongs to. The given
+// user, its sender or receiver, is the owner.
 func (k DirectMessageKey) Conversation(of User) ConversationKey {
 	if of == k.To {
 		return ConversationKey{k.To, k.From}
@@ -49,7 +49,7 @@ func (k DirectMessageKey) Conversation(of User) ConversationKey {
 func (k DirectMessageKey) Between(user User) bool { return k.From == user || k.To == user }
 
 // ConversationKey names a conversation from the point of view of its owner. The other
-// user owns another one with the same messages.
+// user owns a conversation with the same messages.
 type ConversationKey struct{ Owner, With User }
 
 // Validate returns an *InvalidError that names the first part of k that is out of
@@ -79,7 +79,7 @@ var errSelf = &InvalidError{Field: "userId", Reason: "is your own; a conversatio
 type Conversation struct {
 	Owner, With User
 	Latest      DirectMessage
-	// Unread is how many messages the owner has received since ReadTo.
+	// Unread is the number of messages after ReadTo that the owner has received.
 	Unread int64
 	// ReadTo is the number of the last message that was marked as read, or 0 if none was.
 	ReadTo int64
@@ -101,7 +101,7 @@ type NewDirectMessage struct {
 // Key is the key of the conversation from the point of view of the message's sender.
 func (m NewDirectMessage) Key() ConversationKey { return ConversationKey{m.From, m.To} }
 
-// Check returns the message with its text as it is stored, or an *InvalidError.
+// Check returns the message with its text as it will be stored, or an *InvalidError.
 func (m NewDirectMessage) Check() (NewDirectMessage, error) {
 	if err := m.Key().Validate(); err != nil {
 		return m, err
@@ -114,7 +114,8 @@ func (m NewDirectMessage) Check() (NewDirectMessage, error) {
 	return m, err
 }
 
-// Fingerprint distinguishes the message from others with the same request id.
+// Fingerprint returns a hash that distinguishes m from other messages with its request
+// id.
 func (m NewDirectMessage) Fingerprint() string { return fingerprint("message", m.To.UserID, m.Text) }
 
 // AddedDirectMessage is the result for a NewDirectMessage.
@@ -138,8 +139,8 @@ type (
 		Conversation ConversationKey
 		Page
 	}
-	// MailboxQuery lists the first messages that a user has sent or received and whose
-	// number is above After, in the order of numbers.
+	// MailboxQuery lists up to First messages that a user has sent or received and whose
+	// numbers are above After, in the order of numbers.
 	MailboxQuery struct {
 		User  User
 		After int64

@@ -8,7 +8,7 @@ import (
 
 // Node is an object that can be fetched by its id.
 type Node interface {
-	// ID is opaque, stable and unique among everything that is stored.
+	// ID returns the id, which is opaque, stable and unique in the store.
 	ID() string
 }
 
@@ -31,10 +31,10 @@ const (
 	NodeVideo        NodeType = 'P'
 )
 
-// NodeRef is the key of a node. Which fields are set depends on Type: for an Interactive
-// the subject, for a User the user, for a Folder user and folder id, for a Comment the
-// comment, for a Message the message, for a Conversation the conversation, for a Video
-// the video, for all others user and subject.
+// NodeRef is the key of a node. Type determines which fields are set: the subject for an
+// Interactive, the user for a User, user and folder id for a Folder, the comment for a
+// Comment, the message for a Message, the conversation for a Conversation, the video for
+// a Video, and user and subject for all other types.
 type NodeRef struct {
 	Type     NodeType
 	User     User
@@ -56,10 +56,10 @@ func (i *Interactive) ID() string { return subjectID(i.Subject) }
 // ID returns the id of the user as a node.
 func (u User) ID() string { return nodeID(NodeUser, u.Tenant, u.UserID) }
 
-// ID returns the id of the state, the same for every reaction.
+// ID returns the id of the state, which is the same for every reaction.
 func (l *Liked) ID() string { return stateNodeID(NodeLiked, l.User, l.Subject) }
 
-// ID returns the id of the item, the same in every folder.
+// ID returns the id of the item, which is the same in every folder.
 func (c *Collected) ID() string { return stateNodeID(NodeCollected, c.User, c.Subject) }
 
 // ID returns the id of the read state.

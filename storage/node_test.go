@@ -57,8 +57,8 @@ func TestLongestNodeIDIsParsed(t *testing.T) {
 	}
 }
 
-// FuzzParseNodeID checks that every id that can be parsed is written as the same id
-// again, so that no node has two ids, and that the error for any other id is ErrNotFound.
+// FuzzParseNodeID checks that the node parsed from an id has this id, so that no node has
+// two ids. The error for anything that is not an id must be ErrNotFound.
 func FuzzParseNodeID(f *testing.F) {
 	f.Add("")
 	f.Add((&storage.Interactive{Subject: storage.Subject{Tenant: "t", Biz: "video", BizID: "1"}}).ID())

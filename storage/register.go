@@ -15,13 +15,12 @@ func (c Clears) Of(r Reaction) int64 {
 // Latest returns the highest version of any clear.
 func (c Clears) Latest() int64 { return max(c[Like-1], c[Dislike-1]) }
 
-// Register is the reaction of one user to one subject: a last-writer-wins
-// register with conditional clears. Replicas that have merged the same actions
-// hold the same value, in whatever order the actions arrived, because a
-// Register keeps what a later merge may need: the version of the unconditional
-// action that set it, and each conditional clear above that version. A clear
-// that does not apply now may still apply to an action that arrives later with
-// a lower version.
+// Register is the reaction of one user to one subject: a last-writer-wins register with
+// conditional clears. Replicas that have merged the same actions hold the same value,
+// whatever the order in which the actions arrived. For this, a Register keeps what a
+// later merge may need: the version of the unconditional action that set it, and each
+// conditional clear above that version. A clear that does not apply now may still apply
+// to an action that arrives later with a lower version.
 type Register struct {
 	// Value is the reaction: NoReaction if none was set or a clear has removed it.
 	Value Reaction
@@ -45,7 +44,7 @@ func RegisterOf(a *Action) (r Register) {
 func (r Register) Version() int64 { return max(r.Set, r.Clears.Latest()) }
 
 // Join merges another Register into r and returns the result. The order of merges does
-// not matter, except that r wins if two different actions were given the same version.
+// not matter, except that r wins if two different actions have the same version.
 func (r Register) Join(other Register) Register {
 	if r.Set < other.Set {
 		r.Value, r.Set = other.Value, other.Set

@@ -10,9 +10,9 @@ import (
 	"ovation/storage"
 )
 
-// TestRegisterEqualsActionsInOrderOfVersion checks that a register, whatever the order
-// and the grouping in which actions are merged into it, holds the result of the actions
-// in the order of their versions.
+// TestRegisterEqualsActionsInOrderOfVersion merges actions into a register in any order
+// and any grouping. The register must hold the result of the actions in the order of
+// their versions.
 func TestRegisterEqualsActionsInOrderOfVersion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		versions := rapid.Permutation([]int64{1, 2, 3, 4, 5, 6, 7}).Draw(t, "arrival")

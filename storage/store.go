@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Store combines all roles. An adapter implements all of them; packages that use one
-// require only the roles that they need. All methods are safe for concurrent use. Methods
-// that take many keys return the results in the order of the keys.
+// Store combines all roles. An adapter implements all of them; a package that uses a
+// store requires only the roles that it needs. All methods are safe for concurrent use.
+// Methods that take many keys return the results in the order of the keys.
 //
 // Every method may return ErrUnavailable.
 type Store interface {
@@ -20,12 +20,12 @@ type Store interface {
 	DirectMessages
 	Videos
 	Verifier
-	// Secret returns 32 random bytes that are generated at the first request
-	// for the name and are the same for every process on this store.
+	// Secret returns the 32 random bytes of a name. They are generated at the first
+	// request and are the same for every process that uses the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
 	// Ping checks that the store answers.
 	Ping(ctx context.Context) error
-	// Close releases everything. Later calls of any other method fail. Close may be
+	// Close releases all resources. Later calls of any other method fail. Close may be
 	// called twice.
 	Close() error
 }
@@ -40,39 +40,41 @@ type Reader interface {
 	// States returns the states of each user on each subject, of the given kinds. If the
 	// user and the subject of a key are of different tenants, the error is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
-	// FoldersOf returns each folder, or nil if there is none. A default folder that does
-	// not exist yet is returned as it would be created now. The caller checks visibility.
+	// FoldersOf returns the folder of each key, or nil if there is none. A default folder
+	// that does not exist yet is returned as it would be created now. The caller checks
+	// visibility.
 	FoldersOf(ctx context.Context, keys []FolderKey) ([]*Folder, error)
 	// TotalsOf returns the totals of each user, or zeros for an unknown user.
 	TotalsOf(ctx context.Context, users []User) ([]UserTotals, error)
 }
 
-// Position is a position in a list: that of the entry with these values of the columns
-// by which the list is sorted. The zero Position is before the first entry.
+// Position is a position in a sorted list: the position of the entry that has these
+// values in the columns by which the list is sorted. The zero Position is before the
+// first entry.
 type Position struct {
-	// Version is the value by which a list is sorted first. Of likes, follows and items
-	// it is the version of the state; of friends, that of the follow in the list that is
-	// searched; of reads, Last; of works, Since; of folders, Created. Of videos and
-	// messages it is the number, of conversations that of the latest message. Of comments
-	// it is the number or, in the order Top, the like count.
+	// Version is the value by which a list is sorted first. For likes, follows and items,
+	// it is the version of the state; for friends, the version of the follow in the list
+	// that is searched; for reads, Last; for works, Since; for folders, Created; for
+	// videos and messages, the number; for conversations, the number of the latest
+	// message; for comments, the number or, in the order Top, the like count.
 	Version int64
-	// Biz is set in lists of subjects only. A list of friends is one if the user's
-	// follows are searched for it.
+	// Biz is set only in lists of subjects, and in lists of friends that search the
+	// user's follows.
 	Biz string
-	// ID breaks ties: the bizId, or the id of the user or of the folder. In lists of
-	// comments in the order Top it is the id of the comment. It is empty if Version is
-	// unique.
+	// ID breaks ties: it is the bizId, the id of the user or the id of the folder. In
+	// lists of comments in the order Top, it is the id of the comment. It is empty if
+	// Version is unique.
 	ID string
 }
 
-// Page selects the First entries that follow After.
+// Page selects up to First entries that follow After.
 type Page struct {
 	After Position
 	First int // at least 1
 }
 
-// MaxListScan is the maximum number of rows that a query of a list examines for one
-// page, unless First is larger. It matters if a filter (Biz) has no index of its own:
+// MaxListScan is the maximum number of rows that a query of a list examines for one page,
+// unless First is larger. The bound matters if a filter (Biz) has no index of its own:
 // rows that the filter rejects count as well.
 const MaxListScan = 500
 
@@ -82,14 +84,14 @@ func (p Page) MaxScan() int { return max(p.First, MaxListScan) }
 // ListPage is a page of a list.
 type ListPage[E any] struct {
 	Entries []E
-	// Resume is set if MaxListScan rows were examined before the page was
-	// full. More entries may follow this position, which need not be that of an
-	// entry. It is zero if the page is full or the list has ended.
+	// Resume is the position to continue from if MaxListScan rows were examined before
+	// the page was full. More entries may follow it, and it need not be the position of
+	// an entry. It is zero if the page is full or the list has ended.
 	Resume Position
 	// Version is where a reader that follows changes continues: the page includes every
-	// change up to it. Of a list of the comments or replies of one subject it is
-	// CommentCount.Version, of a list of conversations the number of the owner's latest
-	// message. It is 0 for all other lists; a list that spans subjects has no such
+	// change up to it. For a list of the comments or replies of one subject, it is
+	// CommentCount.Version; for a list of conversations, it is the number of the owner's
+	// latest message. It is 0 for all other lists; a list that spans subjects has no such
 	// version.
 	Version int64
 }
@@ -173,14 +175,14 @@ type StateChange struct {
 	User    User
 	Subject Subject
 	Kind    Kind
-	// The values before and after, of KindReaction, KindCollection and KindFollow.
+	// The values before and after the change. Only the values that Kind needs are set.
 	OldReaction, Reaction   Reaction
 	OldFolderID, FolderID   string
 	OldFollowing, Following bool
-	// Version is that of the latest action that the state includes.
+	// Version is the version of the latest action that the state includes.
 	Version int64
-	// Register is all that is stored of KindReaction; Reaction is its value, and Version
-	// is its version.
+	// Register is everything that is stored of a state of KindReaction. Reaction is its
+	// value, and Version is its version.
 	Register Register
 }
 
@@ -191,8 +193,7 @@ func (c *StateChange) Include(r Register) {
 }
 
 // ChangesOf returns the changes that coalesced actions request, one for each state,
-// without the old states. The kinds of the actions must not add up, and none may be a
-// declaration.
+// without the old states. No action may be a declaration or of a kind that adds up.
 func ChangesOf(coalesced []Action) []StateChange {
 	out := make([]StateChange, 0, len(coalesced))
 	for i := range coalesced {
@@ -216,23 +217,24 @@ type SubjectCounts struct {
 // Outcome is the result of one transaction.
 type Outcome struct {
 	// Applied holds the latest value of each state that an action of a new message
-	// addressed, whether or not the state changed, but no states of kinds that add up or
-	// of KindAuthor. Entries are in the order of Coalesce. For an unchanged state, the
-	// old value equals the new one.
+	// addressed. For a state that did not change, the old value equals the new value.
+	// States of KindAuthor and of kinds that add up are not included. Entries are in the
+	// order of Coalesce.
 	Applied []StateChange
 	// Counts holds the new counts of each subject with a changed state or author, and the
-	// current counts of the subjects of skipped messages: the process that persisted
-	// those messages may have died before it published the counts. Entries are in the
+	// current counts of the subjects of skipped messages. The process that persisted a
+	// skipped message may have died before it published the counts. Entries are in the
 	// order of tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
-	// Expired holds the ids of messages that were not persisted: those that were
-	// published more than MaxMessageAge ago, by the store's clock, are not in the inbox
-	// and contain actions that add up. They may have been persisted before.
+	// Expired holds the ids of messages that were not persisted because they are too old.
+	// A message expires if it was published more than MaxMessageAge ago, by the store's
+	// clock, is not in the inbox and contains actions that add up. It may have been
+	// persisted before.
 	Expired []string
 	// Epoch is the epoch of the mirror in which the transaction of a mirror.Database
-	// commits, or 0 if no epoch is open: there is nothing to mark then.
+	// commits. It is 0 if no epoch is open; there is then nothing to mark.
 	Epoch int64
 	// At is when that transaction was about to commit, by the clock of this
 	// process. It is zero when Mark is called.
@@ -246,14 +248,16 @@ type Mark func(ctx context.Context, outcome Outcome) error
 
 // Persister makes actions durable.
 type Persister interface {
-	// Persist applies every message that is not in the inbox and has not expired, in one
-	// transaction: states take the highest version and reactions are merged by Register,
-	// counts and the totals of users change by the actual changes of states, and each
-	// subject with a changed state or author gets its next count version. A collection
-	// into a folder that was deleted after the action follows the items of that folder,
-	// or is dropped if they were uncollected, and keeps its version. A collection into
-	// any other missing folder goes to the user's default folder, which is created if
-	// necessary. The same call may be repeated at any time.
+	// Persist applies, in one transaction, every message that is not in the inbox and has
+	// not expired. States take the highest version, and reactions are merged by Register.
+	// Counts and the totals of users change by the actual changes of states. Each subject
+	// with a changed state or author gets its next count version. The same call may be
+	// repeated at any time.
+	//
+	// A collection into a folder that was deleted after the action goes where the items
+	// of that folder went. If those items were uncollected, the collection is dropped. In
+	// both cases, the state gets the version of the action. A collection into any other
+	// missing folder goes to the user's default folder, which is created if necessary.
 	//
 	// The comments of a new message are added in the order of their times. Their ids
 	// place them by these times among all comments (see PastComment), except that a
@@ -265,9 +269,9 @@ type Persister interface {
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
 	// Prune removes the ids of messages that were persisted more than age ago, by the
-	// store's clock, except those kept forever, and returns their number. It also removes
-	// the records of folders that were deleted more than age ago, and the records of
-	// requests older than RequestAge.
+	// store's clock, except those kept forever, and returns how many ids it removed. It
+	// also removes the records of folders that were deleted more than age ago, and the
+	// records of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
@@ -279,33 +283,35 @@ const MaxFolderHops = 20
 // Folders creates, changes and deletes folders. Changes are committed before a method
 // returns.
 type Folders interface {
-	// CreateFolder creates a folder (and first the owner's default folder) and
-	// returns it. Owner, Name, Description, Public and Created are taken from
-	// the argument. Errors: ErrInvalid, ErrNameTaken, ErrTooManyFolders.
+	// CreateFolder creates a folder and returns it. If the owner has no default folder
+	// yet, that is created first. Owner, Name, Description, Public and Created are taken
+	// from the argument. Errors: ErrInvalid, ErrNameTaken, ErrTooManyFolders.
 	CreateFolder(ctx context.Context, folder Folder) (*Folder, error)
 	// UpdateFolder changes a folder as of the given time and returns it. The default
 	// folder is created if necessary. Errors: ErrInvalid, ErrNotFound, ErrNameTaken.
 	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
-	// EmptyFolder moves up to limit items of a folder to another folder of the same
-	// owner, or uncollects them if moveTo is empty, in one transaction, as Persist does.
-	// The version of each item increases by 1, so that later actions of the owner that
-	// are still queued remain newer. It returns the number of items that left the folder;
-	// if there were fewer than limit, the folder is empty. If the target is a default
-	// folder that does not exist yet, it is created as of the given time. Errors:
-	// ErrNotFound for either folder, ErrInvalid if they are the same.
+	// EmptyFolder moves up to limit items of a folder to the folder moveTo of the same
+	// owner or, if moveTo is empty, uncollects them. It runs in one transaction and calls
+	// mark, as Persist does. The version of each item increases by 1, so that later
+	// actions of the owner that are still queued remain newer. EmptyFolder returns the
+	// number of items that left the folder; if it is less than limit, the folder is
+	// empty. If moveTo is a default folder that does not exist yet, it is created as of
+	// the given time. Errors: ErrNotFound for either folder, ErrInvalid if they are the
+	// same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
-	// DeleteFolder removes an empty folder as of the given time and records where
-	// EmptyFolder moved its items, so that an older collection into the folder that is
-	// still queued goes there, too. Errors: ErrNotFound for either folder,
+	// DeleteFolder removes an empty folder as of the given time. It records moveTo, to
+	// which EmptyFolder moved the items: an older collection into the removed folder that
+	// is still queued goes there, too. Errors: ErrNotFound for either folder,
 	// ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo is the same folder.
 	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 
 // CommentReader looks up comments.
 type CommentReader interface {
-	// CommentsOf returns each comment, or nil if no comment with that key is listed.
+	// CommentsOf returns the comment of each key, or nil if it is not listed.
 	CommentsOf(ctx context.Context, keys []CommentKey) ([]*Comment, error)
-	// CommentCounts returns the counts of each subject, or zeros for an unknown subject.
+	// CommentCounts returns the CommentCount of each subject, or zeros for an unknown
+	// one.
 	CommentCounts(ctx context.Context, subjects []Subject) ([]CommentCount, error)
 	// ListComments pages through listed comments.
 	ListComments(ctx context.Context, queries []CommentsQuery) ([]ListPage[Comment], error)
@@ -318,11 +324,11 @@ type CommentReader interface {
 // every later call of any store on the same database.
 type Comments interface {
 	CommentReader
-	// AddComments adds comments in one transaction, in this order, and returns the result
-	// of each: one that cannot be added does not prevent the others. Errors of a single
-	// one: ErrInvalid, also for a reply to a reply and for a request id that was used for
-	// another comment; ErrNotFound if the comment that it replies to does not exist, is
-	// deleted, or is on another subject.
+	// AddComments adds comments in one transaction, in the given order, and returns the
+	// result for each comment. A comment that cannot be added does not prevent others
+	// from being added. AddedComment.Err may be ErrInvalid, also for a reply to a reply
+	// and for a request id that was used for another comment, or ErrNotFound, if the
+	// comment that is replied to does not exist, is deleted, or is on another subject.
 	//
 	// Repeating a call without request ids adds the comments again.
 	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
@@ -338,9 +344,9 @@ type Comments interface {
 
 // DirectMessageReader looks messages up. The caller checks that the viewer may see them.
 type DirectMessageReader interface {
-	// ConversationsOf returns each conversation, or nil if it has no message.
+	// ConversationsOf returns the conversation of each key, or nil if it has no message.
 	ConversationsOf(ctx context.Context, keys []ConversationKey) ([]*Conversation, error)
-	// MessagesOf returns each message, or nil if there is none.
+	// MessagesOf returns the message of each key, or nil if there is none.
 	MessagesOf(ctx context.Context, keys []DirectMessageKey) ([]*DirectMessage, error)
 	// ListConversations pages through conversations. A conversation that gets a message
 	// while the list is paged through moves to the front.
@@ -359,16 +365,17 @@ type DirectMessageReader interface {
 // visible to every later call of any store on the same database.
 type DirectMessages interface {
 	DirectMessageReader
-	// AddMessages adds messages in one transaction, in this order, and returns the result
-	// of each: one that cannot be added does not prevent the others. Errors of a single
-	// one: ErrInvalid, also for a request id that was used for something else.
+	// AddMessages adds messages in one transaction, in the given order, and returns the
+	// result for each message. A message that cannot be added does not prevent others
+	// from being added. AddedDirectMessage.Err may be ErrInvalid, also for a request id
+	// that was used for something else.
 	//
 	// Repeating a call without request ids adds the messages again.
 	AddMessages(ctx context.Context, messages []NewDirectMessage) ([]AddedDirectMessage, error)
-	// MarkRead marks the messages up to a number as read and returns the conversation.
-	// The number need not be that of a message; one above the latest stands for the
-	// latest. Read messages stay read. Errors: ErrNotFound if the conversation has no
-	// message.
+	// MarkRead marks the messages up to the number upTo as read and returns the
+	// conversation. upTo need not be the number of a message; any number above the latest
+	// message stands for the latest. Read messages stay read. Errors: ErrNotFound if the
+	// conversation has no message.
 	MarkRead(ctx context.Context, key ConversationKey, upTo int64) (*Conversation, error)
 }
 
@@ -377,17 +384,17 @@ type Difference struct {
 	Subject Subject   // set for a count of a subject
 	Folder  FolderKey // set for the item count of a folder
 	User    User      // set for a total of a user
-	// Conversation is set for unread, the number of unread messages of its owner.
+	// Conversation is set for the number of unread messages of a conversation.
 	Conversation ConversationKey
-	// Count is the name of the count. Of a subject it is readCount, likeCount,
-	// dislikeCount, collectCount, followerCount or commentCount; of a folder itemCount;
-	// of a conversation unread; of a user likes, following, collections, comments, works
-	// or likesReceived. Of a comment, as a subject, it is also replyCount, topCount (the
-	// copy of its likeCount that the order Top follows) or listed (1 if lists include it,
-	// otherwise 0).
+	// Count is the name of the count. For a subject, it is readCount, likeCount,
+	// dislikeCount, collectCount, followerCount or commentCount; for a folder, itemCount;
+	// for a conversation, unread; for a user, likes, following, collections, comments,
+	// works or likesReceived. For a comment, as a subject, it may also be replyCount,
+	// topCount (the copy of its likeCount that the order Top follows) or listed (1 if
+	// lists include it, otherwise 0).
 	//
-	// It is commentVersion if the version of a subject's comments is below that of one of
-	// them; Counted is then the highest version of a comment.
+	// It is commentVersion if the version of a subject's comments is below the version of
+	// one of these comments; Counted is then the highest version of a comment.
 	//
 	// It is "folder" for a folder that does not exist and yet holds items: Stored is 0,
 	// and Counted the number of items. Repair moves them to the default folder.
@@ -398,9 +405,9 @@ type Difference struct {
 
 // Verifier recounts the stored counts.
 type Verifier interface {
-	// Verify recounts everything in one snapshot, reports each difference in the order of
-	// the keys and, with repair, sets the stored count to the counted one (and increases
-	// the version of the subject by one). It returns how many counts it compared. An
-	// error of report ends the recount and is returned.
+	// Verify recounts everything in one snapshot and calls report for each difference, in
+	// the order of the keys. With repair, it sets the stored count to the counted one and
+	// increases the version of the subject by one. It returns how many counts it
+	// compared. An error of report ends the recount and is returned.
 	Verify(ctx context.Context, repair bool, report func(Difference) error) (int64, error)
 }

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the keys that come from outside.
+// Bounds of the names and ids that clients supply.
 const (
 	MaxTenantBytes = 63  // a tenant's name
 	MaxBizBytes    = 32  // a kind of content
-	MaxIDBytes     = 128 // a content's id or a user's id
+	MaxIDBytes     = 128 // the id of a subject or of a user
 )
 
 // BizUser is the kind of content of subjects that are users: the bizId is the user's id.
@@ -24,10 +24,10 @@ const DefaultTenant = "default"
 type Subject struct {
 	Tenant string
 	Biz    string // the kind of content, for example "video"
-	BizID  string // its id in the owner's system
+	BizID  string // its id in the system that it comes from
 }
 
-// User is a user of a tenant. The zero UserID is the anonymous user.
+// User is a user of a tenant. An empty UserID means the anonymous user.
 type User struct {
 	Tenant string
 	UserID string
@@ -51,8 +51,8 @@ func (s Subject) Validate() error {
 	return validateID("bizId", s.BizID)
 }
 
-// Validate returns an *InvalidError that says what is wrong with u, or nil.
-// The anonymous visitor of a valid tenant is valid.
+// Validate returns an *InvalidError that names the first part of u that is out of bounds,
+// or nil. The anonymous user of a valid tenant is valid.
 func (u User) Validate() error {
 	if err := ValidateTenant(u.Tenant); err != nil {
 		return err

@@ -41,7 +41,7 @@ type HottestQuery struct {
 	Limit  int
 }
 
-// HottestBy returns the names of the counts by which subjects can be the hottest.
+// HottestBy returns the valid values of HottestQuery.By.
 func HottestBy() []string {
 	return []string{"readCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
 }

@@ -15,9 +15,9 @@ import (
 // Line breaks of any kind become a newline. Format characters, which are invisible and
 // can reverse the text around them, are removed: directional marks, overrides and
 // isolates, byte order marks and the like. The two joiners that emoji and several scripts
-// need stay. Space at both ends is removed. The result must have 1 to most characters, at
-// least one of them visible. Characters are counted as code points, combining marks
-// included.
+// need are kept. White space at both ends is removed. At least one character of the
+// result must be visible. The argument most is the maximum length of the result, in code
+// points; combining marks count.
 //
 // Control characters other than newline and tab are rejected, and so are noncharacters
 // and U+FFFD, the substitute for invalid bytes.
@@ -51,7 +51,7 @@ func CleanText(field, text string, most int) (string, error) {
 	return text, nil
 }
 
-// visible reports whether a character is visible. A combining mark is, even by itself.
+// visible reports whether a character is visible. A combining mark is visible even alone.
 func visible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return r != brailleBlank && !unicode.In(r, unicode.White_Space, unicode.Join_Control,
@@ -73,7 +73,7 @@ func validateRequestID(id string) error {
 	return nil
 }
 
-// fingerprint returns a hash of what a request asks for.
+// fingerprint returns a hash of the parts of a request.
 func fingerprint(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {

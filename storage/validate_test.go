@@ -163,8 +163,8 @@ func TestFolderNamesThatDifferInCaseAreTheSame(t *testing.T) {
 	}
 }
 
-// FuzzValidTextsCanBeStored checks that every text that is valid can be stored: it is not
-// empty, is bounded, is valid UTF-8, and has no control characters or line breaks.
+// FuzzValidTextsCanBeStored checks that every valid text can be stored: it is not empty,
+// is bounded, is valid UTF-8, and has no control characters or line breaks.
 func FuzzValidTextsCanBeStored(f *testing.F) {
 	for _, text := range []string{"", "a", "video", " ", "\x00", "\xff", "é", "👩\u200d👩", "\u202e", "\u00a0", strings.Repeat("é", 101)} {
 		f.Add(text)

@@ -17,7 +17,7 @@ const (
 	MaxTitleRunes = 150 // characters: code points
 	// MaxCoverTries is the number of attempts to create a cover before it is dead-lettered.
 	MaxCoverTries = 3
-	// MaxCoverReasonBytes bounds the reason of a CoverFailure.
+	// MaxCoverReasonBytes is the maximum length of the stored reason of a CoverFailure.
 	MaxCoverReasonBytes = 500
 
 	minFileBytes, maxFileBytes = 16, 64 // of the name of a file
@@ -77,10 +77,10 @@ func (v *Video) Place() Position { return Position{Version: v.Number} }
 // FileKey is the key of the file in the blob store.
 func (v *Video) FileKey() string { return "videos/" + v.File + "." + v.Format.Extension() }
 
-// CoverKey is the key of the cover in the blob store, whether it is there or not.
+// CoverKey is the key of the cover in the blob store, whether or not the cover exists.
 func (v *Video) CoverKey() string { return "covers/" + v.File + ".jpg" }
 
-// MediaPath is the beginning of the path of every file on a site.
+// MediaPath is the prefix of the paths of all media files on a site.
 const MediaPath = "/media/"
 
 // PlayURL is the path of the file on the site.
@@ -95,7 +95,7 @@ func (v *Video) CoverURL() string {
 	if v.Covered {
 		return MediaPath + v.CoverKey()
 	}
-	// The lower bits are the same for videos of different milliseconds.
+	// Videos of different milliseconds often have the same lower bits.
 	return fmt.Sprintf("%splaceholders/%d.png", MediaPath, uint64(v.Number)*0x9e3779b97f4a7c15>>32%Placeholders)
 }
 
@@ -138,7 +138,7 @@ type NewVideo struct {
 	RequestID string
 }
 
-// Check returns the video with its title as it is stored, or an *InvalidError.
+// Check returns the video with its title as it will be stored, or an *InvalidError.
 func (v NewVideo) Check() (NewVideo, error) {
 	if err := ValidateTenant(v.Author.Tenant); err != nil {
 		return v, err
@@ -169,7 +169,7 @@ func ValidateFile(name string) error {
 	return nil
 }
 
-// Fingerprint distinguishes the video from others with the same request id.
+// Fingerprint returns a hash that distinguishes v from other videos with its request id.
 func (v NewVideo) Fingerprint() string { return fingerprint("video", v.Title, v.Digest) }
 
 // PublishedVideo is the result for a NewVideo.
@@ -193,7 +193,7 @@ func (d VideoDeletion) Allows(of *Video) bool {
 	return of != nil && d.By.Tenant == of.Author.Tenant && (d.Moderates || d.By == of.Author)
 }
 
-// CoverFailure says why a cover could not be created.
+// CoverFailure describes a failed attempt to create a cover.
 type CoverFailure struct {
 	Reason string // at most MaxCoverReasonBytes of it are kept
 	// Counts makes the failure count towards MaxCoverTries.
@@ -225,7 +225,7 @@ type (
 
 // VideoReader looks videos up.
 type VideoReader interface {
-	// VideosOf returns each video, or nil if there is none.
+	// VideosOf returns the video of each key, or nil if there is none.
 	VideosOf(ctx context.Context, keys []VideoKey) ([]*Video, error)
 	// Feed pages through the videos of tenants.
 	Feed(ctx context.Context, queries []FeedQuery) ([]ListPage[Video], error)
@@ -237,28 +237,29 @@ type VideoReader interface {
 // every later call of any store on the same database.
 type Videos interface {
 	VideoReader
-	// PublishVideo adds a video and declares its publisher the author of its subject, in
-	// one transaction, as Persist does. Errors: ErrInvalid, also for a request id that
-	// was used for something else. mark may be nil; it is not called for a repeated
-	// request.
+	// PublishVideo adds a video and declares its publisher the author of its subject. It
+	// runs in one transaction and calls mark, as Persist does. mark may be nil; it is not
+	// called for a repeated request. Errors: ErrInvalid, also for a request id that was
+	// used for something else.
 	PublishVideo(ctx context.Context, video NewVideo, mark Mark) (PublishedVideo, Outcome, error)
-	// DeleteVideo removes a video and declares that its subject has no author, in one
-	// transaction, as Persist does. It returns the video as it was; the caller removes
-	// its file and its cover. Errors: ErrNotFound, also if this user may not delete it.
+	// DeleteVideo removes a video and declares that its subject has no author. It runs in
+	// one transaction and calls mark, as Persist does. It returns the video as it was;
+	// the caller removes its file and its cover. Errors: ErrNotFound, also if this user
+	// may not delete the video.
 	DeleteVideo(ctx context.Context, deletion VideoDeletion, mark Mark) (*Video, Outcome, error)
-	// NamedFiles reports for each name of a file whether there is a video with that file.
+	// NamedFiles reports for each file name whether a video has a file with this name.
 	NamedFiles(ctx context.Context, names []string) ([]bool, error)
 
-	// DueCovers returns up to limit videos whose covers are due, by the store's clock,
-	// and reschedules each cover: it is due again after as long as the video has been
-	// published, but at least CoverEvery and at most a day. The first time, a cover is
-	// due CoverEvery after the publication.
+	// DueCovers returns the keys of up to limit videos whose covers are due, by the
+	// store's clock, and reschedules these covers. The time until a cover is due again
+	// equals the time since its video was published, but is at least CoverEvery and at
+	// most a day. The first time, a cover is due CoverEvery after the publication.
 	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
 	// SetCover records that the cover of a video is in the blob store. It reports
 	// whether there is such a video.
 	SetCover(ctx context.Context, key VideoKey) (bool, error)
 	// FailCover records why a cover could not be created and returns the number of
-	// failures that have counted so far. A cover with MaxCoverTries of them is
+	// failures that have counted so far. A cover with MaxCoverTries such failures is
 	// dead-lettered: it is not due again. Errors: ErrNotFound if there is no such video,
 	// or if it has a cover.
 	FailCover(ctx context.Context, key VideoKey, failure CoverFailure) (tries int, err error)

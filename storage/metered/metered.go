@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-// Store is a storage.Store that measures another one.
+// Store is a storage.Store that measures another storage.Store.
 type Store struct {
 	storage.Store
 
@@ -20,8 +20,8 @@ type Store struct {
 	replies *prometheus.CounterVec
 }
 
-// New returns a Store that passes every call to next. It registers with reg
-// ovation_storage_seconds and ovation_storage_errors_total, both by method, and
+// New returns a Store that passes every call to next. It registers three metrics with
+// reg: ovation_storage_seconds and ovation_storage_errors_total, both by method, and
 // ovation_replies_total, by freshness.
 func New(next storage.Store, reg prometheus.Registerer) *Store {
 	factory := promauto.With(reg)

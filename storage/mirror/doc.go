@@ -11,8 +11,8 @@
 //
 // # Invariants
 //
-// Every Database has these properties. The names are cases of storagetest.RunDatabase and
-// tests.
+// Every Database has these properties. The names are those of tests and of cases of
+// storagetest.RunDatabase.
 //
 //   - The number of the epoch only increases: EpochsRise.
 //   - No transaction spans two epochs: NoTransactionStraddlesEpochs,

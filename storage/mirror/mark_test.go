@@ -30,7 +30,7 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 					if outcome.Epoch != 7 || !outcome.At.IsZero() {
 						t.Errorf("the mark received %+v, want epoch 7 without a time", outcome)
 					}
-					time.Sleep(c.takes) // no time at all in a bubble
+					time.Sleep(c.takes) // takes no real time in a bubble
 					return c.fails
 				}
 				outcome := storage.Outcome{Epoch: 7}

@@ -10,9 +10,9 @@ import (
 )
 
 // Database is a store with a mirror in front of it. Its Persist records a barrier as
-// passed, in the same transaction, if it is the latest one raised; a barrier does not
-// enter the inbox, the table of received message ids, and is not counted as skipped. Its
-// Outcomes have Epoch and At set, and its States have CountsVersion set.
+// passed, in the same transaction, if no later barrier was raised. A barrier does not
+// enter the inbox (the table of received message ids) and is not counted as skipped. The
+// fields Epoch and At of its Outcomes and the field CountsVersion of its States are set.
 type Database interface {
 	storage.Store
 	Windows
@@ -29,8 +29,9 @@ type WindowKey struct {
 type Window struct {
 	// Complete is false if there are more states than the limit; States is then nil.
 	Complete bool
-	// States holds, by bizId, each subject that the user has ever reacted to, collected
-	// or followed, even if only a version remains of the state.
+	// States holds the user's states on each subject, by bizId. A subject that the user
+	// has ever reacted to, collected or followed is included even if only a version is
+	// left of its state.
 	States map[string]storage.States
 }
 
@@ -51,8 +52,8 @@ type Epoch struct {
 	Open bool
 	// Age is the time since the epoch was opened or closed, by the database's clock.
 	Age time.Duration
-	// Wait is the time until transactions may commit again: EpochGrace after the end of
-	// an open epoch. Later it is 0 or negative.
+	// Wait is the time until transactions may commit again, which is EpochGrace after the
+	// end of an open epoch. After that, it is 0 or negative.
 	Wait time.Duration
 	// Holder names the mirror that the epoch belongs to, as given to NextEpoch. It is
 	// used in log messages.
@@ -63,8 +64,8 @@ type Epoch struct {
 	// History identifies the line of commits that the database is on. It changes when the
 	// database is restored or a replica is promoted.
 	History string
-	// Rewound is true if the epoch began on another History: commits of the epoch, and
-	// what the mirror recorded of them, may be lost. Nothing is committed until the epoch
+	// Rewound is true if the epoch began on another History. The database may then lack
+	// commits of the epoch that the mirror includes. Nothing is committed until the epoch
 	// is closed or the next one begins.
 	Rewound bool
 	// Barrier is the number of the latest barrier, or 0 if none was ever raised. It was
@@ -87,8 +88,8 @@ type NewEpoch struct {
 	Holder string // see Epoch.Holder
 }
 
-// ClockReading is a reading of another clock: it showed Time at some moment between
-// Before and After of the local clock.
+// ClockReading is a reading of a remote clock. The remote clock showed Time at some
+// moment between Before and After, which are times of the local clock.
 type ClockReading struct {
 	Time          time.Time
 	Before, After time.Time
@@ -110,19 +111,19 @@ func (e Epoch) Enter() (int64, error) {
 }
 
 // EpochGrace is the time after the end of an epoch during which nothing is committed.
-// When it is over, no process trusts the mirror's entries of that epoch any longer.
+// After that, no process trusts the mirror's entries of the ended epoch any longer.
 const EpochGrace = 3 * time.Second
 
 // HoldTime is the interval at which processes report that they use a mirror.
 const HoldTime = 250 * time.Millisecond
 
-// MarkTime bounds a storage.Mark. If the commit came later, the mirror could be
-// distrusted after the mark and trusted again before the commit.
+// MarkTime is the maximum duration of a storage.Mark. If a Mark took longer, the mirror
+// could be distrusted after the mark and trusted again before the commit.
 const MarkTime = 4 * time.Second
 
 // Mark calls mark, unless it is nil, and sets the time of the outcome. A Database calls
-// it last, right before the commit. Errors: those of mark; storage.ErrUnavailable if it
-// took longer than MarkTime.
+// Mark last, right before the commit. Errors: those of mark; storage.ErrUnavailable if
+// mark took longer than MarkTime.
 func Mark(ctx context.Context, mark storage.Mark, outcome *storage.Outcome) error {
 	begin := time.Now()
 	if mark != nil {
@@ -153,28 +154,29 @@ func SplitBarriers(messages []storage.Message) (barriers []storage.Barrier, othe
 }
 
 // Epochs determines whether the mirror of the write path can be trusted. A change of the
-// epoch waits for all transactions of Persist and EmptyFolder in progress; transactions
-// that begin later see the change.
+// epoch waits for all transactions in progress that change states or counts of subjects;
+// transactions that begin later use the new epoch.
 type Epochs interface {
 	// Epoch returns the current epoch.
 	Epoch(ctx context.Context) (Epoch, error)
-	// CloseEpoch closes the epoch of this number if it is open, and returns the current
-	// one, which differs if another process was first. Every transaction then fails with
-	// ErrUnavailable for EpochGrace; later ones have Outcome.Epoch 0. An epoch that is
-	// Rewound is closed again even if it is closed already.
+	// CloseEpoch closes the epoch with this number if it is open or Rewound. It returns
+	// the current epoch, which is a later one if another process has begun it. Every
+	// transaction then fails with ErrUnavailable for EpochGrace; later transactions have
+	// Outcome.Epoch 0.
 	CloseEpoch(ctx context.Context, number int64) (Epoch, error)
-	// NextEpoch begins the epoch after the one of this number, closed or not, and returns
-	// the current one, which differs if another process was first. If the previous epoch
-	// was open or Rewound, every transaction fails with ErrUnavailable for EpochGrace.
-	// NextEpoch also raises the barrier, unless the epoch is the first one ever opened:
-	// queued actions may be visible only in an earlier epoch.
+	// NextEpoch begins the next epoch if the current epoch, closed or not, still has this
+	// number. It returns the current epoch, which differs from next if another process
+	// was first. If the previous epoch was open or Rewound, every transaction fails with
+	// ErrUnavailable for EpochGrace. NextEpoch also raises the barrier, unless the epoch
+	// is the first one ever opened: queued actions may be visible only in an earlier
+	// epoch.
 	NextEpoch(ctx context.Context, number int64, next NewEpoch) (Epoch, error)
-	// Hold claims the mirror of the epoch of this number for this process. It does
-	// nothing if that is not the current epoch, or if another process has claimed it
-	// within HoldTime. The claim may be lost when the database crashes.
+	// Hold records that the mirror of the epoch with this number is in use. It does
+	// nothing if that is not the current epoch, or if the last record is less than
+	// HoldTime old. The record may be lost when the database crashes.
 	Hold(ctx context.Context, number int64) error
-	// RaiseBarrier raises the barrier, because the mirror may lack queued actions, and
-	// returns the current epoch. A number is never reused, not even by a database that
-	// was restored from a backup.
+	// RaiseBarrier raises the barrier and returns the current epoch. It is called when
+	// the mirror may lack queued actions. The number of a barrier is never reused, not
+	// even by a database that was restored from a backup.
 	RaiseBarrier(ctx context.Context) (Epoch, error)
 }

@@ -44,8 +44,8 @@ func (w *world) profile(u storage.User) *storage.Profile {
 	return got[0]
 }
 
-// accountIDsAreNotReused checks that the id of an account that a restored backup lacks is
-// not assigned again, because the tokens of the lost account would then be valid for
+// accountIDsAreNotReused checks that the id of an account that was lost in a restore is
+// not assigned again. Otherwise, the tokens of the lost account would be valid for
 // another user.
 func accountIDsAreNotReused(w *world) {
 	lost := w.register("lost")
@@ -96,17 +96,17 @@ func accountNamesAreUnique(w *world) {
 	}
 	w.wantError("renaming to a name that is taken", rename(bob.User, "aLICE"), storage.ErrAccountNameTaken)
 	w.equal("the account after the refusal", w.accountOf(bob.User), bob)
-	w.must(rename(alice.User, "ALICE")) // the same name in other letters
+	w.must(rename(alice.User, "ALICE")) // the same name in another case
 	w.equal("the name", w.profile(alice.User).Name, "ALICE")
 	w.must(rename(alice.User, "Carol"))
 	w.equal("the account, by its old name", w.accountNamed(storage.DefaultTenant, "alice"), nil)
 	w.equal("the account, by its new name", w.accountNamed(storage.DefaultTenant, "carol").User, alice.User)
-	w.must(rename(bob.User, "Alice")) // it is free now
+	w.must(rename(bob.User, "Alice")) // the name is free now
 	w.wantError("renaming an account that does not exist", rename(user("alice"), "Dave"), storage.ErrNotFound)
 }
 
-// concurrentRegistrationsTakeANameOnce has many users register with the same name, or
-// rename their accounts to it, at once. Exactly one of them gets the name.
+// concurrentRegistrationsTakeANameOnce lets many users take one name at the same time, by
+// registration or by renaming their accounts. Exactly one of them gets the name.
 func concurrentRegistrationsTakeANameOnce(w *world) {
 	other := w.open()
 	accounts := make([]*storage.Account, 0, 4)
@@ -273,7 +273,7 @@ func revocationsAreFollowed(w *world) {
 func accountsAreWalledOff(w *world) {
 	here, there := w.registerIn("here", "alice"), w.registerIn("there", "alice")
 	moved := storage.User{Tenant: "there", UserID: here.User.UserID}
-	if moved != there.User { // ids of tenants may coincide
+	if moved != there.User { // accounts of different tenants may have the same id
 		w.equal("the account elsewhere", w.accountOf(moved), nil)
 		w.equal("the profile elsewhere", w.profile(moved), nil)
 		_, err := w.s.RevokeTokens(w.Context(), moved)

@@ -88,8 +88,8 @@ func barrierIsPassedByEveryPartition(w *world) {
 }
 
 // restoredDatabaseUsesNoBarrierTwice checks that a restored database does not take a
-// barrier that was queued before the restore for one of its own. Such a barrier may have
-// any number that the database assigned after the backup was made.
+// barrier from before the restore for its own barrier. The old barrier may have any
+// number that the database assigned after the backup was made.
 func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	db, ctx := w.database(), w.Context()
 	before, err := db.RaiseBarrier(ctx)

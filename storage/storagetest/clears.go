@@ -8,8 +8,8 @@ import (
 	"ovation/storage"
 )
 
-// clearsAreConditional persists a clear of a like or a dislike after each state, and also
-// before the action that the clear is meant for.
+// clearsAreConditional persists conditional clears of likes and dislikes in each state.
+// Some clears arrive before the action that they are meant for.
 func clearsAreConditional(w *world) {
 	const none = storage.NoReaction
 	alice := user("alice")
@@ -21,7 +21,7 @@ func clearsAreConditional(w *world) {
 	for n, c := range []struct {
 		said    []storage.Action // in the order of arrival
 		want    storage.Reaction
-		since   int64 // version of the reaction that is left
+		since   int64 // version of the reaction in want
 		version int64
 	}{
 		{[]storage.Action{unlike(5)}, none, 0, 5},
@@ -32,8 +32,8 @@ func clearsAreConditional(w *world) {
 		{[]storage.Action{cleared(1), unlike(5)}, none, 0, 5},
 		{[]storage.Action{liked(6), unlike(5)}, storage.Like, 6, 6},
 		{[]storage.Action{liked(5), unlike(5)}, storage.Like, 5, 5},
-		// The action that the clear is meant for arrives late, and so does one that it is
-		// not meant for.
+		// An action arrives after the clear: the action that the clear is meant for, or
+		// another action.
 		{[]storage.Action{unlike(5), liked(4)}, none, 0, 5},
 		{[]storage.Action{unlike(5), disliked(4)}, storage.Dislike, 4, 5},
 		{[]storage.Action{unlike(5), liked(6)}, storage.Like, 6, 6},

@@ -57,7 +57,7 @@ func (w *world) commentCount(s storage.Subject) storage.CommentCount {
 	return got[0]
 }
 
-// texts returns the texts of a list, read in pages.
+// texts returns the texts of a list of comments, read in pages.
 func (w *world) texts(q storage.CommentsQuery) (out []string) {
 	w.Helper()
 	for q.First = max(q.First, 3); ; {
@@ -109,7 +109,7 @@ func commentsAreListed(w *world) {
 			w.Errorf("comment %d was added before %d, want rising numbers", made[i-1].Number, made[i].Number)
 		}
 	}
-	// Two users like the fourth comment, one user the first and the last.
+	// Two users like the fourth comment. One user likes the first and the last.
 	w.persist(like(alice, made[3].Key().Subject(), 1), like(bob, made[3].Key().Subject(), 1),
 		like(bob, made[0].Key().Subject(), 1), like(bob, made[6].Key().Subject(), 1),
 		like(bob, storage.Subject{Tenant: s.Tenant, Biz: storage.BizComment, BizID: "no comment"}, 1))
@@ -248,7 +248,7 @@ func repeatedRequestAddsOnce(w *world) {
 	w.equal("in one call: the first repeated, the second repeated, both the same", []any{both[0].Repeated, both[1].Repeated, both[1].Comment.Number == both[0].Comment.Number}, []any{false, true, true})
 	w.wantError("another comment by the same request", both[2].Err, storage.ErrInvalid)
 	w.equal("without a request id, two comments are added", both[3].Comment.Number != both[4].Comment.Number, true)
-	// A repeated request finds its comment even if that was edited or deleted.
+	// A repeated request returns its comment even if the comment was edited or deleted.
 	_, err = w.s.EditComment(w.Context(), storage.CommentChange{Key: first.Comment.Key(), By: alice}, "changed")
 	w.must(err)
 	w.equal("the text that a repeated request returns after an edit", w.added(c).Comment.Text, "changed")
@@ -257,7 +257,7 @@ func repeatedRequestAddsOnce(w *world) {
 	// A rejected request is not remembered.
 	w.refusedComment(storage.NewComment{Subject: s, User: alice, Text: "x", ParentID: 7, RequestID: "r 3"}, storage.ErrNotFound)
 	w.equal("after a refusal, the request is repeated", w.added(storage.NewComment{Subject: s, User: alice, Text: "x", RequestID: "r 3"}).Repeated, false)
-	// After a day, the same id is another request.
+	// After a day, a request with the same id is a new request.
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
 	w.equal("a day later, the request is repeated", w.added(c).Repeated, false)
 	w.equal("right afterwards, the request is repeated", w.added(c).Repeated, true)

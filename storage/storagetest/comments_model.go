@@ -42,7 +42,7 @@ func commentsModel(w *world) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add":    func(*rapid.T) { m.add() },
-			"addTo":  func(*rapid.T) { m.add() }, // twice as often as the others
+			"addTo":  func(*rapid.T) { m.add() }, // so that comments are added twice as often
 			"edit":   func(*rapid.T) { m.edit() },
 			"delete": func(*rapid.T) { m.delete() },
 			"like":   func(*rapid.T) { m.like() },
@@ -103,8 +103,8 @@ func (m *commentState) add() {
 	}
 }
 
-// past adds comments that were written in a few different years. It finds their ids by
-// reading the changes of each subject in the order of versions.
+// past adds comments that were written in a few different years. It determines their ids
+// from the changes of each subject, which it reads in the order of versions.
 func (m *commentState) past() {
 	m.acts++
 	message := storage.Message{ID: fmt.Sprint(m.tenant, "-past-", m.acts), Comments: make([]storage.PastComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))}
@@ -181,8 +181,8 @@ func (m *commentState) equal(what string, got, want any) {
 	}
 }
 
-// change draws a change and returns it with the comment to change, or nil if the change
-// is not allowed.
+// change draws a change and returns it with the comment to change, or with nil if the
+// change is not allowed.
 func (m *commentState) change() (storage.CommentChange, *storage.Comment) {
 	c := storage.CommentChange{
 		Key: storage.CommentKey{Tenant: m.tenant, CommentID: m.any()}, By: m.user(), Moderates: rapid.Bool().Draw(m.T, "moderates"),

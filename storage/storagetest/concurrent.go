@@ -58,7 +58,7 @@ func randomAction(random *rand.Rand, version *atomic.Int64, folders *sync.Map) s
 		return read(u, s, 1, v, v)
 	case 1:
 		id := storage.DefaultFolderID
-		folders.Range(func(key, _ any) bool { // whichever comes first
+		folders.Range(func(key, _ any) bool { // stops at a random folder
 			id, _ = key.(string)
 			return random.IntN(2) == 0
 		})
@@ -94,7 +94,7 @@ func keepFolders(
 		if _, _, err = s.EmptyFolder(w.Context(), victim, storage.DefaultFolderID, storage.Time(version.Add(1)), 2, nil); err == nil {
 			err = s.DeleteFolder(w.Context(), victim, storage.DefaultFolderID, storage.Time(version.Add(1)))
 		}
-		// Another goroutine may have been faster, or the folder may still hold items.
+		// Another goroutine may have deleted the folder, or the folder may hold items.
 		if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrFolderNotEmpty) {
 			err = nil
 		}

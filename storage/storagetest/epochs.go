@@ -41,15 +41,14 @@ func (w *world) outlastGrace() {
 	w.db.Edit(w.T, `UPDATE mirror SET changed_at = changed_at - `+grace+`, free_at = free_at - `+grace)
 }
 
-// next returns a function that begins the epoch after the given one.
+// next returns a function that begins the epoch after the one with the given number.
 func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
 	return func(ctx context.Context, number int64) (mirror.Epoch, error) {
 		return db.NextEpoch(ctx, number, mirror.NewEpoch{Number: number + 1, Holder: "a mirror"})
 	}
 }
 
-// epochsAreHeld checks that processes see which mirror an epoch belongs to, and whether
-// any process still uses that mirror.
+// epochsAreHeld checks the Holder and the Silence of epochs.
 func epochsAreHeld(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 20, Holder: "one"})
@@ -83,8 +82,7 @@ func epochsAreHeld(w *world) {
 	}
 }
 
-// outlastHold moves the time when the mirror was last known to be in use into the past by
-// mirror.EpochGrace.
+// outlastHold moves the time of the last Hold into the past by mirror.EpochGrace.
 func (w *world) outlastHold() {
 	w.Helper()
 	w.db.Edit(w.T, `UPDATE mirror SET held_at = held_at - `+strconv.FormatInt(mirror.EpochGrace.Microseconds(), 10))
@@ -135,7 +133,7 @@ func epochsRise(w *world) {
 	w.wantEpoch("begun by another process", e, err, 4, true)
 	w.equal("the epoch of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(4))
 
-	// Of several concurrent calls one wins, and all get the same result.
+	// Of several concurrent calls, one wins, and all return the same epoch.
 	var group sync.WaitGroup
 	for n := range 4 {
 		group.Go(func() {
@@ -227,8 +225,8 @@ func (w *world) refuses(m storage.Message) {
 	w.must(err)
 }
 
-// epochChangeWaitsForTransactions checks that a process that changes the epoch sees the
-// commits of all transactions that began before the change.
+// epochChangeWaitsForTransactions checks that, once the epoch has changed, the commits of
+// all transactions that began before the change are visible.
 func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
 	other, _ := w.open().(mirror.Database)

@@ -44,7 +44,7 @@ func folderNamesAreUnique(w *world) {
 	w.newFolder(user("bob"), "Films") // names are unique per user
 	for _, taken := range []string{"Films", "films", "FILMS", "STRASSE", "straße", storage.DefaultFolderName, "DEFAULT"} {
 		if taken == "STRASSE" && storage.FolderNameKey(taken) != storage.FolderNameKey("Straße") {
-			continue // the key decides what is the same
+			continue // the key decides whether the names are the same
 		}
 		_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: taken, Created: 2})
 		w.wantError(fmt.Sprintf("creating a folder %q beside others of that name", taken), err, storage.ErrNameTaken)
@@ -54,7 +54,7 @@ func folderNamesAreUnique(w *world) {
 		return err
 	}
 	w.wantError("renaming to a name that is taken", rename(books, "fILMS"), storage.ErrNameTaken)
-	w.must(rename(films, "fILMS")) // the same name in other letters
+	w.must(rename(films, "fILMS")) // the same name in another case
 	w.must(rename(films, "Movies"))
 	w.must(rename(books, "Films"))
 	w.must(w.s.DeleteFolder(w.Context(), books.Key(), "", storage.Time(1)))
@@ -164,7 +164,7 @@ func collectionsOfDeletedFoldersGoToTheDefault(w *world) {
 	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(3))
 	w.equal("items of the other's folder", w.folder(foreign.Key()).ItemCount, int64(0))
 
-	// The default folder of a user who has none, in a database edited by hand.
+	// A user can lack a default folder if the database was edited by hand.
 	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
 	w.newFolderNamedLikeTheDefault(bob)
 	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
@@ -211,8 +211,8 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.persist(collect(alice, video("moved"), "", 51))
 	where("uncollected before the deletion", "moved", "", 51)
 
-	// Several folders are deleted one after another, until the record of the last one is
-	// missing.
+	// Several folders are deleted one after another. In the end, the record of the last
+	// deletion is missing.
 	w.must(w.s.DeleteFolder(w.Context(), second.Key(), third.FolderID, at(110)))
 	w.persist(collect(alice, video("chain"), first.FolderID, 70))
 	where("collected two deletions before", "chain", third.FolderID, 70)
@@ -225,7 +225,8 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.persist(collect(alice, video("lost"), first.FolderID, 72))
 	where("where the trace is lost", "lost", storage.DefaultFolderID, 72)
 
-	// The id means nothing for another user, and a record that was pruned has no effect.
+	// The record of a deleted folder has no effect for another user, or after it was
+	// pruned.
 	w.persist(collect(user("bob"), video("bob's"), first.FolderID, 50))
 	w.equal("the folder of bob's collection", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE deleted_folder SET version = %d WHERE folder_id = '%s'`,
@@ -310,7 +311,7 @@ func emptyFolderMovesItems(w *world) {
 		storage.Collected{User: alice, Subject: s, FolderID: to.FolderID, Version: 11})
 	w.equal("items of both folders", []int64{w.folder(from.Key()).ItemCount, w.folder(to.Key()).ItemCount}, []int64{0, 1})
 
-	// Into the default folder, too, and out of it.
+	// Items also move into the default folder and out of it.
 	n, _, err = w.s.EmptyFolder(w.Context(), to.Key(), storage.DefaultFolderID, storage.Time(30), 5, nil)
 	w.must(err)
 	w.equal("items taken to the default folder", n, 1)
@@ -320,8 +321,8 @@ func emptyFolderMovesItems(w *world) {
 	w.verified()
 }
 
-// emptyFolderOvertakesNothing checks that an action still takes effect if its owner sent
-// it before the folder was emptied and it is persisted afterwards.
+// emptyFolderOvertakesNothing checks that an action takes effect if it was sent before
+// the folder was emptied, but is persisted afterwards.
 func emptyFolderOvertakesNothing(w *world) {
 	alice, moved, dropped := user("alice"), video("1"), video("2")
 	from, to, other := w.newFolder(alice, "From"), w.newFolder(alice, "To"), w.newFolder(alice, "Other")

@@ -42,7 +42,8 @@ func followersAreCounted(w *world) {
 	w.equal("the like, the collection, the read and the follow are there", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
 	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
 
-	// This holds for any subject, and for any order of the actions in a message.
+	// Followers of any subject are counted, whatever the order of the actions in a
+	// message.
 	outcome := w.persist(unfollow(alice, video("1"), 9), follow(bob, video("1"), 5), follow(alice, video("1"), 8))
 	w.equal("applied", outcome.Applied, []storage.StateChange{
 		{User: alice, Subject: video("1"), Kind: storage.KindFollow, Version: 9},
@@ -134,9 +135,9 @@ func friendsFollowEachOther(w *world) {
 	w.equal("friends of several users, in the order asked", lengths(both), []int{0, 2, 0, 1, 0})
 }
 
-// friendsAreSearchedInTheShorterList checks that the first page has all friends of a user
-// who follows many and is followed by few, and of one who follows few and is followed by
-// many. The order is newest first in the list that is searched.
+// friendsAreSearchedInTheShorterList checks two users: the star has many followers and
+// follows few users; the fan follows many users and has few followers. The first page
+// must hold all friends of the user, newest first in the list that is searched.
 func friendsAreSearchedInTheShorterList(w *world) {
 	const many = storage.MaxListScan + 20
 	star, fan := user("star"), user("fan")
@@ -146,7 +147,7 @@ func friendsAreSearchedInTheShorterList(w *world) {
 		actions = append(actions, follow(somebody, star.Subject(), int64(1000+i)), follow(fan, somebody.Subject(), int64(1000+i)))
 	}
 	for i, name := range []string{"first", "second", "third"} {
-		u, v := user(name), int64(i+1) // older than all the others
+		u, v := user(name), int64(i+1) // older than all other follows
 		actions = append(actions, follow(star, u.Subject(), v), follow(u, star.Subject(), 10-v), follow(u, fan.Subject(), v), follow(fan, u.Subject(), 10-v))
 	}
 	w.persist(actions...)
@@ -158,8 +159,8 @@ func friendsAreSearchedInTheShorterList(w *world) {
 		w.equal("friends in pages of 1", w.friends(of, 1), got[0].Entries)
 	}
 
-	// A later page continues in the list of the first one, even if that is the longer one
-	// by now.
+	// A later page continues in the list that the first page searched, even if that list
+	// is the longer one by now.
 	first, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: star, Page: storage.Page{First: 1}}})
 	w.must(err)
 	for i := range 2 * many {

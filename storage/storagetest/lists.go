@@ -11,14 +11,14 @@ import (
 
 // entry is an entry of any list.
 type entry struct {
-	key string // how the case identifies it
+	key string // identifies the entry within the case
 	at  storage.Position
 }
 
 // listing is one list of a world. All listings are written and paged in the same way.
 type listing struct {
 	name string
-	// put adds the entry with that key, or renews it with another version.
+	// put adds the entry with that key, or gives it another version.
 	put func(key string, version int64)
 	// drop removes the entry. It is nil if entries cannot be removed.
 	drop func(key string, version int64)
@@ -30,7 +30,7 @@ type listing struct {
 func listings(w *world) []listing {
 	alice, bob := user("alice"), user("bob")
 	subject := func(key string) storage.Subject {
-		// Two kinds of content, so that biz takes part in the order.
+		// Two kinds of content, so that biz affects the order.
 		return storage.Subject{Tenant: storage.DefaultTenant, Biz: []string{"article", "video"}[len(key)%2], BizID: key}
 	}
 	films := w.newFolder(alice, "Films")
@@ -240,8 +240,8 @@ func unchangedEntriesAppearOnce(w *world) {
 	}
 }
 
-// pages returns the whole list, read in pages. It calls the function between after each
-// page, unless that is nil.
+// pages returns the whole list, read in pages. After each page, it calls the argument
+// between, unless that is nil.
 func pages(w *world, l listing, first int, between func()) []entry {
 	w.Helper()
 	var all []entry
@@ -306,7 +306,8 @@ func listsContainTheirEntries(w *world) {
 		w.equal("a listed folder", f, *w.folder(f.Key()))
 	}
 
-	// Who follows what, in either direction.
+	// A follow is in the list of its subject's followers and in the list of its user's
+	// follows.
 	w.persist(follow(alice, s, 13), unfollow(user("bob"), s, 13))
 	follows := []storage.ListPage[storage.Followed]{{Entries: []storage.Followed{{User: alice, Subject: s, Version: 13}}}}
 	followers, err := w.s.Followers(w.Context(), []storage.FollowersQuery{{Subject: s, Page: page}})

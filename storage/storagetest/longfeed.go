@@ -18,7 +18,7 @@ const (
 
 // TimeLongFeed fails if the 1,000th page of a feed of a million videos, or the last one,
 // takes more than twice as long as the first. It compares the medians of pages that are
-// read in turns. The same is checked for the videos of one user. The database must be
+// read in turns. It checks the videos of one user in the same way. The database must be
 // empty.
 func TimeLongFeed(t *testing.T, db Database) {
 	t.Helper()

@@ -104,9 +104,9 @@ func positions[E any](entries []E, of func(E) storage.Position) []storage.Positi
 	return out
 }
 
-// Pages returns functions that read one page each: the only page of the short list, the
-// first page of the long list and, unless the long list has only one page as well, a page
-// far down the long list.
+// Pages returns functions that read one page each: the only page of the short list and
+// the first page of the long list. If the long list has several pages, another function
+// reads a page far down the list.
 func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 	t.Helper()
 	read := func(of string, p storage.Page) []storage.Position {

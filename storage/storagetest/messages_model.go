@@ -55,8 +55,8 @@ func (m *messageState) user(label string) storage.User {
 	return rapid.SampledFrom(m.users()).Draw(m.T, label)
 }
 
-// send sends some messages in one call, a few of them with a request id that was used
-// before, or to their sender.
+// send sends some messages in one call. A few have a request id that was used before, or
+// are addressed to their sender.
 func (m *messageState) send() {
 	asked := make([]storage.NewDirectMessage, rapid.IntRange(1, 4).Draw(m.T, "messages"))
 	for i := range asked {
@@ -106,8 +106,8 @@ func (m *messageState) checkResult(one storage.NewDirectMessage, got storage.Add
 	}
 }
 
-// of returns the messages between a user and another one or, without another one, all
-// messages of the user, in order.
+// of returns the messages of a user, in order. If with is given, it returns only the
+// messages between the two users.
 func (m *messageState) of(user storage.User, with ...storage.User) (out []storage.DirectMessage) {
 	for _, one := range m.messages {
 		if one.Key().Between(user) && (len(with) == 0 || one.Key().Between(with[0])) {
@@ -117,7 +117,8 @@ func (m *messageState) of(user storage.User, with ...storage.User) (out []storag
 	return out
 }
 
-// read marks messages of two users as read, up to one of them or to a number next to it.
+// read marks messages between two users as read, up to the number of one of the messages,
+// to a number next to it, or to the end.
 func (m *messageState) read() {
 	key := storage.ConversationKey{Owner: m.user("owner"), With: m.user("with")}
 	if key.Owner == key.With {

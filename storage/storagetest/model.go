@@ -20,9 +20,9 @@ type modelState struct {
 	*rapid.T
 
 	w        *world
-	action   func() storage.Action // draws one
+	action   func() storage.Action // draws an action
 	tenants  []string
-	inbox    map[string]storage.Message // what was persisted
+	inbox    map[string]storage.Message // persisted messages, by id
 	states   map[storage.StateKey]*storage.States
 	comments map[storage.StateKey][]storage.Action // of KindReaction, in the order of arrival
 	authors  map[storage.Subject]storage.Action    // the declarations in force
@@ -32,7 +32,7 @@ type modelState struct {
 	versions map[storage.Subject]int64 // of the counts
 }
 
-// tombstone says where the items of a deleted folder went, and when.
+// tombstone records where the items of a deleted folder went, and when.
 type tombstone struct {
 	movedTo string
 	version int64
@@ -47,7 +47,7 @@ func model(w *world) {
 		m := newModelState(w, t, fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run))
 		t.Repeat(map[string]func(*rapid.T){
 			"persist":      func(*rapid.T) { m.persist() },
-			"persistMore":  func(*rapid.T) { m.persist() }, // twice as often as the others
+			"persistMore":  func(*rapid.T) { m.persist() }, // so that persist runs twice as often
 			"createFolder": func(*rapid.T) { m.createFolder() },
 			"updateFolder": func(*rapid.T) { m.updateFolder() },
 			"emptyFolder":  func(*rapid.T) { m.emptyFolder() },
@@ -79,8 +79,8 @@ func newModelState(w *world, t *rapid.T, tenants ...string) *modelState {
 	return m
 }
 
-// persist persists some messages, new ones and ones that were persisted before, and
-// checks the outcome.
+// persist persists some new messages and some that were persisted before, and checks the
+// outcome.
 func (m *modelState) persist() {
 	messages := make([]storage.Message, 0, 3)
 	for range rapid.IntRange(1, 3).Draw(m.T, "messages") {
@@ -101,7 +101,7 @@ func (m *modelState) persist() {
 	m.wantError("Persist", err, nil)
 
 	skipped, recalled := 0, make(map[storage.Subject]bool)
-	meant := make(map[string]storage.States) // the states that the actions are on, as they were before
+	meant := make(map[string]storage.States) // the states that the actions address, as they were before
 	for _, message := range messages {
 		if _, seen := m.inbox[message.ID]; seen {
 			skipped++
@@ -188,8 +188,8 @@ func (m *modelState) apply(a storage.Action) {
 	}
 }
 
-// react replays all of the user's reactions to the subject in the order of their
-// versions. Among actions with the same version, clears come first, and of the others
+// react replays all reactions of the action's user to its subject in the order of their
+// versions. Among actions with the same version, clears come first; of the other actions,
 // only the first to arrive counts.
 func (m *modelState) react(a storage.Action, s *storage.States) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
@@ -273,7 +273,7 @@ func (m *modelState) emptyFolder() {
 	}
 	m.wantError("EmptyFolder", err, nil)
 	m.equal("items taken", []int{n, len(outcome.Applied)}, []int{min(limit, m.items(key)), n})
-	for _, change := range outcome.Applied { // the store chooses which items
+	for _, change := range outcome.Applied { // which items are moved depends on the store
 		s := m.state(storage.StateKey{User: key.Owner, Subject: change.Subject})
 		m.equal("where it was", []string{folderOf(s), change.OldFolderID}, []string{key.FolderID, key.FolderID})
 		m.apply(storage.Action{

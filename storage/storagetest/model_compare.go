@@ -330,7 +330,7 @@ func (m *modelState) wantError(what string, err, want error) {
 func nonNil[E any](list []E) []E { return append([]E{}, list...) }
 
 // ofKind returns three values: the reaction, the folder, and whether the subject is
-// followed. Those that do not belong to the kind are empty.
+// followed. Values that do not belong to the kind are empty.
 func ofKind(s *storage.States, kind storage.Kind) []any {
 	out := []any{storage.NoReaction, "", false}
 	switch kind {

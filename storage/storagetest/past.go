@@ -58,7 +58,7 @@ func pastCommentsAreListedByTheirTime(w *world) {
 		}
 	}
 
-	// From here on, it is like any other comment.
+	// An imported comment is like any other comment.
 	reply := w.comment(bob, s, "re 2016", &c)
 	w.persist(like(bob, c.Key().Subject(), 5))
 	w.equal("the top", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Top})[:2], []string{"2016", "now"})
@@ -70,8 +70,8 @@ func pastCommentsAreListedByTheirTime(w *world) {
 	w.verified()
 }
 
-// pastCommentsOfOneTimeAreDistinct adds many comments with the same time, as in a file
-// whose times are days, and more comments with that time later.
+// pastCommentsOfOneTimeAreDistinct adds many comments with the same time, as from a file
+// that has only dates, and more comments with that time later.
 func pastCommentsOfOneTimeAreDistinct(w *world) {
 	const many = 5_000
 	alice, at := user("alice"), time.Date(2016, 4, 11, 0, 0, 0, 0, time.UTC)

@@ -131,8 +131,8 @@ func outcomeIsTheLatestState(w *world) {
 		collect(alice, s, "", 5),                    // older than what is stored
 		collect(bob, t, "gone", 40),                 // goes to the default folder
 		read(alice, t, 3, 1, 2),                     // reads are not in Applied
-		react(alice, s, storage.NoReaction, 15),     // older than another of the batch
-		collect(bob, t, storage.DefaultFolderID, 2), // older than another of the batch
+		react(alice, s, storage.NoReaction, 15),     // older than another action of the batch
+		collect(bob, t, storage.DefaultFolderID, 2), // older than another action of the batch
 	)
 	set := func(r storage.Reaction, version int64) storage.Register {
 		return storage.Register{Value: r, Set: version}
@@ -196,7 +196,8 @@ func redeliveredMessageCountsOnce(w *world) {
 	w.equal("skipped twins", w.persistMessages(fourth, fourth, third).Skipped, 2)
 	w.wantCounts(s, 17, 0, 1, 0)
 
-	// An action that comes again in another message counts by its version.
+	// If an action arrives again in another message, its version decides whether it
+	// counts.
 	w.equal("skipped", w.persist(react(alice, s, storage.Dislike, 2), like(alice, s, 1)).Skipped, 0)
 	w.wantCounts(s, 17, 0, 1, 0)
 	w.verified()
@@ -320,10 +321,10 @@ func persistedSurvivesReopen(w *world) {
 	w.persistMessages(m)
 	counts, states, folder := w.counts(s), w.states(alice, s), w.folder(f.Key())
 
-	// A store that was never closed, like that of a process that was killed, ...
+	// The first store is still open, like that of a process that was killed.
 	w.s = w.open()
 	w.equal("counts beside the other", w.counts(s), counts)
-	// ... and one that was closed.
+	// The store is closed before the next one is opened.
 	w.must(w.s.Close())
 	w.s = w.open()
 	w.equal("counts", w.counts(s), counts)

@@ -176,7 +176,7 @@ func tenantsAreWalledOff(w *world) {
 	w.equal("the other's lists", slices.Concat(lengths(likers), lengths(likes), lengths(items), lengths(folders), lengths(reads),
 		lengths(followers), lengths(following)), make([]int, 10))
 
-	// Nothing changes here through what the user of the other tenant does.
+	// Nothing changes in this tenant when the user of the other tenant calls the store.
 	stolen := storage.FolderKey{Owner: other, FolderID: f.FolderID}
 	name := "Mine"
 	_, err = w.s.UpdateFolder(w.Context(), stolen, storage.FolderChange{Name: &name}, storage.Time(20))

@@ -46,8 +46,8 @@ func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
 }
 
 // RunStates runs the cases about states and counts, and about the calls that change them.
-// A decorator that caches states and counts and passes on all other calls can fail no
-// other cases.
+// A decorator that only caches states and counts, and passes on all other calls, can fail
+// no other cases.
 func RunStates(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	runParallel(t, newDatabase, states)
@@ -242,7 +242,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// message returns a message with an id of its own.
+// message returns a message with a new id.
 func (w *world) message(actions ...storage.Action) storage.Message {
 	w.messages++
 	return storage.Message{ID: "message-" + strconv.Itoa(w.messages), Actions: actions}

@@ -12,15 +12,15 @@ import (
 // another. Version 1 is the oldest.
 const scattered = 3*storage.MaxListScan + 50
 
-// wanted holds the versions of those few rows, newest first: the newest row, the last one
-// that is examined for the first page, the one after it, some adjacent ones, and the
-// oldest.
+// wanted holds the versions of those few rows, newest first: the newest row, the last row
+// that is examined for the first page, the row after that, some adjacent rows and the
+// oldest row.
 var wanted = []int64{
 	scattered, scattered - storage.MaxListScan + 1, scattered - storage.MaxListScan, 700, 699, 698, 697, 696, 1,
 }
 
 // listsOfOneBizExamineBoundedRows pages through lists of one biz in a history that is
-// mostly of another. Pages may be short, but nothing is lost or repeated, and no page
+// mostly of another biz. Pages may be short, but nothing is lost or repeated, and no page
 // examines more rows than Page.MaxScan.
 func listsOfOneBizExamineBoundedRows(w *world) {
 	alice := user("alice")
@@ -47,7 +47,7 @@ func listsOfOneBizExamineBoundedRows(w *world) {
 			return w.s.Following(w.Context(), []storage.FollowingQuery{{User: alice, Biz: "video", Page: p}})
 		})
 	}
-	// A list of everything is never cut short.
+	// A list of all kinds of content is never cut short.
 	all, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Page: storage.Page{First: scattered + 1}}})
 	w.must(err)
 	w.equal("rows of the whole history, and where it resumes", []any{len(all[0].Entries), all[0].Resume}, []any{scattered, storage.Position{}})

@@ -10,7 +10,7 @@ import (
 
 // CountsAndStatesAreOfOneMoment checks that counts and states in one reply are from one
 // snapshot, while another goroutine changes both. It is not a case of Run, because a
-// mirror reads counts and states one after the other.
+// mirror does not read counts and states at the same time.
 func CountsAndStatesAreOfOneMoment(t *testing.T, s storage.Store) {
 	t.Helper()
 	alice := storage.User{Tenant: "default", UserID: "alice"}

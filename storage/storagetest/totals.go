@@ -104,8 +104,8 @@ func declarationsAreChecked(w *world) {
 	w.equal("counts of a subject declared with invalid ones", w.counts(video("2")), storage.Counts{})
 }
 
-// authorsReceiveLikes adds likes before the author is declared, in the same transaction,
-// and afterwards.
+// authorsReceiveLikes adds likes before, in and after the transaction that declares the
+// author.
 func authorsReceiveLikes(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
 	w.persist(like(alice, s, 1), like(user("carol"), s, 1), react(user("dave"), s, storage.Dislike, 1))
@@ -174,7 +174,7 @@ func worksAreNewestFirst(w *world) {
 	w.equal("works afterwards", w.works(alice, "", 2), []string{"1", "p", "4"})
 	w.equal("works of an anonymous user", w.works(user(""), "", 2), []string(nil))
 
-	// A page of one biz examines a bounded number of works of another.
+	// A page of one biz examines a bounded number of works of another biz.
 	actions := make([]storage.Action, 0, storage.MaxListScan+6)
 	for i := range storage.MaxListScan + 5 {
 		actions = append(actions, declare(video(fmt.Sprint("old", i)), "carol", int64(10+i)))

@@ -23,7 +23,7 @@ func NewTraffic() *Traffic {
 	return &Traffic{random: random, popular: rand.NewZipf(random, 1.1, 10, 99_999), version: 1_700_000_000_000_000}
 }
 
-// Subject returns a random subject, popular ones more often.
+// Subject returns a random subject. It returns popular subjects more often.
 func (g *Traffic) Subject() storage.Subject {
 	return storage.Subject{Tenant: "default", Biz: "video", BizID: strconv.FormatUint(g.popular.Uint64(), 10)}
 }

@@ -144,7 +144,7 @@ func cancelledCallsDoNothing(w *world) {
 	_, err = w.s.Persist(cancelled, []storage.Message{w.message(like(alice, s, 1))}, nil)
 	w.wantError("Persist with a cancelled context", err, context.Canceled)
 
-	// Cancelled in the middle of it.
+	// The call is cancelled while its transaction is open.
 	during, cancel := context.WithCancel(w.Context())
 	defer cancel()
 	_, err = w.s.Persist(during, []storage.Message{w.message(like(alice, s, 1))}, func(ctx context.Context, _ storage.Outcome) error {

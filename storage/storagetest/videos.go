@@ -154,7 +154,7 @@ func feedsAreNewestFirst(w *world) {
 	w.must(err)
 	w.publish(newVideo(user("carol"), "the latest"))
 	seen := page[0].Entries
-	w.must(w.deleteVideo(&seen[9], seen[9].Author)) // where the page ended
+	w.must(w.deleteVideo(&seen[9], seen[9].Author)) // the last entry of the page
 	page, err = w.s.Feed(w.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 10, After: seen[9].Place()}}})
 	w.must(err)
 	for i, v := range page[0].Entries {
@@ -279,7 +279,7 @@ func videosAreWalledOff(w *world) {
 	w.equal("videos of both users", w.userVideos(10, alice, twin), [][]string{{"film"}, {"theirs"}})
 }
 
-// videoNumbersAreNotReused checks that the number of a video that a restored backup lacks
+// videoNumbersAreNotReused checks that the number of a video that was lost in a restore
 // is not assigned to another video: likes of the lost video may still be queued, and
 // clients may have the video cached.
 func videoNumbersAreNotReused(w *world) {
