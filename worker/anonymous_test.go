@@ -39,7 +39,7 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	// All reads are in one partition, so that likes in other partitions do not wait for them.
 	taken := worker.PartitionOf(movie, publisher.Partitions())
 	nobody := storage.User{Tenant: storage.DefaultTenant}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the test fails then
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // after which the test fails
 	defer cancel()
 	results := make(chan error, readers)
 	var all sync.WaitGroup

@@ -40,7 +40,7 @@ func TestFailedApplyFailsNoAction(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
 	startWorker(t, queue, store, mirror, worker.Options{})
-	var log bytes.Buffer // each batch is answered after it is logged
+	var log bytes.Buffer // safe to read: each batch is answered after it is logged
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	began := time.Now()
 	for i := range 20 {
@@ -69,8 +69,8 @@ func TestOnlyConfirmedActionsAreApplied(t *testing.T) {
 	}
 }
 
-// Only applying a queued action ends the mirror's outage in the log: for an action that
-// is persisted, the mirror may have nothing to do.
+// The log reports the end of the mirror's outage only once a queued action has been
+// applied. For a persisted action, the mirror may have nothing to do.
 func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -80,7 +80,7 @@ func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 				return errBroken
 			}
 			return nil
-		}, get: func() (storage.Durability, error) { return "", nil }} // so that each is published
+		}, get: func() (storage.Durability, error) { return "", nil }} // so that each action is published
 		confirming := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return where, nil })
 		r := newRecorder(t, confirming, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		record(t, r, react(alice, movie, storage.Like))

@@ -22,17 +22,17 @@ type Authors struct {
 }
 
 // NewAuthors returns an Authors over a persister that updates the mirror itself. The
-// logger, slog.Default() if nil, logs when the breaker opens and when it closes. Close
-// the Authors at the end.
+// logger, slog.Default() if nil, logs when the breaker opens and when it closes. Call
+// Close when the Authors is no longer needed.
 func NewAuthors(persister storage.Persister, logger *slog.Logger) *Authors {
 	options := FallbackOptions{Logger: cmp.Or(logger, slog.Default())}
 	return &Authors{persister: persister, breaker: options.breaker("authors", groupTimeout, 0)}
 }
 
 // Declare persists actions of storage.KindAuthor, all of them or none. It returns the
-// counts of the subjects whose author has changed, as of its transaction. Errors:
-// storage.ErrInvalid; storage.ErrUnavailable, in which case the actions may or may not
-// be persisted and the call may be repeated; ErrClosed; context.Canceled.
+// counts of the subjects whose authors have changed, as of its transaction. Errors:
+// storage.ErrInvalid; storage.ErrUnavailable, in which case the actions may or may not be
+// persisted and the call may be repeated; ErrClosed; context.Canceled.
 func (a *Authors) Declare(ctx context.Context, declared []storage.Action) ([]storage.SubjectCounts, error) {
 	if len(declared) == 0 {
 		return nil, nil
@@ -58,6 +58,7 @@ func (a *Authors) Declare(ctx context.Context, declared []storage.Action) ([]sto
 
 const declareAuthors = "declare authors"
 
-// Close rejects new declarations with ErrClosed and returns when every accepted one has
-// ended, or returns an error if the context ends first. It may be called twice.
+// Close rejects new declarations with ErrClosed and waits until every accepted
+// declaration has ended. It returns an error if the context ends first. It may be called
+// twice.
 func (a *Authors) Close(ctx context.Context) error { return a.calls.close(ctx, declareAuthors) }

@@ -13,7 +13,7 @@ import (
 	"ovation/worker"
 )
 
-// failingPersister fails the first calls of Persist.
+// failingPersister makes the first calls of Persist fail.
 type failingPersister struct {
 	storage.Persister
 
@@ -63,7 +63,7 @@ func TestDeclarationTimesOutWhileItsCommitHangs(t *testing.T) {
 		hold := make(chan struct{})
 		release := sync.OnceFunc(func() { close(hold) })
 		store := &hooks{before: func(context.Context, []storage.Message) error {
-			<-hold // as a hanging commit: no context ends it
+			<-hold // like a commit that hangs: no context ends it
 			return errBroken
 		}}
 		time.AfterFunc(time.Minute, release) // in case Declare does not return

@@ -14,7 +14,7 @@ import (
 const (
 	barrierInterval  = 200 * time.Millisecond // at which due is called
 	barrierRepublish = 3 * time.Second        // after which a barrier that has not passed is published again
-	barrierTimeout   = 2 * time.Second        // for publishing it to all partitions
+	barrierTimeout   = 2 * time.Second        // for publishing a barrier to all partitions
 )
 
 // Barriers publishes a barrier to every partition of the queue when the mirror may lack
@@ -26,7 +26,7 @@ type Barriers struct {
 	due       func() int64
 	failed    *outage.Log
 
-	number      int64 // of the barriers published last
+	number      int64 // the number of the barriers published last
 	publishedAt time.Time
 }
 

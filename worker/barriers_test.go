@@ -65,7 +65,7 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 			switch {
 			case len(messages) == 2:
 				stop()
-				return errBroken // each is tried alone
+				return errBroken // so that each message is tried alone
 			case len(messages) == 1 && messages[0].ID == message(0).ID:
 				return storage.ErrUnavailable
 			}
@@ -79,7 +79,7 @@ func TestBarrierWaitsForRequeuedMessages(t *testing.T) {
 		if drained(t, store) {
 			t.Error("the barrier is passed although a message before it is not persisted")
 		}
-		// Barriers that arrive after it is persisted are passed.
+		// After the requeued message is persisted, barriers pass.
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
 		must(t, <-first)
 		must(t, <-second)

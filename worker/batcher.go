@@ -137,7 +137,7 @@ func (b *batcher) admit(ctx context.Context, anonymous bool) error {
 	}
 }
 
-// enqueue adds the item to the lane of its partition, or returns false after close.
+// enqueue adds the item to the lane of its partition. After close, it returns false.
 func (b *batcher) enqueue(it *item) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,8 +207,8 @@ func (b *batcher) markReady(partition int) {
 	}
 }
 
-// send publishes a batch and answers its callers. It uses a context of its own, so that a
-// caller that cancels does not affect the others.
+// send publishes a batch and answers its callers. It uses a context of its own, so that
+// the cancellation of one caller does not affect the others.
 func (b *batcher) send(partition int, batch []*item) {
 	b.opts.Metrics.recorderSizes.Observe(float64(len(batch)))
 	actions := make([]storage.Action, len(batch))
@@ -255,9 +255,8 @@ func (b *batcher) publish(partition int, actions []storage.Action) (storage.Dura
 	return "", fmt.Errorf("publish batch of %d: %w", len(actions), err)
 }
 
-// apply makes the batch visible. The actions are durable already, so a failure
-// is only logged: readers then see the old state until a worker has persisted the
-// batch.
+// apply makes the batch visible. The actions are durable already, so a failure is only
+// logged: readers then get the old state until a worker has persisted the batch.
 func (b *batcher) apply(actions []storage.Action, where storage.Durability, seen []*storage.Interactive) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.PublishTimeout)
 	defer cancel()
@@ -266,7 +265,7 @@ func (b *batcher) apply(actions []storage.Action, where storage.Durability, seen
 		b.applyLog.Failed("actions", len(actions), "error", err)
 		return
 	}
-	if where == storage.Queued { // for others, the mirror may have had nothing to do
+	if where == storage.Queued { // for persisted actions, the mirror may have had nothing to do
 		b.applyLog.Worked()
 	}
 }

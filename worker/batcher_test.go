@@ -42,7 +42,7 @@ func TestActionsInFlightShareAMessage(t *testing.T) {
 		for i := range answers {
 			answers[i] = background(r, t.Context(), react(user(i), movie, storage.Like))
 			if i == 0 {
-				synctest.Wait() // the first is on its way
+				synctest.Wait() // the first action is being published
 			}
 		}
 		synctest.Wait()
@@ -102,7 +102,7 @@ func TestPartitionsTakeTurns(t *testing.T) {
 			answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
 		}
 		wantRecorded(t, answers...)
-		// A small message, then one of each partition in turn.
+		// First a small message, then one message of each partition.
 		if n := len(slow.seen()); n != 1+partitions {
 			t.Errorf("got %d actions in %d messages, want %d: one at once, then one of each partition", actions, n, 1+partitions)
 		}
@@ -118,8 +118,8 @@ func TestPartitionsTakeTurns(t *testing.T) {
 	})
 }
 
-// If a confirm takes long or never comes, every other partition waits for no longer than
-// Linger once it has something to send.
+// If a confirm takes long or never comes, no other partition that has something to send
+// waits longer than Linger.
 func TestPartitionsLinger(t *testing.T) {
 	const partitions, apart = 4, 3 * time.Millisecond
 	ms := func(all ...int) (out []time.Duration) {
@@ -230,7 +230,7 @@ func TestCloseSendsTheBacklog(t *testing.T) {
 		}
 		synctest.Wait()
 		late := background(r, t.Context(), react(user(99), movie, storage.Like))
-		synctest.Wait() // it waits for room
+		synctest.Wait() // the action waits for room
 
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -38,7 +38,7 @@ func TestKeyedMutexSkipsCancelledWaiters(t *testing.T) {
 					turns.unlock(id)
 				}
 			}()
-			synctest.Wait() // so that they wait in order
+			synctest.Wait() // so that the callers wait in order
 		}
 		hangUp[0]()
 		hangUp[4]()

@@ -137,7 +137,7 @@ func TestClearPastTheQueueIsConditional(t *testing.T) {
 			if len(queued) != 1 {
 				t.Fatalf("got %d queued messages, want 1", len(queued))
 			}
-			for range 2 { // and again
+			for range 2 { // the second time as a redelivery
 				if _, err := store.Persist(t.Context(), queued, nil); err != nil {
 					t.Fatal(err)
 				}

@@ -27,7 +27,7 @@ type Comments struct {
 	adds  *groupCommit[storage.NewComment, storage.AddedComment]
 }
 
-// NewComments returns a Comments over the store. Close it at the end.
+// NewComments returns a Comments over the store. Call Close when it is no longer needed.
 func NewComments(store storage.Comments, opts CommentsOptions) *Comments {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
 	c := &Comments{store: store, opts: opts}
@@ -42,9 +42,9 @@ func NewComments(store storage.Comments, opts CommentsOptions) *Comments {
 }
 
 // Add adds a comment and returns it once it is committed. Errors: storage.ErrInvalid and
-// storage.ErrNotFound, as documented for storage.Comments; storage.ErrUnavailable, in
-// which case the comment may or may not be added, so that only a comment with a request
-// id can be retried safely; ErrClosed; context.Canceled.
+// storage.ErrNotFound, as documented for storage.Comments; storage.ErrUnavailable;
+// ErrClosed; context.Canceled. After storage.ErrUnavailable, the comment may or may not
+// be added. Only a comment with a request id can then be retried safely.
 func (c *Comments) Add(ctx context.Context, comment storage.NewComment) (*storage.Comment, error) {
 	comment, err := comment.Check()
 	if err != nil {
@@ -100,6 +100,6 @@ func (c *Comments) changed(subjects []storage.Subject) {
 	}
 }
 
-// Close rejects new comments with ErrClosed and returns when every accepted one is
-// answered, or returns an error if the context ends first. It may be called twice.
+// Close rejects new comments with ErrClosed and waits until every accepted comment is
+// answered. It returns an error if the context ends first. It may be called twice.
 func (c *Comments) Close(ctx context.Context) error { return c.adds.close(ctx, c.adds.name) }

@@ -25,7 +25,7 @@ type heldComments struct {
 	sizes []int
 	hold  chan struct{} // if not nil, calls wait until it is closed
 	fail  func([]storage.NewComment) error
-	edits int           // that have begun
+	edits int           // number of edits that have begun
 	takes time.Duration // duration of an edit
 }
 
@@ -96,7 +96,7 @@ func TestCommentsThatWaitShareATransaction(t *testing.T) {
 					t.Errorf("adding comment %q: got %+v, %v, want %v if it is blank, or the comment", text, got, err, storage.ErrInvalid)
 				}
 			})
-			synctest.Wait() // the first is under way
+			synctest.Wait() // the first transaction is under way
 		}
 		close(store.hold)
 		writers.Wait()
@@ -147,8 +147,8 @@ func onSubject(id string, c storage.NewComment) storage.NewComment {
 	return c
 }
 
-// lockedComments returns comments that cannot be added to locked subjects. The attempt
-// fails after a second, like that of a database with such a lock timeout.
+// lockedComments returns comments that cannot be added to locked subjects. Each attempt
+// fails after a second, as with a lock timeout of one second.
 func lockedComments(locked func(bizID string) bool) *heldComments {
 	return &heldComments{fail: func(comments []storage.NewComment) error {
 		if !slices.ContainsFunc(comments, func(c storage.NewComment) bool { return locked(c.Subject.BizID) }) {
@@ -197,12 +197,12 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 			}
 		}
 		writers.Go(func() { add("1") })
-		synctest.Wait() // the first transaction is under way; the second contains the others
+		synctest.Wait() // the first transaction is under way; all other comments share the second
 		for i := range 39 {
 			writers.Go(func() { add(fmt.Sprint(2 + i)) })
 		}
-		// One second for the first, one for all of the second together, three for as many
-		// of them one by one as there is time for.
+		// The first and the second transaction take one second each. The separate retries
+		// of the second transaction end after three more seconds.
 		time.Sleep(3 * time.Second / 2)
 		began := time.Now()
 		if _, err := c.Add(t.Context(), onSubject("0", newComment("x"))); err != nil {
@@ -216,8 +216,8 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 	})
 }
 
-// A comment that shares its transaction with many on locked subjects is added or fails
-// within a bounded time, and can be repeated.
+// A comment that shares its transaction with many comments on locked subjects is added or
+// fails within a bounded time, and can be repeated.
 func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
 	store := lockedComments(func(id string) bool { return id != "0" })
 	synctest.Test(t, func(t *testing.T) {
@@ -232,7 +232,8 @@ func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
 		if err != nil && !errors.Is(err, storage.ErrLocked) {
 			t.Error(err)
 		}
-		// The transaction before this comment's, and its own, each with the retries one by one.
+		// Two transactions, the previous one and that of the comment, each with separate
+		// retries.
 		if took := time.Since(began); took > 8*time.Second {
 			t.Errorf("a comment among many on locked subjects took %v, %v, want at most 8 s", took, err)
 		}
@@ -307,7 +308,7 @@ func TestChangesOfCommentsUseFewConnections(t *testing.T) {
 			edit(t.Context(), nil)
 		}
 		synctest.Wait()
-		leaving, leave := context.WithCancel(t.Context()) // and waits behind the others
+		leaving, leave := context.WithCancel(t.Context()) // of an edit that waits behind the others
 		edit(leaving, context.Canceled)
 		synctest.Wait()
 		if store.edits != 2 {
@@ -329,7 +330,7 @@ func TestWaitingForOtherChangesIsNoFailureOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldComments{takes: 1900 * time.Millisecond}
 		c := quietComments(store, nil)
-		const many, served = 12, 4 // two at a time, and two more before the others have waited for 3 s
+		const many, served = 12, 4 // two at once, two after 1.9 s; the others give up after 3 s
 		var edited, refused atomic.Int64
 		var writers sync.WaitGroup
 		for range many {

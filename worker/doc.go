@@ -4,12 +4,12 @@
 //	mutation → Recorder → batcher → Publisher ~~ queue ~~ Consumer → Worker → storage.Persister
 //	               └────────── Get, Apply ── Mirror ── Mark, Publish ───┘
 //
-// A Recorder checks whether an action changes anything, assigns it a version and
-// passes it to the batcher, which publishes all pending actions as one message per
-// partition and replies when the queue has made it durable. A Worker takes messages,
-// persists them in batches, each exactly once, and acknowledges them. Folders deletes
-// folders in parts. A Fallback is a Publisher that persists directly while its queue is
-// unavailable.
+// A Recorder checks whether an action changes anything, assigns it a version and passes
+// it to the batcher. The batcher publishes all pending actions of a partition as one
+// message and replies when the queue has made the message durable. A Worker takes
+// messages, persists each of them exactly once, in batches, and acknowledges them.
+// Folders deletes folders in parts. A Fallback is a Publisher that persists directly
+// while its queue is unavailable.
 //
 // The queue is a contract (Publisher, Consumer) with a conformance suite,
 // worker/queuetest; worker/local is the implementation within a process. The Mirror is
@@ -49,8 +49,8 @@
 //   - All of this holds while stores fail and workers die:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //
-// I4 Read your writes: confirmed actions are applied before the reply, no others are
-// applied, and marks are made before the commit: TestReplyComesAfterApply,
+// I4 Read your writes: confirmed actions are applied before the reply, no other actions
+// are applied, and marks are made before the commit: TestReplyComesAfterApply,
 // TestCancelledActionIsStillAppliedAndPersisted, TestOnlyConfirmedActionsAreApplied,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //
@@ -66,9 +66,9 @@
 //
 // I6 Degrade, and say so:
 //
-//   - An action is published although its state cannot be read, and succeeds although
-//     it cannot be shown: TestClearsAreConditional, TestFailedApplyFailsNoAction.
-//   - A queue that is unavailable is bypassed, and not called for a while:
+//   - An action is published even if its state cannot be read, and succeeds even if it
+//     cannot be shown: TestClearsAreConditional, TestFailedApplyFailsNoAction.
+//   - A queue that is unavailable is bypassed, and is not called for a while:
 //     TestUnavailableQueueIsBypassed, TestUnavailableQueueIsNotCalled,
 //     TestCallsDoNotWaitForAnUnavailableQueue,
 //     TestTrialsAreShort, TestRecoveredQueueIsUsed.
@@ -81,10 +81,10 @@
 //     TestBatchWhoseCommitHangsIsNotHalved.
 //   - Partitions are processed concurrently, each in order:
 //     TestPartitionsAreWorkedOnSideBySide.
-//   - Counts that a Worker could not publish are published by the next one that
+//   - Counts that a Worker could not publish are published by the next Worker that
 //     processes the message: TestUnpublishedCountsArePublishedByTheNextWorker.
 //
-// I7 Bounded: a lone action is sent at once, concurrent ones share messages, and
+// I7 Bounded: a lone action is sent at once, concurrent actions share messages, and
 // callers wait for a full backlog only until their context ends:
 // TestLoneActionIsPublishedAtOnce, TestActionsInFlightShareAMessage,
 // TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
@@ -93,7 +93,7 @@
 // A Worker begins batches at its pace, without delay after an idle period, and early if
 // the batch is full: TestBatchesKeepThePace, TestFullBatchesIgnoreThePace.
 //
-// Comments bypass the queue: they go straight to the database, and concurrent ones
+// Comments bypass the queue: they go straight to the database, and concurrent comments
 // share a transaction (group commit, docs/decisions/0022). A comment that cannot be
 // stored fails alone, as do comments on a locked subject. While the database is
 // unavailable, callers fail fast: TestCommentsThatWaitShareATransaction,
@@ -105,10 +105,10 @@
 // Concurrent edits and deletions of comments use at most two connections:
 // TestChangesOfCommentsUseFewConnections.
 //
-// Declarations of authors go straight to the database, too. A stalled one is retried
-// under the same message id: TestDeclarationsAreRetriedOnce. A hanging commit does
-// not block the caller, and does not block Close for longer than the context of Close:
-// TestDeclarationTimesOutWhileItsCommitHangs.
+// Declarations of authors go straight to the database, too. A stalled declaration is
+// retried under the same message id: TestDeclarationsAreRetriedOnce. A hanging commit
+// does not block the caller, and does not block Close for longer than the context of
+// Close: TestDeclarationTimesOutWhileItsCommitHangs.
 //
 // This package imports storage, outage and breaker and no other package of this module.
 package worker

@@ -70,8 +70,8 @@ type Fallback struct {
 	running sync.WaitGroup // direct calls of the persister
 }
 
-// NewFallback returns a Fallback. The persister must update the mirror itself, as no
-// worker does so here.
+// NewFallback returns a Fallback. The persister must update the mirror itself, because no
+// worker does this for direct writes.
 func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOptions) *Fallback {
 	opts = opts.withDefaults()
 	return &Fallback{

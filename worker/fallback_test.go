@@ -94,7 +94,7 @@ func TestUnavailableQueueIsNotCalled(t *testing.T) {
 		if got, took := asked.Load(), time.Since(start); got != 23 || took != 0 {
 			t.Errorf("100 messages while the breaker is open: got %d more calls of the queue in %v, want none in no time", got-23, took)
 		}
-		time.Sleep(time.Second) // no time at all in a bubble
+		time.Sleep(time.Second) // takes no real time in a bubble
 		publish()
 		publish()
 		if got := asked.Load(); got != 24 {
@@ -116,7 +116,7 @@ func TestTrialsAreShort(t *testing.T) {
 			if _, err := f.Publish(t.Context(), 0, message(i)); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(time.Second) // no time at all in a bubble
+			time.Sleep(time.Second) // takes no real time in a bubble
 		}
 		const whole, trial = time.Second, 400 * time.Millisecond
 		if want := []time.Duration{whole, trial, trial, trial, trial, trial}; !slices.Equal(waits, want) {
@@ -134,7 +134,7 @@ func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 50 {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * 20 * time.Millisecond) // no time at all in a bubble
+				time.Sleep(time.Duration(i) * 20 * time.Millisecond) // takes no real time in a bubble
 				if got, err := f.Publish(t.Context(), 0, message(i)); err != nil || got != storage.Persisted {
 					t.Errorf("message %d: got %q, %v, want %q", i, got, err, storage.Persisted)
 				}
@@ -157,7 +157,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 				return storage.ErrUnavailable
 			}
 			select {
-			case <-time.After(600 * time.Millisecond): // no time at all in a bubble
+			case <-time.After(600 * time.Millisecond): // takes no real time in a bubble
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
@@ -181,7 +181,7 @@ func TestHangingCommitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openStore(t)
 		hangs := &hooks{Persister: store, after: func() error {
-			time.Sleep(time.Minute) // no time at all in a bubble; no context ends it
+			time.Sleep(time.Minute) // takes no real time in a bubble; no context ends it
 			return nil
 		}}
 		f := newFallback(downQueue, hangs, worker.FallbackOptions{})
@@ -197,7 +197,7 @@ func TestHangingCommitTimesOut(t *testing.T) {
 		if took := time.Since(start); took != 15*time.Second {
 			t.Errorf("Close and the next Publish returned %v after the first began, want 15 s", took)
 		}
-		time.Sleep(time.Minute) // until it has ended
+		time.Sleep(time.Minute) // until the commit has ended
 	})
 }
 
@@ -212,14 +212,14 @@ func TestRecoveredQueueIsUsed(t *testing.T) {
 		})
 		f := newFallback(queue, openStore(t), worker.FallbackOptions{})
 		for i, want := range []storage.Durability{
-			storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, // away
-			storage.Persisted, // not asked, though it is back
+			storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, // the queue is unavailable
+			storage.Persisted, // not called, although it is available again
 			storage.Queued,    // after the pause
 			storage.Queued,    // at once
 		} {
 			back = i >= 5
 			if i == 4 || i == 6 {
-				time.Sleep(time.Second) // no time at all in a bubble
+				time.Sleep(time.Second) // takes no real time in a bubble
 			}
 			if got, err := f.Publish(t.Context(), 0, message(i)); got != want || err != nil {
 				t.Errorf("message %d is %q, %v; want %q", i, got, err, want)

@@ -15,7 +15,7 @@ import (
 	"ovation/worker"
 )
 
-// newFolder makes a folder of alice's with the given number of items.
+// newFolder creates a folder with the given number of items for alice.
 func newFolder(t *testing.T, store *sqlite.Store, name string, items int) storage.FolderKey {
 	t.Helper()
 	folder, err := store.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: name, Created: 1})

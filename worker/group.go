@@ -44,8 +44,8 @@ type groupItem[In, Out any] struct {
 	done chan struct{} // closed when out and err are set
 }
 
-// do commits a request together with others. If the context ends first, do returns at
-// once, and the request may still be committed. Errors: those of commit;
+// do commits a request together with others. If the context ends first, the call returns
+// at once, and the request may still be committed. Errors: those of commit;
 // storage.ErrUnavailable, also when the context's deadline passes, in which case the
 // request may or may not be committed; ErrClosed after close.
 func (g *groupCommit[In, Out]) do(ctx context.Context, in In) (out Out, err error) {
@@ -168,8 +168,8 @@ func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
 
 // runSeparately calls f outside the group's transaction, but with the group's breaker.
 // Only a few such calls run at the same time: changes of one row wait for each other in
-// the database, each holding a connection, and must leave some connections to reads.
-// close waits for the call. Errors: those of f; storage.ErrUnavailable, in which case the
+// the database, each change holds a connection, and reads need connections, too. close
+// waits for the call. Errors: those of f; storage.ErrUnavailable, in which case the
 // outcome is unknown; ErrClosed after close.
 func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out], what string, f func(context.Context) (T, error)) (out T, err error) {
 	done, err := g.begin()

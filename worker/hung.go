@@ -8,9 +8,9 @@ import (
 )
 
 // hungCommit is the duration after which a commit counts as hanging, and the interval at
-// which its marks are then invalidated. After a Mark or an Invalidate, the mirror keeps
-// windows from being filled, and reports marked states as not persisted, for a time that
-// is well above hungCommit.
+// which its marks are then invalidated. After a Mark or an Invalidate, the mirror does
+// not fill windows, and reports marked states as not persisted, for a time that is well
+// above hungCommit.
 const hungCommit = 4 * time.Second
 
 // invalidateWhileHung invalidates the marks of messages repeatedly while their commit

@@ -6,8 +6,8 @@ import (
 	"ovation/storage"
 )
 
-// maxInDoubt is the maximum number of states in doubt. Beyond it, the recorder forgets
-// an arbitrary one, for which it then relies on the mirror.
+// maxInDoubt is the maximum number of states in doubt. If there are more, the recorder
+// drops an arbitrary one and relies on the mirror for that state.
 const maxInDoubt = 100_000
 
 // inDoubt keeps the actions with an unknown outcome: publishing them failed, but a worker

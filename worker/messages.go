@@ -20,14 +20,14 @@ type MessagesOptions struct {
 }
 
 // Messages sends messages, and is safe for concurrent use. Messages are written directly
-// to the database; concurrent ones share a transaction.
+// to the database; concurrent messages share a transaction.
 type Messages struct {
 	store storage.DirectMessages
 	opts  MessagesOptions
 	adds  *groupCommit[storage.NewDirectMessage, storage.AddedDirectMessage]
 }
 
-// NewMessages returns a Messages over the store. Close it at the end.
+// NewMessages returns a Messages over the store. Call Close when it is no longer needed.
 func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
 	m := &Messages{store: store, opts: opts}
@@ -42,11 +42,13 @@ func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 }
 
 // Send sends a message and returns it once it is committed. Errors: storage.ErrInvalid,
-// as documented for storage.DirectMessages; storage.ErrUnavailable, in which case the
-// message may or may not be sent, so that only a message with a request id can be retried
-// safely; storage.ErrLocked, in which case the message is not sent, because a mailbox of
-// the conversation or too many others of the same transaction are locked; ErrClosed;
-// context.Canceled.
+// as documented for storage.DirectMessages; storage.ErrUnavailable; storage.ErrLocked;
+// ErrClosed; context.Canceled.
+//
+// After storage.ErrLocked, the message has not been sent: a mailbox of its conversation
+// is locked, or too many mailboxes of other messages in the transaction are. After any
+// other storage.ErrUnavailable, the message may or may not be sent. Only a message with a
+// request id can then be retried safely.
 func (m *Messages) Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error) {
 	message, err := message.Check()
 	if err != nil {
@@ -87,6 +89,6 @@ func (m *Messages) MarkRead(ctx context.Context, key storage.ConversationKey, up
 	})
 }
 
-// Close rejects new messages with ErrClosed and returns when every accepted one is
-// answered, or returns an error if the context ends first. It may be called twice.
+// Close rejects new messages with ErrClosed and waits until every accepted message is
+// answered. It returns an error if the context ends first. It may be called twice.
 func (m *Messages) Close(ctx context.Context) error { return m.adds.close(ctx, m.adds.name) }

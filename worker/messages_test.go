@@ -70,7 +70,7 @@ func TestMessagesThatWaitShareATransaction(t *testing.T) {
 					t.Errorf("sending message %d: got %+v, %v, want its text", i, got, err)
 				}
 			})
-			synctest.Wait() // the first is under way
+			synctest.Wait() // the first transaction is under way
 		}
 		if _, err := m.Send(t.Context(), storage.NewDirectMessage{From: person("alice"), To: person("alice"), Text: "x"}); !errors.Is(err, storage.ErrInvalid) {
 			t.Errorf("sending a message to oneself: got %v, want %v", err, storage.ErrInvalid)

@@ -24,11 +24,11 @@ type Mirror interface {
 	// filled with the action's subject as its user sees it afterwards. The target is left
 	// unchanged if filling it would take another read, or if the actions are
 	// storage.Persisted. Errors: storage.ErrUnavailable if queued actions are not in the
-	// mirror yet, which applies them later; the context's.
+	// mirror yet, in which case the mirror applies them later; the context's.
 	Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) error
-	// Invalidate discards what the mirror knows about which of these actions the counts
-	// include, because a transaction that marked them may have been rolled back. It is
-	// called before the actions are persisted again, and may be called at any time.
+	// Invalidate discards the records of which of these actions the counts include,
+	// because a transaction that marked them may have been rolled back. It is called
+	// before the actions are persisted again, and may be called at any time.
 	Invalidate(ctx context.Context, actions []storage.Action) error
 	// Revert undoes Apply for actions that will not be persisted. It may be called at
 	// any time.
@@ -36,7 +36,7 @@ type Mirror interface {
 	// Mark records which states the new counts include. It is called within the
 	// transaction; an error rolls the transaction back.
 	Mark(ctx context.Context, outcome storage.Outcome) error
-	// Publish makes the new counts of a transaction visible to everyone, after
-	// the commit.
+	// Publish makes the new counts of a transaction visible to all readers, after the
+	// commit.
 	Publish(ctx context.Context, outcome storage.Outcome) error
 }

@@ -21,7 +21,7 @@ var _ = seed.ForRapid()
 
 // plan holds the random choices of one run.
 type plan struct {
-	tenant                 string // of its own
+	tenant                 string // used by no other run
 	users, steps, subjects int
 	maxBatch, maxInFlight  int
 	prefetch, maxActions   int
@@ -96,7 +96,7 @@ func (p plan) act(t *rapid.T, store *sqlite.Store) map[storage.StateKey]*last {
 	return told
 }
 
-// step records one random action, and remembers it when it is acknowledged.
+// step records one random action, and updates l once the action is acknowledged.
 func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand) error {
 	a := storage.Action{User: key.User, Subject: key.Subject, Kind: storage.Kind(1 + random.IntN(4))}
 	want := *l

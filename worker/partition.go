@@ -2,10 +2,10 @@ package worker
 
 import "ovation/storage"
 
-// PartitionOf returns the partition of a subject, from 0 to partitions-1: the
-// 64-bit FNV-1a hash of tenant, biz and bizId, each followed by a zero byte,
-// modulo the number of partitions. It must never change: queued
-// messages are in the partition that it returned when they were published.
+// PartitionOf returns the partition of a subject, from 0 to partitions-1: the 64-bit
+// FNV-1a hash of tenant, biz and bizId, each followed by a zero byte, modulo the number
+// of partitions. It must never change: a queued message stays in the partition that
+// PartitionOf returned when the message was published.
 func PartitionOf(subject storage.Subject, partitions int) int {
 	if partitions <= 1 {
 		return 0

@@ -11,10 +11,10 @@ import (
 	"ovation/storage"
 )
 
-// splitAfter is how long an attempt must have taken for its failure to be blamed on the
-// size of its batch. The commit is not included, because its duration depends on the disk
-// and the standby, not on the batch. splitAfter equals mirror.MarkTime: a store with a
-// mirror rolls back a transaction whose Mark takes longer than that.
+// splitAfter is how long an attempt must have taken for its failure to be attributed to
+// the size of its batch. The commit is not included, because its duration depends on the
+// disk and the standby, not on the batch. splitAfter equals mirror.MarkTime: a store with
+// a mirror rolls back a transaction whose Mark takes longer than that.
 const splitAfter = 4 * time.Second
 
 // persist makes a batch durable in one transaction and returns what changed. While the
@@ -23,7 +23,7 @@ const splitAfter = 4 * time.Second
 // ctx. Errors: errStopped, or the reason why the batch cannot be persisted, in which case
 // its marks have been invalidated.
 func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
-	var failed error // permanently
+	var failed error // the permanent error
 	tries := 0
 	try := func() (storage.Outcome, error) {
 		outcome, took, err := l.persistOnce(working, batch)

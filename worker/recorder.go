@@ -27,8 +27,8 @@ type RecorderOptions struct {
 	// 10,000 if 0. Further calls wait. Anonymous users have a separate backlog of a fifth
 	// of this size; beyond it their actions fail with ErrBusy.
 	MaxBacklog int
-	// PublishTimeout bounds publishing a message, and then the call of Mirror.Apply
-	// separately; 10 s if 0.
+	// PublishTimeout is the maximum time for publishing a message and, separately, for
+	// the call of Mirror.Apply that follows; 10 s if 0.
 	PublishTimeout time.Duration
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -83,13 +83,13 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 }
 
 // Record returns when the action is durable and visible, or is known to change nothing.
-// It sets the action's Version and, if the action's kind adds up, First; an action of
-// such a kind without Times counts once.
+// It sets the action's Version. For a kind that adds up, it also sets First and raises
+// Times to at least 1.
 //
 // Actions on one state (user, subject and a kind that does not add up) are serialised in
-// the order of arrival: each sees the effect of the previous one. If the context ends
-// first, Record returns at once, but an action that was accepted is still published and
-// applied.
+// the order of arrival: each action starts from the result of the previous one. If the
+// context ends first, Record returns at once, but an action that was accepted is still
+// published and applied.
 //
 // If seen is not nil, it receives the subject as the user then sees it, or the zero value
 // if that would take another read.
@@ -104,9 +104,9 @@ func (r *Recorder) Record(ctx context.Context, action storage.Action, seen *stor
 	return recorded, err
 }
 
-// Close rejects new actions with ErrClosed, and publishes and applies every accepted one.
-// It returns when that is done, or returns an error if the context ends first. It may be
-// called twice.
+// Close rejects new actions with ErrClosed, and publishes and applies every accepted
+// action. It returns when that is done, or returns an error if the context ends first. It
+// may be called twice.
 func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx) }
 
 func (r *Recorder) record(ctx context.Context, action storage.Action, seen *storage.Interactive) (Recorded, error) {

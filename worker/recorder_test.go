@@ -106,8 +106,8 @@ func TestInvalidActionIsRefused(t *testing.T) {
 	}
 }
 
-// A clock that runs behind must not make an action older than what its user
-// saw before.
+// If the clock goes back, an action still gets a version above that of the state that it
+// changes.
 func TestVersionRisesAboveTheSeenOne(t *testing.T) {
 	store, queue, mirror := startLocal(t)
 	now := time.Now()
@@ -185,7 +185,7 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 }
 
 // An action fails, and it is unknown whether it will be persisted. If the user then takes
-// it back, it must not win even if it is persisted after all.
+// the action back, it must not win even if it is persisted later.
 func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		doubtful, next storage.Action
@@ -208,7 +208,7 @@ func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 				r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 
 				unknown := func() (storage.Durability, error) { return "", nil }
-				mirror.get = unknown // so that it is published
+				mirror.get = unknown // so that the action is published
 				if _, err := r.Record(t.Context(), c.doubtful, nil); !errors.Is(err, storage.ErrUnavailable) {
 					t.Fatalf("the doubtful action: got %v, want %v", err, storage.ErrUnavailable)
 				}

@@ -22,8 +22,7 @@ func (l *batchLoop) reject(ctx, working context.Context, t task, why error) {
 	l.logSettled("reject", t.Reject(why))
 }
 
-// rejectExpired rejects those messages of a batch that have expired, and returns the
-// others.
+// rejectExpired rejects the expired messages of a batch and returns all others.
 func (l *batchLoop) rejectExpired(ctx, working context.Context, batch []task, expired []string) []task {
 	if len(expired) == 0 {
 		return batch

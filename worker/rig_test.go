@@ -90,7 +90,7 @@ func publish(q *local.Queue, partition int, m storage.Message) <-chan error {
 	return done
 }
 
-// tap is a publisher that records the messages that pass, and may delay them.
+// tap is a publisher that records the messages that pass through it, and may delay them.
 type tap struct {
 	worker.Publisher
 
@@ -250,7 +250,7 @@ func collect(u storage.User, s storage.Subject, folder string) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder}
 }
 
-// record records the action, and fails the test if that returns an error.
+// record records the action, and fails the test if Record returns an error.
 func record(tb testing.TB, r *worker.Recorder, a storage.Action) worker.Recorded {
 	tb.Helper()
 	recorded, err := r.Record(tb.Context(), a, nil)

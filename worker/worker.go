@@ -24,8 +24,8 @@ type Options struct {
 	// this length a batch starts at once. If 0, a batch holds the messages that are
 	// available when it starts.
 	Pace time.Duration
-	// Concurrency is the number of batches processed at the same time, each from its
-	// own partitions; 1 if 0. Values above the number of partitions have no effect.
+	// Concurrency is the number of batches processed at the same time, each with its own
+	// partitions; 1 if 0. Values above the number of partitions have no effect.
 	Concurrency int
 	// MaxTries is how often a single message is tried before it is rejected; 3 if 0.
 	// Tries that fail because the store is unavailable do not count.
@@ -73,7 +73,7 @@ type batchLoop struct {
 	*Worker
 
 	deliveries <-chan Delivery
-	started    time.Time // of the last batch
+	started    time.Time // when the last batch started
 	requeued   bool      // whether this loop has requeued any message since Run began
 	failing    atomic.Pointer[error]
 }
@@ -138,8 +138,8 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // loopBuffer is how many deliveries can wait for one loop before deliveries to the other
-// loops are delayed, too. It is more than a queue with default options delivers before
-// one of them is settled.
+// loops are delayed, too. It exceeds the number of unsettled deliveries that a queue with
+// default options allows.
 const loopBuffer = 1 << 17
 
 // distribute passes each delivery to the loop of its partition, until the context ends
@@ -212,11 +212,11 @@ const redeliveryQuiet = 100 * time.Millisecond
 const fullBatch = 100
 
 // nextBatch waits for a first delivery and then takes the deliveries that are available,
-// up to MaxActions. If these are fewer than fullBatch, it waits as Pace demands and takes
-// what has arrived since.
+// up to MaxActions. If these are fewer than fullBatch, it waits until Pace allows a batch
+// and adds the deliveries that have arrived since.
 //
 // If one of the deliveries is redelivered, nextBatch continues until no more redelivered
-// messages arrive, because marks that another worker made in one transaction must all be
+// messages arrive. Marks that another worker made in one transaction must all be
 // invalidated before any message of that transaction is persisted. The prefetch limit of
 // the queue bounds the number of redelivered messages.
 //
@@ -375,8 +375,7 @@ func (l *batchLoop) requeue(batch []task) {
 }
 
 // logSettled logs that a delivery could not be settled, and that settling succeeds again.
-// The queue redelivers such a delivery; its message is skipped then if it is already
-// persisted.
+// The queue redelivers the message, which is skipped if it is already persisted.
 func (w *Worker) logSettled(how string, err error) {
 	if err != nil {
 		w.settleOutage.Failed("how", how, "error", err)

@@ -85,7 +85,7 @@ func TestBatchesKeepThePace(t *testing.T) {
 		var got batchSizes
 		startWorker(t, queue, &hooks{Persister: store, before: got.record}, local.Mirror{Reader: store}, worker.Options{Pace: pace})
 		for _, c := range []struct {
-			rest     time.Duration // before the messages come
+			rest     time.Duration // before the messages arrive
 			messages int
 			took     time.Duration
 		}{
@@ -127,8 +127,8 @@ func TestFullBatchesIgnoreThePace(t *testing.T) {
 	})
 }
 
-// While one partition waits for the database, those of other loops continue. The batches
-// of one partition are processed in order.
+// While one partition waits for the database, the partitions of other loops continue. The
+// batches of one partition are processed in order.
 func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openStore(t)
@@ -218,7 +218,7 @@ func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 		if _, err := store.Persist(t.Context(), messages[:1], nil); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(storage.InboxAge + time.Minute) // no time at all in a bubble
+		time.Sleep(storage.InboxAge + time.Minute) // takes no real time in a bubble
 		if n, err := store.Prune(t.Context(), storage.InboxAge); n != 1 || err != nil {
 			t.Fatalf("Prune: got %d ids, %v, want 1", n, err)
 		}
@@ -300,7 +300,7 @@ func TestStopEndsTheTries(t *testing.T) {
 		stop := startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
 			return storage.ErrUnavailable
 		}}, local.Mirror{Reader: store}, worker.Options{})
-		time.Sleep(time.Minute) // no time at all in a bubble
+		time.Sleep(time.Minute) // takes no real time in a bubble
 		start := time.Now()
 		if err := stop(); err != nil || time.Since(start) != 0 {
 			t.Errorf("Run: got %v after %v, want no error at once", err, time.Since(start))
@@ -338,7 +338,7 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 			}
 			pruned = append(pruned, time.Since(start))
 		}}, local.Mirror{Reader: store}, worker.Options{})
-		time.Sleep(150 * time.Minute) // no time at all in a bubble
+		time.Sleep(150 * time.Minute) // takes no real time in a bubble
 		must(t, stop())
 		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(pruned, want) {
 			t.Errorf("the inbox was pruned after %v, want %v", pruned, want)

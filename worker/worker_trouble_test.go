@@ -74,7 +74,7 @@ func TestUnavailableIsRetried(t *testing.T) {
 		}
 		return nil
 	}
-	failsToo := func() error { // a mirror's errors are all alike
+	failsToo := func() error { // every error of the mirror counts as unavailability
 		if fail() != nil {
 			return errBroken
 		}
@@ -128,7 +128,7 @@ func TestPanicOfTheStoreIsNotSwallowed(t *testing.T) {
 			t.Errorf("Run panicked with %v, want %v", got, errBroken)
 		}
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
-		wantAcked(t, errs) // the message came again
+		wantAcked(t, errs) // the message is redelivered
 	})
 }
 
@@ -233,7 +233,7 @@ func (s steadyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, er
 	go func() {
 		defer close(out)
 		for d := range deliveries {
-			time.Sleep(50 * time.Millisecond) // no time at all in a bubble
+			time.Sleep(50 * time.Millisecond) // takes no real time in a bubble
 			select {
 			case out <- d:
 			case <-ctx.Done():
@@ -326,7 +326,7 @@ func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 				return nil
 			}
 			hung = true
-			time.Sleep(40 * time.Second) // no time at all in a bubble
+			time.Sleep(40 * time.Second) // takes no real time in a bubble
 			return storage.ErrUnavailable
 		}}, local.Mirror{Reader: store}, worker.Options{})
 		wantAcked(t, errs)
@@ -345,7 +345,7 @@ func TestMarksOfACommitThatHangsAreInvalidated(t *testing.T) {
 		var forgotten []time.Duration
 		var of []int
 		startWorker(t, queue, &hooks{Persister: store, after: func() error {
-			time.Sleep(15 * time.Second) // no time at all in a bubble
+			time.Sleep(15 * time.Second) // takes no real time in a bubble
 			return nil
 		}}, &spy{
 			Mirror: local.Mirror{Reader: store},
@@ -376,7 +376,7 @@ func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
 		errs := publishAll(t, queue, 8)
 		var got batchSizes
 		slow := &spy{Mirror: local.Mirror{Reader: store}, mark: func(o storage.Outcome) error {
-			time.Sleep(time.Duration(len(o.Applied)) * mirror.MarkTime / 4) // no time at all in a bubble
+			time.Sleep(time.Duration(len(o.Applied)) * mirror.MarkTime / 4) // takes no real time in a bubble
 			return nil
 		}}
 		startWorker(t, queue, &hooks{Persister: store, before: got.record}, slow, worker.Options{})

@@ -27,8 +27,8 @@ func (c *consumer) register() error {
 // has too many partitions, it hands one over as well, so that partitions move on until
 // they reach a worker with capacity. Such a worker exists, because the shares add up to
 // at least the number of partitions, so the handovers come to an end. Partitions that
-// have delivered nothing are not counted. Workers need not know each other; the broker
-// ensures that exactly one consumer serves each partition.
+// have delivered nothing are not counted. Workers need no contact with each other; the
+// broker ensures that exactly one consumer serves each partition.
 func (c *consumer) balance() error {
 	workers := 0
 	err := c.brokerConn.withTimeout(func() error {
@@ -70,7 +70,7 @@ func (s *subscription) handOver() error {
 }
 
 // isActive reports whether the broker, as far as is known, serves the partition to this
-// consumer and the partition is not being handed over.
+// consumer. It returns false while the partition is being handed over.
 func (s *subscription) isActive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 type brokerConn struct {
 	conn      *amqp091.Connection
 	raw       net.Conn
-	timeout   time.Duration // of each request, see withTimeout
+	timeout   time.Duration // of each request; see withTimeout
 	ended     chan *amqp091.Error
 	alarms    chan amqp091.Blocking
 	publisher *confirmPublisher // nil unless the connection publishes
@@ -91,7 +91,7 @@ func checkVersion(server amqp091.Table) error {
 	version, _ := server["version"].(string)
 	var major, minor int
 	read, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	known := read == 2 && product == "RabbitMQ" // for other products, declaring the queues decides
+	known := read == 2 && product == "RabbitMQ" // other products are accepted if the queues can be declared
 	if known && (major < 3 || major == 3 && minor < 10) {
 		return fmt.Errorf("RabbitMQ %s is too old; version 3.10 or newer is required", version)
 	}

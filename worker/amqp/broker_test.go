@@ -209,8 +209,8 @@ func missingPermissions(t *testing.T, b *broker) {
 	publish(t, open(t, opts), 0, "allowed")
 }
 
-// alarm tests publishing and consuming during an alarm of the broker. Setting the limit
-// to on raises the alarm, and setting it to off clears it.
+// alarm tests publishing and consuming during an alarm of the broker. The argument on is
+// the value of the limit that raises the alarm, and off the value that clears it.
 func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)
@@ -272,7 +272,7 @@ func crash(t *testing.T, b *broker) {
 				return
 			default:
 			}
-			publishConcurrently(t, q, 4, 10, func(string) {}) // others at the same time
+			publishConcurrently(t, q, 4, 10, func(string) {}) // other messages at the same time
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			id := fmt.Sprint("round-", round)
 			if _, err := q.Publish(ctx, round%q.Partitions(), message(id)); err == nil {

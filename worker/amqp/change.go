@@ -19,16 +19,15 @@ type Changed struct {
 	Kept int
 }
 
-// A Drain persists what a consumer delivers until the context ends, as worker.Worker
+// A Drain persists the messages of a consumer until the context ends, as worker.Worker
 // does.
 type Drain func(context.Context, worker.Consumer) error
 
-// ChangePartitions changes the number of partitions to that of the options while
-// publishers and workers run. It disconnects them, drains the queues with drain, and then
-// admits only processes that are configured with the new number. Dead letters are not
-// touched.
+// ChangePartitions changes the number of partitions to opts.Partitions while publishers
+// and workers run. It disconnects them, drains the queues with drain, and then admits
+// only processes that are configured with the new number. Dead letters are not touched.
 //
-// Partition queues are never deleted, because AMQP cannot tell whether the broker is
+// Partition queues are never deleted, because AMQP does not show whether the broker is
 // still moving a dead letter out of a queue that looks empty.
 //
 // If ChangePartitions fails, the old number remains in effect; if the process is killed
@@ -108,7 +107,7 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-// findOld determines the old number by declaring the marker with the new one: if the
+// findOld determines the old number by declaring the marker with the new number. If the
 // broker refuses, its error contains the existing number. If there is no marker, an
 // earlier run was killed right before declaring it, and there is no old number to
 // preserve.
@@ -132,7 +131,7 @@ func (c *change) remove(queue string) error {
 }
 
 // unchanged reports whether there is nothing to do, because the number is already the new
-// one, the gate is open, and unused queues are empty.
+// number, the gate is open, and unused queues are empty.
 func (c *change) unchanged() (bool, error) {
 	closed, err := c.brokerConn.missing(c.opts.gate())
 	if err != nil || closed || c.from != c.opts.Partitions {
@@ -227,7 +226,7 @@ func (c *change) drainOnce(ctx context.Context) (err error) {
 	}
 }
 
-// partitions returns the names of the partition queues from the given one on.
+// partitions returns the names of the partition queues whose number is at least from.
 func (c *change) partitions(from int) (names []string) {
 	for partition := from; partition < c.queues; partition++ {
 		names = append(names, c.opts.queue(partition))

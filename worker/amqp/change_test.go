@@ -46,7 +46,7 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 	for _, step := range []struct{ from, to int }{{3, 8}, {8, 5}, {5, 6}} {
 		opts.Partitions = step.from
 		publisher, holder := open(t, opts), open(t, opts)
-		receive(t, publishUntilError(t, publisher, holder, &confirmed, &round)) // which nobody settles
+		receive(t, publishUntilError(t, publisher, holder, &confirmed, &round)) // it is never settled
 		changed := changeTo(t, opts, step.to, got.drain)
 		if changed.From != step.from {
 			t.Errorf("ChangePartitions: got a change from %d partitions, want from %d", changed.From, step.from)
@@ -137,7 +137,7 @@ func strayConsumer(t *testing.T, opts Options) (leave func()) {
 func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
-	opts.Heartbeat = time.Second // it waits for six of them
+	opts.Heartbeat = time.Second // the change waits for six heartbeats
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	leave := strayConsumer(t, opts)
@@ -209,8 +209,8 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 }
 
 // TestChangeOfPartitionsEmptiesUnusedQueues puts a message into an unused queue. A
-// publisher of an earlier release, which did not have the gate, may have done so with an
-// old number.
+// publisher of an earlier release, which did not have the gate, may have published the
+// message with an old number.
 func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	t.Parallel()
 	opts := options(t)

@@ -40,13 +40,13 @@ import (
 // is the first.
 //
 // Version 2 is written only for messages with a conditional clear, and version 4 only for
-// those with a follow or an unfollow, so that workers of the previous release can read
+// messages with a follow or an unfollow, so that workers of the previous release can read
 // all other messages.
 //
 // A new kind of action, a new field of an action or a new sort of message requires a new
 // version. It gets the next number, and is written only for the messages that need it. A
-// version with actions has all fields of earlier ones, because one message may need
-// several of them. A release that does not know a version dead-letters its messages, so
+// version with actions has all fields of earlier versions, because one message may need
+// several of them. A release that cannot read a version dead-letters its messages, so
 // workers are upgraded before nodes. Every version that was ever released is still read.
 //
 // Version 5 is a job for the cover of a video:
@@ -178,7 +178,7 @@ func (e *encoder) signed(n int64) { e.out = binary.AppendVarint(e.out, n) }
 
 func (e *encoder) text(s string) {
 	place, known := e.places[s]
-	e.out = binary.AppendUvarint(e.out, place) // 0 for a new one
+	e.out = binary.AppendUvarint(e.out, place) // 0 for a new text
 	if !known {
 		e.places[s] = uint64(len(e.places)) + 1
 		e.out = binary.AppendUvarint(e.out, uint64(len(s)))

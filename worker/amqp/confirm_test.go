@@ -10,7 +10,7 @@ import (
 )
 
 // After an alarm has ended, the broker stores and confirms the messages that were in its
-// buffers. It may take as long to confirm these as any other message.
+// buffers. It may take as long for these messages as for any other message.
 func TestAlarmRestartsTheConfirmTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := Options{ConfirmTimeout: 15 * time.Second, Logger: slog.New(slog.DiscardHandler)}.withDefaults()

@@ -13,9 +13,9 @@ import (
 )
 
 // Consume delivers messages. The broker serves each partition to one consumer at a time
-// across all processes, and turns to the next when that one ends. Consumers that serve
-// more than their share hand partitions over (see balance). A consumer holds at most
-// Prefetch unsettled messages of each partition.
+// across all processes, and to the next consumer when that consumer ends. Consumers that
+// serve more than their share hand partitions over (see balance). A consumer holds at
+// most Prefetch unsettled messages of each partition.
 //
 // The channel is closed when the context ends, the connection is lost or the Queue is
 // closed; call Consume again to continue. Errors: storage.ErrUnavailable, after IOTimeout
@@ -179,7 +179,7 @@ func (s *subscription) close() (err error) {
 }
 
 // forward passes on the messages of a partition. The buffer of out holds every message
-// that the broker may deliver without a settlement, so that forward never blocks.
+// that the broker delivers before any is settled, so that forward never blocks.
 func (s *subscription) forward(deliveries <-chan amqp091.Delivery) {
 	c := s.consumer
 	for d := range deliveries {

@@ -37,8 +37,8 @@ type DeadLetter struct {
 }
 
 // DeadLetters reads the dead-letter queue. Each method walks the queue from the oldest
-// message; while it does so, other clients do not see the messages that it has passed. A
-// DeadLetters must be closed after an error. It is not safe for concurrent use.
+// message; while it does so, other clients cannot receive the messages that it has
+// passed. A DeadLetters must be closed after an error. It is not safe for concurrent use.
 type DeadLetters struct {
 	opts       Options
 	conn       *supervisedConn
@@ -116,10 +116,10 @@ type Replayed struct {
 }
 
 // Replay publishes the picked messages again, each to the partition of its subjects, and
-// removes them. Expired ones are left unless force is set. A failure midway may leave one
-// message in its partition and among the dead letters, which is harmless, because it
-// counts once. Errors: storage.ErrUnavailable; the context's; an error if the number of
-// partitions differs from that of the queues, in which case nothing is done.
+// removes them. Expired messages are left unless force is set. A failure midway may leave
+// a message both in its partition and among the dead letters. That is harmless, because
+// the message counts once. Errors: storage.ErrUnavailable; the context's; an error if the
+// number of partitions differs from that of the queues, in which case nothing is done.
 func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // a message that is rejected again is not replayed again
@@ -178,16 +178,17 @@ func (l DeadLetter) replayable() bool {
 }
 
 // Expired reports whether replaying the message might count its actions twice, if it was
-// persisted before it was dead-lettered. That is so if it contains reads and may be older
-// than the ids kept in the inbox. All other actions are deduplicated by their versions.
+// persisted before it was dead-lettered. That is so if the message contains reads and may
+// be older than the ids kept in the inbox. All other actions are deduplicated by their
+// versions.
 func (l DeadLetter) Expired(now time.Time) bool {
 	m := l.Message
 	m.Published = storage.Micros(l.Published)
 	return m.MayExpire(now) && now.Sub(l.Published) >= storage.MaxMessageAge
 }
 
-// Drop deletes the picked messages and returns their number. Their actions are lost.
-// Errors: storage.ErrUnavailable, the context's.
+// Drop deletes the picked messages and returns how many it has deleted. Their actions are
+// lost. Errors: storage.ErrUnavailable, the context's.
 func (d *DeadLetters) Drop(ctx context.Context, pick func(DeadLetter) bool) (int, error) {
 	dropped := 0
 	err := d.walk(ctx, "drop", func(l DeadLetter) (step, error) {
@@ -209,8 +210,8 @@ const (
 	stop
 )
 
-// walk visits messages from the oldest to the newest until visit returns stop, and
-// returns those that are kept to the queue.
+// walk visits messages from the oldest to the newest until visit returns stop. The
+// messages that are kept return to the queue.
 func (d *DeadLetters) walk(ctx context.Context, doing string, visit func(DeadLetter) (step, error)) error {
 	release := context.AfterFunc(ctx, d.brokerConn.abort) // requests do not accept a context
 	defer release()

@@ -52,7 +52,7 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	q := open(t, opts)
 	rejectAll(t, q, "a", "b", "c", "d")
 	dead := openDead(t, opts)
-	for range 2 { // looking changes nothing
+	for range 2 { // listing changes nothing
 		if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 			t.Fatalf("List(10): got %v, want [a b c d]", got)
 		}
@@ -166,7 +166,7 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 		t.Errorf("Replay by force: got %+v, %v, want 1 queued", n, err)
 	}
 	deliveries := consume(t, q)
-	for range 4 { // a replayed message does not become younger
+	for range 4 { // replaying does not change the age of a message
 		d := receive(t, deliveries).(*delivery)
 		if forced := d.message.ID == "read"; (d.message.Published == 0) != forced {
 			t.Errorf("message %s: got an age that matters: %t, want %t", d.message.ID, d.message.Published != 0, !forced)

@@ -41,8 +41,8 @@ func (d *delivery) Ack() error {
 }
 
 // AckAll removes the messages of several deliveries from the queue. In each partition,
-// the deliveries that are next in order are acknowledged with one frame, and all others
-// with one frame each.
+// the deliveries that are next in order are acknowledged together, with one frame. Every
+// other delivery is acknowledged with its own frame.
 func (d *delivery) AckAll(deliveries []worker.Delivery) error {
 	var errs []error
 	of := make(map[*subscription][]*delivery)
@@ -101,7 +101,7 @@ func (d *delivery) deadLetter(reason error) error {
 	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.subscription.partition), reason, time.Now()))
 }
 
-// settle sends the settlement of the message unless the consumer has ended. If that
+// settle sends the settlement of the message unless the consumer has ended. If sending
 // fails, the connection has ended and the message will be redelivered.
 func (d *delivery) settle(how string, send func() error) error {
 	return d.subscription.settle(how, []*delivery{d}, func() error {

@@ -12,17 +12,18 @@
 // that an alarm, during which the broker stops reading from publishers, does not
 // prevent workers from acknowledging.
 //
-// Workers distribute the partitions among themselves without coordination: each sees
-// the number of workers and passes on partitions in excess of its share. RabbitMQ 3.10
-// ignores the priority of consumers of such queues (the first to subscribe is served
-// next), and reports to a consumer neither that it is active nor how many others wait.
+// Workers distribute the partitions among themselves without coordination: each worker
+// counts the workers and hands over partitions in excess of its share. RabbitMQ 3.10
+// ignores the priority of consumers of these queues (the first to subscribe is served
+// next). It reports to a consumer neither that it is active nor how many other consumers
+// wait.
 //
 // RabbitMQ 4 needs no different treatment. By default it dead-letters or drops a message
 // after 20 deliveries, and refuses messages above 16 MiB; the queues declare a delivery
 // limit of their own, and maxBody bounds the size of a message.
 //
 // The number of partitions is stored with the queues. ChangePartitions changes it while
-// they are in use.
+// the queues are in use.
 //
 // # Invariants
 //
@@ -58,7 +59,7 @@
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,
 //     TestPartitionIsHandedOverOnceItsMessagesAreSettled.
-//   - Every release can read the messages of all earlier ones: TestFormOfEachVersion.
+//   - Every release can read the messages of all earlier releases: TestFormOfEachVersion.
 //   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
 //     deliveries: ConsumerHoldsABoundedNumber of the contract.
 //

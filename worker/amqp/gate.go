@@ -18,18 +18,18 @@ import (
 //   - The gate is open while the queue PREFIX.open exists.
 //   - A connection that publishes or consumes first registers, by consuming from
 //     PREFIX.publishers or PREFIX.workers; then subscribes to PREFIX.open; and finally
-//     checks that the marker has its own number.
+//     checks that the marker has the number of the connection.
 //   - ovation partitions closes the gate by deleting PREFIX.open. The broker cancels
 //     all subscriptions to it, whereupon the connections end. When no connection is
 //     registered any more and the queues are drained, the command replaces the marker
 //     and declares PREFIX.open again.
 //
-// PREFIX.open is declared only by the process that creates the queues and by the
-// command, each holding a lock that ends with its connection. A connection with the old
-// number has therefore registered and then subscribed to the queue that the command
-// deletes, and has ended before the drain. Every message that was confirmed to it is in a
-// queue that is drained. A publisher registers on the channel on which it publishes, so
-// that its registration does not end before its messages have arrived.
+// PREFIX.open is declared only by the process that creates the queues and by the command.
+// Each holds a lock that ends with its connection. A connection with the old number has
+// therefore registered, has then subscribed to the queue that the command deletes, and
+// has ended before the drain. Every message that was confirmed to it is in a queue that
+// is drained. A publisher registers on the channel on which it publishes, so that its
+// registration does not end before its messages have arrived.
 
 // errClosedGate is returned if a connection cannot register because the gate is closed,
 // and is the reason given when existing connections are discarded.
@@ -74,8 +74,8 @@ const (
 
 // gateState returns the state of the gate. It looks for PREFIX.dead before the gate,
 // because another process may be creating the queues at this moment, with PREFIX.dead as
-// the last one. In the opposite order, gateState could take a gate that is not created
-// yet for a closed one.
+// the last one. In the opposite order, gateState could mistake a gate that is not created
+// yet for a closed gate.
 func (b *brokerConn) gateState(o Options) (gateState, error) {
 	lacksDead, err := b.missing(o.dead())
 	if err != nil {
@@ -119,9 +119,9 @@ const (
 	lockTime  = 30 * time.Second      // for all tries together
 )
 
-// setUp creates the queues if there are none. The last ones of the topology, the gate
-// and the dead-letter queue, show other processes that all queues exist. Errors:
-// errClosedGate; errLocked if another process that creates the queues takes too long.
+// setUp creates the queues if there are none. The gate and the dead-letter queue are
+// created last: they show other processes that all queues exist. Errors: errClosedGate;
+// errLocked if another process that creates the queues takes too long.
 func (b *brokerConn) setUp(o Options) error {
 	for late := time.Now().Add(lockTime); ; {
 		state, err := b.gateState(o)
@@ -146,7 +146,7 @@ func (b *brokerConn) setUp(o Options) error {
 	return errors.Join(b.declareAll(o, topology(o)...), b.unlock(o))
 }
 
-// withChannel runs requests on a channel of their own.
+// withChannel runs requests on a new channel.
 func (b *brokerConn) withChannel(requests func(*amqp091.Channel) error) error {
 	channel, err := b.channel()
 	if err != nil {
@@ -175,8 +175,9 @@ func (b *brokerConn) channel() (channel *amqp091.Channel, err error) {
 // currentValue matches the value of an existing queue's argument in the broker's error.
 var currentValue = regexp.MustCompile(`current is (?:the value )?'(\d+)'`)
 
-// partitionsIn returns the number of partitions in the marker, which the broker states
-// when it refuses a different one, or 0 if the error does not contain it.
+// partitionsIn returns the number of partitions in the marker. The broker states it when
+// it refuses a different number. The result is 0 if the error does not contain the
+// number.
 func partitionsIn(refused *amqp091.Error) int {
 	found := currentValue.FindStringSubmatch(refused.Reason)
 	if found == nil {

@@ -153,7 +153,7 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 	return nil
 }
 
-// collector acknowledges messages and records the ids of those that it has acknowledged.
+// collector acknowledges messages and records their ids.
 type collector struct {
 	mu  sync.Mutex
 	ids map[string]bool

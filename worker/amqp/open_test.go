@@ -107,8 +107,8 @@ func TestOldBrokerIsRefused(t *testing.T) {
 	}
 }
 
-// TestQueuesMadeMeanwhileAreUsed opens queues that do not exist from two processes, one
-// of which creates them just as the other looks for them.
+// TestQueuesMadeMeanwhileAreUsed lets two processes open queues that do not exist. One
+// process creates the queues just as the other looks for them.
 func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 	for name, asks := range map[string]func(Options) string{"for the gate": Options.gate, "for dead letters": Options.dead} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 	opts := options(t)
 	ch := channel(t, opts)
 	for _, queue := range topology(opts) {
-		if queue.name == opts.queue(opts.Partitions-1) { // it is lost, and created again
+		if queue.name == opts.queue(opts.Partitions-1) { // this queue is lost, and created again
 			continue
 		}
 		delete(queue.args, leaderLocator)

@@ -30,13 +30,13 @@ type Options struct {
 	// queues. It has one partition, which one consumer at a time serves.
 	Name string
 	// Partitions is the number of partition queues, at most 256; 4 if 0. If the queues
-	// exist, it must be their number; ChangePartitions changes that number.
+	// exist, it must equal their number; ChangePartitions changes that number.
 	Partitions int
-	// DeliveryLimit is how often the broker redelivers a message that is not settled
-	// before it dead-letters the message; 200 if 0. Redeliveries count, not tries: a
-	// worker that dies or hands a partition over causes one for each message in its
-	// prefetch window. The limit must therefore be far above the number of restarts on a
-	// bad day. It is the last defence against a message that crashes workers.
+	// DeliveryLimit is how often the broker redelivers an unsettled message before it
+	// dead-letters the message; 200 if 0. Redeliveries count, not tries: a worker that
+	// dies or hands a partition over causes a redelivery of each message in its prefetch
+	// window. The limit must therefore be far above the number of restarts on a bad day.
+	// It is the last defence against a message that crashes workers.
 	DeliveryLimit int
 	// Window is the maximum number of unconfirmed messages; 256 if 0, at most 1,000.
 	// Further calls of Publish wait.
@@ -56,8 +56,8 @@ type Options struct {
 	// broker that is unavailable; 5 s if 0.
 	IOTimeout time.Duration
 	// Heartbeat is the heartbeat timeout in whole seconds; 5 s if 0. The broker drops a
-	// connection that is silent for two to three times as long, and this process one that
-	// is silent for one and a half times as long.
+	// connection that is silent for two to three times as long. This process drops a
+	// connection that is silent for one and a half times as long.
 	Heartbeat time.Duration
 	// MinBackoff and MaxBackoff bound the wait between two attempts to connect, which
 	// doubles each time, with a jitter of 50 %; 100 ms and 5 s if 0.
@@ -174,7 +174,7 @@ func (o Options) dead() string { return o.queuePrefix() + ".dead" }
 // marker is the name of the queue whose length limit is the number of partitions.
 func (o Options) marker() string { return o.queuePrefix() + ".partitions" }
 
-// gate is the name of the queue that exists while the others may be used.
+// gate is the name of the queue that exists while the other queues may be used.
 func (o Options) gate() string { return o.queuePrefix() + ".open" }
 
 // lock is the name of the queue that a connection owns while it creates the queues or

@@ -223,9 +223,9 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	deliveries := consume(t, q)
 	_, err := channel(t, opts).QueueDelete(q.opts.queue(1), false, false, false)
 	must(t, err)
-	for range deliveries { // ends, as not all partitions are delivered
+	for range deliveries { // ends, because one partition is no longer delivered
 	}
-	deliveries = consume(t, q) // where nobody publishes
+	deliveries = consume(t, q) // declares the queue, to which nothing is published meanwhile
 	publish(t, q, 1, "next")
 	if d := receive(t, deliveries); d.Message().ID != "next" {
 		t.Errorf("got message %s, want next", d.Message().ID)
@@ -274,7 +274,7 @@ func TestDepthIsMeasuredWithoutWorkers(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	opts.Metrics = NewMetrics(registry, worker.Records)
-	open(t, opts) // consumes nothing, as an API node
+	open(t, opts) // consumes nothing, like an API node
 	want := `
 # HELP ovation_queue_waiting_messages Messages of each partition that no worker has yet, counted every few seconds.
 # TYPE ovation_queue_waiting_messages gauge

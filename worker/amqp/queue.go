@@ -39,7 +39,7 @@ var (
 // can be measured even during an alarm.
 //
 // Errors: storage.ErrInvalid for invalid options; storage.ErrUnavailable if the broker
-// cannot be reached. Other errors come from the broker, and say what to do about wrong
+// cannot be reached. Other errors come from the broker. They state what to do about wrong
 // credentials, a wrong virtual host, missing permissions, RabbitMQ before 3.10, or queues
 // of another type or number.
 func Open(ctx context.Context, opts Options) (*Queue, error) {

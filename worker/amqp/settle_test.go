@@ -54,7 +54,7 @@ func (b *brokerChannel) deliver(s *subscription, tag uint64) *delivery {
 }
 
 // However deliveries are settled, alone or together and in whatever order, the broker
-// receives a settlement for each of them and for no other.
+// receives settlements for exactly these deliveries.
 func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &brokerChannel{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}

@@ -30,7 +30,7 @@ type supervisedConn struct {
 	current *brokerConn   // nil while disconnected
 	alarm   bool          // the broker blocks publishers
 	cleared time.Time     // when the latest alarm ended
-	reason  error         // of being disconnected or blocked; it names the broker
+	reason  error         // why the connection is lost or blocked; it names the broker
 	changed chan struct{} // closed when current, alarm or reason changes
 }
 
@@ -187,7 +187,7 @@ func (c *supervisedConn) setAlarm(b *brokerConn, alarm amqp091.Blocking) {
 }
 
 // reconnect tries to connect until it succeeds, or returns nil when ctx ends. It logs the
-// first error and each one that differs from the previous one.
+// first error and each error that differs from the one before.
 func (c *supervisedConn) reconnect(ctx context.Context, again bool) *brokerConn {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = c.opts.MinBackoff, c.opts.MaxBackoff, 2
@@ -253,9 +253,9 @@ func (c *supervisedConn) unblockedFor(since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// ready returns the connection as soon as it can be used. After patience, it returns
-// storage.ErrUnavailable with the reason. It returns earlier, with an error, if ctx ends,
-// and with worker.ErrClosed when closing is closed.
+// ready returns the connection as soon as it can be used. If that takes longer than
+// patience, ready returns storage.ErrUnavailable with the reason. It returns earlier with
+// an error if ctx ends, and with worker.ErrClosed when closing is closed.
 func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, patience time.Duration) (*brokerConn, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()

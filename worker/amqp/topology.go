@@ -30,11 +30,11 @@ type declaration struct {
 //   - PREFIX.dead holds dead letters.
 //
 // All are quorum queues, so that they survive the loss of a cluster node. The broker
-// places each leader on the node with the fewest leaders; by default all leaders would
-// be on the node to which the first process happened to connect. The leaders of queues
-// without messages are placed in the same way, since the partitions would otherwise avoid
-// that node. Messages are routed by queue name through the default exchange, so no
-// bindings can be missing.
+// places each leader on the node with the fewest leaders; by default all leaders would be
+// on the node to which the first process happened to connect. The leaders of queues
+// without messages are placed in the same way; otherwise the partitions would avoid the
+// node with those leaders. Messages are routed by queue name through the default
+// exchange, so no bindings can be missing.
 func topology(o Options) []declaration {
 	queues := make([]declaration, 0, 5+o.Partitions)
 	queues = append(queues, markerOf(o), emptyQueue(o.publishers()), emptyQueue(o.workers()))

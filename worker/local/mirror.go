@@ -7,7 +7,7 @@ import (
 	"ovation/worker"
 )
 
-// Mirror reads from the database. An action is acknowledged only once it is there, so
+// Mirror reads from the database. An action is acknowledged only when it is persisted, so
 // that nothing has to be applied, marked or reverted.
 type Mirror struct {
 	Reader storage.Reader

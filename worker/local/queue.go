@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // Queue delivers messages to one consumer at a time, in the order of publication. Other
-// consumers wait until it ends.
+// consumers wait until that consumer ends.
 type Queue struct {
 	opts    Options
 	slots   chan struct{} // holds a token for each Publish
@@ -43,8 +43,7 @@ var (
 	_ worker.Consumer  = (*Queue)(nil)
 )
 
-// entry is a message that is being published: no consumer has acknowledged or rejected it
-// yet.
+// entry is a message that no consumer has acknowledged or rejected yet.
 type entry struct {
 	message     storage.Message
 	partition   int

@@ -26,8 +26,8 @@ func partitionOf(t *trial, d worker.Delivery) int {
 	return partition
 }
 
-// publishInOrder publishes n messages to each partition, those of a partition in the
-// order of their numbers, and returns a channel that is closed when all are published.
+// publishInOrder publishes n messages to each partition, in the order of their numbers.
+// It returns a channel that is closed when all messages are published.
 func publishInOrder(t *trial, n int) <-chan struct{} {
 	t.Helper()
 	var all sync.WaitGroup
@@ -191,8 +191,8 @@ func deliveryIsSettledOnce(t *trial) {
 }
 
 // redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the
-// others unsettled, while the queue holds messages that were never delivered. The latter
-// must come last.
+// others unsettled, while the queue holds messages that were never delivered. The
+// messages that were never delivered must come last.
 func redeliveryPrecedesLaterMessages(t *trial) {
 	const more = 3
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
@@ -268,9 +268,9 @@ func consumerHoldsABoundedNumber(t *trial) {
 	}
 }
 
-// nothingIsLostWhileConsumersDie has consumers acknowledge and requeue messages at
-// random, and end at random with a message unsettled, until every message is
-// acknowledged.
+// nothingIsLostWhileConsumersDie lets consumers acknowledge and requeue messages at
+// random. Each consumer ends at a random message without settling it, and is replaced
+// until every message is acknowledged.
 func nothingIsLostWhileConsumersDie(t *trial) {
 	const publishers, each = 8, 40
 	acked := &seen{ids: map[string]bool{}, want: publishers * each, all: make(chan struct{})}
@@ -299,8 +299,8 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 	await(t, "every message is acknowledged", acked.all)
 }
 
-// consumeWithoutSettling acknowledges and requeues messages until it ends, at random,
-// with a message unsettled.
+// consumeWithoutSettling acknowledges and requeues messages at random. It ends at a
+// random message without settling it.
 func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
 	ctx, die := context.WithCancel(ctx)
 	deliveries, err := t.q.Consume(ctx)
@@ -322,7 +322,7 @@ func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, ac
 	die()
 }
 
-// seen collects ids, and closes all when it has the wanted number of them.
+// seen collects ids, and closes the channel all when it has as many ids as wanted.
 type seen struct {
 	mu   sync.Mutex
 	ids  map[string]bool

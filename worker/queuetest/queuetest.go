@@ -159,7 +159,8 @@ func repeatedPublishIsHarmless(t *trial) {
 		}
 	}
 	if !t.ConfirmsEarly {
-		// The order of concurrent publishers is open: the second may still come.
+		// The order of concurrent publishers is not defined: the second message may still
+		// come.
 		go func() {
 			for d := range deliveries {
 				_ = d.Ack()
