@@ -72,7 +72,7 @@ const (
 // versions, whatever the order of arrival (see Register).
 //
 // An Action of a kind that adds up (Kind.AddsUp) stands for Times actions that were made
-// from First to Version. Such actions have no order. The actions of all anonymous users
+// from First to Version. Their order does not matter. The actions of all anonymous users
 // (no UserID) on a subject are stored together.
 //
 // A declaration (KindAuthor) has no user; it sets the author of the subject as of
@@ -182,9 +182,9 @@ type Message struct {
 	Cover VideoKey
 }
 
-// Barrier is a marker in one partition of a queue. When it is persisted, every message
-// that was queued before it in the partition is persisted or rejected. The zero Barrier
-// means none.
+// Barrier is a marker in one partition of a queue. Once it is persisted, every message
+// that was queued before it in the partition has been persisted or rejected. The zero
+// Barrier means none.
 type Barrier struct {
 	Number     int64 // see mirror.Epochs.RaiseBarrier
 	Partition  int   // from 0 to Partitions-1
@@ -216,7 +216,7 @@ func Without(messages []Message, ids []string) []Message {
 	return slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return left[m.ID] })
 }
 
-// MaxMessageIDBytes bounds the id of a message.
+// MaxMessageIDBytes is the maximum length of the id of a message.
 const MaxMessageIDBytes = 64
 
 // Validate returns an *InvalidError if no store could persist the message, one of its

@@ -19,9 +19,9 @@ func (a Action) Supersedes(b Action) bool {
 // result, clears follow the unconditional action.
 //
 // The result is ordered by kind, tenant, user, biz and bizId. A store locks the rows of
-// one kind in this order; the order in which it locks tables is its own (see the
+// one kind in this order. The order of the tables depends on the store (see the
 // documentation of package storage/postgres). The argument is not changed. Coalesce is
-// fastest if the actions already are in this order.
+// fastest if the actions are already in this order.
 func Coalesce(actions []Action) []Action {
 	order := make([]int32, len(actions)) // indices are sorted, because actions are large
 	for i := range order {

@@ -36,7 +36,7 @@ func one(t *rapid.T) storage.Action {
 		a.Times, a.First = rapid.Int64Range(1, 3).Draw(t, "times"), rapid.Int64Range(1, a.Version).Draw(t, "first")
 	case storage.KindFollow:
 		a.Following = rapid.Bool().Draw(t, "following")
-	case storage.KindAuthor: // TestCoalesceKeepsTheLatestDeclaration
+	case storage.KindAuthor: // see TestCoalesceKeepsTheLatestDeclaration
 	}
 	return a
 }

@@ -19,13 +19,13 @@
 //     VerifyRecountsTotals; and for the counts of unread messages:
 //     UnreadMessagesAreCounted, VerifyRecountsMessages, ConcurrentSendersAgree,
 //     MessagesModel. The transaction that publishes a video also sets its author, and the
-//     one that deletes it removes the author: PublishedVideosAreStoredUnchanged,
+//     transaction that deletes it removes the author: PublishedVideosAreStoredUnchanged,
 //     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
 //   - I3 Once. A message takes effect once, however often it is persisted and with
 //     whatever other messages. Of two actions on one state, the one with the higher
 //     version wins: RedeliveredMessageCountsOnce, LatestVersionWins,
 //     LatestDeclarationIsInForce, Model. A comment with a request id is added once, and a
-//     direct message with one is sent once: RepeatedRequestAddsOnce,
+//     direct message with a request id is sent once: RepeatedRequestAddsOnce,
 //     RepeatedRequestSendsOnce. A video is published once, too:
 //     RepeatedPublicationsPublishOnce. An imported comment of a Message is added once:
 //     PastCommentsAreAddedOnce.

@@ -109,8 +109,8 @@ func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
 // validateText allows printable characters, the characters of the argument also, and the
-// two joiners that emoji and several scripts are written with. The text may be empty and
-// have up to the given number of characters.
+// two joiners that emoji and several scripts are written with. The text may be empty. The
+// argument most is the maximum number of characters.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}

@@ -57,7 +57,7 @@ type States struct {
 	Collected         *Collected
 	Read              *Read
 	Followed          *Followed
-	Reaction          Register // Liked is its value
+	Reaction          Register // its value is that of Liked
 	CollectionVersion int64
 	FollowVersion     int64
 	// CountsVersion is the version that the subject's counts had when the states were

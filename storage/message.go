@@ -7,10 +7,10 @@ const MaxDirectMessageRunes = 2000
 
 // DirectMessage is a text that one user has sent to another.
 //
-// Number is the message's id: below MaxCommentID, and higher than that of every earlier
+// Number is the message's id: below MaxCommentID, and higher than the id of every earlier
 // message that either user has sent or received. Sorted by Number, the messages of a
-// conversation, and those of a user, are in the order in which they were committed.
-// Messages that have no user in common may share a number.
+// conversation, and all messages of a user, are in the order in which they were
+// committed. Messages that have no user in common may share a number.
 type DirectMessage struct {
 	From, To User // two different users of one tenant
 	Number   int64
@@ -24,8 +24,8 @@ func (m *DirectMessage) At() time.Time { return Time(m.Created) }
 // Key is the message's key.
 func (m *DirectMessage) Key() DirectMessageKey { return DirectMessageKey{m.From, m.To, m.Number} }
 
-// Conversation returns the key of the conversation that the message belongs to. The given
-// user, its sender or receiver, is the owner.
+// Conversation returns the key of the conversation that the message belongs to. Its
+// owner is the given user, who has sent or received the message.
 func (m *DirectMessage) Conversation(of User) ConversationKey {
 	return DirectMessageKey{m.From, m.To, 0}.Conversation(of)
 }
@@ -36,8 +36,8 @@ type DirectMessageKey struct {
 	Number   int64
 }
 
-// Conversation returns the key of the conversation that the message belongs to. The given
-// user, its sender or receiver, is the owner.
+// Conversation returns the key of the conversation that the message belongs to. Its
+// owner is the given user, who has sent or received the message.
 func (k DirectMessageKey) Conversation(of User) ConversationKey {
 	if of == k.To {
 		return ConversationKey{k.To, k.From}
@@ -98,7 +98,7 @@ type NewDirectMessage struct {
 	RequestID string
 }
 
-// Key is the key of the conversation from the point of view of the message's sender.
+// Key is the key of the conversation that the message's sender owns.
 func (m NewDirectMessage) Key() ConversationKey { return ConversationKey{m.From, m.To} }
 
 // Check returns the message with its text as it will be stored, or an *InvalidError.

@@ -20,8 +20,8 @@ type Store interface {
 	DirectMessages
 	Videos
 	Verifier
-	// Secret returns the 32 random bytes of a name. They are generated at the first
-	// request and are the same for every process that uses the store.
+	// Secret returns 32 random bytes for a name. They are generated at the first request
+	// and are the same for every process that uses the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
 	// Ping checks that the store answers.
 	Ping(ctx context.Context) error
@@ -32,10 +32,10 @@ type Store interface {
 
 // Reader looks up objects by key.
 type Reader interface {
-	// Interactives returns the counts of each subject and the viewer's states
-	// of the given kinds. The anonymous viewer has no states. An unknown
-	// subject has zero counts. Subjects may repeat. All must be of the viewer's
-	// tenant; otherwise the error is ErrInvalid.
+	// Interactives returns the counts of each subject and the viewer's states of the
+	// given kinds. The anonymous viewer has no states. An unknown subject has zero
+	// counts. Subjects may repeat. All subjects must be of the viewer's tenant; otherwise
+	// the error is ErrInvalid.
 	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
 	// States returns the states of each user on each subject, of the given kinds. If the
 	// user and the subject of a key are of different tenants, the error is ErrInvalid.
@@ -175,7 +175,8 @@ type StateChange struct {
 	User    User
 	Subject Subject
 	Kind    Kind
-	// The values before and after the change. Only the values that Kind needs are set.
+	// The values before and after the change. Only the values that belong to Kind are
+	// set.
 	OldReaction, Reaction   Reaction
 	OldFolderID, FolderID   string
 	OldFollowing, Following bool
@@ -251,8 +252,8 @@ type Persister interface {
 	// Persist applies, in one transaction, every message that is not in the inbox and has
 	// not expired. States take the highest version, and reactions are merged by Register.
 	// Counts and the totals of users change by the actual changes of states. Each subject
-	// with a changed state or author gets its next count version. The same call may be
-	// repeated at any time.
+	// with a changed state or author gets the next version of its counts. The same call
+	// may be repeated at any time.
 	//
 	// A collection into a folder that was deleted after the action goes where the items
 	// of that folder went. If those items were uncollected, the collection is dropped. In
@@ -276,8 +277,8 @@ type Persister interface {
 }
 
 // MaxFolderHops is the maximum number of times that a collection is redirected from a
-// deleted folder to the one that its items were moved to; after that, it goes to the
-// default folder.
+// deleted folder to the folder that its items were moved to. After that, the collection
+// goes to the default folder.
 const MaxFolderHops = 20
 
 // Folders creates, changes and deletes folders. Changes are committed before a method
@@ -311,7 +312,7 @@ type CommentReader interface {
 	// CommentsOf returns the comment of each key, or nil if it is not listed.
 	CommentsOf(ctx context.Context, keys []CommentKey) ([]*Comment, error)
 	// CommentCounts returns the CommentCount of each subject, or zeros for an unknown
-	// one.
+	// subject.
 	CommentCounts(ctx context.Context, subjects []Subject) ([]CommentCount, error)
 	// ListComments pages through listed comments.
 	ListComments(ctx context.Context, queries []CommentsQuery) ([]ListPage[Comment], error)
@@ -333,8 +334,8 @@ type Comments interface {
 	// Repeating a call without request ids adds the comments again.
 	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
 	// EditComment changes the text of a comment and returns it. Errors: ErrInvalid;
-	// ErrNotFound if the comment does not exist, is deleted, or the user may not change
-	// it.
+	// ErrNotFound if the comment does not exist or is deleted, or if the user may not
+	// change it.
 	EditComment(ctx context.Context, change CommentChange, text string) (*Comment, error)
 	// DeleteComment removes the text and the author of a comment and returns the rest. A
 	// deleted comment disappears from all lists when its last reply is deleted. Errors:
@@ -357,7 +358,7 @@ type DirectMessageReader interface {
 	// received, or 0 if there is none.
 	LatestMessages(ctx context.Context, users []User) ([]int64, error)
 	// MessagesAfter returns the messages that a user has sent and received. Messages that
-	// are not committed yet get higher numbers than all those returned.
+	// are not committed yet get higher numbers than the returned messages.
 	MessagesAfter(ctx context.Context, query MailboxQuery) ([]DirectMessage, error)
 }
 
@@ -397,7 +398,8 @@ type Difference struct {
 	// one of these comments; Counted is then the highest version of a comment.
 	//
 	// It is "folder" for a folder that does not exist and yet holds items: Stored is 0,
-	// and Counted the number of items. Repair moves them to the default folder.
+	// and Counted the number of items. With repair, Verify moves the items to the default
+	// folder.
 	Count   string
 	Stored  int64
 	Counted int64

@@ -36,7 +36,7 @@ type User struct {
 // Subject returns the user as a subject that others interact with.
 func (u User) Subject() Subject { return Subject{u.Tenant, BizUser, u.UserID} }
 
-// Anonymous reports whether the user is the anonymous one.
+// Anonymous reports whether the user is the anonymous user.
 func (u User) Anonymous() bool { return u.UserID == "" }
 
 // Validate returns an *InvalidError that names the first part of s that is

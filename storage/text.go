@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// CleanText returns a text as it is stored and shown, or an *InvalidError.
+// CleanText returns a text in the form in which it is stored and shown, or an
+// *InvalidError.
 //
 // Line breaks of any kind become a newline. Format characters, which are invisible and
 // can reverse the text around them, are removed: directional marks, overrides and
@@ -61,7 +62,7 @@ func visible(r rune) bool {
 // Bounds of the ids of requests.
 const (
 	MaxRequestIDBytes = 64
-	// RequestAge is how long a request id of a user is remembered.
+	// RequestAge is how long a request id of a user is stored.
 	RequestAge = 24 * time.Hour
 )
 

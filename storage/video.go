@@ -95,7 +95,7 @@ func (v *Video) CoverURL() string {
 	if v.Covered {
 		return MediaPath + v.CoverKey()
 	}
-	// Videos of different milliseconds often have the same lower bits.
+	// The numbers of videos of different milliseconds often have the same lower bits.
 	return fmt.Sprintf("%splaceholders/%d.png", MediaPath, uint64(v.Number)*0x9e3779b97f4a7c15>>32%Placeholders)
 }
 
@@ -196,7 +196,7 @@ func (d VideoDeletion) Allows(of *Video) bool {
 // CoverFailure describes a failed attempt to create a cover.
 type CoverFailure struct {
 	Reason string // at most MaxCoverReasonBytes of it are kept
-	// Counts makes the failure count towards MaxCoverTries.
+	// Counts is true if the failure counts towards MaxCoverTries.
 	Counts bool
 	// Due is when the cover is due again, in microseconds since 1970, unless the cover is
 	// dead-lettered.

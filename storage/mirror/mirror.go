@@ -70,9 +70,9 @@ type Epoch struct {
 	Rewound bool
 	// Barrier is the number of the latest barrier, or 0 if none was ever raised. It was
 	// raised BarrierAge ago, by the database's clock. Drained reports whether every
-	// partition of the queue has passed it: everything that was queued when it was raised
-	// is persisted or rejected. Only the methods of Epochs set these fields; outcomes and
-	// transactions do not need them.
+	// partition of the queue has passed the barrier: everything that was queued when the
+	// barrier was raised is then persisted or rejected. Only the methods of Epochs set
+	// these fields; outcomes and transactions do not need them.
 	Barrier    int64
 	BarrierAge time.Duration
 	Drained    bool
@@ -95,7 +95,7 @@ type ClockReading struct {
 	Before, After time.Time
 }
 
-// Enter returns the Outcome.Epoch of a transaction that begins now. Errors:
+// Enter returns the value of Outcome.Epoch for a transaction that begins now. Errors:
 // storage.ErrUnavailable if the previous epoch ended so recently that a process may still
 // trust it, or if the current one is Rewound.
 func (e Epoch) Enter() (int64, error) {
@@ -138,8 +138,8 @@ func Mark(ctx context.Context, mark storage.Mark, outcome *storage.Outcome) erro
 	return nil
 }
 
-// SplitBarriers separates the messages that are barriers from the others. It does not
-// modify its argument, and allocates only if there are barriers.
+// SplitBarriers separates the messages that are barriers from all other messages. It does
+// not modify its argument, and allocates only if there are barriers.
 func SplitBarriers(messages []storage.Message) (barriers []storage.Barrier, others []storage.Message) {
 	isBarrier := func(m storage.Message) bool { return m.Barrier != (storage.Barrier{}) }
 	if !slices.ContainsFunc(messages, isBarrier) {

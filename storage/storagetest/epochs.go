@@ -270,7 +270,7 @@ func noTransactionStraddlesEpochs(w *world) {
 	stores := []storage.Store{w.s, w.open()}
 	var begun, version atomic.Int64
 	begun.Store(1)
-	var grace sync.Mutex // held while an epoch begins and its grace is not over
+	var grace sync.Mutex // held from the beginning of an epoch until its grace is over
 	mark := func(_ context.Context, o storage.Outcome) error {
 		if now := begun.Load(); o.Epoch != 0 && o.Epoch < now {
 			return fmt.Errorf("a transaction of epoch %d is running in epoch %d, want none", o.Epoch, now)

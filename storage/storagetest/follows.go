@@ -69,7 +69,7 @@ func usersCannotFollowThemselves(w *world) {
 	w.equal("followers of a video with the user's id", w.counts(video("alice")).FollowerCount, int64(1))
 }
 
-// friends returns all friends of a user. It reads pages until one is short.
+// friends returns all friends of a user. It reads pages until a page is short.
 func (w *world) friends(of storage.User, first int) (out []storage.Friend) {
 	w.Helper()
 	page := storage.Page{First: first}
@@ -108,7 +108,7 @@ func friendsFollowEachOther(w *world) {
 		follow(alice, carol.Subject(), 2), follow(carol, alice.Subject(), 3), // friends
 		follow(alice, dave.Subject(), 4),                                            // one way
 		follow(user("erin"), alice.Subject(), 5),                                    // only the other way
-		follow(alice, video("frank"), 6), follow(user("frank"), alice.Subject(), 7), // follows a video of that id
+		follow(alice, video("frank"), 6), follow(user("frank"), alice.Subject(), 7), // alice follows a video with that id
 		follow(other, storage.User{Tenant: "other", UserID: "alice"}.Subject(), 1), like(alice, video("1"), 1), // another tenant
 	)
 	w.persist(follow(alice, user("grace").Subject(), 8), follow(user("grace"), alice.Subject(), 8))
@@ -137,7 +137,7 @@ func friendsFollowEachOther(w *world) {
 
 // friendsAreSearchedInTheShorterList checks two users: the star has many followers and
 // follows few users; the fan follows many users and has few followers. The first page
-// must hold all friends of the user, newest first in the list that is searched.
+// must hold all friends of each user, newest first in the list that is searched.
 func friendsAreSearchedInTheShorterList(w *world) {
 	const many = storage.MaxListScan + 20
 	star, fan := user("star"), user("fan")
@@ -173,7 +173,8 @@ func friendsAreSearchedInTheShorterList(w *world) {
 }
 
 // pagesOfFriendsExamineBoundedRows checks that a page examines a bounded number of rows,
-// including follows of other kinds of content, and that the next page resumes after them.
+// including follows of other kinds of content, and that the next page resumes after those
+// rows.
 func pagesOfFriendsExamineBoundedRows(w *world) {
 	alice := user("alice")
 	var actions []storage.Action

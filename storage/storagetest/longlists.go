@@ -18,9 +18,10 @@ const (
 	longFar     = 500 // the page far down the long list
 )
 
-// FillLongLists fills an empty database. For each kind of list of comments and of follows
-// it creates a list of LongEntries entries and a list of a single page, whose rows are as
-// far apart as those of one user among many. run runs an SQL statement.
+// FillLongLists fills an empty database. For each kind of list of comments and follows,
+// it creates a list of LongEntries entries and a list of a single page. The rows of the
+// short list are as far apart as the rows of one user among many. The argument run runs
+// an SQL statement.
 func FillLongLists(run func(sql string)) {
 	const rows = LongEntries + longPage
 	each := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, rows)
@@ -128,8 +129,8 @@ func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 	return pages
 }
 
-// TimeLongLists fails if a page of a long list takes more than twice as long as one of a
-// short list. It compares the medians of pages that are read in turns, so that all are
+// TimeLongLists fails if a page of a long list takes more than twice as long as a page of
+// a short list. It compares the medians of pages that are read in turns, so that all are
 // equally affected by other load on the machine. The database must be empty.
 func TimeLongLists(t *testing.T, db Database) {
 	t.Helper()

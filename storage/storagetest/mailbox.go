@@ -10,7 +10,6 @@ func between(owner, with string) storage.ConversationKey {
 	return storage.ConversationKey{Owner: user(owner), With: user(with)}
 }
 
-// send sends one message.
 func (w *world) send(from, to, text string) *storage.DirectMessage {
 	w.Helper()
 	return w.sent(storage.NewDirectMessage{From: user(from), To: user(to), Text: text}).Message
@@ -85,8 +84,8 @@ func (w *world) messageTexts(key storage.ConversationKey) (out []string) {
 	}
 }
 
-// mailbox returns the messages that a user has sent and received whose numbers are above
-// the argument after.
+// mailbox returns the messages that a user has sent or received and whose numbers are
+// above the argument after.
 func (w *world) mailbox(s storage.Store, of storage.User, after int64) (out []storage.DirectMessage) {
 	w.Helper()
 	for {

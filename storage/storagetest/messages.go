@@ -203,7 +203,7 @@ func messageNumbersAreNotReused(w *world) {
 	for i := range found {
 		w.equal("the message with the number of a lost one", found[i], nil)
 	}
-	read, err = w.s.MarkRead(w.Context(), between("bob", "alice"), lost[19].Number) // the last one that bob's client shows
+	read, err = w.s.MarkRead(w.Context(), between("bob", "alice"), lost[19].Number) // the last message that bob's client shows
 	w.must(err)
 	w.equal("unread", read.Unread, int64(1))
 	w.verified()
@@ -284,8 +284,8 @@ func concurrentSendersAgree(w *world) {
 	}
 }
 
-// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase the messages
-// of a user.
+// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase the
+// messages of a user.
 func erasedMessagesAreNotFound(w *world) {
 	w.send("123", "bob", "one")
 	last := w.send("bob", "123", "two")

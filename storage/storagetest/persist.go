@@ -281,7 +281,8 @@ func markIsInsideTheTransaction(w *world) {
 	w.equal("counts after the refusal", w.counts(s), before)
 	w.equal("the state after the refusal", w.states(alice, s).Liked.Reaction, storage.Like)
 
-	// The message counts as new again, and mark gets what Persist returns.
+	// The message counts as new again, and mark receives the outcome that Persist
+	// returns.
 	calls := 0
 	outcome, err := w.s.Persist(w.Context(), []storage.Message{m}, func(_ context.Context, o storage.Outcome) error {
 		calls++

@@ -21,7 +21,7 @@ import (
 // Database is an empty database, created for one case.
 type Database struct {
 	// Open opens a store on the database. A case may open several stores, as several
-	// processes would. They are closed at the end of the case.
+	// processes would. The stores are closed at the end of the case.
 	Open func(t *testing.T) storage.Store
 	// Edit runs an SQL statement on the database directly, bypassing the stores. The
 	// names of tables and columns are the same in every adapter.
@@ -39,7 +39,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	runParallel(t, newDatabase, slices.Concat(states, rest, models))
 }
 
-// RunOnce runs the cases of Run, except for the random ones that do not concern states.
+// RunOnce runs the cases of Run, except for random cases that do not concern states.
 func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	runParallel(t, newDatabase, slices.Concat(states, rest))

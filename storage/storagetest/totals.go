@@ -230,7 +230,7 @@ func verifyRecountsTotals(w *world) {
 
 // concurrentAuthorsAgree runs concurrent writers through two stores. They like, collect,
 // comment, empty folders and declare authors, all on the same few users and subjects. No
-// writer blocks another one permanently, and all totals are right at the end.
+// writer blocks another writer permanently, and all totals are right at the end.
 func concurrentAuthorsAgree(w *world) {
 	const writers, rounds = 8, 12
 	stores := []storage.Store{w.s, w.open()}

@@ -39,7 +39,7 @@ func verifyFindsAndRepairs(w *world) {
 		VALUES ('default', 'video', '3', 0, 1, 0, 0, 6, 1)`) // counts without a state
 	w.db.Edit(w.T, `UPDATE folder SET item_count = 9 WHERE name = 'Films'`)
 	w.db.Edit(w.T, `DELETE FROM folder WHERE name = 'Gone'`)
-	// The ids of the folders decide which comes first.
+	// The ids of the folders decide which difference comes first.
 	folders := []storage.Difference{
 		{Folder: films.Key(), Count: "itemCount", Stored: 9, Counted: 1},
 		{Folder: gone.Key(), Count: "folder", Stored: 0, Counted: 2},

@@ -239,7 +239,8 @@ func deletedVideosLeaveTheirCounts(w *world) {
 	w.equal("totals", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1})
 	w.wantError("deleting a deleted video", w.deleteVideo(v, alice), storage.ErrNotFound)
 
-	// A moderator deletes it although its author was declared with a later version.
+	// A moderator deletes the video although its author was declared with a later
+	// version.
 	w.persist(declare(kept.Key().Subject(), "alice", kept.Created+1_000_000_000_000))
 	_, _, err = w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: kept.Key(), By: bob, Moderates: true}, nil)
 	w.must(err)
