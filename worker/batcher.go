@@ -15,9 +15,9 @@ import (
 
 // batcher groups the actions of each partition into messages. A message is sent at once
 // if no other message is unconfirmed. Otherwise, the actions that arrive in the meantime
-// form the next message of their partition. It is sent when no message is unconfirmed any
-// more, or when the partition has been ready for Linger. A partition has at most
-// MaxInFlight unconfirmed messages.
+// form the next message of their partition. This message is sent when no other message is
+// unconfirmed any more, or when the partition has been ready for Linger. A partition has
+// at most MaxInFlight unconfirmed messages.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
@@ -270,7 +270,7 @@ func (b *batcher) apply(actions []storage.Action, where storage.Durability, seen
 	}
 }
 
-// finishBatch records that a batch is answered, and wakes close after the last one.
+// finishBatch records that a batch is answered, and wakes close after the last batch.
 func (b *batcher) finishBatch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

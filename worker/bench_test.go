@@ -13,8 +13,8 @@ import (
 	"ovation/worker"
 )
 
-// BenchmarkRecord measures likes by several concurrent callers. Each like is by another
-// user, on one of a thousand subjects, and is on disk when Record returns.
+// BenchmarkRecord measures likes by several concurrent callers. Each like is by a
+// different user, on one of a thousand subjects, and is on disk when Record returns.
 func BenchmarkRecord(b *testing.B) {
 	for _, callers := range []int{1, 64, 1000} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

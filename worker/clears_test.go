@@ -107,7 +107,7 @@ func TestClearLeavesUnseenReactions(t *testing.T) {
 }
 
 // If a clear bypasses the queue while an earlier action of the same user is queued, the
-// reaction that it clears does not come back, and nothing else is lost.
+// reaction that the clear removes does not come back, and nothing else is lost.
 func TestClearPastTheQueueIsConditional(t *testing.T) {
 	for name, c := range map[string]struct{ queued, clears, leaves storage.Reaction }{
 		"a like that is queued is removed":       {storage.Like, storage.Like, storage.NoReaction},

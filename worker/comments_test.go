@@ -176,8 +176,8 @@ func TestCommentsOnALockedSubjectFailAlone(t *testing.T) {
 				})
 			}
 			writers.Wait()
-			// At most two transactions for all comments and one for the locked subject, each
-			// waiting a second.
+			// At most two transactions for all comments and one transaction for the
+			// locked subject take a second each.
 			if took := time.Since(began); took > 4*time.Second {
 				t.Errorf("40 comments took %v, want at most 4 s", took)
 			}

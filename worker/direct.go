@@ -30,7 +30,7 @@ func (f *inFlight) begin() (done func(), err error) {
 	return f.running.Done, nil
 }
 
-// close rejects new calls and waits until all running ones have ended, or until the
+// close rejects new calls and waits until all running calls have ended, or until the
 // context ends.
 func (f *inFlight) close(ctx context.Context, name string) error {
 	f.mu.Lock()

@@ -13,15 +13,15 @@
 //
 // The queue is a contract (Publisher, Consumer) with a conformance suite,
 // worker/queuetest; worker/local is the implementation within a process. The Mirror is
-// the view of states and counts that all nodes share in addition to the database. A
-// queue within the process needs none: local.Mirror reads the database and stores
+// the view of states and counts that all nodes share in addition to the database. A queue
+// within the process needs no such view: local.Mirror reads the database and stores
 // nothing.
 //
 // # Invariants
 //
 // I1 Acknowledged is durable:
 //
-//   - Record returns nil only after the queue has confirmed, and a Worker
+//   - Record returns nil only after the queue has confirmed the message, and a Worker
 //     acknowledges only after the commit: TestAcknowledgedActionIsInTheStore,
 //     TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //   - An accepted action is published even if its caller cancels, and before Close
@@ -34,9 +34,10 @@
 //
 //   - An action that changes nothing is not published:
 //     TestNothingIsPublishedWhenNothingChanges.
-//   - Actions on one state are serialised, and each is newer than the state seen before
-//     it: TestActionsOnOneStateTakeTurns, TestVersionRisesAboveTheSeenOne.
-//   - An action of unknown outcome loses to the next one on its state, even if it is
+//   - Actions on one state are serialised, and each action gets a version above that of
+//     the state that was read: TestActionsOnOneStateTakeTurns,
+//     TestVersionRisesAboveTheSeenOne.
+//   - An action of unknown outcome loses to the next action on its state, even if it is
 //     persisted later: TestNextActionResolvesTheOneInDoubt,
 //     TestClearLeavesTheOtherReactionInDoubt.
 //   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. If its id has
@@ -75,7 +76,7 @@
 //   - An action that cannot be made durable in time fails with storage.ErrUnavailable:
 //     TestPublishThatTakesTooLongIsUnavailable.
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
-//     that fails by itself delays no other: TestUnavailableIsRetried,
+//     that fails by itself delays no other message: TestUnavailableIsRetried,
 //     TestPoisonIsIsolated. A batch cannot fail forever because of its size:
 //     TestBatchThatTakesTooLongIsHalved. A batch whose commit hangs is not halved:
 //     TestBatchWhoseCommitHangsIsNotHalved.
@@ -85,7 +86,7 @@
 //     processes the message: TestUnpublishedCountsArePublishedByTheNextWorker.
 //
 // I7 Bounded: a lone action is sent at once, concurrent actions share messages, and
-// callers wait for a full backlog only until their context ends:
+// callers wait for room in the backlog only until their context ends:
 // TestLoneActionIsPublishedAtOnce, TestActionsInFlightShareAMessage,
 // TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
 // Anonymous users have a smaller backlog of their own:

@@ -153,7 +153,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		slow := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
-			if n++; n <= 3 { // both tries of the first message, and the first try of the next one
+			if n++; n <= 3 { // both tries of the first message, and the first try of the next message
 				return storage.ErrUnavailable
 			}
 			select {

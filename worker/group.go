@@ -18,9 +18,9 @@ const (
 )
 
 // groupCommit implements group commit: requests that arrive during a transaction share
-// the next one. It is used for rows that are written directly to the database. One
-// transaction at a time suffices, because each includes all waiting requests, up to
-// groupSize.
+// the next transaction. It is used for rows that are written directly to the database.
+// One transaction at a time suffices, because each transaction includes all waiting
+// requests, up to groupSize.
 type groupCommit[In, Out any] struct {
 	name     string
 	commit   func(ctx context.Context, in []In) ([]Out, error)
@@ -102,9 +102,9 @@ func (g *groupCommit[In, Out]) run() {
 }
 
 // send commits a batch and sets the results of its requests. If the store rejects the
-// batch, its requests are retried one by one, so that only those that are invalid fail.
-// If a row that the batch needs is locked, its requests are retried in one transaction
-// per lock key.
+// batch, its requests are retried one by one, so that only invalid requests fail. If a
+// row that the batch needs is locked, its requests are retried in one transaction per
+// lock key.
 func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 	g.sizes(len(batch))
 	in := make([]In, len(batch))

@@ -16,8 +16,8 @@ const hungCommit = 4 * time.Second
 // invalidateWhileHung invalidates the marks of messages repeatedly while their commit
 // hangs, as a commit does if a synchronous standby is missing. Otherwise the mirror would
 // report an uncommitted action as persisted, and take the database's old counts for new
-// ones. The first call to the mirror comes after hungCommit. The returned function stops
-// the calls and waits until the last one has ended.
+// counts. The first call to the mirror comes after hungCommit. The returned function
+// stops the calls and waits until the last call has ended.
 func (l *batchLoop) invalidateWhileHung(ctx context.Context, messages []storage.Message) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 const maxInDoubt = 100_000
 
 // inDoubt keeps the actions with an unknown outcome: publishing them failed, but a worker
-// may receive them nevertheless. Until such an action, or one that supersedes it, is in
+// may receive them nevertheless. Until the action, or an action that supersedes it, is in
 // the database, the state that the mirror reports may still change. The metric
 // ovation_mirror_in_doubt_since_timestamp_seconds is about something else: Redis may lack
 // queued actions.
@@ -36,7 +36,7 @@ func (d *inDoubt) add(id stateID, action storage.Register) {
 }
 
 // resolve returns the version of the action in doubt if the reached state does not cover
-// that action. Otherwise it forgets the action, if there is one, and returns 0.
+// that action. Otherwise, it removes the action, if there is one, and returns 0.
 func (d *inDoubt) resolve(id stateID, reached storage.Register) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,8 @@ func (m *keyedMutex) lock(ctx context.Context, key stateID) error {
 // unlock releases the lock of a state.
 func (m *keyedMutex) unlock(key stateID) { <-m.unref(key).token }
 
-// unref drops one reference to a lock, and deletes the lock with the last one.
+// unref drops one reference to a lock, and deletes the lock when it drops the last
+// reference.
 func (m *keyedMutex) unref(key stateID) *keyLock {
 	m.mu.Lock()
 	defer m.mu.Unlock()

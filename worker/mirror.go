@@ -17,7 +17,7 @@ type Mirror interface {
 	// Errors: storage.ErrUnavailable, the context's.
 	Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error)
 	// Apply makes durable actions visible to their users on every node. Actions that are
-	// storage.Queued are merged into the states; for those that are storage.Persisted,
+	// storage.Queued are merged into the states; for actions that are storage.Persisted,
 	// existing states are corrected.
 	//
 	// If seen is not nil, it has an element for each action: nil, or a pointer to be

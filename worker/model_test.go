@@ -133,8 +133,8 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 	return nil
 }
 
-// workers keeps two workers running, each of which is replaced again and again, on a
-// store that now and then fails before or after a commit. stop ends them.
+// workers keeps two workers running and replaces each of them repeatedly. Now and then,
+// their store fails before or after a commit. stop ends the workers.
 func (p plan) workers(t *rapid.T, queue *local.Queue, store *sqlite.Store, mirror worker.Mirror) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -49,9 +49,9 @@ type Consumer interface {
 	Consume(ctx context.Context) (<-chan Delivery, error)
 }
 
-// Delivery is a message delivered to a worker, which settles it exactly once, by Ack,
-// Requeue or Reject. These methods return ErrSettled, and do nothing, if the delivery can
-// no longer be settled.
+// Delivery is a message delivered to a worker. The worker settles it exactly once, by
+// Ack, Requeue or Reject. These methods return ErrSettled, and do nothing, if the
+// delivery can no longer be settled.
 type Delivery interface {
 	Message() storage.Message
 	// Partition is the partition that the message was published to.
@@ -70,7 +70,7 @@ type Delivery interface {
 // BatchAcker is a Delivery whose queue can acknowledge many deliveries at once.
 type BatchAcker interface {
 	Delivery
-	// AckAll acknowledges deliveries of the same queue, at a lower cost than an Ack of
-	// each.
+	// AckAll acknowledges deliveries of the same queue, at a lower cost than one Ack for
+	// each delivery.
 	AckAll(deliveries []Delivery) error
 }

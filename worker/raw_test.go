@@ -75,7 +75,7 @@ func deleteQueues(b *testing.B, at, prefix string, partitions int) {
 
 // BenchmarkLikes measures how long likes take from Record to their acknowledgement,
 // without HTTP, and how fast a worker in the same process persists them. Each like is by
-// another user, on one of ten thousand subjects.
+// a different user, on one of ten thousand subjects.
 func BenchmarkLikes(b *testing.B) {
 	for _, clients := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -98,8 +98,8 @@ func BenchmarkLikes(b *testing.B) {
 	}
 }
 
-// likeAll records a like for each element of took, and sets the element to how long that
-// like took.
+// likeAll records a like for each element of took, and sets the element to the duration
+// of the like.
 func likeAll(b *testing.B, r *worker.Recorder, clients int, took []time.Duration) {
 	b.Helper()
 	var next atomic.Int64
@@ -122,8 +122,8 @@ func likeAll(b *testing.B, r *worker.Recorder, clients int, took []time.Duration
 	}
 }
 
-// persisted is a persister that closes all when the wanted number of actions is in the
-// database.
+// persisted is a persister that closes the channel all when the wanted number of actions
+// is in the database.
 type persisted struct {
 	storage.Persister
 

@@ -68,8 +68,8 @@ type Recorded struct {
 	// Changed is false if the action would not have changed the state, so that nothing
 	// was published.
 	Changed bool
-	// Durability is where the action is stored or, if nothing changed, where the
-	// previous action on the state is.
+	// Durability is where the action is stored or, if nothing changed, where the previous
+	// action on the state is stored.
 	Durability storage.Durability
 }
 

@@ -123,8 +123,8 @@ func TestVersionRisesAboveTheSeenOne(t *testing.T) {
 	}
 }
 
-// An action that arrives while an earlier one on the same state is unconfirmed waits, and
-// sees the effect of the earlier one.
+// An action waits while an earlier action on the same state is unconfirmed. It then
+// starts from the result of the earlier action.
 func TestActionsOnOneStateTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue, mirror := startLocal(t)

@@ -86,7 +86,7 @@ func publish(q *local.Queue, partition int, m storage.Message) <-chan error {
 		_, err := q.Publish(context.Background(), partition, m)
 		done <- err
 	}()
-	synctest.Wait() // it is queued
+	synctest.Wait() // the message is queued
 	return done
 }
 

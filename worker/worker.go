@@ -99,8 +99,8 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 // A panic of the store or the mirror is not recovered, because their state is unknown
 // after it. The queue redelivers all messages that Run has not settled.
 func (w *Worker) Run(ctx context.Context) error {
-	// Two contexts outlive ctx: that of the consumer, so that the current batch can
-	// still be settled, and that of the work on this batch.
+	// Two contexts outlive ctx: the context of the consumer, so that the current batch
+	// can still be settled, and the context of the work on this batch.
 	consuming, stopConsuming := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopConsuming()
 	working, stopWorking := WithGrace(ctx, finishTimeout)
@@ -325,7 +325,7 @@ func (l *batchLoop) processAll(ctx, working context.Context, batch []task) {
 
 // process persists a batch and settles each of its deliveries. If the batch as a whole
 // fails or takes too long, it is split into halves, so that a message that can never be
-// persisted is isolated and rejected without delaying the others.
+// persisted is isolated and rejected without delaying other messages.
 func (l *batchLoop) process(ctx, working context.Context, batch []task) {
 	outcome, err := l.persist(ctx, working, batch)
 	switch {

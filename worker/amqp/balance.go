@@ -24,11 +24,11 @@ func (c *consumer) register() error {
 //
 // The broker keeps the consumers of a queue in order and serves the first. A consumer
 // that hands a partition over rejoins at the end of that order. If the next consumer then
-// has too many partitions, it hands one over as well, so that partitions move on until
-// they reach a worker with capacity. Such a worker exists, because the shares add up to
-// at least the number of partitions, so the handovers come to an end. Partitions that
-// have delivered nothing are not counted. Workers need no contact with each other; the
-// broker ensures that exactly one consumer serves each partition.
+// has too many partitions, it hands a partition over as well, so that partitions move on
+// until they reach a worker with capacity. Such a worker exists, because the shares add
+// up to at least the number of partitions, so the handovers come to an end. Partitions
+// that have delivered nothing are not counted. Workers need no contact with each other;
+// the broker ensures that exactly one consumer serves each partition.
 func (c *consumer) balance() error {
 	workers := 0
 	err := c.brokerConn.withTimeout(func() error {
@@ -39,7 +39,7 @@ func (c *consumer) balance() error {
 	if err != nil {
 		return fmt.Errorf("count the workers: %w", err)
 	}
-	workers = max(workers, 1) // the broker may not have registered this one yet
+	workers = max(workers, 1) // the broker may not have registered this consumer yet
 	fair := (len(c.subscriptions) + workers - 1) / workers
 	var served []*subscription
 	for _, s := range c.subscriptions {

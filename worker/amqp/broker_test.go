@@ -63,8 +63,8 @@ func programs(t *testing.T) string {
 	return filepath.Dir(found[0])
 }
 
-// startEPMD starts a name server for nodes, and returns its port. A node would
-// otherwise start one that outlives it.
+// startEPMD starts a name server for nodes, and returns its port. Otherwise, a node would
+// start a name server that outlives it.
 func startEPMD(t *testing.T) int {
 	t.Helper()
 	port := port.Free(t)

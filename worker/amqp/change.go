@@ -263,7 +263,7 @@ func (c *change) open(ctx context.Context) error {
 }
 
 // reopen replaces the marker and declares the gate. In between, a connection that found
-// the gate open earlier may declare the marker with its own number; such a connection is
+// the gate open earlier may declare the marker with its own number; that connection is
 // not admitted.
 func (c *change) reopen(ctx context.Context, partitions int) error {
 	opts := c.opts
@@ -283,8 +283,8 @@ func (c *change) reopen(ctx context.Context, partitions int) error {
 	return c.brokerConn.declareAll(c.opts, emptyQueue(opts.gate()))
 }
 
-// restore opens the gate with the old number, over a new connection, because the
-// current one may be lost.
+// restore opens the gate with the old number, over a new connection, because the current
+// connection may be lost.
 func (c *change) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.IOTimeout)
 	defer cancel()

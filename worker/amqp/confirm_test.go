@@ -26,7 +26,7 @@ func TestAlarmRestartsTheConfirmTimeout(t *testing.T) {
 			what  string
 		}{
 			{14 * time.Second, true, "before the alarm"},
-			{time.Hour, false, "during the alarm"}, // a multiple of the timeout is over within the next second
+			{time.Hour, false, "during the alarm"}, // the timer, which fires every 15 s, fires again a second later
 			{14 * time.Second, true, "since an alarm"},
 			{time.Minute, false, "during a second alarm"},
 			{14 * time.Second, false, "since the second alarm"},

@@ -112,7 +112,7 @@ func (d *DeadLetters) Show(ctx context.Context, id string) (DeadLetter, error) {
 type Replayed struct {
 	Queued     int // published again and removed
 	Unreadable int // left, because their partition is unknown
-	Expired    int // left, because they might count twice, see DeadLetter.Expired
+	Expired    int // left, because they might count twice; see DeadLetter.Expired
 }
 
 // Replay publishes the picked messages again, each to the partition of its subjects, and

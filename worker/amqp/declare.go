@@ -14,7 +14,6 @@ const (
 	balanced      = "balanced"
 )
 
-// declareAll declares queues.
 func (b *brokerConn) declareAll(o Options, queues ...declaration) error {
 	d := declarer{brokerConn: b, places: true}
 	for _, queue := range queues {

@@ -23,7 +23,7 @@ type delivery struct {
 	settled      atomic.Bool
 }
 
-// Message is the message.
+// Message returns the decoded message.
 func (d *delivery) Message() storage.Message { return d.message }
 
 // Partition is the partition that the message was published to.

@@ -7,10 +7,9 @@
 // decoded or persisted are dead-lettered with their reason into another queue; DeadLetters
 // lists, shows, replays and drops them.
 //
-// A lost connection is replaced by a new one, and deliveries of the old one can no
-// longer be settled. One connection publishes and another consumes and measures, so
-// that an alarm, during which the broker stops reading from publishers, does not
-// prevent workers from acknowledging.
+// A lost connection is replaced, and its deliveries can no longer be settled. One
+// connection publishes and another consumes and measures, so that an alarm, during which
+// the broker stops reading from publishers, does not prevent workers from acknowledging.
 //
 // Workers distribute the partitions among themselves without coordination: each worker
 // counts the workers and hands over partitions in excess of its share. RabbitMQ 3.10

@@ -161,7 +161,6 @@ func (b *brokerConn) withChannel(requests func(*amqp091.Channel) error) error {
 	})
 }
 
-// channel opens a channel.
 func (b *brokerConn) channel() (channel *amqp091.Channel, err error) {
 	err = b.withTimeout(func() (err error) {
 		if channel, err = b.conn.Channel(); err != nil {

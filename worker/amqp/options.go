@@ -26,8 +26,8 @@ type Options struct {
 	// Prefix starts the name of every queue: 1 to 64 letters, digits, "-", "_" and ".";
 	// "ovation" if empty.
 	Prefix string
-	// Name, if set, selects a separate queue, PREFIX.NAME, with its own auxiliary
-	// queues. It has one partition, which one consumer at a time serves.
+	// Name, if set, selects a separate queue, PREFIX.NAME, with its own auxiliary queues.
+	// It has one partition, which is served by one consumer at a time.
 	Name string
 	// Partitions is the number of partition queues, at most 256; 4 if 0. If the queues
 	// exist, it must equal their number; ChangePartitions changes that number.

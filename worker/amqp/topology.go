@@ -23,7 +23,7 @@ type declaration struct {
 //     of partitions: the broker itself refuses, in one place and without a race, any
 //     process with a different number.
 //   - PREFIX.publishers and PREFIX.workers hold no messages. Their consumers are the
-//     connections that publish and those that consume.
+//     connections that publish and the connections that consume.
 //   - PREFIX.0 … are the partitions.
 //   - PREFIX.open holds no messages. While it exists, the queues may be used: see
 //     gate.go.

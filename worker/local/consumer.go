@@ -46,7 +46,7 @@ type delivery struct {
 	redelivered bool
 }
 
-// Message is the message. It must not be changed.
+// Message returns the message, which must not be changed.
 func (d *delivery) Message() storage.Message { return d.entry.message }
 
 // Partition is the partition that the message was published to.

@@ -191,8 +191,8 @@ func deliveryIsSettledOnce(t *trial) {
 }
 
 // redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the
-// others unsettled, while the queue holds messages that were never delivered. The
-// messages that were never delivered must come last.
+// others unsettled, while the queue holds new messages, which were never delivered. The
+// new messages must come last.
 func redeliveryPrecedesLaterMessages(t *trial) {
 	const more = 3
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
