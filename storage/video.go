@@ -15,7 +15,8 @@ const BizVideo = "video"
 // Bounds of videos.
 const (
 	MaxTitleRunes = 150 // characters: code points
-	// MaxCoverTries is the number of attempts to create a cover before it is dead-lettered.
+	// MaxCoverTries is the number of attempts to create a cover before it is
+	// dead-lettered.
 	MaxCoverTries = 3
 	// MaxCoverReasonBytes is the maximum length of the stored reason of a CoverFailure.
 	MaxCoverReasonBytes = 500
@@ -264,8 +265,8 @@ type Videos interface {
 	// or if it has a cover.
 	FailCover(ctx context.Context, key VideoKey, failure CoverFailure) (tries int, err error)
 	// CoverReason returns why the cover of a video could not be created, and whether it
-	// is dead-lettered. The reason is empty if there has been no failure or there is no such
-	// video.
+	// is dead-lettered. The reason is empty if there has been no failure or there is no
+	// such video.
 	CoverReason(ctx context.Context, key VideoKey) (reason string, deadLettered bool, err error)
 }
 

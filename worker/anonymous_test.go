@@ -36,7 +36,8 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 		MaxBacklog: backlog, Metrics: worker.NewMetrics(registry, worker.Records),
 	})
 
-	// All reads are in one partition, so that likes in other partitions do not wait for them.
+	// All reads are in one partition, so that likes in other partitions do not wait for
+	// them.
 	taken := worker.PartitionOf(movie, publisher.Partitions())
 	nobody := storage.User{Tenant: storage.DefaultTenant}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // after which the test fails

@@ -33,7 +33,7 @@ func (g *Traffic) User() storage.User {
 	return storage.User{Tenant: "default", UserID: "user-" + strconv.Itoa(g.random.IntN(50_000))}
 }
 
-// Action returns a random action that is newer than all earlier ones.
+// Action returns a random action that is newer than all earlier actions.
 func (g *Traffic) Action() storage.Action {
 	g.version++
 	a := storage.Action{User: g.User(), Subject: g.Subject(), Version: g.version}

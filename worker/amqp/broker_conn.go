@@ -13,8 +13,8 @@ import (
 	"ovation/storage"
 )
 
-// brokerConn is one connection to the broker. It is never reopened: a delivery can only be
-// settled over the connection that it came from.
+// brokerConn is one connection to the broker. It is never reopened: a delivery can only
+// be settled over the connection that it came from.
 type brokerConn struct {
 	conn      *amqp091.Connection
 	raw       net.Conn

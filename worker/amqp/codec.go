@@ -10,10 +10,10 @@ import (
 	"ovation/storage"
 )
 
-// A message is sent in a binary format that takes about a quarter of the size of JSON. The
-// first byte is the version of the format, which determines everything after it. A number
-// is a varint as in encoding/binary; signed numbers are zigzag-encoded. Versions 1, 2 and
-// 4 are:
+// A message is sent in a binary format that takes about a quarter of the size of JSON.
+// The first byte is the version of the format, which determines everything after it. A
+// number is a varint as in encoding/binary; signed numbers are zigzag-encoded. Versions
+// 1, 2 and 4 are:
 //
 //	version   byte      1, 2 or 4
 //	flags     byte      1: the id is kept forever
@@ -35,9 +35,9 @@ import (
 //	  first     signed
 //	  version   signed  the difference from that of the previous action
 //
-// A text is encoded as 0, its length in bytes and its bytes. If it has occurred before, it
-// is encoded as 1 plus its index among the distinct texts so far, of which the empty text
-// is the first.
+// A text is encoded as 0, its length in bytes and its bytes. If it has occurred before,
+// it is encoded as 1 plus its index among the distinct texts so far, of which the empty
+// text is the first.
 //
 // Version 2 is written only for messages with a conditional clear, and version 4 only for
 // messages with a follow or an unfollow, so that workers of the previous release can read

@@ -1,11 +1,11 @@
 // Package amqp is the queue in RabbitMQ, shared by many nodes that publish and many
 // workers that consume.
 //
-// Each partition is a durable quorum queue with one active consumer at a time.
-// Publish returns storage.Queued when the broker has confirmed the message;
-// the broker keeps it until a worker has acknowledged it. Messages that cannot be
-// decoded or persisted are dead-lettered with their reason into another queue; DeadLetters
-// lists, shows, replays and drops them.
+// Each partition is a durable quorum queue with one active consumer at a time. Publish
+// returns storage.Queued when the broker has confirmed the message; the broker keeps it
+// until a worker has acknowledged it. Messages that cannot be decoded or persisted are
+// dead-lettered with their reason into another queue; DeadLetters lists, shows, replays
+// and drops them.
 //
 // A lost connection is replaced, and its deliveries can no longer be settled. One
 // connection publishes and another consumes and measures, so that an alarm, during which

@@ -80,7 +80,8 @@ func unusedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// silentServer returns the address of a server that accepts connections and never answers.
+// silentServer returns the address of a server that accepts connections and never
+// answers.
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

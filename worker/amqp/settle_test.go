@@ -10,8 +10,8 @@ import (
 	"ovation/worker"
 )
 
-// brokerChannel is the broker's side of a channel. Like the broker, it refuses settlements
-// of deliveries that are not outstanding.
+// brokerChannel is the broker's side of a channel. Like the broker, it refuses
+// settlements of deliveries that are not outstanding.
 type brokerChannel struct {
 	outstanding map[uint64]bool
 	acked       map[uint64]bool
