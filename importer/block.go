@@ -11,15 +11,15 @@ import (
 	"ovation/storage"
 )
 
-// blockActions is the number of actions in a block. The actions of a block are sorted,
-// and looked up in the store, together. The stored ids of earlier imports depend on this
-// number, and on that of older releases, whose blocks ended at multiples of 5,000 and
-// 40,000. It may be changed only to a multiple of its present value. A block takes some
-// 100 MB of memory, and there are two at a time.
+// blockActions is the number of actions in a block. A block is sorted, and looked up in
+// the store, as a whole. The stored ids of earlier imports depend on this number: in
+// older releases, blocks ended at multiples of 5,000 and of 40,000. Change it only to a
+// multiple of its present value. A block takes about 100 MB of memory, and two blocks
+// exist at a time.
 const blockActions = 1_000_000
 
 // blockComments is the number of comments in a block of comments. Their texts take 40 MB
-// at most. Like blockActions, it may be changed only to a multiple of its present value.
+// at most. Like blockActions, change it only to a multiple of its present value.
 const blockComments = 5_000
 
 // stream is a part of a file that is numbered and divided into blocks separately: either
@@ -27,7 +27,7 @@ const blockComments = 5_000
 type stream struct {
 	comments    bool
 	size        int    // actions per block
-	placeholder string // the text of comments that have none
+	placeholder string // stored as the text of comments without a text
 }
 
 // block is a sequence of consecutive actions of a stream. Actions refer to users and
@@ -37,7 +37,7 @@ type block struct {
 	stream   *stream
 	actions  []compactAction
 	texts    []string // in a block of comments: the text of each comment, empty if it has none
-	prefixes []prefix // for each action, the id of all actions up to it
+	prefixes []prefix // for each action, the id of the stream up to and including it
 	tenant   string
 	users    []string
 	subjects []subject
@@ -65,17 +65,16 @@ type chained [sha256.Size]byte
 
 func (c chained) prefix() prefix { return prefix(c[:len(prefix{})]) }
 
-// blockBuilder builds a block.
 type blockBuilder struct {
 	block
 
 	userAt    map[string]int32
 	subjectAt map[subject]int32
-	chain     chained // over the stream up to the latest action
+	chain     chained // the hash of the stream up to the latest action
 	scratch   []byte
 }
 
-// newBlockBuilder begins the block that follows the actions covered by the chain.
+// newBlockBuilder begins a block. chain is the hash of all earlier actions of the stream.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
 	b.tenant, b.stream = tenant, of
@@ -105,8 +104,8 @@ func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 	}
 }
 
-// extend extends the chain by an action and returns the id of all actions of the stream
-// up to it.
+// extend extends the chain by an action. It returns the id of the stream up to and
+// including that action.
 func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefix {
 	s := b.scratch[:0]
 	s = append(s, b.chain[:]...)
@@ -128,13 +127,13 @@ func appendWord(to []byte, word string) []byte {
 
 // finish sorts the actions and returns the block.
 func (b *blockBuilder) finish() block {
-	b.order = b.sorted(0, len(b.actions)) // on this goroutine, where nothing waits for it
+	b.order = b.sorted(0, len(b.actions)) // on the goroutine that reads, while the writer is busy
 	return b.block
 }
 
-// sorted returns the indexes of the actions [from, to) in the order of storage.Coalesce;
-// actions on the same state stay in the order of the file. Rows that are written in the
-// order of their keys lie on few pages. Comments stay in the order of the file.
+// sorted returns the indexes of the actions [from, to) in the order of storage.Coalesce,
+// because rows that are written in the order of their keys touch few pages. Actions on
+// the same state stay in the order of the file, and so do comments.
 func (b *block) sorted(from, to int) []int32 {
 	order := make([]int32, to-from)
 	if b.stream.comments {
@@ -154,7 +153,7 @@ func (b *block) sorted(from, to int) []int32 {
 	keys := make([]key, to-from)
 	for i := range keys {
 		a := &b.actions[from+i]
-		const bits = 30 // a block has fewer users, and fewer subjects
+		const bits = 30 // enough for the indexes of users and of subjects
 		user := uint64(users[a.user])
 		if a.action == actionAuthor { // its state belongs to the subject alone
 			user = 0
@@ -173,7 +172,7 @@ func (b *block) sorted(from, to int) []int32 {
 	return order
 }
 
-// ranks returns for each element its position in sorted order.
+// ranks returns the position of each element in sorted order.
 func ranks[T any](all []T, compare func(T, T) int) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {

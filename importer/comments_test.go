@@ -17,9 +17,9 @@ func commentMapping() Mapping {
 
 const commentHeader = "user,subject,event,time,text\n"
 
-// TestCommentsAreImported checks that comments have the time of their row and are listed
-// by that time, whatever the order of the rows and whatever comments there were before.
-// The texts are subject to the same rules as those of other comments.
+// TestCommentsAreImported checks that each comment has the time of its row and is listed
+// by that time. Neither the order of the rows nor existing comments matter. Imported
+// texts obey the same rules as the texts of all comments.
 func TestCommentsAreImported(t *testing.T) {
 	store := openStore(t)
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
@@ -67,7 +67,8 @@ func TestCommentsAreImported(t *testing.T) {
 }
 
 // TestCommentsWithoutText checks that a comment without a text gets the placeholder of
-// the mapping, and that the same file is not imported again with another placeholder.
+// the mapping, and that importing the file again with a different placeholder adds
+// nothing.
 func TestCommentsWithoutText(t *testing.T) {
 	store := openStore(t)
 	ndjson := `{"user": "ann", "subject": "1", "event": "like", "time": 1500000000}
@@ -101,8 +102,8 @@ func TestCommentsWithoutText(t *testing.T) {
 	}
 }
 
-// TestCommentsAreMappedLater checks that the other rows of a file are not imported again
-// if its comments are imported later.
+// TestCommentsAreMappedLater checks that importing the comments of a file later does not
+// import its other rows again.
 func TestCommentsAreMappedLater(t *testing.T) {
 	store := openStore(t)
 	var rows strings.Builder
@@ -122,8 +123,8 @@ func TestCommentsAreMappedLater(t *testing.T) {
 }
 
 // TestProgressOfBothSeries checks that progress never decreases and that it covers the
-// whole file at the end, however actions and comments alternate, and even if the rows are
-// already stored.
+// whole file at the end. This holds however actions and comments alternate, and even if
+// the rows are already stored.
 func TestProgressOfBothSeries(t *testing.T) {
 	store := openStore(t)
 	rows := header + strings.Repeat("ann,1,read,1500000000\n", 50) + strings.Repeat("ann,1,read,1500000000\nann,1,comment,1500000000\n", 25) +

@@ -12,7 +12,8 @@ import (
 // delimiters holds the delimiters that are detected, the most common first.
 var delimiters = []rune{',', '\t', ';', '|'}
 
-// ParseDelimiter parses a delimiter: a character, or "tab".
+// ParseDelimiter parses a delimiter: one character, "tab" or `\t`. Quotes and line breaks
+// are not delimiters.
 func ParseDelimiter(s string) (rune, error) {
 	if s == "tab" || s == `\t` {
 		return '\t', nil
@@ -34,8 +35,9 @@ func delimiterName(c rune) string {
 	return strconv.QuoteRune(c)
 }
 
-// delimiterOf returns the delimiter that splits a header into names that include all the
-// columns or, if no delimiter does, the one that splits it into the most names.
+// delimiterOf returns the first delimiter that splits header into names that include all
+// columns. If there is none, it returns the delimiter that splits header into the most
+// names.
 func delimiterOf(header []byte, columns row) rune {
 	best, most := delimiters[0], 0
 	for _, comma := range delimiters {
@@ -56,8 +58,8 @@ func delimiterOf(header []byte, columns row) rune {
 }
 
 // delimiterError adds the delimiter, as the likely cause, to an error about missing
-// columns if another delimiter splits the header into more columns, or none of the usual
-// ones splits it at all.
+// columns. It does so if likely splits header into more columns than comma, or if comma
+// does not split header at all.
 func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
 	switch {
 	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):

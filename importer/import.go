@@ -21,10 +21,10 @@ const (
 type Options struct {
 	Mapping Mapping
 	Tenant  string // storage.DefaultTenant if empty
-	// Strict stops at the first bad row, with a *RowError.
+	// Strict stops the import at the first bad row, with a *RowError.
 	Strict bool
-	// Progress, if set, is called on the goroutine of Import after each group that is
-	// written and each block that was imported before.
+	// Progress, if set, is called on the goroutine of Import after each group that it
+	// writes, and after each block that an earlier import had written.
 	Progress func(Progress)
 
 	block int // actions in a block, set by tests; if 0, blockActions, or blockComments for comments
@@ -33,13 +33,13 @@ type Options struct {
 // Progress is the progress of an import.
 type Progress struct {
 	Rows  int64 // rows that were read and, if they contain an action, written
-	Bytes int64 // bytes of the packed file, a little ahead of Rows
+	Bytes int64 // bytes read of the packed file; a little ahead of Rows
 }
 
 // Result summarises an import, including a failed one.
 type Result struct {
 	Rows     int64        // read
-	Imported []Done       // written by this import, by action; actions without rows are left out
+	Imported []Done       // rows written by this import, by action; actions without rows are left out
 	Textless int64        // imported comments whose text is Mapping.Placeholder
 	Already  int64        // rows written by an earlier import
 	Skipped  []Skipped    // rows without an action, the most frequent first
@@ -55,7 +55,7 @@ type Done struct {
 	Rows   int64
 }
 
-// Skipped says how many rows of one event were skipped, and why.
+// Skipped states how many rows of one event were skipped, and why.
 type Skipped struct {
 	Event  string // its first 64 bytes at most
 	Reason string
@@ -67,13 +67,14 @@ func compareSkipped(a, b Skipped) int {
 }
 
 // Import reads src to its end and persists every action in it once, however much of the
-// same file was imported before. Bad rows are listed in the Result and skipped. If Import
-// fails, everything before the failure is persisted, and the same import resumes there
-// when it is started again. Two imports of one file must not run concurrently.
+// same file was imported before. Bad rows are skipped; the Result counts them and lists
+// the first ones. If Import fails, everything before the failure is persisted, and the
+// same import resumes there when it is started again. Two imports of one file must not
+// run concurrently.
 //
-// Errors: a *MappingError if the header lacks columns of the mapping, a *FileError with
-// the position at which src cannot be read, a *RowError if Options.Strict is set, those
-// of reading and of the store, and that of the context.
+// Errors: an error that describes an invalid tenant or mapping; a *MappingError if the
+// mapping does not fit the header; a *FileError that states where src is defective; a
+// *RowError if Options.Strict is set; and the errors of src, of the store and of ctx.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
 	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)

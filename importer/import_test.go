@@ -114,8 +114,8 @@ func TestEveryActionArrives(t *testing.T) {
 }
 
 // TestSubjectsAreDeclared checks that a file of subjects declares the author of each
-// subject, and does so once even if it is imported twice. Of several rows of one subject,
-// the one with the latest time wins and, if the times are equal, the last one.
+// subject, and that importing the file again changes nothing. Of several rows of one
+// subject, the row with the latest time wins; of rows with equal times, the last one.
 func TestSubjectsAreDeclared(t *testing.T) {
 	store := openStore(t)
 	csv := "biz,bizId,author,at\n" +
@@ -188,7 +188,7 @@ func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {
 	}
 }
 
-// readsOf returns the sum of the reads of the subjects 0 to 9.
+// readsOf returns the total number of reads of the subjects 0 to 9.
 func readsOf(t *testing.T, store storage.Reader, tenant string) int64 {
 	t.Helper()
 	subjects := make([]storage.Subject, 10)

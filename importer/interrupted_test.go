@@ -15,8 +15,9 @@ import (
 	"ovation/storage"
 )
 
-// killed simulates a store whose process is killed at one of its transactions: before the
-// transaction or, which is worse, between its commit and the reply.
+// killed simulates a store whose process is killed after as many transactions as lives
+// says: before the next transaction or, if after is true, between its commit and the
+// reply.
 type killed struct {
 	storage.Persister
 	lives int
@@ -38,8 +39,8 @@ func (k *killed) Persist(ctx context.Context, messages []storage.Message, mark s
 	return storage.Outcome{}, errKilled
 }
 
-// TestImportsOnceDespiteInterruptions imports a growing file in groups of changing sizes,
-// with a store that is killed now and then, and compares the result with a model.
+// TestImportsOnceDespiteInterruptions imports a growing file in groups of changing sizes
+// into a store that is killed now and then. It compares the result with a model.
 func TestImportsOnceDespiteInterruptions(t *testing.T) {
 	store := openStore(t)
 	tenants := 0
@@ -73,8 +74,9 @@ func TestImportsOnceDespiteInterruptions(t *testing.T) {
 	}
 }
 
-// TestBlockThatWasBegunIsCompleted checks that an import that was killed anywhere within
-// a block resumes there, even with groups of another size and if the file has grown.
+// TestBlockThatWasBegunIsCompleted checks that, when an import is killed within a block,
+// the next import resumes there, even if groups have a different size and the file has
+// grown.
 func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	lines := make([]line, 70)
@@ -113,9 +115,9 @@ func (a *seenCounter) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return a.Persister.Seen(ctx, ids)
 }
 
-// TestIDsAfterAGapAreNotLookedUp imports a file of four blocks, two and a half of which
-// were imported before. The import asks the store about the ids of three blocks, and then
-// whether the rest of the third one was begun. It does not ask about the fourth block:
+// TestIDsAfterAGapAreNotLookedUp imports a file of four blocks after two and a half of
+// its blocks were imported. The import looks up the ids of three blocks, and then whether
+// the rest of the third block was begun. It does not look up the fourth block, because
 // nothing after a missing action can be stored.
 func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 	store := openStore(t)

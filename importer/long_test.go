@@ -4,6 +4,6 @@ package importer
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The tests in this file repeat everyday tests with fresh seeds and more cases.
 
 func TestLongImportsOnceDespiteInterruptions(t *testing.T) { TestImportsOnceDespiteInterruptions(t) }

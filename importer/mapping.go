@@ -27,32 +27,32 @@ import (
 // A member that is left out keeps its default (DefaultMapping).
 type Mapping struct {
 	Biz       string `json:"biz"`       // the kind of content of every row
-	BizColumn string `json:"bizColumn"` // or the column that holds it
-	User      string `json:"user"`      // the column of the user's id; an empty value is an anonymous read
+	BizColumn string `json:"bizColumn"` // the column of the kind of content, if Biz is empty
+	User      string `json:"user"`      // the column of the user's id, which is empty in an anonymous read
 	Subject   string `json:"subject"`   // the column of the content's id
 	All       string `json:"all"`       // the action of every row
-	Event     string `json:"event"`     // or the column that says what was done
-	Time      string `json:"time"`      // the column that says when
+	Event     string `json:"event"`     // the column of the event, if All is empty
+	Time      string `json:"time"`      // the column of the action's time
 	TimeUnit  string `json:"timeUnit"`  // the unit of Time: s, ms or us since 1970, or rfc3339
 	// Events maps each value of the event column to an action: read, like, dislike, clear
 	// (also unlike and undislike), collect, uncollect, follow, unfollow, author (the user
 	// is the author of the subject from this time on), comment, or skip. Rows with other
 	// values are skipped and counted.
 	Events map[string]string `json:"events"`
-	// Text is the column of a comment's text. A CSV file must have it in its header; an
-	// NDJSON object that is not a comment need not have it.
+	// Text is the column of a comment's text. The header of a CSV file must contain it;
+	// an NDJSON object may lack it.
 	Text string `json:"text"`
-	// Placeholder is the text of comments that have none. If it is empty, a comment
-	// without a text is a bad row.
+	// Placeholder is stored as the text of comments that have none. If it is empty, a
+	// comment without a text is a bad row.
 	Placeholder string `json:"placeholder"`
 	// Delimiter separates the fields of a CSV file: one character, or "tab". If it is
-	// empty, the delimiter is detected: whichever of comma, tab, semicolon and bar
+	// empty, the delimiter is detected: the first of comma, tab, semicolon and bar that
 	// splits the header into all the columns.
 	Delimiter string `json:"delimiter"`
 }
 
-// DefaultMapping returns the default for files of actions: the columns are user, biz,
-// subject, event and time (RFC 3339), and the events have the names of actions.
+// DefaultMapping returns the default mapping for files of actions: the columns are user,
+// biz, subject, event and time (RFC 3339), and the events have the names of actions.
 func DefaultMapping() Mapping {
 	m := Mapping{BizColumn: "biz", User: "user", Subject: "subject", Event: "event", Time: "time", TimeUnit: "rfc3339"}
 	m.Events = make(map[string]string, len(actionNames))
@@ -62,9 +62,9 @@ func DefaultMapping() Mapping {
 	return m
 }
 
-// SubjectsMapping returns the default for files of subjects: the columns are biz, bizId,
-// author and at (RFC 3339), and each row declares an author. A row without an author
-// removes the author of its subject.
+// SubjectsMapping returns the default mapping for files of subjects: the columns are biz,
+// bizId, author and at (RFC 3339), and each row declares an author. A row without an
+// author removes the author of its subject.
 func SubjectsMapping() Mapping {
 	return Mapping{BizColumn: "biz", User: "author", Subject: "bizId", Time: "at", TimeUnit: "rfc3339", All: "author"}
 }
@@ -86,8 +86,8 @@ var presets = map[string]Mapping{
 // Presets returns the names of the built-in mappings, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// LoadMapping returns the built-in mapping with the given name, or else the mapping in
-// the file with that path. The mapping is not validated.
+// LoadMapping returns the built-in mapping called name. If there is none, it reads a
+// mapping from the file at the path name. The mapping is not validated.
 func LoadMapping(name string) (Mapping, error) {
 	if preset, ok := presets[name]; ok {
 		preset.Events = maps.Clone(preset.Events)
@@ -126,7 +126,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	}
 	m := DefaultMapping()
 	if members["events"] != nil {
-		m.Events = nil // a map would be merged, not replaced
+		m.Events = nil // json.Unmarshal would add to the map instead of replacing it
 	}
 	if members["all"] != nil && members["event"] == nil && members["events"] == nil {
 		m.Event, m.Events = "", nil
@@ -146,7 +146,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 // mappingMembers holds the names of the members of a mapping file.
 var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "all", "event", "events", "time", "timeUnit", "text", "placeholder", "delimiter"}
 
-// Validate returns an error that names the invalid member of a mapping.
+// Validate returns an error that names an invalid member of the mapping, or nil.
 func (m Mapping) Validate() error {
 	for _, c := range []struct{ name, column string }{{"user", m.User}, {"subject", m.Subject}, {"time", m.Time}} {
 		if c.column == "" {
@@ -256,7 +256,8 @@ func (a action) String() string { return effects[a].name }
 // kind returns the kind of state that the action changes.
 func (a action) kind() storage.Kind { return effects[a].Kind }
 
-// apply gives a storage.Action the effect of a at a time in microseconds since 1970.
+// apply sets the fields of to that describe the effect of a. at is the time of the
+// action, in microseconds since 1970.
 func (a action) apply(to *storage.Action, at int64) {
 	is := &effects[a]
 	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at

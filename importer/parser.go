@@ -17,7 +17,7 @@ import (
 type parser struct {
 	rows      rowReader
 	mapping   Mapping
-	byEvent   map[string]action // by event
+	byEvent   map[string]action // the action of each event, or 0 if its rows are skipped
 	fixed     action            // the action of every row; 0 if the event decides
 	tenant    string
 	strict    bool
@@ -32,7 +32,7 @@ type parser struct {
 	badRows []RowError
 	skipped map[Skipped]int64
 
-	remedies map[Suggestion]int64 // for bad rows: the number of rows that each would fix
+	remedies map[Suggestion]int64 // for each suggestion, the number of bad rows that it would fix
 }
 
 // The streams of a file.
@@ -61,8 +61,8 @@ func newParser(src *Source, o Options) (*parser, error) {
 	return p, nil
 }
 
-// run sends blocks until the file ends, which is not an error. If reading fails,
-// everything read before the failure has been sent.
+// run sends blocks until the end of the file, and then returns nil. If reading fails, run
+// sends everything that was read before it returns the error.
 func (p *parser) run(ctx context.Context, to chan<- block) error {
 	for {
 		full, readErr := p.fill()
@@ -104,13 +104,13 @@ func (p *parser) fill() (full int, err error) {
 	}
 }
 
-// take returns the block of a stream and starts the stream's next one.
+// take returns the block of stream i and starts the next block of that stream.
 func (p *parser) take(i int) block {
 	built := p.blocks[i]
 	p.blocks[i] = newBlockBuilder(p.tenant, built.stream, built.chain)
 	built.rows, built.bytes = p.read, p.bytesRead()
 	for _, b := range p.blocks {
-		built.rows -= int64(len(b.actions)) // rows in incomplete blocks count with those
+		built.rows -= int64(len(b.actions)) // rows of an incomplete block count when that block is taken
 	}
 	return built.finish()
 }
@@ -140,7 +140,7 @@ func (p *parser) next() error {
 	return err
 }
 
-// reject records a bad row, or returns it as an error in strict mode.
+// reject records a bad row. In strict mode it also returns the row as an error.
 func (p *parser) reject(bad RowError) error {
 	p.bad++
 	p.countSuggestions(bad.Remedies)
@@ -192,7 +192,7 @@ func (p *parser) parse(r *row) error {
 
 var errNoText = errors.New("a comment needs a text: name its column (text), or what stands for it (placeholder)")
 
-// comment adds a comment, whose text may be the placeholder.
+// comment adds a comment. An empty text stands for the placeholder.
 func (p *parser) comment(a *storage.Action, text string) error {
 	if text = strings.TrimSpace(text); text == "" && p.mapping.Text == "" && p.mapping.Placeholder == "" {
 		return errNoText
@@ -209,7 +209,7 @@ func (p *parser) comment(a *storage.Action, text string) error {
 	return nil
 }
 
-// named returns the user that a row names.
+// named returns the id of the user in the row that a was read from.
 func named(a *storage.Action) string {
 	if a.Kind == storage.KindAuthor {
 		return a.Author
@@ -221,7 +221,7 @@ func named(a *storage.Action) string {
 const notMapped = "not mapped to an action"
 
 // skip counts a row without an action under its event and the reason. Once there are
-// maxSkipped different pairs, all further ones are counted together.
+// maxSkipped different pairs, all further pairs are counted together.
 func (p *parser) skip(event string, mapped bool) {
 	s := Skipped{Event: clip(event), Reason: notMapped}
 	if mapped {
@@ -236,11 +236,11 @@ func (p *parser) skip(event string, mapped bool) {
 	p.skipped[s]++
 }
 
-// tieBreaker gives different versions to actions on one state with the same time, in the
-// order of the file. It remembers at least the latest rememberedTies actions; of two such
-// actions that are further apart than that, the earlier row wins.
+// tieBreaker gives increasing versions, in the order of the file, to actions on one state
+// with the same time. It remembers about as many of the latest actions as rememberedTies
+// says. If two such actions are further apart, the earlier row wins.
 type tieBreaker struct {
-	recent, older map[tieKey]int64 // the next free version
+	recent, older map[tieKey]int64 // the next free version of each key
 }
 
 const rememberedTies = 100_000
@@ -279,7 +279,7 @@ func tieKeyOf(a *storage.Action, at int64) tieKey {
 	return tieKey{storage.StateKey{User: a.User, Subject: a.Subject}, a.Kind, at}
 }
 
-// skippedEvents returns the skipped rows, the most frequent first.
+// skippedEvents returns the skipped events, the most frequent first.
 func (p *parser) skippedEvents() []Skipped {
 	out := make([]Skipped, 0, len(p.skipped))
 	for s, rows := range p.skipped {

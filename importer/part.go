@@ -10,7 +10,7 @@ import (
 
 // part is a range of consecutive actions of a block that are not all stored yet. They are
 // written in the order of their keys, in groups. Each group is stored with an id that
-// says how far the part has been written. An import uses these ids to resume a part that
+// states how much of the part is written. An import uses these ids to resume a part that
 // was begun, even in a release with larger groups:
 //
 //	import-FIRST-part       FIRST is the prefix id of its first action: a part begins there
@@ -18,12 +18,12 @@ import (
 //	import-LAST-N           the first N of its actions, in the order of their keys, are stored
 //	import-LAST             all of it is stored, and everything before it in the file
 //
-// A part of a single group is stored with the last id only.
+// A part that consists of a single group is stored with the last of these ids only.
 type part struct {
 	block    *block
 	from, to int
 	order    []int32
-	written  int // the number of actions, in that order, that are stored
+	written  int // how many actions of order are stored or were returned by next
 }
 
 func (p *part) first() string { return p.block.prefixes[p.from].String() + "-part" }
@@ -44,8 +44,9 @@ func newPart(b *block, from, to int) *part {
 	return p
 }
 
-// next returns the next group of the part, as messages to persist: as many of the next
-// actions as size says, and all further ones on the same state as the last of them.
+// next returns the next group of the part, as messages to persist. The group holds as
+// many of the next actions as size says, and all further actions on the state of the last
+// one.
 func (p *part) next(size int) *group {
 	start := p.written
 	n := min(start+size, len(p.order))
@@ -96,7 +97,7 @@ func (p *part) actions(g *group, places []int32) []storage.Action {
 		g.done[does]++
 		a := p.block.action(place)
 		if i > 0 && a.Kind.AddsUp() && p.block.sameState(places[i-1], place) {
-			last := &actions[len(actions)-1] // there may be very many
+			last := &actions[len(actions)-1] // one state may have very many reads
 			last.Times++
 			last.First, last.Version = min(last.First, a.First), max(last.Version, a.Version)
 			continue
@@ -113,8 +114,7 @@ func (g *group) addIDs(ids ...string) {
 	}
 }
 
-// maxSeenIDs is the maximum number of ids that are looked up in a store in one
-// call.
+// maxSeenIDs is the maximum number of ids that one call looks up in a store.
 const maxSeenIDs = 40_000
 
 // lastSeen returns the index of the last of n ids that the store has seen, or -1 if it
@@ -153,8 +153,7 @@ func pendingParts(ctx context.Context, to storage.Persister, b *block) (parts []
 	if err != nil || begun < 0 {
 		return []*part{rest}, there, err
 	}
-	// The part may have ended elsewhere than the block does now, because the file has
-	// grown.
+	// The part may end before the block does, because the file may have grown.
 	end, err := lastSeen(ctx, to, n-there, func(i int) string { return b.end(there + i + 1) })
 	if err != nil || end < 0 {
 		return []*part{rest}, there, err

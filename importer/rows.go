@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// maxRowBytes bounds a row of a file, and a mapping file.
+// maxRowBytes bounds the size of a row, and of a mapping file.
 const maxRowBytes = 1 << 20
 
 // The columns that are read from a row.
@@ -30,9 +30,9 @@ const (
 // row holds the values of the wanted columns. They may share memory with the whole row.
 type row [columnCount]string
 
-// rowReader reads one row after another. Its errors are io.EOF at the end of the file, a
-// *RowError for a bad row, after which reading can continue, and other errors, after
-// which it cannot.
+// rowReader reads one row after another. next returns io.EOF at the end of the file and a
+// *RowError for a bad row. Reading can continue after a *RowError, but not after any
+// other error.
 type rowReader interface {
 	next(to *row) error
 	// line returns the line on which the latest row begins, counted from 1.
@@ -43,7 +43,7 @@ type rowReader interface {
 type RowError struct {
 	Line     int // the line on which the row begins, counted from 1
 	Reason   string
-	Remedies []Suggestion // changes that would fix it, if known
+	Remedies []Suggestion // changes to the mapping that would fix the row, if known
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
@@ -194,7 +194,7 @@ var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 type boundedReader struct {
 	r     io.Reader
 	left  int
-	total int64 // bytes in total
+	total int64 // bytes read in total
 	ended bool
 }
 
@@ -211,7 +211,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 
 // ndjsonReader reads one JSON object per line.
 type ndjsonReader struct {
-	r       *bufio.Reader // its buffer bounds a line
+	r       *bufio.Reader // the size of its buffer bounds the length of a line
 	columns row
 	start   int
 }
@@ -274,7 +274,7 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 	return nil
 }
 
-// list names the first few columns for a message.
+// list formats the first 30 names for a message.
 func list(names []string) string {
 	const most = 30
 	quoted := make([]string, min(len(names), most))

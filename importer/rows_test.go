@@ -55,7 +55,7 @@ func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
 	}
 }
 
-// endless returns the head and then the letter x without end, and counts the bytes.
+// endless returns head and then the letter x without end. given counts the bytes.
 type endless struct {
 	head  string
 	given int

@@ -19,7 +19,7 @@ import (
 // Formats returns the supported formats.
 func Formats() []string { return []string{"csv", "ndjson"} }
 
-// Source is an open file of rows. The caller of Open closes it.
+// Source is an open file of rows. The caller of Open must close it.
 type Source struct {
 	text   *bufio.Reader // unpacked text
 	format string
@@ -42,10 +42,10 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// Open opens a file, or uses stdin if the name is "-". It detects gzip and zip by the
-// first bytes. format is one of Formats. If it is empty, the extension of the name
-// decides (.csv, .tsv, .ndjson, .jsonl), or else the first byte, where "{" means
-// NDJSON.
+// Open opens the file called name, or uses stdin if name is "-". It detects gzip and zip
+// by the first bytes. format is one of Formats. If format is empty, the extension of name
+// decides (.csv, .tsv, .ndjson, .jsonl). If name has none of these extensions, the file
+// is NDJSON if its text begins with "{", and otherwise CSV. A JSON array is rejected.
 //
 // A packed file is unpacked once to its end before Open returns, and rejected with a
 // *FileError if it is truncated or damaged. In a stream, such as standard input, damage
@@ -145,7 +145,7 @@ func (s *Source) sniff(name string) error {
 		return errors.New("the file is written in UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
 	}
 	if bytes.Equal(head, []byte("\ufeff")) {
-		_, _ = s.text.Discard(len(head)) // they are in the buffer
+		_, _ = s.text.Discard(len(head)) // the bytes are in the buffer
 	}
 	first := s.first()
 	if s.format == "" {
@@ -186,7 +186,7 @@ func (s *Source) first() byte {
 	}
 }
 
-// openZip opens the only file in a zip archive and returns its name too.
+// openZip opens the only file in a zip archive. It returns the file's name and contents.
 func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -233,8 +233,8 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// explainDamage returns a *FileError if the error shows a defect of a packed file, and
-// otherwise the error itself.
+// explainDamage returns a *FileError if err shows a defect of a packed file, and
+// otherwise err itself.
 func explainDamage(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
@@ -251,7 +251,7 @@ type interruptible struct {
 	ctx    context.Context
 	r      io.Reader
 	read   *atomic.Int64
-	buffer []byte // used by the running read, which may be abandoned
+	buffer []byte // used by the latest read, even after that read was abandoned
 	done   chan readResult
 }
 
@@ -278,8 +278,8 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// countingReaderAt records the position up to which it has been read. It fails when the
-// context has ended.
+// countingReaderAt records the position up to which it has been read. It fails once ctx
+// has ended.
 type countingReaderAt struct {
 	ctx context.Context
 	r   io.ReaderAt

@@ -19,7 +19,7 @@ const plain = header + "ann,1,read,1500000000\nann,2,read,1500000000\n"
 const asNDJSON = `{"user":"ann","subject":1,"event":"read","time":1500000000}` + "\r\n\n" +
 	`{"time":"1500000000","subject":"2","event":"read","user":"ann","more":{"a":[1]}}`
 
-// gzipped packs the parts of one text so that each part can be unpacked even if those
+// gzipped packs the parts of one text so that each part can be unpacked even if the parts
 // after it are cut off.
 func gzipped(t *testing.T, parts ...string) string {
 	t.Helper()
@@ -34,7 +34,7 @@ func gzipped(t *testing.T, parts ...string) string {
 	return b.String()
 }
 
-// zipped returns an archive. files holds names and contents in turn.
+// zipped returns a zip archive. In files, each name is followed by the contents.
 func zipped(t *testing.T, files ...string) string {
 	t.Helper()
 	return zippedBy(t, zip.Deflate, files...)
@@ -54,8 +54,8 @@ func zippedBy(t *testing.T, method uint16, files ...string) string {
 	return b.String()
 }
 
-// TestFormsOfOneFileAreOne imports the same rows in every form into one store: only the
-// first import adds any.
+// TestFormsOfOneFileAreOne imports the same rows in every form into one store. Only the
+// first import adds rows.
 func TestFormsOfOneFileAreOne(t *testing.T) {
 	store := openStore(t)
 	for i, form := range []struct{ name, file, text string }{
@@ -150,7 +150,7 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
 	damaged := []byte(gzipped(t, plain))
-	damaged[len(damaged)-8] ^= 1 // of the checksum
+	damaged[len(damaged)-8] ^= 1 // a byte of the checksum
 	for _, c := range []struct {
 		name, text, want string
 		packed           bool
@@ -171,8 +171,8 @@ func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 	}
 }
 
-// TestWaitingForAStreamEndsWithTheContext cancels the context before the first byte, and
-// between two rows.
+// TestWaitingForAStreamEndsWithTheContext cancels the context before the first byte
+// arrives, and between two rows.
 func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()

@@ -7,16 +7,16 @@ import (
 	"unicode"
 )
 
-// Suggestion is a change of the mapping that would fix an error.
+// Suggestion is a change to the mapping that would fix an error.
 type Suggestion struct {
 	// Member is a member of the mapping, for example "user" or "timeUnit".
 	Member string
-	// Value is the proposed value; for "events" an entry EVENT=ACTION. Value, or the
-	// ACTION in it, is empty if there is no proposal.
+	// Value is the proposed value. For "events", it is an entry EVENT=ACTION. If there is
+	// no proposal, Value is empty; for "events", only its ACTION is empty.
 	Value string
 }
 
-// MappingError is returned if the mapping does not fit the file. No row was read.
+// MappingError is returned if the mapping does not fit the file. No row has been read.
 type MappingError struct {
 	Reason      string
 	Suggestions []Suggestion
@@ -44,8 +44,8 @@ var commonColumns = map[string][]string{
 	"text":      {"text", "commenttext", "comment", "body", "message", "content"},
 }
 
-// commonEvents holds the usual meanings of event names, which are written as plainName
-// returns them.
+// commonEvents maps event names, in the form that plainName returns, to their usual
+// meanings.
 var commonEvents = map[string]string{
 	"read": "read", "view": "read", "pageview": "read", "click": "read", "open": "read", "play": "read", "watch": "read", "visit": "read",
 	"like": "like", "heart": "like", "love": "like", "upvote": "like", "star": "like", "favorite": "like", "favourite": "like",
@@ -65,8 +65,8 @@ func plainName(s string) string {
 	}, s)
 }
 
-// columnSuggestions proposes a column of the file for each missing one. It proposes no
-// column twice, and none that is already in use.
+// columnSuggestions proposes a column of the file for each missing column. It proposes no
+// column twice, and no column that the mapping already uses.
 func columnSuggestions(columns row, missing []int, names []string) []Suggestion {
 	taken := columns[:]
 	remedies := make([]Suggestion, len(missing))
@@ -84,7 +84,7 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 		if remedies[i].Value != "" {
 			continue
 		}
-		switch column { // they can be set without a column
+		switch column { // biz and all replace these columns
 		case colBiz:
 			remedies[i].Member = "biz"
 		case colEvent:
@@ -94,7 +94,7 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 	return remedies
 }
 
-// maxRemedies bounds the number of different suggestions, which depends on the file.
+// maxRemedies bounds the number of different suggestions that are counted.
 const maxRemedies = 100
 
 // countSuggestions counts the suggestions of a bad row.
@@ -110,8 +110,8 @@ func (p *parser) countSuggestions(remedies []Suggestion) {
 	}
 }
 
-// suggestions returns the suggestions that would fix the most bad rows, one for each
-// member of the mapping, and then the likely meanings of the most frequent events
+// suggestions returns, for each member of the mapping, the suggestion that would fix the
+// most bad rows. After these, it returns the likely meanings of the most frequent events
 // without an action.
 func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	var out []Suggestion

@@ -48,7 +48,7 @@ func TestRemediesOfColumns(t *testing.T) {
 }
 
 // TestRemediesOfRows checks that the result suggests fixes for rows that are bad because
-// of the mapping, and for events that are missing in it.
+// of the mapping, and for events that are missing from the mapping.
 func TestRemediesOfRows(t *testing.T) {
 	m := DefaultMapping()
 	m.Biz, m.BizColumn = "video", ""

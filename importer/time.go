@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The times that a row may have, in microseconds. A time outside this range was read in
-// the wrong unit: seconds taken for milliseconds are in 1970, and milliseconds taken
-// for seconds are tens of thousands of years ahead.
+// The range of times that a row may have, in microseconds since 1970. A time outside this
+// range was probably read in the wrong unit: seconds taken for milliseconds are in 1970,
+// and milliseconds taken for seconds are tens of thousands of years ahead.
 var (
 	earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
@@ -24,8 +24,8 @@ var unitNames = map[string]string{"s": "seconds", "ms": "milliseconds", "us": "m
 // TimeUnits returns the supported units of time.
 func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
 
-// timeError says why a time is invalid, and in which unit it would be valid. The unit is
-// "" if there is none.
+// timeError states why a time is invalid. unit is a unit in which the time would be
+// valid, or "" if there is none.
 type timeError struct{ reason, unit string }
 
 func (e *timeError) Error() string { return e.reason }
@@ -74,7 +74,7 @@ func inRange(micros int64, s string) (int64, error) {
 	return micros, nil
 }
 
-// clockSkew is how far ahead the clock of the machine that wrote a file may be.
+// clockSkew is the time by which the clock of the machine that wrote a file may be fast.
 const clockSkew = time.Minute
 
 // notInFuture rejects a time in the future. An author declared with such a time could be
@@ -94,7 +94,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// clip shortens a value of the file for display.
+// clip shortens a value of the file to at most 64 bytes.
 func clip(s string) string {
 	const most = 64
 	if len(s) <= most {

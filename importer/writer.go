@@ -18,14 +18,14 @@ const groupActions = 40_000
 // if it takes too long.
 const groupComments = 1_000
 
-// writer persists blocks in groups, one after the other. The statements of a group run
-// while the previous group is being marked and committed; the group itself is marked
-// and committed only after the previous one.
+// writer persists blocks in groups, one after another. The statements of a group run
+// while the group before it is marked and committed. The group itself is marked and
+// committed only after that.
 type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
 	progress func(Progress)
-	resumed  map[*stream]bool // for each stream, whether everything that earlier imports wrote has been passed
+	resumed  map[*stream]bool // the streams whose remaining blocks are new
 	already  int64
 	done     [actionEnd]int64
 	textless int64    // comments with the placeholder as text
@@ -33,7 +33,7 @@ type writer struct {
 	latest   *group   // the group that is being written
 }
 
-// group is a running transaction.
+// group is the contents and the state of one transaction.
 type group struct {
 	messages []storage.Message
 	done     [actionEnd]int64 // number of rows
@@ -99,7 +99,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 			size := w.group
 			if b.stream.comments {
 				size = min(size, groupComments)
-				if err := w.finish(); err != nil { // comments do not overlap: commit the previous group now
+				if err := w.finish(); err != nil { // groups of comments do not overlap: wait for the previous one
 					return err
 				}
 			}
@@ -122,8 +122,8 @@ func (g *group) rows() (n int) {
 	return n
 }
 
-// towards returns the progress at the moment when left actions of a block remain to be
-// written.
+// towards returns the progress on the way from p to the end of b. left is the number of
+// actions of b that remain to be written.
 func (p Progress) towards(b *block, left int) Progress {
 	share := float64(left) / float64(len(b.actions))
 	return Progress{
@@ -175,14 +175,14 @@ func (w *writer) reportProgress(p Progress) {
 	}
 }
 
-// predecessorTimeout is how long a group's transaction waits for the group before it. A store
-// counts this time as part of the mark.
+// predecessorTimeout is the maximum time that a transaction waits for the group before
+// it. A store counts this time as part of the mark.
 const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it
-// is retried once, after the group before it has ended. It is not retried once the next
-// group may have begun, because that group would wait for this one while holding locks
-// that this one needs.
+// is retried once, after the group before it has ended. It is not retried if the next
+// group may have begun: that group would wait for this group while it holds locks that
+// this group needs.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
 	written := false

@@ -16,14 +16,14 @@ import (
 	"ovation/storage"
 )
 
-// overlapped is a store whose first transaction waits, after writing its rows, until the
-// second one has begun, and may then fail.
+// overlapped is a store whose first transaction writes its rows and then waits until the
+// second transaction has begun. Both can be made to fail.
 type overlapped struct {
 	storage.Persister
 
 	fault      error // error of the first transaction
-	late       error // error of the second one, when it is marked
-	unready    error // error of the second one, at the first attempt
+	late       error // error of the second transaction, when it is marked
+	unready    error // error of the second transaction, at the first attempt
 	begun      chan struct{}
 	calls      atomic.Int64
 	committed  atomic.Int64
@@ -63,7 +63,7 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 }
 
 // TestAGroupIsCommittedAfterTheOneBefore checks that a group begins while the group
-// before it is marked and committed, and that it is committed after that one or not at
+// before it is marked and committed, and that it is committed after that group or not at
 // all.
 func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 	lines := make([]line, 6)
