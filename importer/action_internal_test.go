@@ -3,7 +3,7 @@ package importer
 import "testing"
 
 // TestNumbersOfActionsAreFixed checks the numbers of the actions. They are part of stored
-// message ids: if one changes, a file that was imported before is imported again.
+// message ids: if a number changes, a file that was imported before is imported again.
 func TestNumbersOfActionsAreFixed(t *testing.T) {
 	want := map[string]action{
 		"read": 1, "like": 2, "dislike": 3, "clear": 4, "collect": 5, "uncollect": 6, "follow": 7, "unfollow": 8, "author": 9, "comment": 10,

@@ -19,7 +19,8 @@ import (
 const blockActions = 1_000_000
 
 // blockComments is the number of comments in a block of comments. Their texts take 40 MB
-// at most. Like blockActions, change it only to a multiple of its present value.
+// at most. Change blockComments, like blockActions, only to a multiple of its present
+// value.
 const blockComments = 5_000
 
 // stream is a part of a file that is numbered and divided into blocks separately: either
@@ -37,7 +38,7 @@ type block struct {
 	stream   *stream
 	actions  []compactAction
 	texts    []string // in a block of comments: the text of each comment, empty if it has none
-	prefixes []prefix // for each action, the id of the stream up to and including it
+	prefixes []prefix // for each action, the id of the stream up to that action
 	tenant   string
 	users    []string
 	subjects []subject
@@ -131,9 +132,9 @@ func (b *blockBuilder) finish() block {
 	return b.block
 }
 
-// sorted returns the indexes of the actions [from, to) in the order of storage.Coalesce,
-// because rows that are written in the order of their keys touch few pages. Actions on
-// the same state stay in the order of the file, and so do comments.
+// sorted returns the indexes of the actions [from, to) in the order of storage.Coalesce.
+// Rows that are written in this order touch few pages. Comments, and actions on the same
+// state, stay in the order of the file.
 func (b *block) sorted(from, to int) []int32 {
 	order := make([]int32, to-from)
 	if b.stream.comments {

@@ -19,7 +19,7 @@ const commentHeader = "user,subject,event,time,text\n"
 
 // TestCommentsAreImported checks that each comment has the time of its row and is listed
 // by that time. Neither the order of the rows nor existing comments matter. Imported
-// texts obey the same rules as the texts of all comments.
+// texts obey the same rules as the texts of other comments.
 func TestCommentsAreImported(t *testing.T) {
 	store := openStore(t)
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}

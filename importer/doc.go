@@ -10,27 +10,27 @@
 //     its new rows: TestImportsOnceDespiteInterruptions,
 //     TestBlockThatWasBegunIsCompleted,
 //     TestGrownFileImportsOnlyItsNewRows, TestIDsAfterAGapAreNotLookedUp.
-//   - Of two actions on one state with the same time, the later one in
-//     the file wins: TestImportsOnceDespiteInterruptions.
+//   - Of two actions on one state with the same time, the later action in the file wins:
+//     TestImportsOnceDespiteInterruptions.
 //   - No row of a packed file that is truncated or damaged is imported:
 //     TestUnreadableFilesSayWhereAndWhy. From a stream, the rows before the damage are
-//     imported, and the error states its position:
+//     imported, and the error states the position of the damage:
 //     TestDamagedStreamIsReportedWithItsPosition.
 //   - The rows of a block are written in the order of their keys:
 //     TestABlockIsWrittenInTheOrderOfItsKeys.
 //   - Memory is bounded for any file: TestEndlessRowsAreRefused.
 //   - Comments have the time of their row and are listed by that time:
-//     TestCommentsAreImported. Importing them later, from a file whose other rows were
-//     imported before, imports nothing else: TestCommentsAreMappedLater.
+//     TestCommentsAreImported. Importing comments later, from a file whose other rows
+//     were imported before, imports nothing else: TestCommentsAreMappedLater.
 //
 // # How actions are imported only once
 //
 // Every action of the file has a prefix id: a SHA-256 hash chained over the tenant, user,
-// subject, kind, value and time of all actions from the first one to this one. The prefix
-// id of an action therefore identifies all actions up to it, under one mapping. The
-// packing of the file, the order of its columns, and skipped or invalid rows do not
-// matter. Comments are a separate stream, with smaller blocks and a chain of its own.
-// That chain includes their texts.
+// subject, kind, value and time of all actions up to and including it. The prefix id of
+// an action therefore identifies all actions up to it, under one mapping. The packing of
+// the file, the order of its columns, and skipped or invalid rows do not matter. Comments
+// are a separate stream, with smaller blocks and a chain of its own. That chain includes
+// their texts.
 //
 // Actions are read in blocks of blockActions, counted from the start of the file. A block
 // is written in groups, in the order of its keys. In the order of the file, keys are

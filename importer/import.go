@@ -33,12 +33,12 @@ type Options struct {
 // Progress is the progress of an import.
 type Progress struct {
 	Rows  int64 // rows that were read and, if they contain an action, written
-	Bytes int64 // bytes read of the packed file; a little ahead of Rows
+	Bytes int64 // bytes of the packed file that were read; a little ahead of Rows
 }
 
 // Result summarises an import, including a failed one.
 type Result struct {
-	Rows     int64        // read
+	Rows     int64        // rows that were read
 	Imported []Done       // rows written by this import, by action; actions without rows are left out
 	Textless int64        // imported comments whose text is Mapping.Placeholder
 	Already  int64        // rows written by an earlier import

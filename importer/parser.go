@@ -62,7 +62,7 @@ func newParser(src *Source, o Options) (*parser, error) {
 }
 
 // run sends blocks until the end of the file, and then returns nil. If reading fails, run
-// sends everything that was read before it returns the error.
+// first sends everything that was read, and then returns the error.
 func (p *parser) run(ctx context.Context, to chan<- block) error {
 	for {
 		full, readErr := p.fill()
@@ -183,7 +183,7 @@ func (p *parser) parse(r *row) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations with the same time the last one wins
+	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations with the same time, the last in the file wins
 		a.Version = p.ties.versionOf(&a)
 	}
 	p.blocks[actionStream].add(&a, does, "")
@@ -238,7 +238,8 @@ func (p *parser) skip(event string, mapped bool) {
 
 // tieBreaker gives increasing versions, in the order of the file, to actions on one state
 // with the same time. It remembers about as many of the latest actions as rememberedTies
-// says. If two such actions are further apart, the earlier row wins.
+// says. If two actions on one state with the same time are further apart, the earlier row
+// wins.
 type tieBreaker struct {
 	recent, older map[tieKey]int64 // the next free version of each key
 }

@@ -13,10 +13,10 @@ import (
 // states how much of the part is written. An import uses these ids to resume a part that
 // was begun, even in a release with larger groups:
 //
-//	import-FIRST-part       FIRST is the prefix id of its first action: a part begins there
-//	import-LAST-end         LAST is the prefix id of its last action
-//	import-LAST-N           the first N of its actions, in the order of their keys, are stored
-//	import-LAST             all of it is stored, and everything before it in the file
+//	import-FIRST-part       FIRST is the prefix id of the first action: a part begins here
+//	import-LAST-end         LAST is the prefix id of the last action
+//	import-LAST-N           the first N actions, in the order of their keys, are stored
+//	import-LAST             the part and all actions of the stream before it are stored
 //
 // A part that consists of a single group is stored with the last of these ids only.
 type part struct {

@@ -146,7 +146,8 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	}
 }
 
-// TestDamagedStreamIsReportedWithItsPosition imports from a source that can be read only once.
+// TestDamagedStreamIsReportedWithItsPosition imports from a source that can be read only
+// once.
 func TestDamagedStreamIsReportedWithItsPosition(t *testing.T) {
 	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
 	damaged := []byte(gzipped(t, plain))

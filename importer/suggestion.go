@@ -111,8 +111,8 @@ func (p *parser) countSuggestions(remedies []Suggestion) {
 }
 
 // suggestions returns, for each member of the mapping, the suggestion that would fix the
-// most bad rows. After these, it returns the likely meanings of the most frequent events
-// without an action.
+// most bad rows, the most useful first. The likely meanings of the most frequent events
+// without an action follow.
 func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	var out []Suggestion
 	for r := range p.remedies {

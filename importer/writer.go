@@ -9,8 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// groupActions is the number of actions in one transaction. More would save little and
-// hold locks for longer.
+// groupActions is the number of actions in one transaction. A larger number would save
+// little time and hold locks for longer.
 const groupActions = 40_000
 
 // groupComments is the number of comments in one transaction. Other calls that add
@@ -20,7 +20,7 @@ const groupComments = 1_000
 
 // writer persists blocks in groups, one after another. The statements of a group run
 // while the group before it is marked and committed. The group itself is marked and
-// committed only after that.
+// committed only after the group before it is committed.
 type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
@@ -33,7 +33,7 @@ type writer struct {
 	latest   *group   // the group that is being written
 }
 
-// group is the contents and the state of one transaction.
+// group holds the contents and the state of one transaction.
 type group struct {
 	messages []storage.Message
 	done     [actionEnd]int64 // number of rows
@@ -99,7 +99,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 			size := w.group
 			if b.stream.comments {
 				size = min(size, groupComments)
-				if err := w.finish(); err != nil { // groups of comments do not overlap: wait for the previous one
+				if err := w.finish(); err != nil { // groups of comments do not overlap: wait for the previous group
 					return err
 				}
 			}
@@ -181,8 +181,8 @@ const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it
 // is retried once, after the group before it has ended. It is not retried if the next
-// group may have begun: that group would wait for this group while it holds locks that
-// this group needs.
+// group may have begun: that group would hold locks that this group needs, and wait for
+// this group.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
 	written := false

@@ -63,8 +63,8 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 }
 
 // TestAGroupIsCommittedAfterTheOneBefore checks that a group begins while the group
-// before it is marked and committed, and that it is committed after that group or not at
-// all.
+// before it is marked and committed. The later group must be committed after the earlier
+// group or not at all.
 func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 	lines := make([]line, 6)
 	for i := range lines {
