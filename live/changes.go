@@ -7,17 +7,17 @@ import (
 	"ovation/storage"
 )
 
-// maxChanges is the number of changed subjects that are kept individually. Beyond it,
-// all subjects count as changed.
+// maxChanges is the maximum number of changed subjects that are kept individually. If
+// more change, all subjects count as changed.
 const maxChanges = 10_000
 
-// changes collects the signals since the hub's last read. Adding a signal only takes a
-// mutex.
+// changes collects the signals that arrive between two reads of the hub. Adding a signal
+// waits for nothing but a mutex.
 type changes struct {
 	mu       sync.Mutex
 	subjects map[storage.Subject]time.Time // time of the first signal
 	all      bool
-	rewinds  int // since the hub was created
+	rewinds  int // number of rewinds since the hub was created
 }
 
 func (c *changes) add(subjects []storage.Subject) {
@@ -54,7 +54,7 @@ func (c *changes) rewind() {
 	c.all, c.subjects = true, nil
 }
 
-// rewound reports whether there was another rewind since take returned this number.
+// rewound reports whether there has been a rewind since take returned the given number.
 func (c *changes) rewound(rewinds int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

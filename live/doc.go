@@ -1,10 +1,11 @@
-// Package live notifies subscribers of every change of the counts of their subjects.
+// Package live notifies subscribers when the counts of their subjects change.
 //
 // A Hub, one per process, holds the watchers and the newest counts of the watched
 // subjects. It receives signals that subjects may have changed (Changed, ChangedAll,
-// Rewound), reads these subjects by one call, whatever the number of watchers, and passes
-// the same Event to each watcher. The signals come from the invalidations of Redis's
-// client-side cache or, in a single process, from the store itself (Notifying).
+// Rewound). It reads these subjects in one call per tenant, whatever the number of
+// watchers, and passes the same Event to every watcher of a subject. The signals come
+// from the invalidations of Redis's client-side cache or, in a single process, from the
+// store itself (Notifying).
 //
 // A Watcher has no goroutine. A stream takes the available events (Take), sends them, and
 // releases its goroutine until the watcher calls back (Await). Next is the blocking form,
@@ -18,15 +19,15 @@
 //	           never blocks         swept subjects        for all of them
 //
 // After an event of a subject, the subject's next event is delayed, so that no watcher
-// receives more than 20 of its events a second. All watched subjects are also swept
-// slowly, without a signal: the sweep polls the database while Redis is unavailable,
+// receives more than 20 events of the subject a second. A slow sweep also reads all
+// watched subjects, without a signal. It polls the database while Redis is unavailable,
 // detects what other processes have written to an embedded database, and reports counts
 // that have become less fresh.
 //
 // # Invariants
 //
-// The invariants tested by package livetest hold for a single process, for Redis, for
-// Redis Cluster and for Postgres behind it: TestLiveCountsOfASingleProcess here,
+// Package livetest tests the invariants for a single process, for Redis, for Redis
+// Cluster and for Postgres behind Redis: TestLiveCountsOfASingleProcess here,
 // TestLiveCounts, TestLiveCountsOverACluster and TestLiveCountsOverPostgres in package
 // storage/redis.
 //
@@ -36,24 +37,24 @@
 //   - No change is lost: a signal during a read causes another read, and the last value
 //     is always delivered: NoChangeIsLostAndVersionsNeverDecrease,
 //     TestChangeDuringAReadIsReadAgain. This includes changes while Redis was
-//     unavailable: TestWatchersContinueWithoutRedis and TestNothingIsLostWithAConnection of
-//     storage/redis, TestSweepDeliversChangesWithoutASignal.
-//   - I5 Never backwards. The version of a subject's events never decreases, and
-//     unknown counts do not replace known ones: NoChangeIsLostAndVersionsNeverDecrease,
+//     unavailable: TestWatchersContinueWithoutRedis and TestNothingIsLostWithAConnection
+//     of storage/redis, TestSweepDeliversChangesWithoutASignal.
+//   - I5 Never backwards. The version of a subject's events never decreases, and unknown
+//     counts do not replace known ones: NoChangeIsLostAndVersionsNeverDecrease,
 //     TestNextEventIsNewerOrFresher. After a failover that lost commits, watchers receive
-//     what is left: TestWatchersReceiveLowerVersionsAfterARewind.
-//   - I6 Say so. An event is as fresh as the reply of a query; known counts that
-//     cannot be read again are STALE: TestFailedReadsAreReportedAndRetried,
+//     the counts that survived it: TestWatchersReceiveLowerVersionsAfterARewind.
+//   - I6 Say so. An event is as fresh as the reply to a query; known counts that cannot
+//     be read again are STALE: TestFailedReadsAreReportedAndRetried,
 //     TestWatchersContinueWithoutRedis.
-//   - I7 Bounded. Simultaneous changes are read by one call, of at most 1,000 subjects,
-//     whatever the number of watchers: TestSimultaneousChangesAreReadOnce,
+//   - I7 Bounded. Simultaneous changes are read in one call per tenant, of at most 1,000
+//     subjects, whatever the number of watchers: TestSimultaneousChangesAreReadOnce,
 //     TestReadsAreBounded, TestTooManyChangesAreAll. A subject has at most 20 events a
 //     second, the first without delay: AtMostTwentyASecond,
 //     TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled.
 //   - An event is encoded once for all watchers, and keeps at most 2 KiB of encoded
 //     payloads: TestPayloadIsEncodedOnceForEachKey, TestLargePayloadsAreNotKept.
-//   - A slow watcher receives the latest event only and delays no other: LatestWins,
-//     SlowWatcherDelaysNoOther. A closed watcher leaves nothing behind:
+//   - A slow watcher receives only the latest event and delays no other watcher:
+//     LatestWins, SlowWatcherDelaysNoOther. A closed watcher leaves nothing behind:
 //     ClosedWatchersLeaveNothing.
 //   - I8 Walls. Subjects of two tenants are separate: TenantsAreWalledOff.
 //

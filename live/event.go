@@ -8,17 +8,17 @@ import (
 	"ovation/storage"
 )
 
-// Event is a subject as anonymous viewers see it: its counts, without any
-// viewer's states. It is shared by all watchers and must not be changed.
+// Event is a subject as anonymous viewers see it: its counts, without any viewer's
+// states. All watchers share it; do not modify it.
 type Event struct {
 	storage.Interactive
 
-	// Rewinds is how many calls of Hub.Rewound preceded the read of the counts.
-	// Only versions of events with the same Rewinds can be compared.
+	// Rewinds is the number of calls of Hub.Rewound before the counts were read. Only
+	// versions of events with the same Rewinds can be compared.
 	Rewinds int
 
-	// changed is when this process received the first signal of the change, or
-	// zero if there was none.
+	// changed is the time at which this process received the first signal of the change,
+	// or zero if there was no signal.
 	changed time.Time
 
 	mu           sync.Mutex
@@ -37,10 +37,11 @@ const (
 	maxPayloadBytes = 2 << 10
 )
 
-// Payload returns the result of encode, which is called once per key and cached as long
-// as the event exists. Keys must be comparable. They are kept as long as the event, so a
-// key should be a weak pointer if it must not keep anything else alive. The result must
-// not be changed. If the cache is full or the result is nil, encode is called each time.
+// Payload returns the result of encode. encode is called once per key, and its result is
+// cached as long as the event exists. If the cache is full or the result is nil, encode
+// is called each time. Do not modify the result. Keys must be comparable. The event also
+// keeps its keys, so use a weak pointer as a key if the key must not keep anything else
+// alive.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,10 +56,10 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 	return text
 }
 
-// after returns the event that follows this one, or nil if there is none to deliver.
-// Older or unknown counts never replace known ones. After a rewind, known counts are
-// delivered whatever their version, even if they are equal to the previous ones: in the
-// meantime, a subscriber may have read others, which were lost.
+// after returns the event that follows e once got is read, or nil if no event is to be
+// delivered. e may be nil. Older or unknown counts never replace known counts. After a
+// rewind, known counts are delivered whatever their version, even if they equal the
+// previous counts: a subscriber may have read counts in the meantime that were then lost.
 func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {

@@ -12,8 +12,8 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// A watcher receives a snapshot of each subject and then its changes. In a single
-// process the store notifies the hub (Notifying).
+// A watcher receives a snapshot of each subject, and newer counts after each change. In a
+// single process, the store notifies the hub (Notifying).
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -51,7 +51,7 @@ func (c *table) Interactives(_ context.Context, viewer storage.User, subjects []
 	return out, nil
 }
 
-// add adds a read of each subject, without a signal.
+// add adds one read to each subject, without a signal.
 func (c *table) add(subjects ...storage.Subject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *table) add(subjects ...storage.Subject) {
 	}
 }
 
-// set sets the reads of the first video, without a signal.
+// set sets the number of reads of the first video, without a signal.
 func (c *table) set(reads int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +76,8 @@ func (c *table) setError(err error) {
 	c.fail = err
 }
 
-// duringNextRead lets the next read call f when the read has its result but has not
-// returned it.
+// duringNextRead lets f run during the next read: after the result of the read is
+// determined, and before the read returns.
 func (c *table) duringNextRead(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

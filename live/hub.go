@@ -20,8 +20,8 @@ type Reader interface {
 // Options configures a Hub. The zero value selects the defaults.
 type Options struct {
 	// Gap is the minimum time between two events of one subject. The default, 1/18 s,
-	// limits every watcher to 20 events of a subject in any second, even if one of them
-	// is taken late and another one is the snapshot.
+	// limits every watcher to 20 events of a subject in any second, even if they include
+	// the snapshot and an event that is taken late.
 	Gap time.Duration
 	// Sweep is the interval at which watched subjects are read without a signal, by
 	// default 1 s. A sweep reads at most MaxSweep subjects, by default 5,000, and the
@@ -51,7 +51,7 @@ type Hub struct {
 	reader  Reader
 	opts    Options
 	changes changes
-	watched atomic.Int64  // subjects
+	watched atomic.Int64  // number of subjects
 	wake    chan struct{} // makes the loop check for changes at once
 	outage  *outage.Log
 	stop    context.CancelFunc
@@ -60,7 +60,7 @@ type Hub struct {
 	mu        sync.Mutex
 	closed    bool
 	topics    map[storage.Subject]*topic
-	order     []*topic  // all of them, for sweeps
+	order     []*topic  // all topics, for sweeps
 	next      int       // the index in order at which the next sweep begins
 	swept     time.Time // when the last sweep began
 	ready     []*topic  // to be read
@@ -68,7 +68,7 @@ type Hub struct {
 	rewinds   int       // as of the latest gather
 }
 
-// New returns a hub that reads from reader. Close it when done.
+// New returns a hub that reads from reader. Call Close when the hub is no longer needed.
 func New(reader Reader, options Options) *Hub {
 	h := &Hub{
 		reader: reader, opts: options.withDefaults(),
@@ -128,8 +128,9 @@ func (h *Hub) wakeLoop() {
 	}
 }
 
-// Watch begins to watch subjects. There must be at least one, and no duplicates. All
-// changes from now on are delivered. Close the watcher when done.
+// Watch begins to watch subjects. subjects must not be empty and must not contain
+// duplicates. All changes from now on are delivered. Call Close on the watcher when it is
+// no longer needed.
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
 		hub:     h,

@@ -111,7 +111,7 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 		early.now(t)
 		time.Sleep(time.Minute)
 		var late *Watcher
-		c.duringNextRead(func() { // the read already has its result, from before the change
+		c.duringNextRead(func() { // the result of the read is determined already, without this change
 			c.add(video(0))
 			late = h.Watch(videos(1))
 		})
@@ -397,8 +397,9 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 	}
 }
 
-// BenchmarkFanOut measures the time from a change of a subject until all of its watchers,
-// up to 10,000 and each in a goroutine of its own, have taken the event.
+// BenchmarkFanOut measures the time from a change of a subject until all its watchers
+// have taken the event. There are up to 10,000 watchers, each with a goroutine of its
+// own.
 func BenchmarkFanOut(b *testing.B) {
 	for _, watchers := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxReadSubjects    = 1000 // subjects in one read
-	maxConcurrentReads = 8    // tenants that are read at the same time
+	maxConcurrentReads = 8    // tenants whose subjects are read at the same time
 )
 
 // run reads the subjects that are due, until the context ends.
@@ -84,8 +84,8 @@ func (h *Hub) gather() []reading {
 	return batch
 }
 
-// unthrottle ends the throttling of topics whose gap has passed, and queues those that
-// have changed meanwhile.
+// unthrottle ends the throttling of topics whose gap has passed, and queues the topics
+// that have changed meanwhile.
 func (h *Hub) unthrottle(now time.Time) {
 	n := 0
 	for ; n < len(h.throttled) && !h.throttled[n].throttledUntil.After(now); n++ {
@@ -100,7 +100,7 @@ func (h *Hub) unthrottle(now time.Time) {
 	}
 }
 
-// sweep queues watched subjects even if there was no signal, when a sweep is due.
+// sweep queues watched subjects without a signal, if a sweep is due.
 func (h *Hub) sweep(now time.Time) {
 	if now.Sub(h.swept) < h.opts.Sweep || len(h.order) == 0 {
 		return
@@ -129,7 +129,7 @@ func (h *Hub) untilDue() time.Duration {
 	return max(wait, 0)
 }
 
-// read reads a batch, each tenant's subjects by one call, and delivers what is new.
+// read reads a batch, in one call per tenant, and delivers the new counts.
 func (h *Hub) read(ctx context.Context, batch []reading) {
 	of := make(map[string][]int, 1)
 	for i := range batch {
@@ -137,7 +137,7 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 		of[tenant] = append(of[tenant], i)
 	}
 	found := make([]storage.Interactive, len(batch))
-	var readers errgroup.Group // a tenant that fails does not cancel the others
+	var readers errgroup.Group // a failed read does not cancel the reads of other tenants
 	readers.SetLimit(maxConcurrentReads)
 	for tenant, at := range of {
 		readers.Go(func() error { return h.readTenant(ctx, tenant, at, batch, found) })

@@ -7,9 +7,9 @@ import (
 	"ovation/storage"
 )
 
-// Notifying returns a store that reports every change of counts made through it, once it
-// is committed: it calls changed with the subjects, or calls all if any subject may have
-// changed. It is for a single process.
+// Notifying returns a store that reports every change of counts that is made through it,
+// after the commit. It calls changed with the changed subjects, or calls all if any
+// subject may have changed. Use it if a single process makes all changes.
 func Notifying(store storage.Store, changed func([]storage.Subject), all func()) storage.Store {
 	return &notifying{store, changed, all}
 }

@@ -13,13 +13,13 @@ import (
 // only for a new watcher.
 type topic struct {
 	subject     storage.Subject
-	index       int // in the hub's order
+	index       int // in Hub.order
 	watchers    []watcherEntry
-	newWatchers []watcherEntry // those whose first read has not begun
+	newWatchers []watcherEntry // watchers for whom the first read has not begun
 	removed     bool           // its last watcher has left
 
-	latest    *Event // the newest that was read
-	delivered *Event // the newest that all watchers have received
+	latest    *Event // the newest event that was read
+	delivered *Event // the newest event that all watchers have received
 
 	dirty          bool      // it may have changed since it was read
 	changed        time.Time // when the first signal arrived
@@ -70,9 +70,9 @@ func (h *Hub) markDirty(t *topic, at time.Time) {
 	}
 }
 
-// publish delivers the result of reading a topic: new watchers receive it in any case,
-// the others only if it is new. It appends the watchers that must be released to
-// toRelease.
+// publish delivers the result of reading a topic. New watchers always receive it; the
+// other watchers receive it only if it is new. publish appends the watchers that must be
+// released to toRelease. The caller holds the hub's lock.
 func (h *Hub) publish(t *topic, got *storage.Interactive, newWatchers []watcherEntry, changed, now time.Time, toRelease []*Watcher) []*Watcher {
 	if t.removed {
 		return toRelease

@@ -6,8 +6,9 @@ import (
 	"ovation/storage"
 )
 
-// CommentVersions returns a Reader of the versions of subjects' comments, for a Hub that
-// signals changes of comments. All counts but the version are zero.
+// CommentVersions returns a Reader for a Hub that notifies subscribers of changed
+// comments. The reader returns the version of a subject's comments as the version of the
+// counts; the counts themselves are zero.
 func CommentVersions(of storage.CommentReader) Reader {
 	return versionReader(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		counts, err := of.CommentCounts(ctx, subjects)
@@ -22,10 +23,10 @@ func CommentVersions(of storage.CommentReader) Reader {
 	})
 }
 
-// MessageVersions returns a Reader of the versions of users' messages, for a Hub that
-// signals changes of messages. A user is given as a subject (storage.User.Subject); the
-// version is the number of the latest message that the user has sent or received. All
-// counts but the version are zero.
+// MessageVersions returns a Reader for a Hub that notifies subscribers of changed
+// messages. A user is given as a subject (storage.User.Subject). The version of the
+// counts is the number of the latest message that the user has sent or received; the
+// counts themselves are zero.
 func MessageVersions(of storage.DirectMessageReader) Reader {
 	return versionReader(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		users := make([]storage.User, len(subjects))
@@ -36,7 +37,7 @@ func MessageVersions(of storage.DirectMessageReader) Reader {
 	})
 }
 
-// versionReader is a Reader whose counts are all zero except the version.
+// versionReader is a Reader that returns versions; all counts are zero.
 type versionReader func(ctx context.Context, subjects []storage.Subject) ([]int64, error)
 
 func (v versionReader) Interactives(

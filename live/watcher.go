@@ -17,25 +17,26 @@ type Watcher struct {
 
 	mu            sync.Mutex
 	closed        bool
-	ready         func()  // called once there is something to take; may be nil
+	ready         func()  // called when there is something to take; may be nil
 	entries       []entry // one for each subject, in the order given to Watch
 	awaitingFirst int     // entries whose first event has not been released
 	pending       int     // entries whose event was released and has not been taken
-	next          int     // where the next Take begins, so that each subject has its turn
-	// Numbers of events, and of first events among them, delivered since the last release.
+	next          int     // the entry at which the next Take begins, so that each subject has its turn
+	// The number of events delivered since the last release, and how many of these events
+	// are the first of their subject.
 	unreleased, unreleasedFirst int
 }
 
 // entry is one subject of one watcher.
 type entry struct {
 	topic   *topic // the hub's lock guards it
-	index   int    // in the topic's watchers; the hub's lock guards it
-	event   *Event // the latest that was delivered
+	index   int    // in topic.watchers; the hub's lock guards it
+	event   *Event // the latest event that was delivered
 	pending bool   // whether event has not been taken
 }
 
-// Next waits for events and takes them, for a caller that can block its goroutine.
-// Errors: ErrClosed, and that of the context.
+// Next waits until there are events and takes them. It blocks the caller's goroutine.
+// Errors: ErrClosed, and the error of ctx.
 func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	for {
 		n, err := w.Take(events)
@@ -66,9 +67,9 @@ func (w *Watcher) Await(ready func()) {
 }
 
 // Take copies the available events into events, as far as they fit, at most one for each
-// subject. The first ones are a snapshot of every subject, read after Watch was called;
-// they become available when all subjects have been read. Later events follow changes;
-// only the newest event of a subject is kept. Take returns 0 if there are no events.
+// subject. The first events are a snapshot of every subject, read after Watch was called.
+// They become available when all subjects have been read. Later events follow changes.
+// Only the newest event of a subject is kept. Take returns 0 if there are no events.
 // Errors: ErrClosed.
 func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
@@ -95,11 +96,11 @@ func (w *Watcher) Take(events []*Event) (n int, err error) {
 	return n, nil
 }
 
-// deliver passes the watcher an event of its subject i. Events become available on
-// release, so that those of one read become available together; deliver returns true if
-// the caller must call release. deliver never blocks. The first event of a subject must
-// be from a read that began after Watch was called (first); any other is ignored until
-// then.
+// deliver passes the watcher an event of its subject i. It never blocks. Events become
+// available when release is called, so that all events of one read become available
+// together. deliver returns true if the caller must call release. first is true if the
+// event is from a read that began after Watch was called. Until the first of these events
+// is delivered, all other events of the subject are ignored.
 func (w *Watcher) deliver(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +140,8 @@ func (w *Watcher) signal() {
 	}
 }
 
-// end makes Next return ErrClosed. It returns false if the watcher was closed already.
+// end makes Take and Next return ErrClosed. It returns false if the watcher was closed
+// already.
 func (w *Watcher) end() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,12 +26,12 @@ import (
 
 // Site is an empty deployment, made for one case.
 type Site struct {
-	// Hub receives a signal of every change from the deployment under test.
+	// Hub receives a signal from the deployment under test for every change.
 	Hub *live.Hub
 	// Reader is the store as the hub's process reads it.
 	Reader storage.Reader
-	// Persist makes a message durable as a worker does, either in this process or as
-	// another process would, and returns when every process can read it.
+	// Persist persists the actions of message, as a worker in this process or in another
+	// process does. It returns when every process can read the result.
 	Persist func(message storage.Message) error
 }
 
@@ -93,8 +93,8 @@ func snapshotIsNotOlderThanAQuery(w *world) {
 	}
 }
 
-// noChangeIsLostAndVersionsNeverDecrease starts watchers at various moments while counts are
-// changing; each of them must end up with the last change.
+// noChangeIsLostAndVersionsNeverDecrease starts watchers at various times while counts
+// change. Every watcher must receive the last change.
 func noChangeIsLostAndVersionsNeverDecrease(w *world) {
 	const changes, watchers = 300, 60
 	subjects := []storage.Subject{video("a"), video("b"), video("c")}
@@ -129,7 +129,7 @@ func latestWins(w *world) {
 		w.read(a)
 	}
 	w.read(b)
-	w.must(quick.until(a, 50)) // by now the slow watcher has been sent this, too
+	w.must(quick.until(a, 50)) // by now the slow watcher has been sent this event, too
 	w.must(quick.until(b, 1))
 	for len(slow.want(1)) == 1 && slow.last[b].ReadCount == 0 {
 	}
@@ -172,7 +172,7 @@ func atMostTwentyASecond(w *world) {
 	}
 	took := at[len(at)-1].Sub(at[0])
 	w.Logf("%d changes, %d events in %v", reads.Load(), len(at), took)
-	if len(at) > int(20*(took+time.Second).Seconds()) { // the first may be noticed late
+	if len(at) > int(20*(took+time.Second).Seconds()) { // the first event may be taken late
 		w.Errorf("%d events in %v, want at most 20 a second", len(at), took)
 	}
 	w.must(one.until(a, reads.Load()))
@@ -219,7 +219,7 @@ func tenantsAreWalledOff(w *world) {
 func slowWatcherDelaysNoOther(w *world) {
 	const changes = 200
 	a := video("a")
-	for range 100 { // these never take an event
+	for range 100 { // these watchers never take an event
 		w.watch(a)
 	}
 	one := w.watch(a)
@@ -264,7 +264,7 @@ func closedWatchersLeaveNothing(w *world) {
 	grown := int64(heap()) - int64(before)
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(waitTimeout)
 	defer tick.Stop()
-	for grown > 3<<20 { // reads in progress for them end by themselves
+	for grown > 3<<20 { // until the reads that are in progress for closed watchers have ended
 		select {
 		case <-tick.C:
 			grown = int64(heap()) - int64(before)

@@ -17,7 +17,7 @@ import (
 // waitTimeout bounds every wait. It is long enough for a busy machine.
 const waitTimeout = 2 * time.Minute
 
-// world is a site under test that a test case acts on and watches.
+// world is the site of one case, with methods that change and watch it.
 type world struct {
 	*testing.T
 	Site
@@ -36,7 +36,8 @@ func (w *world) must(err error) {
 	}
 }
 
-// read makes one read of each subject durable, which raises its read count by one.
+// read persists one action of kind read for each subject. This increases the subject's
+// read count by one.
 func (w *world) read(subjects ...storage.Subject) {
 	w.Helper()
 	w.must(w.tryRead(subjects...))
