@@ -81,8 +81,8 @@ func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) 
 	return b, nil
 }
 
-// DatabaseID returns the id of the database with these secrets, 32 hexadecimal digits,
-// which marks its blob store.
+// DatabaseID returns the id of the database with these secrets: 32 hexadecimal digits.
+// The database's blob store is marked with the id.
 func DatabaseID(ctx context.Context, secrets Secrets) (string, error) {
 	key, err := secrets.Secret(ctx, "blobs")
 	if err != nil {
@@ -92,7 +92,7 @@ func DatabaseID(ctx context.Context, secrets Secrets) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// claim writes the marker or, if there is one, compares it with the database.
+// claim writes the marker or, if there is one, compares it with the id of the database.
 func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
 	ours, err := DatabaseID(ctx, secrets)
 	if err != nil {
@@ -131,7 +131,7 @@ const partBytes = 8 << 20
 // write writes a whole blob or nothing. An error of the reader is returned unchanged.
 func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // called before Close, it cancels the write
+	defer cancel() // if it is called before Close, nothing is written
 	w, err := b.bucket.NewWriter(ctx, key, &blob.WriterOptions{
 		ContentType: contentType, BufferSize: partBytes, MaxConcurrency: 1,
 	})
@@ -141,7 +141,7 @@ func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Read
 	source := &sourceReader{Reader: from}
 	if _, err := io.Copy(w, source); err != nil {
 		cancel()
-		_ = w.Close() // returns the cancellation
+		_ = w.Close() // Close returns the cancellation
 		if source.err != nil {
 			return source.err
 		}
@@ -191,7 +191,7 @@ func (b *Blobs) sync(key string) error {
 
 func (b *Blobs) path(key string) string { return filepath.Join(b.folder, filepath.FromSlash(key)) }
 
-// remove deletes blobs. Missing ones are ignored.
+// remove deletes blobs. Missing blobs are ignored.
 func (b *Blobs) remove(ctx context.Context, keys ...string) error {
 	var errs []error
 	for _, key := range keys {
@@ -230,8 +230,8 @@ func (b *Blobs) local(ctx context.Context, key string) (path string, done func()
 	return f.Name(), done, nil
 }
 
-// object is a blob that supports seeking. It opens a reader for each position that is
-// read from.
+// object reads a blob and supports seeking. After a seek to another position, the next
+// read opens a new reader.
 type object struct {
 	ctx    context.Context //nolint:containedctx // of the request
 	blobs  *Blobs
@@ -287,7 +287,7 @@ func (o *object) Read(p []byte) (int, error) {
 
 func (o *object) close() {
 	if o.reader != nil {
-		_ = o.reader.Close() // everything needed has been read
+		_ = o.reader.Close() // everything that is needed has been read
 		o.reader = nil
 	}
 }

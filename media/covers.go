@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxConcurrentCovers is the number of covers that are made at the same time.
+	// maxConcurrentCovers is the maximum number of covers that are made at the same time.
 	maxConcurrentCovers = 2
-	// retryTime is the delay before a failed cover is tried again, if the video is not
-	// the cause; retryTimeWithoutFFmpeg is the delay if ffmpeg is not installed.
+	// retryTime is the delay after which a failed cover is due again;
+	// retryTimeWithoutFFmpeg is the delay if ffmpeg is not installed.
 	retryTime, retryTimeWithoutFFmpeg = 5 * time.Minute, time.Hour
 	// retryPause is the pause between attempts while the database is unavailable.
 	retryPause = 2 * time.Second
@@ -51,9 +51,9 @@ func NewCoverMaker(o CoverOptions) *CoverMaker {
 	return &CoverMaker{CoverOptions: o, results: newCovers(o.Registry)}
 }
 
-// Run processes jobs from the queue until the context ends. If the connection to the
-// queue is lost, Run starts to consume again. When the context ends, jobs in progress
-// are cancelled; the queue redelivers those that are not settled.
+// Run processes jobs from the queue until ctx ends or the queue is closed. If the
+// connection to the queue is lost, Run starts to consume again. When ctx ends, jobs in
+// progress are cancelled; the queue redelivers unsettled jobs.
 func (m *CoverMaker) Run(ctx context.Context, from worker.Consumer) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -127,7 +127,8 @@ func (m *CoverMaker) settle(ctx context.Context, d worker.Delivery) {
 	}
 }
 
-// failure returns the record of an error: its reason, and when to try again.
+// failure converts an error to its record: the reason, whether it counts as a try, and
+// when the cover is due again.
 func (m *CoverMaker) failure(err error) storage.CoverFailure {
 	after := retryTime
 	var fault *toolError
@@ -144,8 +145,8 @@ func (m *CoverMaker) failure(err error) storage.CoverFailure {
 	return storage.CoverFailure{Reason: err.Error(), Counts: fault != nil, Due: storage.Micros(time.Now().Add(after))}
 }
 
-// make creates the cover of a video that has none. Errors: ErrNoFFmpeg, a *toolError,
-// and those of the stores.
+// make creates the cover of a video that has no cover. Errors: ErrNoFFmpeg, a *toolError,
+// and the errors of the stores.
 func (m *CoverMaker) make(ctx context.Context, key storage.VideoKey) error {
 	found, err := m.Store.VideosOf(ctx, []storage.VideoKey{key})
 	if err != nil {

@@ -32,8 +32,8 @@ func script(t *testing.T, text string) FFmpeg {
 	return FFmpeg{Program: path, Timeout: 10 * time.Second}
 }
 
-// fixedCoverProgram returns a program that makes the same picture of every file, and that
-// picture.
+// fixedCoverProgram returns a program that makes the same cover for every file. picture
+// is that cover.
 func fixedCoverProgram(t *testing.T) (tool FFmpeg, picture []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -67,8 +67,8 @@ func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool
 	return stop
 }
 
-// wait waits until a video satisfies a condition, for example until its cover is made or
-// dead-lettered, and returns the video and the reason of the last failure.
+// wait waits until a video satisfies a condition, for example that its cover is made or
+// dead-lettered. It returns the video and the reason for the last failure.
 func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Video, reason string, deadLettered bool) bool) (*storage.Video, string) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); pause(t.Context(), 5*time.Millisecond) {
@@ -130,7 +130,7 @@ func TestFailingCoverIsDeadLettered(t *testing.T) {
 	}
 }
 
-// TestFFmpegThatHangsIsKilled checks that ffmpeg is killed if it hangs, with all
+// TestFFmpegThatHangsIsKilled checks that, if ffmpeg hangs, it is killed with all
 // processes that it has started, and that the cover is then dead-lettered.
 func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
@@ -165,7 +165,7 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 }
 
 // TestDueCoversAreAskedForAgain checks that a due cover is requested again. Its job may
-// have been lost because nobody consumed it or its worker was killed.
+// have been lost because no worker consumed it, or because the worker was killed.
 func TestDueCoversAreAskedForAgain(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(1000))
@@ -198,8 +198,8 @@ func (d dueStore) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
 	return []storage.VideoKey{d.key}, nil
 }
 
-// gatedStore is a store whose VideosOf, the first call of a CoverMaker, waits until open
-// is closed.
+// gatedStore is a store whose VideosOf waits until open is closed. A CoverMaker calls
+// VideosOf first.
 type gatedStore struct {
 	storage.Videos
 
@@ -226,7 +226,7 @@ func TestTwoCoversAtOnce(t *testing.T) {
 	for range maxConcurrentCovers {
 		<-g.begun
 	}
-	pause(t.Context(), 50*time.Millisecond) // time in which one more would begin: that none does has no other sign
+	pause(t.Context(), 50*time.Millisecond) // time for one more cover to begin: nothing signals that none begins
 	if n := len(g.begun); n > 0 {
 		t.Errorf("%d covers are made at the same time, want %d", maxConcurrentCovers+n, maxConcurrentCovers)
 	}

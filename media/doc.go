@@ -13,13 +13,13 @@
 // # Invariants
 //
 //   - Whole or not at all: a video that is in the database has all its bytes in the blob
-//     store, and an upload that ends early, is too large or too slow, or is not a video
-//     leaves nothing: TestUploadIsStoredWholeOrNotAtAll, TestSlowUploadIsCutOff,
+//     store. An upload that ends early, is too large or too slow, or is not a video
+//     leaves nothing behind: TestUploadIsStoredWholeOrNotAtAll, TestSlowUploadIsCutOff,
 //     TestHostileUploadsAreRefused. Files left by a killed process are swept:
 //     TestSweepRemovesUnreferencedFiles, TestKilledUploadLeavesNothing. A file of a video
 //     is never swept: TestSweepKeepsReferencedFiles.
 //   - No served file runs as a script, whatever it contains:
-//     TestFilesAreServedWithTheirTypes. Other blobs of the store cannot be read:
+//     TestFilesAreServedWithTheirTypes. No other blob of the store can be read:
 //     TestOnlyFilesAreServed.
 //   - A cover is tried three times and then dead-lettered with the reason:
 //     TestFailingCoverIsDeadLettered. If ffmpeg hangs, it is killed with all processes

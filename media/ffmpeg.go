@@ -57,8 +57,8 @@ func (f FFmpeg) path() (string, error) {
 }
 
 // arguments returns the arguments of ffmpeg. Besides the path, only the demuxer depends
-// on the upload. It is determined by the format, so that no file is read as a playlist of
-// other files.
+// on the upload. The format determines the demuxer, so that ffmpeg reads no file as a
+// playlist of other files.
 func arguments(path string, format storage.VideoFormat) []string {
 	demuxer := "mov" // also for MP4
 	if format == storage.WebM {
@@ -83,11 +83,11 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	command := exec.CommandContext(within, program, arguments(path, format)...) //nolint:gosec // no shell, and fixed arguments
-	command.Env = []string{}                                                    // nothing of this process's environment
+	command.Env = []string{}                                                    // no variable of this process's environment
 	command.Dir = os.TempDir()
 	picture, report := &boundedBuffer{maxBytes: maxPictureBytes}, &boundedBuffer{maxBytes: maxReportBytes, truncate: true}
 	command.Stdout, command.Stderr = picture, report
-	command.WaitDelay = time.Second // for child processes that it leaves behind
+	command.WaitDelay = time.Second // for child processes that ffmpeg leaves behind
 	err = run(command, cmp.Or(f.Memory, 2<<30), timeout)
 	switch {
 	case ctx.Err() != nil:
@@ -122,8 +122,8 @@ func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	return cmp.Or(command.Wait(), limitErr)
 }
 
-// stderrSuffix returns the end of an error message: the beginning of the program's stderr,
-// on one line and without the path of the file, or "" if stderr is empty.
+// stderrSuffix returns a suffix for an error message: the captured stderr of the program,
+// on one line and without the path of the file. It returns "" if nothing was captured.
 func stderrSuffix(report *boundedBuffer, path string) string {
 	text := strings.TrimSpace(strings.ReplaceAll(string(report.text), path, "the file"))
 	if text == "" {
@@ -134,8 +134,8 @@ func stderrSuffix(report *boundedBuffer, path string) string {
 
 var errOutputTooLarge = errors.New("the output is too large")
 
-// boundedBuffer is a buffer of limited size. It discards what exceeds the size if
-// truncate is set, and fails otherwise.
+// boundedBuffer is a buffer of at most maxBytes bytes. If truncate is true, it discards
+// further bytes. Otherwise, a write that exceeds the limit fails.
 type boundedBuffer struct {
 	text     []byte
 	maxBytes int

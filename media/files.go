@@ -25,9 +25,9 @@ var types = map[string]map[string]string{
 // file may only show it.
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
-// Files returns a handler that serves files below storage.MediaPath, by GET and HEAD,
-// whole or in ranges. The content of a path never changes. Other paths are not found;
-// there are no listings.
+// Files returns a handler that serves the files below storage.MediaPath, by GET and HEAD,
+// whole or in ranges. The content of a path never changes. The handler responds to other
+// paths with 404; there are no listings.
 func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 	f := &files{blobs, outage.New(logger, "files of videos cannot be served", "files of videos are served again")}
 	return WithMinRate(f)
@@ -42,7 +42,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Content-Security-Policy", policy)
-	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // pages of other sites may embed them
+	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // pages of other sites may embed the files
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		header.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed)

@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// get requests a path. headers holds names and values in turn.
+// get requests a path. In headers, each name is followed by its value.
 func get(t *testing.T, h http.Handler, method, path string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "/", nil)

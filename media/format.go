@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// headBytes is how much of a file is inspected.
+// headBytes is the number of bytes that are inspected at the beginning of a file.
 const headBytes = 4 << 10
 
 // detectFormat returns the format of a file, detected by its first bytes, or 0 if
@@ -23,8 +23,8 @@ func detectFormat(head []byte) storage.VideoFormat {
 	return 0
 }
 
-// The brands of videos in the ISO base media file format, and those of audio files,
-// which list one of the former as compatible.
+// The brands of videos and of audio files in the ISO base media file format. Audio files
+// list a brand of videos as compatible.
 var (
 	brands = []string{
 		"isom", "iso2", "iso3", "iso4", "iso5", "iso6", "iso7", "iso8", "iso9", "mp41", "mp42", "avc1", "M4V ", "M4VH", "M4VP",
@@ -67,7 +67,7 @@ var (
 )
 
 // isWebM reports whether the document type in the header of an EBML document is webm. The
-// header consists of elements, each of which has an id, a size and data.
+// header is a sequence of elements; each element has an id, a size and data.
 func isWebM(head []byte) bool {
 	rest, is := bytes.CutPrefix(head, ebml)
 	if !is {

@@ -22,8 +22,8 @@ const (
 	dueBatch      = 100              // covers requested per search
 	firstSweep    = 10 * time.Minute // after the start
 	sweepInterval = 6 * time.Hour    // between two sweeps
-	// sweepAge is the minimum age of files that are swept. It exceeds the time that the
-	// longest upload and the writing of its row take.
+	// sweepAge is the minimum age of files that are swept. It exceeds the time that an
+	// upload and the writing of its row may take.
 	sweepAge   = 24 * time.Hour
 	sweepBatch = 500
 )
@@ -32,7 +32,7 @@ const (
 type JanitorOptions struct {
 	Store storage.Videos
 	Blobs *Blobs
-	// Covers receives jobs for covers. If it is nil, none are requested.
+	// Covers receives jobs for covers. If it is nil, no covers are requested.
 	Covers worker.Publisher
 	// Age is the minimum age of files that are swept. The default is 24 h.
 	Age time.Duration
@@ -135,8 +135,7 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// removeUnnamed deletes those of the files that belong to no video, and returns their
-// number.
+// removeUnnamed deletes the files that belong to no video, and returns their number.
 func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {

@@ -20,8 +20,8 @@ func newJanitor(s *site, age time.Duration) *Janitor {
 	return NewJanitor(JanitorOptions{Store: s.store, Blobs: s.blobs, Age: age, Logger: quietly})
 }
 
-// TestSweepRemovesUnreferencedFiles checks that files of uploads whose row was never
-// written, of deleted videos and of unfinished uploads are removed once they are old.
+// TestSweepRemovesUnreferencedFiles checks that Sweep removes old files of deleted
+// videos, of unfinished uploads, and of uploads whose row was never written.
 func TestSweepRemovesUnreferencedFiles(t *testing.T) {
 	s := newSite(t, nil)
 	for i := range sweepBatch + 20 {

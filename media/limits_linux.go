@@ -23,8 +23,8 @@ func kill(command *exec.Cmd) error {
 	return nil
 }
 
-// setLimits limits the memory and CPU time of a process, and forbids it to write files.
-// The process is already running, but it has only begun to load its libraries.
+// setLimits limits the memory and CPU time of a process, and prevents it from writing
+// files. The process is already running, but it has only begun to load its libraries.
 func setLimits(pid int, memory uint64, timeout time.Duration) error {
 	seconds := uint64(timeout/time.Second) + 1
 	for resource, most := range map[int]uint64{

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// isolate only lets the command be killed when it is cancelled.
+// isolate only arranges that the command is killed when it is cancelled.
 func isolate(command *exec.Cmd) {
 	command.Cancel = func() error { return command.Process.Kill() }
 }

@@ -45,7 +45,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// site is a store, a blob store in a folder and a service over them.
+// site is a store, a blob store in a folder, and a service that uses both.
 type site struct {
 	store   *sqlite.Store
 	folder  string
@@ -115,14 +115,14 @@ func boxed(brand string, size int) []byte {
 	return out[:size]
 }
 
-// webm returns a file that begins like a WebM file, with a document type.
+// webm returns a file that begins like a WebM file of the given document type.
 func webm(docType string) []byte {
 	body := append([]byte{0x42, 0x86, 0x81, 1, 0x42, 0x82, 0x80 | byte(len(docType))}, docType...)
 	return append([]byte{0x1a, 0x45, 0xdf, 0xa3, 0x80 | byte(len(body))}, append(body, "the rest"...)...)
 }
 
-// form returns a multipart body: the fields, which are names and values in turn, then the
-// file.
+// form returns a multipart body with the fields, followed by the file. In fields, each
+// name is followed by its value.
 func form(t *testing.T, file []byte, fields ...string) (body []byte, contentType string) {
 	t.Helper()
 	var out bytes.Buffer

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// minBytesPerSecond is the minimum average rate of a client, in bytes a second, after
-	// rateGrace.
+	// minBytesPerSecond is the minimum average rate at which a client must send after
+	// rateGrace, in bytes a second.
 	minBytesPerSecond = 16 << 10
 	rateGrace         = 15 * time.Second
-	// answerTime bounds the writing of a response, or of a part of one.
+	// answerTime bounds the time to write a part of a response.
 	answerTime = 30 * time.Second
 )
 
@@ -33,7 +33,7 @@ func withMinRate(next http.Handler, grace time.Duration, bytesPerSecond int64) h
 	})
 }
 
-// ErrSlow is returned by reads of a request body that falls below the minimum rate.
+// ErrSlow is returned by a read of a request body that falls below the minimum rate.
 var ErrSlow = errors.New("the upload is too slow")
 
 // minRateBody is a request body whose deadline moves with the bytes read. On connections

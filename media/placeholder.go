@@ -17,8 +17,8 @@ var placeholders [storage.Placeholders]struct {
 	png  []byte
 }
 
-// placeholder returns the n-th of the storage.Placeholders pictures for videos without
-// a cover.
+// placeholder returns picture n for videos without a cover. n is from 0 to
+// storage.Placeholders-1.
 func placeholder(n int) []byte {
 	p := &placeholders[n]
 	p.once.Do(func() {
@@ -54,7 +54,7 @@ func draw(hue float64) image.Image {
 	return picture
 }
 
-// shade returns the colour of a hue, from 0 to 1, and a lightness.
+// shade returns the colour with the given hue, from 0 to 1, and lightness.
 func shade(hue, light float64) color.NRGBA {
 	part := func(shift float64) uint8 {
 		_, h := math.Modf(hue + shift + 1)

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// DefaultMaxBytes is the default maximum size of a video.
+	// DefaultMaxBytes is the default maximum size of a video, in bytes.
 	DefaultMaxBytes = 512 << 20
 	// The maximum numbers of concurrent uploads of all users and of one user.
 	maxUploads, maxUploadsOfUser = 32, 4
@@ -34,8 +34,8 @@ const (
 	// writeTime bounds the work that follows an upload. The client may have
 	// disconnected by then.
 	writeTime = 10 * time.Second
-	// maxCoverRequests is the maximum number of cover jobs that are being published.
-	// Further covers are requested when they are due.
+	// maxCoverRequests is the maximum number of cover jobs that are published at the same
+	// time. Further covers are requested when they are due.
 	maxCoverRequests = 256
 )
 
@@ -54,7 +54,7 @@ type Config struct {
 	Blobs *Blobs
 	// Covers receives jobs for covers. If it is nil, no covers are made.
 	Covers worker.Publisher
-	// MaxBytes is the maximum size of a video. The default is DefaultMaxBytes.
+	// MaxBytes is the maximum size of a video, in bytes. The default is DefaultMaxBytes.
 	MaxBytes int64
 	// Logger logs failures. The default is slog.Default().
 	Logger *slog.Logger
@@ -73,12 +73,12 @@ type Service struct {
 	coverSlots    chan struct{}
 
 	mu        sync.Mutex
-	users     map[Uploader]int // running uploads of each
+	users     map[Uploader]int // running uploads of each uploader
 	count     int              // running uploads
 	anonymous int              // running uploads without a known user
 }
 
-// New returns a Service. Close it at the end.
+// New returns a Service. Call Close when it is no longer needed.
 func New(cfg Config) *Service {
 	cfg.Logger, cfg.MaxBytes = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
 	s := &Service{Config: cfg, coverSlots: make(chan struct{}, maxCoverRequests), users: map[Uploader]int{}, uploads: newUploads(cfg.Registry)}
@@ -109,9 +109,8 @@ func (f *File) key() string {
 	return (&storage.Video{File: f.name, Format: f.format}).FileKey()
 }
 
-// StoreFile writes a whole file to the blob store, or nothing. Errors:
-// storage.ErrInvalid if the file is not a video; ErrTooLarge; storage.ErrUnavailable;
-// those of the reader.
+// StoreFile writes a whole file to the blob store, or nothing. Errors: storage.ErrInvalid
+// if the file is not a video; ErrTooLarge; storage.ErrUnavailable; the errors of from.
 func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) {
 	head, source := make([]byte, headBytes), &sourceReader{Reader: from}
 	n, err := io.ReadFull(source, head)
@@ -160,9 +159,10 @@ func (s *Service) Discard(ctx context.Context, f *File) {
 	}
 }
 
-// Publish publishes a file and requests its cover. The file then belongs to the video, or
-// is discarded. Publish continues if ctx is cancelled. Errors: storage.ErrInvalid;
-// storage.ErrUnavailable, in which case the video may or may not be published.
+// Publish publishes a file and requests its cover. If the video is invalid, or if
+// requestID repeats an earlier upload, Publish discards the file. Publish continues if
+// ctx is cancelled. Errors: storage.ErrInvalid; storage.ErrUnavailable, in which case the
+// video may or may not be published.
 func (s *Service) Publish(ctx context.Context, author storage.User, title, requestID string, f *File) (*storage.Video, error) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
@@ -184,7 +184,7 @@ func (s *Service) Publish(ctx context.Context, author storage.User, title, reque
 }
 
 // Delete deletes a video with its file and its cover. Files that cannot be deleted now
-// are swept later. Errors: those of storage.Videos.
+// are swept later. Errors: the errors of storage.Videos.
 func (s *Service) Delete(ctx context.Context, deletion storage.VideoDeletion) (*storage.Video, error) {
 	v, _, err := s.Store.DeleteVideo(ctx, deletion, nil)
 	if err != nil {
@@ -235,7 +235,7 @@ type Uploader struct {
 
 func (u Uploader) anonymous() bool { return u.User.Anonymous() }
 
-// Reserve reserves a place for an upload, which end releases. Errors: ErrBusy.
+// Reserve reserves a place for an upload. end releases the place. Errors: ErrBusy.
 func (s *Service) Reserve(by Uploader) (end func(), err error) {
 	if !by.anonymous() {
 		by.Address = netip.Addr{}
@@ -264,6 +264,6 @@ func (s *Service) countUploads(by Uploader, n int) {
 	}
 }
 
-// Count counts the result of an upload that was received by a handler other than that of
-// Uploads: "published", or the code of the error.
+// Count counts the result of an upload: "published", or the code of the error. The
+// handler that Uploads returns calls it itself; other handlers must call it.
 func (s *Service) Count(result string) { s.uploads.WithLabelValues(result).Inc() }

@@ -28,11 +28,12 @@ type Form struct {
 	Values map[string]string
 }
 
-// ReadForm receives a multipart form as a stream: one file, in the given field, and
-// short texts before or after it. admit, if not nil, is called with the texts before
-// the file, and may reject the upload. The file is stored; publish or discard it.
-// Errors: storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and those
-// of admit and of the connection.
+// ReadForm receives a multipart form as a stream: one file, in the given field, and text
+// fields before or after it. admit, if not nil, is called before the file is read. values
+// holds the text fields before the file. An error of admit rejects the upload. ReadForm
+// stores the file; the caller must publish or discard it. Errors: storage.ErrInvalid,
+// ErrTooLarge, ErrSlow, storage.ErrUnavailable, and the errors of admit and of the
+// connection.
 func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (_ *Form, err error) {
 	if r.ContentLength > s.MaxBytes+maxFormBytes {
 		return nil, ErrTooLarge
@@ -84,8 +85,7 @@ func (s *Service) file(ctx context.Context, form *Form, part *multipart.Part, ad
 	return nil
 }
 
-// text reads a text field. If there are several fields of one name, the first
-// one counts.
+// text reads a text field. Of several fields with one name, the first counts.
 func (f *Form) text(part *multipart.Part) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *Form) text(part *multipart.Part) error {
 // errBroken is returned for a body that is truncated or not a form.
 var errBroken = &storage.InvalidError{Field: "body", Reason: "ends early, or is not multipart/form-data"}
 
-// broken converts an error of reading a form.
+// broken converts an error that occurred while a form was read.
 func broken(err error) error {
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -118,9 +118,9 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", errBroken, err)
 }
 
-// Uploads returns a handler that receives videos of the viewer by POST, each in a
-// multipart form of file, title and, for safe retries, requestId. The response is a JSON
-// object with the video, or errors in GraphQL's format.
+// Uploads returns a handler that receives a video of the viewer by POST. The body is a
+// multipart form with the fields file, title and, for safe retries, requestId. The
+// response is a JSON object with the video, or errors in GraphQL's format.
 func (s *Service) Uploads() http.Handler { return WithMinRate(http.HandlerFunc(s.upload)) }
 
 func (s *Service) upload(w http.ResponseWriter, r *http.Request) {

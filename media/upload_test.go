@@ -24,7 +24,7 @@ import (
 func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 	s := newSite(t, nil)
 	for _, size := range []int{24, 5000, 1 << 20} {
-		for _, last := range []bool{false, true} { // true: the title after the file
+		for _, last := range []bool{false, true} { // true: the title follows the file
 			fields := []string{"title", fmt.Sprint("film ", size)}
 			file := mp4(size)
 			body, contentType := form(t, file, fields...)
@@ -55,8 +55,8 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestUploadThatEndsEarlyLeavesNothing checks that neither a body that is truncated
-// anywhere nor a client that disconnects leaves anything behind.
+// TestUploadThatEndsEarlyLeavesNothing checks that an upload leaves nothing behind if its
+// body is truncated or its client disconnects.
 func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	s := newSite(t, nil)
 	body, contentType := form(t, mp4(100_000), "title", "film")
@@ -126,7 +126,8 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		t.Errorf("JSON: got status %d, %+v, want 400", status, got)
 	}
 
-	// A body that is too large by its Content-Length is refused before a byte is read.
+	// A body that is too large according to its Content-Length is refused before a byte
+	// is read.
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", readerFunc(func([]byte) (int, error) {
 		t.Error("the body of 10 GiB is read, want it refused by its Content-Length")
 		return 0, io.EOF
@@ -147,9 +148,9 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	s.wantNoLeftovers(t, "all of these")
 }
 
-// TestNamesOfFilesAreNotUsed checks that the names of files, which clients choose, are
-// never used, and that a video that is also a valid file of another type is stored as a
-// video.
+// TestNamesOfFilesAreNotUsed checks that file names, which clients choose, are never
+// used. It also checks that a file that is both a video and a valid file of another type
+// is stored as a video.
 func TestNamesOfFilesAreNotUsed(t *testing.T) {
 	s := newSite(t, nil)
 	polyglot := append(mp4(1000), "<script>alert(1)</script>%PDF-1.7 PK\x03\x04"...)
@@ -236,7 +237,7 @@ func TestUploadsAreBounded(t *testing.T) {
 }
 
 // TestUploadsOfUnknownUsersAreBounded checks that uploads whose user is not known yet are
-// counted by address and leave places for others.
+// counted by address, and that they leave places for other uploads.
 func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	s := newSite(t, nil)
 	from := func(i int) Uploader {
