@@ -17,7 +17,7 @@ import (
 	"ovation/storage"
 )
 
-// Errors that a Service returns besides those of storage and ErrBusy.
+// Errors that a Service returns, besides ErrBusy and the errors of package storage.
 var (
 	// ErrWrongCredentials means that there is no such account, or that the password is
 	// wrong.
@@ -33,7 +33,7 @@ var (
 
 // LimitedError is returned after too many attempts.
 type LimitedError struct {
-	Wait time.Duration // until the next attempt is allowed
+	Wait time.Duration // time until the next attempt is allowed
 }
 
 func (e *LimitedError) Error() string { return "too many attempts" }
@@ -41,9 +41,9 @@ func (e *LimitedError) Error() string { return "too many attempts" }
 // MaxSession is how long after the login a session can be refreshed.
 const MaxSession = 30 * 24 * time.Hour
 
-// Limits of attempts. The limit per name and address stops guessing without locking the
-// user out at other addresses; the limit per name bounds the guesses from all addresses
-// together.
+// Limits of attempts. The limit per name and address stops guesses from one address
+// without locking out the user at other addresses. The limit per name bounds the guesses
+// from all addresses.
 const (
 	pairBurst, pairEvery = 10, time.Minute
 	nameBurst, nameEvery = 100, 10 * time.Second
@@ -57,9 +57,9 @@ type Config struct {
 	Signer *viewer.Signer
 	// Sessions receives revocations. It must be the Sessions of the authenticator.
 	Sessions *viewer.Sessions
-	// AttemptsPerAddress is how many registrations and failed logins one address may make
-	// at once; after that, it may make one every 10 s. If it is 0, the number is not
-	// limited.
+	// AttemptsPerAddress is the number of registrations and failed logins that an address
+	// may make at once. After that, the address may make one more every 10 s. If
+	// AttemptsPerAddress is 0, there is no limit.
 	AttemptsPerAddress int
 	// Params is the cost of new hashes. If it is zero, DefaultParams is used.
 	Params Params
@@ -91,7 +91,7 @@ type Service struct {
 }
 
 // New returns a Service that has read all revocations and follows new ones until Close is
-// called. Errors: those of the store.
+// called. Errors: the errors of the store.
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
 	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))
@@ -152,7 +152,7 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	}
 	known, err := s.Store.AccountNamed(ctx, c.Tenant, key)
 	if err == nil && known != nil {
-		err = storage.ErrAccountNameTaken // before the cost of a hash
+		err = storage.ErrAccountNameTaken // checked before a hash is computed
 	}
 	if err != nil {
 		return Session{}, err

@@ -168,7 +168,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 		t.Errorf("LogIn from another address = %v, want success", err)
 	}
 	tried := wrong
-	for i := range 1000 { // from everywhere
+	for i := range 1000 { // each from another address
 		c := credentials("alice", "not her password")
 		c.From = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
 		if errors.Is(second(s.LogIn(t.Context(), c)), ErrWrongCredentials) {

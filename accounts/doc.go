@@ -4,7 +4,7 @@
 // # Invariants
 //
 //   - A password is stored as an argon2id hash with its parameters. A login replaces a
-//     hash whose parameters are lower than the current ones:
+//     hash whose parameters are lower than the current parameters:
 //     TestHashesHoldTheirParameters, TestLogInRaisesParameters.
 //   - A wrong password and an unknown name cause the same error and the same work:
 //     TestUnknownNamesTakeAsLongAsWrongPasswords.
@@ -17,7 +17,7 @@
 //     TestNamesAreFolded.
 //   - Revoked tokens are refused on every node that reads the database, within a
 //     second: TestNodesLearnOfRevocations.
-//   - No password, hash or token is part of an error or the log:
+//   - No password, hash or token appears in an error or in the log:
 //     TestErrorsHoldNoSecret.
 //
 // This package imports storage, resolvers/viewer for tokens, resolvers/rate for

@@ -24,7 +24,7 @@ const (
 )
 
 // cleanPassword normalises a password by the profile OpaqueString of PRECIS (RFC 8265),
-// so that it is the same whatever keyboard it is typed on.
+// so that the result does not depend on the keyboard.
 func cleanPassword(field, password string) (string, error) {
 	bounds := &storage.InvalidError{Field: field, Reason: fmt.Sprintf("must be %d to %d characters of text", MinPasswordRunes, MaxPasswordRunes)}
 	if len(password) > maxPasswordBytes || !utf8.ValidString(password) {

@@ -75,7 +75,7 @@ func TestLogInRaisesParameters(t *testing.T) {
 	alice := before.register(t, "alice").User
 	raised := Params{Memory: 128, Time: 2, Threads: 1}
 	after := start(t, store, func(c *Config) { c.Params = raised })
-	for _, s := range []*site{after, after, before} { // the last one has lower parameters and leaves the hash as it is
+	for _, s := range []*site{after, after, before} { // the last site has lower parameters and leaves the hash as it is
 		if _, err := s.LogIn(t.Context(), credentials("alice", "not her password")); !errors.Is(err, ErrWrongCredentials) {
 			t.Fatalf("a wrong password: got %v, want %v", err, ErrWrongCredentials)
 		}

@@ -11,8 +11,8 @@ const (
 	pollTimeout   = 5 * time.Second
 	pollPage      = 1000 // revocations read at once
 	pruneInterval = time.Minute
-	// margin is how much longer a revocation is remembered than the revoked tokens are
-	// valid, because clocks may differ.
+	// margin is the time for which a revocation is kept after the revoked tokens have
+	// expired, because clocks may differ.
 	margin = time.Hour
 )
 
@@ -20,8 +20,8 @@ const (
 // before it have expired.
 func (s *Service) pruneBefore() int64 { return storage.Micros(s.Now().Add(-s.Signer.TTL - margin)) }
 
-// poll reads new revocations periodically until ctx ends. While the store is
-// unavailable, known revocations stay in effect and new ones do not reach this node.
+// poll reads new revocations periodically until ctx ends. While the store is unavailable,
+// known revocations stay in effect and new revocations do not reach this node.
 func (s *Service) poll(ctx context.Context) {
 	ticker := time.NewTicker(s.PollEvery)
 	defer ticker.Stop()
@@ -45,9 +45,9 @@ func (s *Service) poll(ctx context.Context) {
 	}
 }
 
-// follow reads the revocations since the latest known one. It also re-reads the
-// storage.RevocationOverlap before that one, because further revocations of this period
-// may have become visible in the meantime.
+// follow reads the revocations since the latest known revocation. It also re-reads a
+// period of storage.RevocationOverlap before it, because further revocations of that
+// period may have become visible in the meantime.
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

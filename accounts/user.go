@@ -68,7 +68,7 @@ func (s *Service) LogOutEverywhere(ctx context.Context, me storage.User) error {
 	return err
 }
 
-// revoked makes this node reject the tokens of earlier generations at once.
+// revoked makes this node reject the account's tokens of earlier generations at once.
 func (s *Service) revoked(a *storage.Account) {
 	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
 }
@@ -93,8 +93,8 @@ func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Sessio
 	return s.session(a, of.LoggedIn)
 }
 
-// ProfileChange is a change of a profile. Fields that are nil leave the profile as it
-// is. An empty URL removes the picture.
+// ProfileChange is a change to a profile. Fields that are nil leave the profile as it is.
+// An empty URL removes the picture.
 type ProfileChange struct {
 	Name, AvatarURL, BackgroundURL, Signature *string
 }

@@ -4,7 +4,7 @@
 // A Breaker opens when calls have failed for at least a second and either five in a row
 // have failed or one has timed out. A short stall in which several calls time out
 // together does not open it. When it opens, calls in progress are cancelled (if
-// Options.FailingTimeout is set), and later ones are rejected at once. It closes when a
+// Options.FailingTimeout is set), and later calls are rejected at once. It closes when a
 // trial succeeds. A trial is a call of Probe, or a call that Do lets through from time to
 // time.
 //
@@ -14,7 +14,7 @@
 //   - Only a trial closes it: TestOnlyATrialCloses.
 //   - No caller waits for a dependency that is known to be unavailable:
 //     TestCallsInProgressAreCancelled, TestTrialsAreOneAtATime.
-//   - A call that its caller cancels says nothing about the dependency:
+//   - A call that its caller cancels counts neither as a success nor as a failure:
 //     TestCancelledCallsDoNotCount.
 //   - A dependency that reports a lock is available: TestLockedIsNoFailure.
 //
@@ -42,23 +42,25 @@ const (
 // ErrOpen is returned for a call that was rejected. It wraps storage.ErrUnavailable.
 var ErrOpen = fmt.Errorf("%w: calls failed a moment ago", storage.ErrUnavailable)
 
-// ErrIgnored is wrapped by errors that say nothing about the dependency: a call that
-// returns one counts neither as a success nor as a failure.
+// ErrIgnored is wrapped by errors that do not show whether the dependency is available. A
+// call that returns ErrIgnored counts neither as a success nor as a failure.
 var ErrIgnored = errors.New("not counted")
 
 // Options configure a Breaker.
 type Options struct {
 	// Timeout bounds a call.
 	Timeout time.Duration
-	// FailingTimeout bounds calls after one has failed, until one succeeds. If it is 0, Timeout
-	// still bounds them, and calls in progress are not cancelled when the breaker opens.
+	// FailingTimeout, if shorter than Timeout, bounds calls from a failure until the next
+	// success. If it is 0, Timeout bounds all calls, and calls in progress are not
+	// cancelled when the breaker opens.
 	FailingTimeout time.Duration
 	// Pause is the time between two calls that Do lets through as trials while the
-	// breaker is open; Trial bounds each of them. If Pause is 0, only Probe makes trials.
+	// breaker is open. Trial bounds the duration of these calls. If Pause is 0, only
+	// Probe makes trials.
 	Pause, Trial time.Duration
-	// Changed is called, under the breaker's lock, when the breaker opens, with the error
-	// that opened it, and when it closes, with a nil error. outage is how long calls have
-	// failed. Changed may be nil.
+	// Changed, if not nil, is called under the breaker's lock when the breaker opens or
+	// closes. err is the error that opened the breaker, or nil when it closes. outage is
+	// how long calls have failed.
 	Changed func(err error, outage time.Duration)
 }
 
@@ -113,9 +115,9 @@ func (b *Breaker) Opened() <-chan struct{} {
 	return b.opened
 }
 
-// Do calls f, unless the breaker is open. It returns ErrOpen if the breaker is open,
-// storage.ErrUnavailable if f took too long or the breaker opened in the meantime, the
-// error of the context if the caller cancelled the call, and otherwise the error of f.
+// Do calls f, unless the breaker is open. Errors: ErrOpen if the breaker is open;
+// storage.ErrUnavailable if f took too long or the breaker opened in the meantime; the
+// error of ctx if the caller cancelled the call; and otherwise the error of f.
 //
 // A call fails if its error is storage.ErrUnavailable but not storage.ErrLocked. With no
 // error or any other error, it counts as a success, because the dependency has answered.

@@ -28,7 +28,8 @@ func hangs(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// isOpen checks that Opened and Err both agree with want on whether the breaker is open.
+// isOpen checks that, according to both Opened and Err, the breaker is open if want is
+// true and closed otherwise.
 func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 	t.Helper()
 	open := false

@@ -12,7 +12,7 @@ const (
 	minQuiet     = 5 * time.Second  // the time without a failure after which a success ends the outage
 )
 
-// Log logs the outages of one thing that may fail. It is safe for concurrent use. Its
+// Log logs the outages of one operation or dependency. It is safe for concurrent use. Its
 // cost is negligible while nothing fails.
 type Log struct {
 	logger                  *slog.Logger
@@ -27,13 +27,13 @@ type Log struct {
 	lastLine time.Time // time of the last line
 }
 
-// New returns a Log that logs failures as warnings with failMessage, and the end of an outage,
-// as information, with endMessage.
+// New returns a Log that logs failures with failMessage, as warnings, and the end of an
+// outage with endMessage, as information.
 func New(logger *slog.Logger, failMessage, endMessage string) *Log {
 	return &Log{logger: logger, failMessage: failMessage, endMessage: endMessage}
 }
 
-// Failed records a failure. The attributes are those of slog.Logger.Warn.
+// Failed records a failure. attributes are passed to slog.Logger.Warn.
 func (l *Log) Failed(attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

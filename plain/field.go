@@ -6,8 +6,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Schema maps the fields that generated code can write, by type and name, to the
-// numbers by which the code identifies them. It has no fields with arguments.
+// Schema holds the fields that generated code can write. It maps the name of a type and
+// the name of a field to the number that identifies the field in that code. Fields with
+// arguments are not in it.
 type Schema map[string]map[string]int
 
 // Typename is the field number of __typename, which is the same in every type.

@@ -15,8 +15,8 @@ type Writer struct {
 // Grow makes room for n more bytes.
 func (w *Writer) Grow(n int) { w.text = slices.Grow(w.text, n) }
 
-// Text returns the JSON that was written. ok is false if the text must be discarded and the
-// executor must respond.
+// Text returns the JSON that was written. ok is false if the text must be discarded and
+// the executor must respond.
 func (w *Writer) Text() (text []byte, ok bool) { return w.text, !w.failed }
 
 // Fail marks the text as invalid, so that the executor responds instead.
@@ -34,8 +34,8 @@ func (w *Writer) OpenList() { w.text = append(w.text, '[') }
 // CloseList ends a list.
 func (w *Writer) CloseList() { w.text = append(w.text, ']') }
 
-// Entry writes the comma, if one is needed, before the i-th entry of a list or an object,
-// counted from 0. Call it before the entry is written.
+// Entry begins entry i of a list or an object, counted from 0: it writes the comma before
+// the entry, if a comma is needed.
 func (w *Writer) Entry(i int) {
 	if i > 0 {
 		w.text = append(w.text, ',')
@@ -65,8 +65,8 @@ func (w *Writer) Int(n int64) { w.text = strconv.AppendInt(w.text, n, 10) }
 // Bool writes true or false.
 func (w *Writer) Bool(b bool) { w.text = strconv.AppendBool(w.text, b) }
 
-// Time writes a time in the format of RFC 3339. The executor writes the zero time as null,
-// so Time marks the text as invalid for it.
+// Time writes a time in the format of RFC 3339. For the zero time, which the executor
+// writes as null, Time marks the text as invalid.
 func (w *Writer) Time(t time.Time) {
 	w.failed = w.failed || t.IsZero()
 	w.text = append(w.text, '"')

@@ -16,7 +16,7 @@ var codeOfAPage = regexp.MustCompile("(?m)^(.*)\n\n?```(?:js|jsx|ts|tsx|javascri
 
 var linkToExample = regexp.MustCompile(`\]\((?:\.\./)?(examples/[^)]+)\)`)
 
-// The code for pages in the documents is quoted from files of the examples, which are
+// The documents quote the code of pages from files of the examples. These files are
 // type-checked, built and tested in a browser.
 func TestDocumentsQuoteTheExamples(t *testing.T) {
 	quoted := map[string]bool{}
@@ -51,8 +51,8 @@ func TestDocumentsQuoteTheExamples(t *testing.T) {
 	}
 }
 
-// TestTheExamplesShareFiles checks that the files that the documents show or describe only
-// once are the same in both examples.
+// TestTheExamplesShareFiles checks that certain files are the same in both examples: the
+// documents show or describe these files only once.
 func TestTheExamplesShareFiles(t *testing.T) {
 	for _, name := range []string{"codegen.ts", "vite.config.ts", "src/status.tsx", "src/operations.graphql", "src/page.css"} {
 		apollo, err := os.ReadFile(filepath.Join("../examples/apollo", name))
@@ -69,7 +69,8 @@ func TestTheExamplesShareFiles(t *testing.T) {
 	}
 }
 
-// unindented returns code without indentation, so that a part of a function can be quoted.
+// unindented returns code without indentation, so that a part of a function can be
+// quoted.
 func unindented(code string) string {
 	lines := slices.Collect(strings.Lines(code))
 	for i, line := range lines {

@@ -12,7 +12,7 @@ var dist embed.FS
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
-		panic(err) // the name is a constant that is valid
+		panic(err) // impossible: the name is valid
 	}
 	return files
 }

@@ -25,9 +25,9 @@ var pages = map[string]string{
 	"/licenses": "licenses.md", // licences of the packages that are bundled with the pages
 }
 
-// demoPage is the path of the page that sends requests as a named user if the server
-// accepts names without proof. Handler then adds namesAttribute to the root element of the
-// page.
+// demoPage is the path of the demo. If the server accepts names without proof, Handler
+// adds namesAttribute to the root element of the demo, which then sends requests as a
+// named user.
 const (
 	demoPage       = "/demo"
 	namesAttribute = "data-accepts-names"
@@ -45,8 +45,8 @@ const (
 	gzipSuffix  = ".gz"
 )
 
-// policy is the Content-Security-Policy of the pages. It lets them load from and talk to
-// their own origin only, and forbids inline scripts and styles.
+// policy is the Content-Security-Policy of the pages. It lets pages load files from their
+// own origin and connect to it only, and forbids inline scripts and styles.
 var policy = strings.Join([]string{
 	"default-src 'none'",
 	"script-src 'self'",
@@ -75,7 +75,7 @@ func policyAt(path string) string {
 	return policy
 }
 
-// handler maps paths to files. It answers from memory, because the whole of dist is small.
+// handler maps paths to files. It responds from memory, because all of dist is small.
 type handler map[string]*file
 
 // file is a page or an asset, with the headers of its response.
@@ -94,8 +94,8 @@ type Options struct {
 }
 
 // Handler returns a handler that serves the pages and their assets from files, usually
-// those of Files. It returns an error if both a page and the placeholder are missing, or if
-// files cannot be read.
+// the result of Files. It returns an error if both a page and the placeholder are
+// missing, or if files cannot be read.
 //
 // The handler answers only GET and HEAD. Assets may be cached forever; pages are
 // revalidated each time. A file is sent compressed if a file of the same name with the
@@ -162,8 +162,8 @@ func etagOf(content []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// withAttribute returns the page with an attribute on its root element. The page is small, so
-// it is not compressed again.
+// withAttribute returns the page with an attribute on its root element. The page is
+// small, so it is not compressed again.
 func (f *file) withAttribute(attribute string) *file {
 	m := *f
 	m.content, m.gzipped = bytes.Replace(f.content, []byte("<html"), []byte("<html "+attribute), 1), nil
@@ -172,7 +172,7 @@ func (f *file) withAttribute(attribute string) *file {
 }
 
 // kinds maps extensions to the content types of the files that the build produces. They
-// take precedence over the tables of the machine, which may differ.
+// take precedence over the machine's tables, which may differ.
 var kinds = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
