@@ -99,8 +99,8 @@ func anchorsOf(text string) (out []string) {
 	return out
 }
 
-// A name in code style that links to a Go file is declared in that file: `Recorder.Record`
-// names a method, `TestOnce` a function.
+// If a name in code style links to a Go file, the file declares that name.
+// `Recorder.Record` names a method, `TestOnce` a function.
 func TestNamesOfCodeExist(t *testing.T) {
 	checked := 0
 	for document, text := range documents(t) {
@@ -121,7 +121,7 @@ func TestNamesOfCodeExist(t *testing.T) {
 }
 
 // declaredIn returns the names that a Go file declares. The name of a method begins with
-// that of its type.
+// its type, as in Recorder.Record.
 func declaredIn(t *testing.T, path string) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -217,7 +217,8 @@ func TestLogLinesExist(t *testing.T) {
 	}
 }
 
-// Every test named in the documentation of a package exists, in that package or in another.
+// The documentation of packages names only tests that exist, in the same package or in
+// another one.
 func TestTestsNamedByPackagesExist(t *testing.T) {
 	names := regexp.MustCompile(`\b(Test|Example|Fuzz|Benchmark)[A-Z]\w+`)
 	code := source(t, func(string) bool { return true })
@@ -244,9 +245,9 @@ var suites = map[string]string{
 	"worker/amqp":    "worker/queuetest",
 }
 
-// If the documentation of a package names a case of a conformance suite, the case exists. A
-// word such as LatestWins that is neither a test nor declared by the package or the suite
-// is taken to name a case.
+// If the documentation of a package names a case of a conformance suite, the case exists.
+// A word such as LatestWins is taken to name a case, unless it names a test or is
+// declared by the package or the suite.
 func TestCasesNamedByPackagesExist(t *testing.T) {
 	words := regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]+[a-z]\w+`)
 	tests := regexp.MustCompile(`^(Test|Example|Fuzz|Benchmark)[A-Z]`)
@@ -288,9 +289,9 @@ func casesOf(t *testing.T, suite string) (names []string) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.KeyValueExpr: // of a map
+			case *ast.KeyValueExpr: // an entry of a map
 				add(n.Key, n.Value)
-			case *ast.CompositeLit: // of a slice
+			case *ast.CompositeLit: // an entry of a slice
 				if len(n.Elts) == 2 {
 					add(n.Elts[0], n.Elts[1])
 				}
@@ -338,8 +339,7 @@ func packageComments(t *testing.T) map[string]string {
 	return all
 }
 
-// source returns the text of all Go files of the project for whose paths wanted returns
-// true.
+// source returns the text of all Go files of the project whose path satisfies wanted.
 func source(t *testing.T, wanted func(path string) bool) string {
 	t.Helper()
 	var all strings.Builder

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The workers of docker-compose.yml can make covers of videos: their image has ffmpeg, and
-// they share the folder of video files with the nodes.
+// The workers of docker-compose.yml can make covers of videos: their image has ffmpeg,
+// and they share the folder of video files with the nodes.
 func TestWorkersOfComposeMakeCovers(t *testing.T) {
 	read := func(path string) string {
 		text, err := os.ReadFile(path)

@@ -160,8 +160,9 @@ func rulesOfDepguard(t *testing.T) map[string]rule {
 	return config.Linters.Settings.Depguard.Rules
 }
 
-// ruled returns the package that a rule applies to and the packages of this module that the
-// rule allows. ok is false if the rule does not have the form of a rule for one package.
+// ruled returns the package to which a rule applies, and the packages of this module that
+// the rule allows. ok is false if the rule does not have the form of a rule for one
+// package.
 func (r rule) ruled() (name string, own []string, ok bool) {
 	if len(r.Files) != 2 || r.Files[1] != "!$test" {
 		return "", nil, false
@@ -187,8 +188,8 @@ func (r rule) ruled() (name string, own []string, ok bool) {
 	return name, own, true
 }
 
-// For each package except those in anyImport, depguard has a rule that allows what the
-// table lists.
+// For each package except those in anyImport, depguard has a rule that allows the imports
+// in the table.
 func TestLinterHoldsTheTable(t *testing.T) {
 	packages, table := packagesOf(t), tableOfPackages(t)
 	ruled := map[string]bool{}
@@ -219,7 +220,8 @@ func TestLinterHoldsTheTable(t *testing.T) {
 	}
 }
 
-// needs reports whether the package imports what an entry of depguard allows.
+// needs reports whether the package imports a package to which an entry of depguard
+// applies.
 func (p *goPackage) needs(allowed string) bool {
 	exact, is := strings.CutSuffix(allowed, "$")
 	return slices.ContainsFunc(p.other, func(imported string) bool {

@@ -7,12 +7,12 @@
 //	gqlgen.yml ──────┼─▶ generate ────┤
 //	storage, … ──────┘   plain.gotpl  └─▶ graph/plain.go             fields written directly (plugin)
 //
-// gqlgen binds Go types to the types of the schema by name (autobind in gqlgen.yml).
-// For each object the plugin selects the fields that need no arguments and cannot fail:
-// struct fields, methods without an error, and resolvers of single values. It generates
-// a method that appends these fields to a response as JSON, without the context and the
-// closure that the executor creates for each field (package plain,
-// docs/decisions/0012). The executor handles all other fields.
+// gqlgen binds Go types to the types of the schema by name (autobind in gqlgen.yml). For
+// each object, the plugin selects fields without arguments: struct fields, methods
+// without an error, and resolvers of single values. It generates a method that appends
+// these fields to a response as JSON, without the context and the closure that the
+// executor creates for each field (package plain, docs/decisions/0012). The executor
+// handles all other fields.
 //
 // # Invariants
 //
@@ -21,8 +21,8 @@
 //   - The generated code writes, byte for byte, what the executor writes:
 //     TestPlainAnswersAreThoseOfTheExecutor and
 //     TestPlainEventsAreThoseOfTheExecutor of package resolvers.
-//   - Of the log lines of gqlgen, only those about fields that need a resolver are
-//     dropped, and they are counted: TestOnlyLinesAboutResolversAreDropped.
+//   - Log lines of gqlgen about fields that need a resolver are dropped and counted; all
+//     other lines are kept: TestOnlyLinesAboutResolversAreDropped.
 //
 // This package imports no other package of this module.
 package main

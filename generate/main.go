@@ -25,7 +25,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// gqlgen deletes its output first; without it, the plugin's old output does not compile.
+	// gqlgen first deletes its own output. Without gqlgen's output, the old output of the
+	// plugin does not compile.
 	if err := os.Remove(plainFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -48,7 +49,7 @@ type resolverFilter struct {
 	dropped int // number of lines
 }
 
-// Write receives one line.
+// Write drops and counts a line about a resolver, and passes on any other line.
 func (f *resolverFilter) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte(" adding resolver method for ")) && bytes.HasSuffix(line, []byte(", nothing matched\n")) {
 		f.dropped++

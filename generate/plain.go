@@ -57,7 +57,7 @@ type plainField struct {
 
 	Number     int
 	ObjectType string // the object type of the field, or of its list's entries; "" if there is none
-	Method     string // for fields without an object type: the method of the writer
+	Method     string // the method of the writer, for a field without an object type
 	Value      string // the Go expression of the value
 	Pointer    bool   // the value, or each entry of its list, is a pointer
 }
@@ -108,8 +108,8 @@ func (f *plainField) chooseWriter() bool {
 	return f.Method != ""
 }
 
-// writerMethod returns the method of the writer for a scalar or an enum, or "" if there is
-// none.
+// writerMethod returns the name of the writer's method for a scalar or an enum, or "" if
+// there is none.
 func writerMethod(ref *config.TypeReference) string {
 	if ref.Marshaler == nil || ref.IsContext || ref.CastType != nil {
 		return ""

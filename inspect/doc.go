@@ -1,13 +1,15 @@
 // Package inspect serves the data page of ovation dev. It provides what the GraphQL API
-// does not offer: the totals of a store, its hottest subjects, and all actions on one subject.
-// Counts, lists and the actions of one user come from the GraphQL API.
+// does not offer: the totals of a tenant, its hottest subjects, and the latest change of
+// each state of a subject. Counts, lists and the states of one user come from the GraphQL
+// API.
 //
-// It exposes private data, such as dislikes and reads, and is for development only:
+// It exposes private data, such as dislikes and reads, and is for development only.
 //
-//   - It answers only requests that may use development headers:
-//     TestOnlyDevelopersAreAnswered. A tenant sees only itself: TestATenantSeesItself.
-//   - It is read-only and bounded: lists have at most maxFirst entries, and the
-//     store reads whole tables for one request at a time: TestListsAreBounded.
+//   - It accepts only requests that may use development headers:
+//     TestOnlyDevelopersAreAnswered. A request returns data of its own tenant only:
+//     TestATenantSeesItself.
+//   - It is read-only and bounded: lists have at most maxFirst entries, and the store
+//     reads whole tables for only one request at a time: TestListsAreBounded.
 //
 // This package imports storage and resolvers/viewer.
 package inspect

@@ -28,8 +28,8 @@ type Config struct {
 		FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error)
 	}
 	Auth *viewer.Authenticator
-	// Lag returns the number of accepted actions that are not persisted yet. problem is the
-	// reason why nothing can be persisted at the moment, or nil if actions can be
+	// Lag returns the number of accepted actions that are not persisted yet. problem is
+	// the reason why nothing can be persisted at the moment, or nil if actions can be
 	// persisted.
 	Lag    func(ctx context.Context) (waiting int64, problem error)
 	Logger *slog.Logger
@@ -103,8 +103,8 @@ func respond(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the client may have disconnected
 }
 
-// counts holds the counts of one subject, or the sums of the counts of many, under their
-// names in GraphQL.
+// counts holds the counts of one subject, or the sums of the counts of many subjects,
+// under their names in GraphQL.
 type counts struct {
 	ReadCount     int64 `json:"readCount"`
 	LikeCount     int64 `json:"likeCount"`
@@ -174,10 +174,11 @@ func (h *handler) hottest(r *http.Request, who storage.User) (any, error) {
 	return out, err
 }
 
-// change is the latest change of a state. Was and Is are meant to be read by people.
+// change is the latest change of a state. Was and Is describe the state before and after
+// the change, for display.
 type change struct {
 	At    time.Time  `json:"at"`
-	User  string     `json:"user"` // empty for all anonymous users together
+	User  string     `json:"user"` // empty for the sum over all anonymous users
 	What  string     `json:"what"`
 	Was   string     `json:"was"`
 	Is    string     `json:"is"`

@@ -65,8 +65,8 @@ func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 	})
 }
 
-// ask sends a request as a page on this machine does. header lists names, each followed by
-// its value.
+// ask sends a request as a page on this machine does, and decodes the response. header
+// lists names, each followed by its value.
 func ask(t *testing.T, h http.Handler, target string, into any, header ...string) int {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://localhost:8080"+target, http.NoBody)

@@ -1,6 +1,6 @@
-// Command sbom prints the software bill of materials of a Go binary: the modules linked
-// into it, as recorded by the linker, in CycloneDX 1.6 format (JSON). The output is
-// reproducible: it depends only on the binary and the arguments.
+// Command sbom prints the software bill of materials of a Go binary: the modules that are
+// linked into the binary, as recorded by the linker, in CycloneDX 1.6 format (JSON). The
+// output is reproducible: it depends only on the binary and the arguments.
 //
 //	go run ./internal/sbom NAME VERSION BINARY
 //
@@ -121,7 +121,7 @@ func billOf(name, version string, info *debug.BuildInfo, sum []byte) bill {
 	}
 }
 
-// library returns the component of a module. Its hash is the one in go.sum, which covers
+// library returns the component of a module. Its hash is the hash in go.sum, which covers
 // the names and hashes of the module's files.
 func library(module *debug.Module) component {
 	c := component{Type: "library", Name: module.Path, Version: module.Version, PURL: purl(module.Path, module.Version)}

@@ -62,8 +62,8 @@ func Schema(tb testing.TB) string {
 }
 
 // Migrate creates the tables in an empty schema by running all migrations as one script.
-// Under the race detector this takes a tenth of the CPU time of postgres.Migrate, which
-// runs them one by one.
+// Under the race detector, this takes a tenth of the CPU time of postgres.Migrate, which
+// runs the migrations one by one.
 func Migrate(tb testing.TB, at string) {
 	tb.Helper()
 	sql, err := migrationScript()
@@ -73,8 +73,8 @@ func Migrate(tb testing.TB, at string) {
 	Exec(tb, at, sql)
 }
 
-// migrationScript returns a script of all migrations, with the table in which goose records
-// their versions.
+// migrationScript returns a script of all migrations. It also creates the table in which
+// goose records their versions.
 var migrationScript = sync.OnceValues(func() (string, error) {
 	var out strings.Builder
 	out.WriteString(`CREATE TABLE goose_db_version (

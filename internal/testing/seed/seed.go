@@ -31,10 +31,10 @@ func Of(tb testing.TB) uint64 {
 	return n
 }
 
-// ForRapid sets the seed of pgregory.net/rapid, which otherwise draws one in every run,
-// and the number of cases for which a property is checked. It returns the seed. A
-// package with property tests calls ForRapid when it is initialised; flags given to go
-// test take precedence.
+// ForRapid sets the seed of pgregory.net/rapid, and the number of cases that rapid checks
+// of each property. Without ForRapid, rapid draws a seed in every run. ForRapid returns
+// the seed. A package with property tests calls ForRapid when it is initialised; flags
+// given to go test take precedence.
 func ForRapid() uint64 { return forRapid(30) }
 
 // ForRapidOverServers is like ForRapid, but for properties that call a database or a
@@ -45,7 +45,7 @@ func ForRapidOverServers() uint64 { return forRapid(10) }
 func forRapid(checks int) uint64 {
 	n, err := choose()
 	if err != nil || n == 0 {
-		n = fixedSeed // rapid takes 0 for a random seed
+		n = fixedSeed // if the seed is 0, rapid draws one
 	}
 	if drawsSeed {
 		checks = 300

@@ -177,7 +177,8 @@ func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.
 	return d.Store.Verify(ctx, repair, report)
 }
 
-// markInEpoch returns a mark that enters the current epoch and stores the outcome in outcome.
+// markInEpoch returns a mark that enters the current epoch. The mark stores the outcome
+// of the transaction in outcome.
 func (d *Database) markInEpoch(mark storage.Mark, outcome *storage.Outcome) storage.Mark {
 	return func(ctx context.Context, o storage.Outcome) error {
 		*outcome = o
@@ -223,7 +224,7 @@ func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds st
 // versions returns the versions of the counts of each key's subject.
 func (d *Database) versions(ctx context.Context, keys []storage.StateKey) ([]int64, error) {
 	out := make([]int64, len(keys))
-	for from := 0; from < len(keys); { // one call for each run of keys of one tenant
+	for from := 0; from < len(keys); { // one call for each run of keys with the same tenant
 		tenant, n := keys[from].Subject.Tenant, from
 		var subjects []storage.Subject
 		for ; n < len(keys) && keys[n].Subject.Tenant == tenant; n++ {

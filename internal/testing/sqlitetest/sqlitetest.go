@@ -13,8 +13,8 @@ import (
 )
 
 // Open opens an empty store that is closed when the test ends. The file is a copy of a
-// database that already has its tables: running every migration takes most of the time
-// that opening a new one takes, and far more under the race detector.
+// database that already has its tables. Opening a new database would take much longer,
+// most of all under the race detector, because it runs every migration.
 func Open(tb testing.TB) *sqlite.Store {
 	tb.Helper()
 	store, err := sqlite.Open(tb.Context(), sqlite.Options{Path: NewFile(tb)})

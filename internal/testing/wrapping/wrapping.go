@@ -1,6 +1,6 @@
 // Package wrapping tests types that wrap an interface by embedding it. A method that is
-// added to the interface is promoted from the embedded value: its calls bypass the wrapper,
-// and the compiler does not report that. Only tests import it.
+// added to the interface is promoted from the embedded value: its calls bypass the
+// wrapper, and the compiler does not report that. Only tests import it.
 package wrapping
 
 import (
@@ -14,7 +14,8 @@ import (
 type Promoted map[string][]string
 
 // Check fails the test unless the wrapper itself declares every method of the interface
-// I, except for those in promoted. Each of these must be promoted.
+// I, except for the methods in promoted. Every method in promoted must be a promoted
+// method.
 func Check[I any](tb testing.TB, wrapper any, promoted Promoted) {
 	tb.Helper()
 	check(tb, reflect.TypeFor[I](), wrapper, promoted, func(reflect.Type) bool { return true })

@@ -63,7 +63,7 @@ func TestPromotedMethodsAreFound(t *testing.T) {
 
 func TestOnlyMethodsThatReturnAResultAreFound(t *testing.T) {
 	r := &recorder{TB: t}
-	CheckReturning[io.ReadCloser, int](r, &wrapper{}, nil) // Close returns none
+	CheckReturning[io.ReadCloser, int](r, &wrapper{}, nil) // Close returns no int
 	if len(r.errors) > 0 {
 		t.Errorf("got the errors %q, want none", r.errors)
 	}
