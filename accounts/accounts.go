@@ -38,7 +38,7 @@ type LimitedError struct {
 
 func (e *LimitedError) Error() string { return "too many attempts" }
 
-// MaxSession is how long after the login a session can be refreshed.
+// MaxSession is the time after a login during which the session can be refreshed.
 const MaxSession = 30 * 24 * time.Hour
 
 // Limits of attempts. The limit per name and address stops guesses from one address
@@ -90,8 +90,8 @@ type Service struct {
 	done           sync.WaitGroup
 }
 
-// New returns a Service that has read all revocations and follows new ones until Close is
-// called. Errors: the errors of the store.
+// New returns a Service that has read all revocations. The Service reads new revocations
+// until Close is called. Errors: the errors of the store.
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
 	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))

@@ -9,7 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// maxNameBytes bounds the input of folding: UTF-8 uses at most 4 bytes per character.
+// maxNameBytes bounds a name before it is folded: UTF-8 uses at most 4 bytes per
+// character.
 const maxNameBytes = 4 * storage.MaxAccountNameRunes
 
 // foldName returns a name for display and the key under which it is unique. It applies

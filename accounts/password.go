@@ -24,7 +24,7 @@ const (
 )
 
 // cleanPassword normalises a password by the profile OpaqueString of PRECIS (RFC 8265),
-// so that the result does not depend on the keyboard.
+// so that different encodings of the same characters give the same result.
 func cleanPassword(field, password string) (string, error) {
 	bounds := &storage.InvalidError{Field: field, Reason: fmt.Sprintf("must be %d to %d characters of text", MinPasswordRunes, MaxPasswordRunes)}
 	if len(password) > maxPasswordBytes || !utf8.ValidString(password) {
@@ -76,7 +76,8 @@ func (p Params) hash(password string) passwordHash {
 	return passwordHash{p, salt, p.sum(password, salt)}
 }
 
-// decoy returns a hash that no password matches, for unknown names.
+// decoy returns a hash that no password matches. It stands in for the hash of an unknown
+// name.
 func (p Params) decoy() passwordHash { return passwordHash{p, random(saltBytes), random(hashBytes)} }
 
 func random(n int) []byte {

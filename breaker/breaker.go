@@ -1,9 +1,9 @@
 // Package breaker rejects calls to a dependency that is unavailable, so that not every
 // call waits for its timeout.
 //
-// A Breaker opens when calls have failed for at least a second and either five in a row
-// have failed or one has timed out. A short stall in which several calls time out
-// together does not open it. When it opens, calls in progress are cancelled (if
+// A Breaker opens when calls have failed for at least a second and either five calls in a
+// row have failed or one call has timed out. A short stall in which several calls time
+// out together does not open it. When it opens, calls in progress are cancelled (if
 // Options.FailingTimeout is set), and later calls are rejected at once. It closes when a
 // trial succeeds. A trial is a call of Probe, or a call that Do lets through from time to
 // time.
@@ -71,7 +71,7 @@ type Breaker struct {
 	mu       sync.Mutex
 	failures int       // since the last success
 	success  time.Time // time of the last success
-	since    time.Time // when failures began, not before the last success
+	since    time.Time // when failures began; never before the last success
 	trial    time.Time // when Do may let the next call through, while open
 	opened   chan struct{}
 	open     bool

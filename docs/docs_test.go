@@ -24,8 +24,8 @@ var (
 	fences   = regexp.MustCompile("(?ms)^```.*?^```")
 )
 
-// documents returns the text of every document of the project, without code blocks, by
-// relative path.
+// documents returns, for the relative path of each document of the project, its text
+// without code blocks.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -83,7 +83,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchorsOf returns the anchors of a document's headings, as GitHub makes them.
+// anchorsOf returns the anchors of a document's headings, as GitHub generates them.
 func anchorsOf(text string) (out []string) {
 	for _, found := range headings.FindAllStringSubmatch(text, -1) {
 		out = append(out, strings.Map(func(r rune) rune {

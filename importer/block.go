@@ -43,7 +43,7 @@ type block struct {
 	users    []string
 	subjects []subject
 	order    []int32 // the order of all actions; see sorted
-	rows     int64   // rows read so far, except those of blocks that are still being filled
+	rows     int64   // rows read so far, without the rows of blocks that are still being filled
 	bytes    int64   // bytes of the packed file read so far
 }
 
@@ -56,7 +56,7 @@ type compactAction struct {
 
 type subject struct{ biz, bizID string }
 
-// prefix identifies the actions of a stream from the first one up to a given one.
+// prefix identifies the actions of a stream up to a given action.
 type prefix [24]byte // long enough to be unique
 
 func (p prefix) String() string { return "import-" + hex.EncodeToString(p[:]) }

@@ -37,8 +37,8 @@ func TestDelimiterIsRecognised(t *testing.T) {
 	}
 }
 
-// trickle is a reader that returns one byte at a time. It calls over when it is read
-// beyond the end of the text.
+// trickle is a reader that returns one byte at a time. It calls the function over when it
+// is read beyond the end of the text.
 type trickle struct {
 	text string
 	over func()

@@ -257,8 +257,8 @@ func (a action) String() string { return effects[a].name }
 // kind returns the kind of state that the action changes.
 func (a action) kind() storage.Kind { return effects[a].Kind }
 
-// apply sets the effect of a, and the time at, in a storage.Action. at is in microseconds
-// since 1970.
+// apply sets the effect of a and the time of the action in a storage.Action. at is in
+// microseconds since 1970.
 func (a action) apply(to *storage.Action, at int64) {
 	is := &effects[a]
 	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at

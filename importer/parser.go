@@ -209,7 +209,7 @@ func (p *parser) comment(a *storage.Action, text string) error {
 	return nil
 }
 
-// named returns the id of the user in the row that a was read from.
+// named returns the id of the user in the row of an action.
 func named(a *storage.Action) string {
 	if a.Kind == storage.KindAuthor {
 		return a.Author
@@ -260,7 +260,7 @@ func (t *tieBreaker) versionOf(a *storage.Action) int64 {
 	if len(t.recent) >= rememberedTies || t.recent == nil {
 		t.older, t.recent = t.recent, make(map[tieKey]int64)
 	}
-	kept := *a // a copy that does not keep the memory of the row
+	kept := *a // a copy that does not keep the row in memory
 	kept.User.UserID, kept.Subject.Biz, kept.Subject.BizID = strings.Clone(a.User.UserID), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
 	for _, at := range []int64{a.Version, version} {
 		t.recent[tieKeyOf(&kept, at)] = version + 1

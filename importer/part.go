@@ -30,7 +30,7 @@ func (p *part) first() string { return p.block.prefixes[p.from].String() + "-par
 
 func (p *part) id() string { return p.block.prefixes[p.to-1].String() }
 
-// end returns the "-end" id of a part that ends before the index to.
+// end returns the "-end" id of a part whose last action is at index to-1.
 func (b *block) end(to int) string { return b.prefixes[to-1].String() + "-end" }
 
 func (p *part) reached(n int) string { return p.id() + "-" + strconv.Itoa(n) }

@@ -106,7 +106,7 @@ func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 // places holds the index of each column, or -1 if the column is not wanted.
 type places [columnCount]int
 
-// find returns the index of each column in the header. The reason in its error completes
+// find returns the index of each column in the header. The Reason of the error completes
 // a sentence that begins with "the header".
 func find(columns row, header []string) (at places, unfit *MappingError) {
 	var missing []int
@@ -190,7 +190,8 @@ func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >
 
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 
-// boundedReader fails after left bytes, unless left is set again.
+// boundedReader fails once it has read as many bytes as left says, unless left is set
+// again.
 type boundedReader struct {
 	r     io.Reader
 	left  int

@@ -135,7 +135,7 @@ func tryGzip(packed io.Reader) error {
 	return nil
 }
 
-// sniff skips a byte order mark and detects the format if none is set.
+// sniff skips a byte order mark and detects the format if no format is set.
 func (s *Source) sniff(name string) error {
 	head, err := s.text.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -193,7 +193,7 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	must(t, src.Close())
 }
 
-// notifyingReader calls tell whenever a read begins.
+// notifyingReader calls the function tell whenever a read begins.
 type notifyingReader struct {
 	tell func()
 	more io.Reader

@@ -132,8 +132,8 @@ func (p Progress) towards(b *block, left int) Progress {
 	}
 }
 
-// begin starts to write a group. It returns when the next group may begin, with the error
-// of the previous group.
+// begin starts to write a group. When the next group may begin, it returns the error of
+// the previous group.
 func (w *writer) begin(ctx context.Context, g *group) error {
 	before := w.latest
 	w.latest, g.written, g.ended = g, make(chan struct{}), make(chan struct{})
@@ -151,7 +151,7 @@ func (w *writer) finish() error {
 	return w.account(w.latest)
 }
 
-// account waits for a group and counts what it wrote.
+// account waits for a group and counts its rows.
 func (w *writer) account(g *group) error {
 	if g == nil {
 		return nil

@@ -63,9 +63,9 @@ type Hub struct {
 	order     []*topic  // all topics, for sweeps
 	next      int       // the index in order at which the next sweep begins
 	swept     time.Time // when the last sweep began
-	ready     []*topic  // to be read
-	throttled []*topic  // delivered less than Options.Gap ago, the oldest first
-	rewinds   int       // as of the latest gather
+	ready     []*topic  // topics to be read
+	throttled []*topic  // topics delivered less than Options.Gap ago, the oldest first
+	rewinds   int       // number of rewinds as of the latest gather
 }
 
 // New returns a hub that reads from reader. Call Close when the hub is no longer needed.

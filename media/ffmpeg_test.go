@@ -28,7 +28,8 @@ func installed(t *testing.T) string {
 	return path
 }
 
-// clip returns a short video, encoded by ffmpeg in the format of the file extension.
+// clip returns a short video that ffmpeg has encoded. ending is the file extension, which
+// selects the format.
 func clip(t *testing.T, ending string, arguments ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clip."+ending)
@@ -63,7 +64,8 @@ func TestCoversOfRealVideos(t *testing.T) {
 		}
 	}
 
-	// A file that is not a whole video, or that refers to another file, gives no picture.
+	// ffmpeg makes no picture of a file that is not a whole video or that refers to
+	// another file.
 	secret := filepath.Join(t.TempDir(), "secret.mp4")
 	must(t, os.WriteFile(secret, mp4Clip, 0o600))
 	for name, file := range map[string][]byte{

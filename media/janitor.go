@@ -56,7 +56,7 @@ func NewJanitor(o JanitorOptions) *Janitor {
 	return &Janitor{JanitorOptions: o, swept: newSwept(o.Registry)}
 }
 
-// Run runs until the context ends.
+// Run requests due covers and sweeps the blob store periodically until ctx ends.
 func (j *Janitor) Run(ctx context.Context) {
 	due, sweep := time.NewTicker(dueInterval), time.NewTimer(firstSweep)
 	defer due.Stop()

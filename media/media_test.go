@@ -104,7 +104,7 @@ func (s *site) wantNoLeftovers(t *testing.T, after string) {
 // mp4 returns a file of the given size that begins like an MP4 file.
 func mp4(size int) []byte { return boxed("isom", size) }
 
-// boxed returns a file of the given size that begins with the box of a brand.
+// boxed returns a file of the given size that begins with a box of the given brand.
 func boxed(brand string, size int) []byte {
 	out := make([]byte, max(size, 24))
 	binary.BigEndian.PutUint32(out, 24)

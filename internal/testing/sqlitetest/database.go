@@ -194,7 +194,8 @@ func (d *Database) markInEpoch(mark storage.Mark, outcome *storage.Outcome) stor
 }
 
 // States reads states and adds the versions of the counts. It repeats the read until the
-// versions are the same before and after it, and therefore held during the read.
+// versions before and after it are the same. These versions therefore held during the
+// read.
 func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	for {
 		before, err := d.versions(ctx, keys)
