@@ -21,8 +21,8 @@ var errAccountsDisabled = &problem{
 	"this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on",
 }
 
-// credentials returns the name and password of a request with the address of its sender,
-// by which attempts are limited. The tenant is that of the request's viewer.
+// credentials returns the name and the password, with the tenant of the viewer and the
+// address of the client. The rate of attempts is limited by that address.
 func (r mutationResolver) credentials(ctx context.Context, name, password string) accounts.Credentials {
 	return accounts.Credentials{
 		Tenant: viewer.FromContext(ctx).Tenant, Name: name, Password: password, From: rate.FromContext(ctx).Address(),

@@ -62,9 +62,9 @@ func declaration(ctx context.Context, in *graph.SubjectDeclaration, now time.Tim
 	return a, err
 }
 
-// declared returns the subjects of a payload and prefetches what the operation selects
-// from them. If their counts are unavailable, those of the transaction that changed the
-// author are used.
+// declared returns the subjects of a payload, and prefetches what the operation selects
+// of them. If the counts of a subject are unavailable, declared takes them from changed,
+// which holds the counts that were committed with the authors.
 func (r mutationResolver) declared(
 	ctx context.Context, subjects []storage.Subject, changed []storage.SubjectCounts,
 ) ([]*storage.Interactive, error) {
@@ -110,8 +110,8 @@ func (r userResolver) Works(ctx context.Context, obj *storage.User, biz *string,
 	return &graph.InteractiveConnection{Edges: out, PageInfo: info}, nil
 }
 
-// selectsNodes reports whether the nodes of the connection that is being resolved are
-// selected.
+// selectsNodes reports whether the operation selects the nodes of the connection that is
+// being resolved.
 func selectsNodes(ctx context.Context, connection, edge string) bool {
 	op := graphql.GetOperationContext(ctx)
 	for _, edges := range graphql.CollectFieldsCtx(ctx, []string{connection}) {
@@ -143,8 +143,8 @@ func (p *prefetch) totals(_ *plan.Field, object any) {
 	}
 }
 
-// changeOfComment changes a comment on behalf of its author, a moderator or the author
-// of its subject.
+// changeOfComment calls do to change a comment. Besides the comment's author and
+// moderators, the author of the comment's subject may change it.
 func changeOfComment(
 	ctx context.Context, change storage.CommentChange, do func(storage.CommentChange) (*storage.Comment, error),
 ) (*storage.Comment, error) {

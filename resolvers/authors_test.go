@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// declareAs declares the authors of subjects as a user whose token has a scope.
+// declareAs declares the authors of subjects, as a user whose token has the scope.
 func (s *service) declareAs(t *testing.T, userID, scope string, subjects ...any) answer {
 	t.Helper()
 	return s.askWith(t, userID, scope, declareDocument, map[string]any{"in": map[string]any{"subjects": subjects}})
@@ -60,7 +60,8 @@ func TestAuthorsAreDeclared(t *testing.T) {
 	same(t, dig(t, next, "user", "works"), `{"edges": [{"node": {"bizId": "1", "likeCount": 1, "liked": {"reaction": "LIKE"}}}],
 		"pageInfo": {"hasNextPage": false, "hasPreviousPage": true}}`)
 
-	// Anonymous viewers see who the author of a subject is, and nothing else of the author.
+	// Anonymous viewers see the id of a subject's author, but not the author's totals and
+	// works.
 	const who = `{ interactive(biz: "video", bizId: "1") { author { userId %s } } }`
 	same(t, s.ok(t, "", fmt.Sprintf(who, "")), `{"interactive": {"author": {"userId": "alice"}}}`)
 	s.refused(t, "UNAUTHENTICATED", "", fmt.Sprintf(who, "totals { works }"))
@@ -108,7 +109,8 @@ func TestBadDeclarationsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } } }`), `{"interactive": {"author": null}}`)
 }
 
-// The author of a subject may change the comments on it, until it has another author.
+// The author of a subject may change the comments on it, until the subject gets another
+// author.
 func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
 	s := start(t)
 	first, second := s.says(t, "alice", "first", nil), s.says(t, "alice", "second", nil)
@@ -125,8 +127,8 @@ func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
 	s.ok(t, "carol", remove, "id", second)
 }
 
-// withoutCounts is a store whose counts can be made unavailable, as those of a mirror without
-// slots for reads.
+// withoutCounts is a store whose counts can be made unavailable, like those of a mirror
+// without slots for reads.
 type withoutCounts struct {
 	storage.Store
 
@@ -144,7 +146,7 @@ func (b *withoutCounts) Interactives(ctx context.Context, viewer storage.User, s
 	return out, nil
 }
 
-// While counts are unavailable, it is unknown who the author of a subject is.
+// While counts are unavailable, the author of a subject is unknown.
 func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
 	b := &withoutCounts{}
 	s := start(t, behind(b, &b.Store))
@@ -158,7 +160,7 @@ func TestUnknownAuthorMakesDeletionUnavailable(t *testing.T) {
 	s.ok(t, "bob", remove, "id", first)
 }
 
-// A payload has the author that was declared even if counts are unavailable.
+// A payload has the declared author even if counts are unavailable.
 func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
 	b := &withoutCounts{}
 	s := start(t, behind(b, &b.Store))
@@ -169,8 +171,8 @@ func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
 	same(t, data, `{"interactive": {"author": null, "freshness": "UNAVAILABLE"}}`)
 }
 
-// Cached authors are loaded with their subjects. If the author of a subject has changed
-// since, the new one is loaded after the subjects: the cache affects only the number of
+// Cached authors are loaded with their subjects. If the author of a subject has changed,
+// the new author is loaded after the subjects. The cache affects only the number of
 // calls.
 func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 	var cached map[string]string

@@ -15,7 +15,7 @@ import (
 	"ovation/worker"
 )
 
-// echoRecorder is a recorder that returns what the viewer sees after an action.
+// echoRecorder is a recorder that returns the subject as the viewer sees it after a like.
 type echoRecorder struct{}
 
 func (echoRecorder) Record(_ context.Context, a storage.Action, seen *storage.Interactive) (worker.Recorded, error) {
@@ -28,8 +28,8 @@ func (echoRecorder) Record(_ context.Context, a storage.Action, seen *storage.In
 	return worker.Recorded{Known: true, Changed: true, Durability: storage.Queued}, nil
 }
 
-// A subject that the recorder returns is not read again, except for the viewer's reads,
-// which the recorder does not know.
+// A subject that the recorder returns is not read again, unless the operation selects the
+// viewer's reads, which the recorder does not return.
 func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 	store := newCounting(sqlitetest.Open(t))
 	t.Cleanup(func() { must(t, store.Close()) })
@@ -66,8 +66,8 @@ func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {
 	}
 }
 
-// TestConstantNumberOfStorageCalls proves invariant I7: the number of calls is the same whether a
-// request is for one subject or for a hundred.
+// TestConstantNumberOfStorageCalls proves invariant I7: a request for one subject and a
+// request for a hundred make the same number of calls.
 func TestConstantNumberOfStorageCalls(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}
@@ -112,7 +112,7 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 	const ofSubjects = `query($s: [SubjectInput!]!) { interactives(subjects: $s) { `
 	tests := []struct {
 		name  string
-		query string // of $n entries, or of the $s or $ids
+		query string // has the variable n (entries per page), s (subjects) or ids
 		want  map[string]int
 	}{
 		{
@@ -151,7 +151,7 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 			`query($n: Int!) { interactive(biz: "video", bizId: "talk") { commentCount comments(first: $n, order: TOP) { changesCursor edges { node {
 				text at author { userId } replyCount replies(first: 2) { edges { node { text author { userId } parent { text } } } }
 				interactive { likeCount liked { reaction } } subject { likeCount } } } } } }`,
-			// The subject and the likes of comments are on two levels.
+			// The subject of the page and the subjects of the comments are on two levels.
 			map[string]int{"Interactives": 2, "CommentCounts": 1, "ListComments": 2, "CommentsOf": 1},
 		},
 		{

@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxChanges is the maximum number of changes in one read. A subscription is charged
-	// the same number, both as its cost and as its share of the watched subjects.
+	// for maxChanges events, and counts as maxChanges watched subjects.
 	maxChanges = 20
 	// maxWaiting is the maximum number of bytes of text that a subscription buffers,
 	// unless a single event is larger.
@@ -24,9 +24,8 @@ const (
 )
 
 // changeStream streams events of type E about a subject, in the order of their versions.
-// The watcher only signals that there are more events. The events themselves are read
-// from the database shortly before they are sent, so that none is lost, however slow the
-// subscriber is.
+// The watcher only signals that there are more events. The events are read from the
+// database shortly before they are sent, so that none is lost if the subscriber is slow.
 type changeStream[E any] struct {
 	name    string // streams with the same name and version share a read
 	subject storage.Subject
@@ -37,8 +36,8 @@ type changeStream[E any] struct {
 
 	known    int64 // the newest version reported by the watcher
 	waiting  []*E
-	prepared int  // how many of waiting are prefetched
-	more     bool // the database may hold more, whatever the watcher reports
+	prepared int  // the number of events at the start of waiting that are prefetched
+	more     bool // the last read was cut short, so the database may hold more events
 	out      chan *E
 }
 
@@ -48,8 +47,8 @@ type responder interface {
 	respond(ctx context.Context, s *subscription, next graphql.ResponseHandler) *graphql.Response
 }
 
-// stream starts to watch the subject on behalf of the subscription in ctx, until ctx
-// ends. Events are read when the next response is requested, by subscription.respond.
+// stream watches the subject for the subscription of ctx until ctx ends. The events are
+// read by subscription.respond, when the next response is requested.
 func (c *changeStream[E]) stream(ctx context.Context, r *Root, of Watcher) (<-chan *E, error) {
 	s := subscriptionOf(ctx)
 	switch {
@@ -96,8 +95,8 @@ func (c *changeStream[E]) respond(ctx context.Context, s *subscription, next gra
 	return respondTo(ctx, s, next, one, c.out)
 }
 
-// await waits until the watcher has an event, or parks, and reports whether the event
-// is newer than what was sent.
+// await waits for an event of the watcher, or parks. news is true if the event is newer
+// than the last event sent.
 func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool, parked *graphql.Response, ended bool) {
 	s.loaders, c.waiting = nil, nil
 	event, parked := s.takeEvent(ctx)
@@ -108,10 +107,10 @@ func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool
 	return event.Version > c.version, nil, false
 }
 
-// readMore reads the events after those sent. Streams with the same name share a read if
-// they have sent up to the same version and the same newest version was reported to them:
-// a read that began before the newest version was committed would miss it, and each
-// version is reported only once.
+// readMore reads the events that follow version. Streams with the same name share a read
+// if they have the same version and the same known. A read that began before the version
+// known was committed would miss that version, and the watcher reports each version only
+// once.
 func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	found, err, _ := s.flights.Do(fmt.Sprintf("%q %d %d", c.name, c.version, c.known), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
@@ -134,9 +133,10 @@ func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	return nil
 }
 
-// prepare prefetches what is selected of the next event, unless that was done recently.
-// The first call does so for all waiting events, later calls for one at a time, so that
-// a slow subscriber loads at most twice what it receives.
+// prepare prefetches what the operation selects of the next event, unless it was
+// prefetched within snapshotTTL. The first call after a read prefetches all waiting
+// events, and later calls prefetch one event each. A slow subscriber therefore loads each
+// event at most twice.
 func (c *changeStream[E]) prepare(ctx context.Context, s *subscription) error {
 	n := 1
 	switch {

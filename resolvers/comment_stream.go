@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// CommentsChanged starts to stream the changes of a subject's comments.
+// CommentsChanged streams the changes of a subject's comments until ctx ends.
 func (r subscriptionResolver) CommentsChanged(ctx context.Context, biz, bizID string, after *string) (<-chan *graph.CommentEvent, error) {
 	subject, err := subjectOf(ctx, biz, bizID)
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 	"ovation/storage"
 )
 
-// commentStore is a store with a number of comments on one subject. It counts reads of subjects.
+// commentStore is a store with a number of comments on one subject. It counts the reads
+// of subjects.
 type commentStore struct {
 	stubStore
 
 	comments int64
 	text     string
-	reads    int // calls
-	read     int // subjects
+	reads    int // number of calls of Interactives
+	read     int // number of subjects in these calls
 }
 
 func (t *commentStore) CommentChanges(_ context.Context, query storage.CommentChangesQuery) (out []storage.Comment, err error) {
@@ -37,8 +38,8 @@ func (t *commentStore) Interactives(ctx context.Context, viewer storage.User, su
 	return t.stubStore.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// A subscription buffers few comments at a time. It loads what is selected of each comment
-// once for a fast client, and at most twice for a slow one.
+// A subscription buffers few comments at a time. What the operation selects of each
+// comment is loaded once for a fast client, and at most twice for a slow one.
 func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 	const comments = 3 * maxChanges
 	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
@@ -50,7 +51,7 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 	for name, test := range map[string]struct {
 		text    string
 		slow    bool
-		reads   int // calls at most
+		reads   int // maximum number of calls
 		perRead int
 	}{
 		"fast":       {"text", false, 3, maxChanges},

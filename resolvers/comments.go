@@ -80,9 +80,8 @@ func (r mutationResolver) DeleteComment(ctx context.Context, in graph.DeleteComm
 	return &graph.DeleteCommentPayload{DeletedID: in.ID, Interactive: found}, err
 }
 
-// afterComment returns the subject of a payload, as it is after the mutation. It
-// prefetches what is selected of the subject and, if there is one, of the payload's
-// comment.
+// afterComment returns the subject of a payload as it is after the mutation. It
+// prefetches what the operation selects of the subject and of comment, which may be nil.
 func (r mutationResolver) afterComment(ctx context.Context, subject storage.Subject, comment *storage.Comment) (storage.Interactive, error) {
 	r.prepare(ctx, "comment", comment)
 	op := graphql.GetOperationContext(ctx)
@@ -117,8 +116,8 @@ func (r commentResolver) Replies(ctx context.Context, obj *storage.Comment, firs
 	return commentsOf(ctx, r.Root, &replies, obj, obj.Subject, pageArgs{nil, first, after})
 }
 
-// commentsOf returns a page of the comments of one subject, with the cursor from which
-// a stream continues with later changes.
+// commentsOf returns a page of the comments of one subject. The ChangesCursor of the page
+// is the position from which a stream delivers all later changes.
 func commentsOf[P any](
 	ctx context.Context, r *Root, l *listSpec[P, storage.CommentsQuery, storage.Comment], of *P, subject storage.Subject, part pageArgs,
 ) (*graph.CommentConnection, error) {
@@ -146,7 +145,7 @@ func (r commentResolver) Parent(ctx context.Context, obj *storage.Comment) (*sto
 
 var commentBatch = lookupOf(func(w *loaders.Keys) *[]storage.CommentsQuery { return &w.CommentLists }, (*loaders.Loaders).CommentList)
 
-// commentLists holds the lists of a subject's comments, by order.
+// commentLists holds the list of a subject's comments in each order.
 var commentLists = map[storage.CommentOrder]*listSpec[storage.Interactive, storage.CommentsQuery, storage.Comment]{
 	storage.Newest: commentsIn(storage.Newest),
 	storage.Oldest: commentsIn(storage.Oldest),

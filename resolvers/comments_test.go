@@ -16,7 +16,7 @@ import (
 	"ovation/storage"
 )
 
-// says adds a comment or a reply of a user to video 1, and returns its id.
+// says adds a comment of a user on video 1, or a reply to replyTo, and returns its id.
 func (s *service) says(t *testing.T, user, text string, replyTo any) string {
 	t.Helper()
 	data := s.ok(t, user, `mutation($t: String!, $r: ID) { addComment(input: {biz: "video", bizId: "1", text: $t, replyTo: $r}) { comment { id } } }`, "t", text, "r", replyTo)
@@ -161,8 +161,8 @@ func (s *stream) nextCommentEvent(t *testing.T) map[string]any {
 	return s.event(t, "commentsChanged").(map[string]any)
 }
 
-// changesCursor returns the changesCursor of the comments of a video, from the engine that
-// executes subscriptions.
+// changesCursor returns the changesCursor of a video's comments. It comes from the engine
+// that executes the subscriptions.
 func (s *service) changesCursor(t *testing.T, bizID string) any {
 	t.Helper()
 	var data struct{ Data map[string]any }
@@ -244,7 +244,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 	}
 }
 
-// The cost of a subscription is that of all comments that it loads at once.
+// The cost of a subscription includes that of all comments that one read loads.
 func TestCommentsChangedCostsOneBatch(t *testing.T) {
 	s := start(t)
 	const each = 1 + 1 + (1 + 100) + 1 + 100*2 // comment, interactive, likers, edges
@@ -273,7 +273,8 @@ func (h *delayedChanges) CommentChanges(ctx context.Context, query storage.Comme
 	return found, err
 }
 
-// Streams at the same position share a read only if it began late enough for both.
+// Two streams at the same position share a read only if the read began late enough for
+// both.
 func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	h := &delayedChanges{held: make(chan struct{}), release: make(chan struct{})}
 	s := start(t, behind(h, &h.Store))
@@ -314,7 +315,7 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	same(t, dig(t, early.nextCommentEvent(t), "comment", "text"), `"second"`)
 }
 
-// failingComments is a store that fails some reads of comments by key.
+// failingComments is a store in which some reads of comments by key fail.
 type failingComments struct {
 	storage.Store
 
@@ -328,7 +329,7 @@ func (f *failingComments) CommentsOf(ctx context.Context, keys []storage.Comment
 	return f.Store.CommentsOf(ctx, keys)
 }
 
-// An event is not sent before what is selected of it can be loaded: an event with an error
+// An event is sent only when what is selected of it can be loaded. An event with an error
 // would have no cursor, and the cursor of the next event would skip it.
 func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 	f := &failingComments{}

@@ -10,15 +10,16 @@ import (
 	"ovation/storage/metered"
 )
 
-// background are the methods that are called by the worker, and by accounts to poll.
+// background lists the methods that the worker calls, and the one that accounts calls to
+// poll.
 var background = []string{"Persist", "Prune", "Revocations"}
 
-// counting counts the calls of requests.
+// counting is a store that counts the calls that requests make.
 type counting struct {
 	storage.Store
 
 	registry *prometheus.Registry
-	counted  map[string]int // calls that taken has returned
+	counted  map[string]int // the number of calls that taken has returned, by method
 }
 
 func newCounting(next storage.Store) *counting {
@@ -26,7 +27,7 @@ func newCounting(next storage.Store) *counting {
 	return &counting{Store: metered.New(next, registry), registry: registry, counted: map[string]int{}}
 }
 
-// taken returns the calls since it was last called.
+// taken returns the number of calls since the last call of taken, by method.
 func (c *counting) taken(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := c.registry.Gather()

@@ -12,9 +12,9 @@ import (
 	"ovation/storage"
 )
 
-// cursors encodes and decodes the cursors of lists. A cursor is a position with a MAC
-// over it and the list, so that clients can neither forge a cursor nor use one for
-// another list.
+// cursors encodes and decodes the cursors of lists. A cursor is a position, with a MAC of
+// the list's name and the position. Clients can therefore neither forge a cursor nor use
+// it for another list.
 type cursors struct {
 	macs sync.Pool // of hash.Hash
 }
@@ -48,8 +48,8 @@ func (c *cursors) encode(list string, at storage.Position) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// decode returns the position in a cursor, or errCursor if the cursor is not one of this
-// list.
+// decode returns the position in a cursor. It returns errCursor if the cursor is invalid
+// or belongs to another list.
 func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	if len(cursor) > maxCursorBytes {
 		return storage.Position{}, errCursor

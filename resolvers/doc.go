@@ -6,10 +6,10 @@
 // authenticated user), resolvers/plan (what an operation needs), resolvers/limits
 // (what it may cost) and resolvers/transport (GraphQL over HTTP).
 //
-// A field that needs more than a plain value has an entry in field_table.go. A list also
-// has a listSpec: those of likes, follows, works, folders and reads are in lists.go, and
-// the others are in the file of their feature (comments.go, messages.go, videos.go).
-// Visibility is decided in visibility.go.
+// A field that is prefetched, costs more than 1 or runs on the fast path has an entry in
+// field_table.go. A list also has a listSpec: those of likes, follows, works, folders and
+// reads are in lists.go, and the others are in the file of their feature (comments.go,
+// messages.go, videos.go). Visibility is decided in visibility.go.
 //
 // # Invariants
 //
@@ -24,15 +24,15 @@
 //     TestErrorsBecomeCodes. Subjects that a subscription could not read are delivered as
 //     soon as they can be read: TestSubscriptionReportsUnreadSubjectsAfterAnOutage,
 //     TestViewerReceivesAnEventWhenCountsAreCertainAgain.
-//   - I7 Bounded: a request costs a constant number of calls of storage, whatever its
+//   - I7 Bounded: the number of storage calls of a request does not depend on its
 //     number of subjects: TestConstantNumberOfStorageCalls. Simultaneous events of a
-//     subscription cost one call, and none for anonymous viewers, for whom they are
-//     encoded once: TestSubscriptionReadsSimultaneousChangesByOneCall,
-//     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce,
-//     TestSlowConnectionReceivesTheLatestState. The memory of all subscriptions is
-//     bounded: TestWatchedSubjectsAreBounded,
+//     signed-in viewer's subscription cost one call:
+//     TestSubscriptionReadsSimultaneousChangesByOneCall. Events for anonymous viewers
+//     cost none and are encoded once:
+//     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce. A slow connection
+//     skips intermediate states: TestSlowConnectionReceivesTheLatestState. The memory of
+//     all subscriptions is bounded: TestWatchedSubjectsAreBounded,
 //     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. A subscription that
-//     has ended leaves nothing behind: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: no user sees another tenant's data or another user's private
 //     folders, reads and dislikes: TestWalls…, one for each type. Declaring authors
 //     requires a scope: TestOnlyTheScopeDeclares.

@@ -57,8 +57,8 @@ func nameTaken(name string) error {
 	return &problem{codes.BadUserInput, message}
 }
 
-// atPath prefixes an error about a value with the value's path, such as "subjects[3].".
-// Other errors are returned unchanged.
+// atPath prepends a path, such as "subjects[3].", to the field name in an error about a
+// value. It returns other errors unchanged.
 func atPath(place string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: place + invalid.Field, Reason: invalid.Reason}
@@ -67,7 +67,7 @@ func atPath(place string, err error) error {
 }
 
 // inArgument puts the name of an argument into an error about the value of that argument.
-// Other errors are returned unchanged.
+// It returns other errors unchanged.
 func inArgument(argument string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: argument, Reason: invalid.Reason}
@@ -75,8 +75,8 @@ func inArgument(argument string, err error) error {
 	return err
 }
 
-// codeOf returns the code of an error and a message for the client: the error's own
-// message if that is safe to expose.
+// codeOf returns the code of an error and a message for the client. The message is the
+// error's own if that is safe to expose.
 func codeOf(err error) (code, message string) {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p.code, p.message
@@ -121,14 +121,14 @@ func codeOf(err error) (code, message string) {
 	return codes.Internal, ""
 }
 
-// presenter returns a function that converts an error for the client. Errors that are not
-// the client's fault are logged here and nowhere else: each internal error with an id,
-// and unavailability once per outage.
+// presenter returns a function that converts an error for the client. The function logs
+// errors that are not the client's fault; nothing else logs them. It logs each internal
+// error with an id, and unavailability once per outage.
 func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		presented := graphql.DefaultErrorPresenter(ctx, err)
 		if presented.Extensions["code"] != nil {
-			return presented // by a lower layer, with its code
+			return presented // a lower layer has already presented the error, with its code
 		}
 		cause := presented.Unwrap()
 		if cause == nil {

@@ -19,8 +19,8 @@ import (
 	"ovation/worker"
 )
 
-// Errors become codes, and messages that say what is wrong and what to do about it, in these
-// words.
+// Errors become codes and messages. The messages state what is wrong and what the client
+// can do. Their wording is fixed.
 func TestErrorsBecomeCodes(t *testing.T) {
 	const unavailableMessage = "the service is temporarily unavailable, and a mutation may or may not have been applied; try again"
 	tests := []struct {
@@ -113,7 +113,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("", "", "", int64(-1), "AAAA")
 	f.Fuzz(func(t *testing.T, list, biz, id string, version int64, forged string) {
 		if strings.Contains(biz, "\x00") || len(biz)+len(id) > 300 {
-			return // not a position in a list
+			return // cannot occur in a list
 		}
 		at := storage.Position{Version: version, Biz: biz, ID: id}
 		cursor := c.encode(list, at)

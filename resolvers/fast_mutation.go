@@ -12,7 +12,7 @@ import (
 type fastResult struct {
 	value    any
 	err      error
-	panicked error // with the stack
+	panicked error // includes the stack
 }
 
 // fastAction runs a field of Mutation whose input is a subject and, optionally, a folder.
@@ -33,8 +33,8 @@ func fastMutation[I subjectInput, P any](resolve func(mutationResolver, context.
 
 // tryFast runs a mutation that consists of one action and whose payload can be encoded
 // directly, and returns the payload. In all other cases it returns nil, and the executor
-// responds. If the action has failed, q.fastResult keeps the error for the executor, so
-// that the action is not repeated.
+// responds. If the action fails, q.fastResult passes the error to the executor, so that
+// the action is not repeated.
 func (q *request) tryFast(ctx context.Context) (payload []any) {
 	if len(q.roots.Fields) != 1 {
 		return nil
@@ -69,7 +69,8 @@ func (a fastAction) run(ctx context.Context, r mutationResolver, in graph.Collec
 	return &fastResult{value: value, err: err}
 }
 
-// simpleInput returns the input of an action, or false if the input needs coercion.
+// simpleInput returns the input of an action, or false if only the executor can coerce
+// the input.
 func simpleInput(given any) (in graph.CollectInput, ok bool) {
 	members, _ := given.(map[string]any)
 	for name, value := range members {

@@ -22,7 +22,7 @@ type request struct {
 	op    *graphql.OperationContext
 	plan  *plan.Plan
 	roots *plan.Selection
-	// cachedOnly is the context of resolvers that may only use cached objects.
+	// cachedOnly is the context for resolvers that may use only cached objects.
 	cachedOnly context.Context //nolint:containedctx // lives as long as the operation
 	// fastResult is the result of a mutation's only field, if it ran without the
 	// executor.
@@ -33,10 +33,10 @@ type request struct {
 // of a mutation run one after another, and each of them loads what it needs. A
 // subscription creates new loaders for each snapshot.
 //
-// A query for subjects is answered directly if everything it selects has been
-// prefetched, and so is a mutation that is a single action. All other operations are
-// executed by gqlgen; values that can be encoded directly are then replaced by their
-// JSON.
+// begin answers a query for subjects directly if everything that the query selects has
+// been prefetched. It does the same for a mutation that is a single action. All other
+// operations are executed by gqlgen, and the values that can be encoded directly are
+// replaced by their JSON.
 func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)
 	if op.Operation.Operation != ast.Query {
@@ -71,8 +71,8 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 // timeout.
 const lateGrace = time.Second
 
-// withGrace gives an expired request time to respond, because its mutation has been, or
-// may have been, applied.
+// withGrace gives an expired request time to respond, because its mutation may have been
+// applied.
 func withGrace(respond graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		if ctx.Err() != nil {
@@ -108,7 +108,8 @@ func (r *Root) writeData(memory context.Context, p *plan.Plan, roots *plan.Selec
 	})
 }
 
-// encodePlain returns what write writes, or false if the executor must respond.
+// encodePlain returns the JSON that write produces, or false if the executor must
+// respond.
 func (r *Root) encodePlain(memory context.Context, p *plan.Plan, write func(*graph.PlainWriter)) (text []byte, ok bool) {
 	defer func() {
 		if recover() != nil { // the executor will panic, too, and report the path

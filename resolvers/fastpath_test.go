@@ -30,11 +30,11 @@ import (
 	"ovation/worker"
 )
 
-// operations is the number of operations that are compared.
+// operations is the number of operations that a test compares.
 var operations = flag.Int("operations", 2000, "how many operations are compared")
 
-// The plain writer writes what the executor would write: the same operations are executed
-// on the same data with and without it.
+// The plain writer writes what the executor would write. The test executes the same
+// operations on the same data with and without the plain writer.
 func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
 	store := &faultyReads{Store: seededDatabase(t)}
@@ -68,8 +68,8 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	}
 }
 
-// The plan of a cached document follows the values of its conditions, in whatever order
-// and by whichever viewers it is requested.
+// The plan of a cached document depends on the values of its conditions, but not on the
+// order of requests or on their viewers.
 func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 	plainly, ordinary := newHandlerPair(t, seededDatabase(t), &countingRecorder{}, &countingRecorder{})
 	const page = `query($a: Boolean!, $b: Boolean = true) { interactive(biz: "video", bizId: "1") {
@@ -98,15 +98,15 @@ func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 	all.Wait()
 }
 
-// noVideos finds no video to delete.
+// noVideos is a Videos that deletes nothing.
 type noVideos struct{}
 
 func (noVideos) Delete(context.Context, storage.VideoDeletion) (*storage.Video, error) {
 	return nil, storage.ErrNotFound
 }
 
-// A mutation of one action is answered without the executor. A mutation of several actions,
-// which run one after another, is not.
+// A mutation of one action is answered without the executor. A mutation of several
+// actions is not, because they run one after another.
 func TestOneActionNeedsNoExecutor(t *testing.T) {
 	s := start(t)
 	fields := 0
@@ -140,7 +140,8 @@ func TestOneActionNeedsNoExecutor(t *testing.T) {
 	}
 }
 
-// An action that exceeds the timeout is reported as the executor reports it.
+// An action that exceeds the timeout gets the same response with and without the
+// executor.
 func TestAnActionThatTakesTooLong(t *testing.T) {
 	plainly, ordinary := newHandlerPair(t, seededDatabase(t), blockingRecorder{}, blockingRecorder{})
 	body := []byte(`{"query":"mutation { a: like(input: {biz: \"video\", bizId: \"1\"}) { changed } }"}`)
@@ -162,7 +163,7 @@ func (blockingRecorder) Record(ctx context.Context, _ storage.Action, _ *storage
 	return worker.Recorded{}, ctx.Err()
 }
 
-// For events, too, the plain writer writes what the executor would write.
+// The plain writer also writes events as the executor would write them.
 func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } collect(input: {biz: "video", bizId: "1"}) { changed } }`)
@@ -215,7 +216,8 @@ func decodedVariables(t *testing.T, variables map[string]any) (out map[string]an
 	return out
 }
 
-// newHandlerPair returns the two handlers whose responses are compared.
+// newHandlerPair returns a handler with the plain writer and one without it, for
+// comparison.
 func newHandlerPair(t *testing.T, store storage.Store, didPlainly, didOrdinarily resolvers.Recorder) (plainly, ordinary http.Handler) {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
@@ -231,7 +233,7 @@ func newHandlerPair(t *testing.T, store storage.Store, didPlainly, didOrdinarily
 	return plainly, ordinary
 }
 
-// guessedAuthors returns authors of subjects, some of them wrong.
+// guessedAuthors returns an author for each subject. Some of them are wrong or unknown.
 func guessedAuthors(subjects []storage.Subject) []string {
 	ids := make([]string, len(subjects))
 	for i, of := range subjects {
@@ -262,8 +264,8 @@ func respondWithin(t *testing.T, ctx context.Context, handler http.Handler, user
 
 var errorID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
-// sameResponse reports whether two responses are the same, byte for byte, except for the order of
-// simultaneous errors and for their ids.
+// sameResponse reports whether two responses are the same, byte for byte. It ignores the
+// order of simultaneous errors and their ids.
 func sameResponse(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	if bytes.Equal(a, b) {
@@ -280,8 +282,8 @@ func sameResponse(t *testing.T, a, b []byte) bool {
 	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// countingRecorder is a recorder that only counts actions. It relies on the actions of an
-// operation running one after another.
+// countingRecorder is a recorder that only counts actions. It requires that the actions
+// of an operation run one after another.
 type countingRecorder struct {
 	trouble int64
 	times   int
@@ -304,7 +306,7 @@ func (u *countingRecorder) Record(_ context.Context, a storage.Action, _ *storag
 	return worker.Recorded{Known: true, Durability: storage.Queued}, nil
 }
 
-// escapedIDs are bizIds, some of which need an escape.
+// escapedIDs are bizIds. Some of them need escaping in JSON.
 var escapedIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
 
 // seededDatabase returns a database with actions of alice and bob.
@@ -361,14 +363,14 @@ func seededDatabase(t *testing.T) *sqlite.Store {
 	return db
 }
 
-// faultyReads is a store whose reads fail or return unusual states.
+// faultyReads is a store whose reads may fail or return unusual states.
 type faultyReads struct {
 	storage.Store
 
-	trouble atomic.Int64 // 0 to 7; most values cause none
+	trouble atomic.Int64 // 0 to 7; most values cause no fault
 }
 
-// noTime is the version whose time is the zero time.
+// noTime is the version that stands for the zero time.
 var noTime = storage.Micros(time.Time{})
 
 func (o *faultyReads) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {

@@ -18,11 +18,12 @@ type fieldSpec struct {
 	mutate   fastAction
 }
 
-// prefetchFunc collects what a field of an object needs. The object is nil for fields
-// of Query.
+// prefetchFunc collects what a field of an object needs. The object is nil for a field of
+// Query.
 type prefetchFunc func(a *prefetch, field *plan.Field, object any)
 
-// fieldTable holds the fields that need more than a plain value.
+// fieldTable holds each field that is prefetched, costs more than 1 or can run on the
+// fast path, by "Type.field".
 var fieldTable = map[string]fieldSpec{
 	"Query.interactive":  {prefetch: (*prefetch).interactive},
 	"Query.interactives": {prefetch: (*prefetch).interactives},
@@ -39,7 +40,7 @@ var fieldTable = map[string]fieldSpec{
 	"Conversation.messages": messageLists.field(),
 	"Message.from":          inline(func(m *storage.DirectMessage) any { return &m.From }),
 	"Message.to":            inline(func(m *storage.DirectMessage) any { return &m.To }),
-	"Message.text":          {FieldInfo: plan.FieldInfo{Weight: 19}}, // as Comment.text
+	"Message.text":          {FieldInfo: plan.FieldInfo{Weight: 19}}, // like Comment.text
 	"Friend.latestMessage":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).latestMessage},
 
 	"Query.feed":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
@@ -130,7 +131,7 @@ func planTable(of map[string]fieldSpec) plan.Table {
 	return table
 }
 
-// inline returns the spec of a field whose value is loaded with its object.
+// inline returns the spec of a field whose value is loaded together with its object.
 func inline[P any](get func(*P) any) fieldSpec {
 	return fieldSpec{prefetch: func(a *prefetch, field *plan.Field, object any) {
 		if of, is := object.(*P); is {
@@ -139,7 +140,8 @@ func inline[P any](get func(*P) any) fieldSpec {
 	}}
 }
 
-// viewerState returns the spec of a field that shows the viewer's own state of a kind.
+// viewerState returns the spec of a field that shows the viewer's state of the given
+// kind.
 func viewerState[P any](kind storage.Kind, get func(*P) any) fieldSpec {
 	l := inline(get)
 	l.Kinds = storage.KindsOf(kind)

@@ -8,7 +8,7 @@ import (
 )
 
 // Each entry of the table is for a field of the schema. Each field of Query and each list
-// has an entry; without one, it would not be prefetched.
+// has an entry, because without one it would not be prefetched.
 func TestTheTableIsThatOfTheSchema(t *testing.T) {
 	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
 	for key := range fieldTable {

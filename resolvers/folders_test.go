@@ -70,7 +70,7 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 	s := start(t)
 	s.newFolder(t, "alice", "Trips", false)
 	other := s.newFolder(t, "alice", strings.Repeat("ñ", 100), false)
-	s.newFolder(t, "bob", "Trips", false)            // another user's name is free
+	s.newFolder(t, "bob", "Trips", false)            // names are unique per user only
 	s.newFolder(t, "alice", "À\u00a0voir 👩‍👧", true) // a no-break space, an emoji of three
 	tests := []struct{ name, message string }{
 		{"trips", `You already have a folder named "trips"`},
@@ -98,7 +98,7 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 func TestThousandFoldersAreTheMost(t *testing.T) {
 	s := start(t)
 	owner := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
-	for i := range storage.MaxFolders - 1 { // the default folder is one
+	for i := range storage.MaxFolders - 1 { // the default folder counts as well
 		_, err := s.store.CreateFolder(t.Context(), storage.Folder{Owner: owner, Name: fmt.Sprint("folder ", i), Created: int64(i + 1)})
 		must(t, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"ovation/storage"
 )
 
-// TestFollowsReturnTheNewState is I4 for follows: the payload and the next
+// TestFollowsReturnTheNewState proves invariant I4 for follows: the payload and the next
 // query show the new state and a count that includes it once.
 func TestFollowsReturnTheNewState(t *testing.T) {
 	s := start(t)
@@ -48,8 +48,8 @@ func TestFollowsRefuseBadInput(t *testing.T) {
 	s.refused(t, "UNAUTHENTICATED", "", `{ interactive(biz: "user", bizId: "bob") { followers { edges { cursor } } } }`)
 }
 
-// follows makes alice follow some users and some videos. The first of the users, as many
-// as back says, follow her back.
+// follows makes alice follow some users and some videos. As many of the users as back
+// says follow her back.
 func follows(t *testing.T, s *service, users, back, videos int) {
 	t.Helper()
 	alice := storage.User{UserID: "alice"}
@@ -99,7 +99,7 @@ func TestListsOfFollowsAreNewestFirstAndComplete(t *testing.T) {
 }
 
 // A cursor of a user's followers is also valid for the followers of that user's subject,
-// which are the same list, but for no other list.
+// because both are the same list. It is not valid for any other list.
 func TestCursorsOfFollows(t *testing.T) {
 	s := start(t)
 	follows(t, s, 5, 5, 0)

@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// service is all of an embedded service, behind HTTP.
+// service is a complete embedded service behind HTTP.
 type service struct {
 	url   string
 	store storage.Store
@@ -42,7 +42,7 @@ type service struct {
 	log   *lockedBuffer
 	// engine executes operations without HTTP.
 	engine *executor.Executor
-	// ordinary is an executor without the plain writer.
+	// ordinary executes operations without HTTP and without the plain writer.
 	ordinary *executor.Executor
 	hub      *live.Hub
 	registry *prometheus.Registry
@@ -71,21 +71,19 @@ type settings struct {
 // withAccounts enables accounts, with cheap hashes of passwords.
 func withAccounts(s *settings) { s.accounts = true }
 
-// withVideos enables videos.
 func withVideos(s *settings) { s.videos = true }
 
-// withRates sets rate limits.
 func withRates(rates rate.Config) option { return func(s *settings) { s.rates = rates } }
 
-// withoutIntrospection hides the schema.
+// withoutIntrospection turns introspection off.
 func withoutIntrospection(s *settings) { s.introspection = false }
 
-// withStore wraps the real store in a store of the test.
+// withStore replaces the real store by the result of wrap.
 func withStore(wrap func(storage.Store) storage.Store) option {
 	return func(s *settings) { s.wrap = wrap }
 }
 
-// behind puts a store of the test in front of the real one, which becomes next.
+// behind puts front in place of the real store, and sets next to the real store.
 func behind(front storage.Store, next *storage.Store) option {
 	return withStore(func(s storage.Store) storage.Store {
 		*next = s
@@ -173,7 +171,7 @@ func start(t *testing.T, options ...option) *service {
 	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), ordinary: resolvers.NewOrdinaryExecutor(cfg), hub: hub, registry: registry}
 }
 
-// serveVideos serves videos from a folder.
+// serveVideos makes the service serve videos. Their files are in a temporary folder.
 func serveVideos(t *testing.T, cfg *resolvers.Config, database storage.Store) {
 	t.Helper()
 	at, err := media.FolderURL(t.TempDir())
@@ -206,7 +204,7 @@ func (s *service) ask(t *testing.T, user, query string, variables ...any) answer
 	return s.askAs(t, storage.User{UserID: user}, query, variables...)
 }
 
-// askAs sends an operation. Variables are names and values in turn.
+// askAs sends an operation as a user. variables holds names and values alternately.
 func (s *service) askAs(t *testing.T, user storage.User, query string, variables ...any) answer {
 	t.Helper()
 	return s.send(t, []string{"X-Ovation-User", user.UserID, "X-Ovation-Tenant", user.Tenant}, query, variables...)
@@ -235,8 +233,8 @@ func (s *service) send(t *testing.T, headers []string, query string, variables .
 	return out
 }
 
-// exchange sends a request and returns the response. Headers are names and values in turn;
-// empty ones are not sent.
+// exchange sends a request and returns the response. headers holds names and values
+// alternately. Headers with an empty value are not sent.
 func (s *service) exchange(t *testing.T, method, path, body string, headers ...string) (status int, header http.Header, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -255,13 +253,12 @@ func (s *service) exchange(t *testing.T, method, path, body string, headers ...s
 	return res.StatusCode, res.Header, string(raw)
 }
 
-// get fetches a path.
 func (s *service) get(t *testing.T, path string) (status int, header http.Header, body string) {
 	t.Helper()
 	return s.exchange(t, http.MethodGet, path, "")
 }
 
-// askWith executes an operation, without HTTP, as a user whose token has a scope.
+// askWith executes an operation without HTTP, as a user whose token has the scope.
 func (s *service) askWith(t *testing.T, userID, scope, query string, variables map[string]any) answer {
 	t.Helper()
 	who := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}
@@ -294,8 +291,7 @@ func (s *service) ok(t *testing.T, user, query string, variables ...any) map[str
 	return got.Data
 }
 
-// refused sends an operation that must fail with a code and returns the
-// message.
+// refused sends an operation that must fail with the code. It returns the message.
 func (s *service) refused(t *testing.T, code, user, query string, variables ...any) string {
 	t.Helper()
 	return s.ask(t, user, query, variables...).refused(t, code, query)
@@ -364,8 +360,8 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// act persists actions directly, with versions that count up from the given time. It
-// prepares many states quickly.
+// act persists actions directly, without the recorder, to prepare many states quickly.
+// Their versions are from, from + 1 and so on, in microseconds.
 func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
 	t.Helper()
 	for i := range actions {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A token is accepted only in the Authorization header. Elsewhere in a request, the token
-// of another user does not change the viewer.
+// A token is accepted only in the Authorization header. A token of another user elsewhere
+// in a request does not change the viewer.
 func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	s := start(t, withAccounts)
 	alice, id := s.session(t, "alice")
@@ -38,7 +38,7 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	socket.say(`{"type":"subscribe","id":"1","payload":` + smuggle(who) + `}`)
 	socket.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":{"userId":"carol"}}}}`)
 
-	// Nothing is stored, and the response contains nothing of bob.
+	// No data is stored, and the response contains no data of bob.
 	for _, mutation := range []string{
 		`like(input: {biz: "video", bizId: "1"}) { changed }`, `sendMessage(input: {to: "carol", text: "x"}) { message { id } }`,
 		`updateProfile(input: {name: "mallory"}) { user { userId } }`, `logOutEverywhere { user { userId } }`, `refreshToken { token }`,
@@ -60,8 +60,8 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	}
 }
 
-// hostileTexts would be executed by a database, a browser, a template or a shell that
-// mistook them for code.
+// hostileTexts are texts that a database, a browser, a template or a shell would execute
+// if it interpreted them as code.
 var hostileTexts = []string{
 	`'; DROP TABLE message; --`, `" OR "1"="1`, `1); DELETE FROM account; --`, `<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`,
 	`"><svg onload=alert(1)>`, `{{7*7}} ${7*7} %s %n`, `$(reboot) | ;reboot`, `\u0000 \x00 \' %00`, `../../../etc/passwd`, `%27%20OR%201%3D1`,

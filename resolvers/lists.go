@@ -6,13 +6,14 @@ import (
 	"ovation/storage"
 )
 
-// listSpec describes a list of entries of type T below an object of type P. Queries of
-// type Q read the list. Both the resolver and the prefetch of the list use its listSpec.
+// listSpec describes a list of entries of type T below an object of type P. The list is
+// read by queries of type Q. The resolver and the prefetch of the list share its
+// listSpec.
 type listSpec[P any, Q comparable, T any] struct {
 	batch lookup[Q, storage.ListPage[T]]
 
 	name  func(of *P, biz string) []string   // identifies the list among all lists
-	sees  func(me storage.User, of *P) error // nil if the list is visible with the object
+	sees  func(me storage.User, of *P) error // nil if the list is as visible as its object
 	query func(me storage.User, of *P, biz string, page storage.Page) Q
 	place func(*T) storage.Position
 	// node collects what the node of an entry needs. It is nil if the entry is the node.

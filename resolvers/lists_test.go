@@ -9,9 +9,9 @@ import (
 	"ovation/storage"
 )
 
-// pages reads all pages of a list, such as "likes(%s)", and returns what is at key, such as
-// "interactive bizId", in each node. The list is a field of another field, or of Query if of
-// is empty.
+// pages reads all pages of a list, such as "likes(%s)". It returns the value at key, such
+// as "interactive bizId", of each node. of is the field that has the list, or "" if Query
+// has it.
 func (s *service) pages(t *testing.T, user, of, list, key string, first int) []string {
 	t.Helper()
 	path, keys := []any{"list"}, strings.Fields(key)

@@ -4,7 +4,7 @@ package resolvers_test
 
 import "testing"
 
-// The long tier draws new seeds and checks more cases than every run does.
+// The long tier uses fresh seeds and checks more cases than the everyday tests.
 
 func TestLongPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	TestPlainAnswersAreThoseOfTheExecutor(t)

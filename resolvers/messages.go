@@ -100,7 +100,7 @@ func (r friendResolver) LatestMessage(ctx context.Context, obj *storage.Friend) 
 	return &found.Latest, nil
 }
 
-// Messages starts to stream the messages that the viewer sends and receives.
+// Messages streams the messages that the viewer sends and receives, until ctx ends.
 func (r subscriptionResolver) Messages(ctx context.Context, after *string) (<-chan *storage.DirectMessage, error) {
 	me, err := authenticated(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r subscriptionResolver) Messages(ctx context.Context, after *string) (<-ch
 		read: func(ctx context.Context, after int64, first int) ([]*storage.DirectMessage, error) {
 			found, err := r.store.MessagesAfter(ctx, storage.MailboxQuery{User: me, After: after, First: first})
 			out := make([]*storage.DirectMessage, len(found))
-			for i, one := range found { // copies, because a stream may keep only some of them
+			for i, one := range found { // copies, so that one message does not keep the others in memory
 				out[i] = &one
 			}
 			return out, err
@@ -160,8 +160,8 @@ func requestID(given *string) (string, error) {
 	return *given, nil
 }
 
-// prepare prefetches what is selected of an object in a payload. It loads the state after
-// the mutation.
+// prepare prefetches what the operation selects of an object in the payload. It loads the
+// state after the mutation.
 func (r mutationResolver) prepare(ctx context.Context, name string, object any) {
 	loaders.FromContext(ctx).ClearAll()
 	op := graphql.GetOperationContext(ctx)
@@ -214,7 +214,7 @@ func (p *prefetch) conversation(field *plan.Field, _ any) {
 	}
 }
 
-// conversationBy enqueues a conversation of the viewer.
+// conversationBy enqueues a conversation, which must belong to the viewer.
 func (p *prefetch) conversationBy(field *plan.Field, key storage.ConversationKey) {
 	enqueue(p, conversations, key, func(found *storage.Conversation) {
 		if sees(p.me, found) {

@@ -14,7 +14,7 @@ import (
 
 const send = `mutation($to: ID!, $t: String = "text", $q: String) { sendMessage(input: {to: $to, text: $t, requestId: $q}) { message { id text from { userId } to { userId } at } } }`
 
-// sends lets a user send a message to another, and returns its id.
+// sends sends a message from one user to another, and returns its id.
 func (s *service) sends(t *testing.T, from, to, text string) string {
 	t.Helper()
 	return dig(t, s.ok(t, from, send, "to", to, "t", text), "sendMessage", "message", "id").(string)
@@ -108,7 +108,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	same(t, dig(t, s.ok(t, "bob", `{ conversation(with: "alice") { unread } }`), "conversation", "unread"), `2`)
 }
 
-// The latest message of two friends is visible only to these two.
+// The latest message of two friends is visible only to the two of them.
 func TestFriendsShowTheLatestMessage(t *testing.T) {
 	s := start(t)
 	for _, pair := range [][2]string{{"alice", "bob"}, {"bob", "alice"}, {"alice", "carol"}, {"carol", "alice"}} {
@@ -152,8 +152,8 @@ func (s *stream) message(t *testing.T) map[string]any {
 	return s.event(t, "messages").(map[string]any)
 }
 
-// messagesCursor returns the cursor of a user's messages, from the engine that executes
-// subscriptions.
+// messagesCursor returns the cursor of a user's messages. It comes from the engine that
+// executes the subscriptions.
 func (s *service) messagesCursor(t *testing.T, user string) any {
 	t.Helper()
 	var data struct{ Data map[string]any }
@@ -173,7 +173,7 @@ func TestMessagesMissNothing(t *testing.T) {
 	delete(got, "id")
 	same(t, got, `{"text":"one","from":{"userId":"alice"},"to":{"userId":"bob"}}`)
 	for _, device := range []*stream{phone, desk} {
-		same(t, device.message(t)["text"], `"two"`) // the viewer's own
+		same(t, device.message(t)["text"], `"two"`) // the viewer's own message
 	}
 	later := phone.nextAsync()
 	s.sends(t, "carol", "bob", "three")
@@ -184,7 +184,7 @@ func TestMessagesMissNothing(t *testing.T) {
 	same(t, last["text"], `"three"`)
 	desk.end()
 	again := s.subscribe(t, "bob", watchMessages, map[string]any{"a": last["id"]})
-	fresh := s.subscribe(t, "bob", watchMessages, nil) // from now on
+	fresh := s.subscribe(t, "bob", watchMessages, nil) // begins now
 	s.sends(t, "bob", "alice", "four")
 	for _, device := range []*stream{phone, again, fresh} {
 		same(t, device.message(t)["text"], `"four"`)

@@ -72,7 +72,8 @@ func (r mutationResolver) Unfollow(ctx context.Context, in graph.UnfollowInput) 
 	return (*graph.UnfollowPayload)(p), err
 }
 
-// record makes an action of the viewer durable. The recorder assigns its version.
+// record makes an action of the viewer durable. The recorder assigns the action's
+// version.
 func (r mutationResolver) record(ctx context.Context, biz, bizID string, action storage.Action) (*payload, error) {
 	me := viewer.FromContext(ctx)
 	if err := mayDo(me, action.Kind); err != nil {
@@ -110,8 +111,9 @@ func (r mutationResolver) record(ctx context.Context, biz, bizID string, action 
 	return out, err
 }
 
-// after returns the subject of an action as it is after the action. While the store is
-// unavailable, the subject has freshness UNAVAILABLE, because the action has succeeded.
+// after returns the subject of an action as it is after the action. If the store is
+// unavailable, the subject has freshness UNAVAILABLE and there is no error, because the
+// action has succeeded.
 func (r mutationResolver) after(ctx context.Context, subject storage.Subject, asked []*plan.Field) (storage.Interactive, error) {
 	found, err := r.afterAll(ctx, []storage.Subject{subject}, asked)
 	if err != nil {
@@ -120,7 +122,7 @@ func (r mutationResolver) after(ctx context.Context, subject storage.Subject, as
 	return *found[0], nil
 }
 
-// afterAll returns several subjects, each as after would return it.
+// afterAll returns several subjects, each as after returns it.
 func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subject, asked []*plan.Field) ([]*storage.Interactive, error) {
 	l := loaders.FromContext(ctx)
 	err := l.Fetch(ctx, loaders.Keys{Interactives: subjects})
@@ -146,7 +148,7 @@ func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subje
 }
 
 // ownFolder returns the folder id of one of the viewer's folders, or the error NOT_FOUND
-// if the viewer has no such folder.
+// if the viewer has no folder with this id.
 func ownFolder(ctx context.Context, argument, id string) (string, error) {
 	key, err := ownFolderKey(ctx, argument, id)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestMutationsReturnTheNewState is I4: the payload and the next query
-// show the new state and counts that include it.
+// TestMutationsReturnTheNewState proves invariant I4: the payload and the next query show
+// the new state and counts that include it.
 func TestMutationsReturnTheNewState(t *testing.T) {
 	s := start(t)
 	const seen = `{ readCount likeCount dislikeCount collectCount liked { reaction } collected { folder { default } } read { times } }`
-	// Each step builds on the one before.
+	// Each step depends on the previous ones.
 	steps := []struct {
 		mutation string
 		changed  bool

@@ -23,9 +23,9 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 		return nil, badInput("ids holds %d entries; at most %d are allowed", len(ids), maxNodes)
 	}
 	nodes := make([]storage.Node, len(ids))
-	for i, id := range ids { // all of them are prefetched
+	for i, id := range ids { // all objects are prefetched
 		found, err := r.Node(ctx, id)
-		if err != nil { // affects this entry only
+		if err != nil { // the error affects this entry only
 			graphql.AddError(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), err)
 			continue
 		}
@@ -64,8 +64,8 @@ func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, err
 	}
 }
 
-// visibleState returns the reaction, item, read or follow of a ref, or nil if there is
-// none that the viewer sees.
+// visibleState returns the reaction, item, read or follow of a ref, or nil if it does not
+// exist or is not visible to the viewer.
 func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (storage.Node, error) {
 	states, err := loaders.FromContext(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
 	if err != nil {
@@ -78,7 +78,7 @@ func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (st
 		return states.Read, nil
 	case ref.Type == storage.NodeFollowed && sees(me, states.Followed):
 		return states.Followed, nil
-	case ref.Type == storage.NodeCollected && states.Collected != nil: // visible like its folder
+	case ref.Type == storage.NodeCollected && states.Collected != nil: // an item is as visible as its folder
 		folder, err := visibleFolder(ctx, me, states.Collected.FolderKey())
 		if folder != nil {
 			return states.Collected, nil
@@ -88,7 +88,8 @@ func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (st
 	return nil, nil //nolint:nilnil // null is the answer
 }
 
-// visibleFolder returns a folder, or nil if there is none that the viewer sees.
+// visibleFolder returns a folder, or nil if it does not exist or is not visible to the
+// viewer.
 func visibleFolder(ctx context.Context, me storage.User, key storage.FolderKey) (*storage.Folder, error) {
 	folder, err := loaders.FromContext(ctx).Folder(ctx, key)
 	if err != nil || !sees(me, folder) {
@@ -97,7 +98,8 @@ func visibleFolder(ctx context.Context, me storage.User, key storage.FolderKey) 
 	return folder, nil
 }
 
-// visibleComment returns a comment, or nil if there is none that the viewer sees.
+// visibleComment returns a comment, or nil if it does not exist or is not visible to the
+// viewer.
 func visibleComment(ctx context.Context, me storage.User, key storage.CommentKey) (*storage.Comment, error) {
 	comment, err := loaders.FromContext(ctx).Comment(ctx, key)
 	if err != nil || !sees(me, comment) {
@@ -106,7 +108,8 @@ func visibleComment(ctx context.Context, me storage.User, key storage.CommentKey
 	return comment, nil
 }
 
-// orNull returns an object as a storage.Node, and a nil pointer as a nil interface.
+// orNull returns an object as a storage.Node. It returns a nil interface for a nil
+// pointer.
 func orNull[T any, P interface {
 	*T
 	storage.Node

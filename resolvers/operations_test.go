@@ -23,12 +23,12 @@ type generator struct {
 
 	schema    *ast.Schema
 	aliases   int
-	fragments []string // as text
+	fragments []string // the definitions, as text
 	named     map[string][]string
 }
 
-// generate writes an operation with aliases, fields that are selected twice, fragments of
-// both kinds, directives with and without variables, and some invalid arguments.
+// generate writes an operation with aliases, repeated fields, fragments of both kinds and
+// some invalid arguments. Its directives have constants or variables as conditions.
 func generate(random *rand.Rand) operation {
 	g := newGenerator(random)
 	kind, name := "query", "Query"
@@ -48,8 +48,8 @@ func newGenerator(random *rand.Rand) *generator {
 	return &generator{Rand: random, schema: graph.NewExecutableSchema(graph.Config{}).Schema(), named: map[string][]string{}}
 }
 
-// operation returns the text of an operation with a selection set. It declares the
-// variables that are used.
+// operation returns an operation with a selection set. It declares the variables that the
+// operation uses.
 func (g *generator) operation(kind, set string) operation {
 	text := "{" + set + "}" + strings.Join(g.fragments, "")
 	declared := ""
@@ -123,8 +123,8 @@ func (g *generator) fragment(of *ast.Definition, depth int) string {
 	return name
 }
 
-// inline returns an inline fragment on the type itself, on its interface or, for an
-// interface, on one of its types.
+// inline returns an inline fragment. Its type is of itself, an interface of it or, if of
+// is an interface, one of its types.
 func (g *generator) inline(of *ast.Definition, depth int) string {
 	on, name := of, " on "+of.Name
 	switch {
@@ -159,7 +159,7 @@ func (g *generator) field(of *ast.Definition, depth int) string {
 	if on := g.schema.Types[field.Type.Name()]; on.IsCompositeType() {
 		out += "{" + g.set(on, depth-1, 5) + "}"
 	}
-	if g.one(12) && !strings.Contains(out, "(") { // selected twice, and merged
+	if g.one(12) && !strings.Contains(out, "(") { // select the field twice; the executor merges the two
 		out += " " + out
 	}
 	return out + " "
@@ -218,7 +218,7 @@ func (g *generator) value(argument string) string {
 	return ""
 }
 
-// subjects returns the value of a variable for subjects.
+// subjects returns the value of a variable of type [SubjectInput!]!.
 func (g *generator) subjects() any {
 	var out []any
 	for range g.IntN(5) {
@@ -230,7 +230,7 @@ func (g *generator) subjects() any {
 	case g.one(20):
 		out = append(out, map[string]any{"biz": "Video", "bizId": "7"})
 	case out == nil && g.one(2):
-		return map[string]any{"biz": "video", "bizId": "1"} // a list of one
+		return map[string]any{"biz": "video", "bizId": "1"} // a single value counts as a list with one entry
 	case out == nil:
 		return []any{}
 	}

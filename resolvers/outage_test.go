@@ -11,8 +11,8 @@ import (
 	"ovation/storage"
 )
 
-// During an outage, a response calls the store once for each kind of object that it needs,
-// however many fields need it.
+// During an outage, a response calls the store once for each kind of object that it
+// needs. The number of fields that need the kind does not matter.
 func TestOutageCostsOneCallAKind(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}
@@ -67,8 +67,8 @@ func (writeOnly) FoldersOf(context.Context, []storage.FolderKey) ([]*storage.Fol
 	return nil, storage.ErrUnavailable
 }
 
-// The fields of a mutation run one after another, but wait only once for reads that fail.
-// The response contains what they did.
+// The fields of a mutation run one after another. If the reads for the first field fail,
+// the other fields do not wait again. The response still has the results of the actions.
 func TestOutageCostsAMutationOneCallAKind(t *testing.T) {
 	s := start(t, withStore(func(s storage.Store) storage.Store { return writeOnly{s} }))
 	folder := storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, FolderID: storage.DefaultFolderID}

@@ -34,8 +34,9 @@ const (
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected @include(if: $more) { at } } }`
 )
 
-// BenchmarkPage requests 20 subjects through the whole handler, but without a connection:
-// from memory, where lookups cost nothing, and from Redis, where everything is cached.
+// BenchmarkPage requests 20 subjects from the complete handler, but without a connection.
+// The data comes from memory, where lookups cost nothing, or from Redis, where everything
+// is cached.
 func BenchmarkPage(b *testing.B) {
 	for name, query := range map[string]string{"counts": pageOfCounts, "folders": pageWithFolders, "variables": pageWithVariables} {
 		b.Run("memory/"+name, func(b *testing.B) {
@@ -58,7 +59,7 @@ func askRedisForPages(b *testing.B, query string) {
 	})
 	must(b, err)
 	b.Cleanup(func() { _ = store.Close() })
-	b.SetParallelism(16) // so that requests share pipelines, as with many connections
+	b.SetParallelism(16) // requests then share pipelines, as those of many connections do
 	askForPages(b, resolvers.Config{Store: store, CachedAuthors: store.CachedAuthors}, query)
 }
 
@@ -66,8 +67,9 @@ const pageSize = 20
 
 var pageViewer = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 
-// databaseWithActions returns a database of subjects in which the viewer likes every fourth and has
-// every tenth in a folder. Each has an author, and the viewer follows every fifth.
+// databaseWithActions returns a database with a page of subjects. Each subject has an
+// author. The viewer likes every fourth subject, has every tenth in a folder, and follows
+// the author of every fifth.
 func databaseWithActions(tb testing.TB) *sqlitetest.Database {
 	tb.Helper()
 	db := sqlitetest.OpenDatabase(tb)
@@ -97,7 +99,8 @@ func databaseWithActions(tb testing.TB) *sqlitetest.Database {
 	return db
 }
 
-// cachedResults is a store that returns its first results again.
+// cachedResults is a store that reads once and then returns the same results for every
+// call.
 type cachedResults struct {
 	storage.Store
 
@@ -139,7 +142,7 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	token, err := viewer.Sign(secret, pageViewer, time.Hour)
 	must(b, err)
 	cfg.Auth, cfg.Logger = auth, slog.New(slog.DiscardHandler)
-	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // all requests are of one user
+	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // one user sends all requests
 	handler, err := resolvers.NewHandler(b.Context(), cfg)
 	must(b, err)
 	var subjects []map[string]string
@@ -176,7 +179,7 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 			ask(to)
 		}
 	})
-	b.ReportMetric(float64((usedNow(b)-used).Nanoseconds())/float64(b.N), "cpu-ns/op") // unaffected by other processes
+	b.ReportMetric(float64((usedNow(b)-used).Nanoseconds())/float64(b.N), "cpu-ns/op") // independent of the load of other processes
 }
 
 // usedNow returns the CPU time that the process has used.

@@ -14,12 +14,12 @@ import (
 )
 
 // prefetch loads what an operation needs before its resolvers ask for it. It walks the
-// plan breadth first: all keys of one level are collected before any is loaded, so that
-// each level costs one call of storage per kind of object, whatever the number of
-// objects. The resolvers then find everything in the loaders' cache.
+// plan breadth first: it collects all keys of one level before it loads any. Each level
+// therefore costs one call of storage per kind of object, whatever the number of objects.
+// The resolvers then find everything in the loaders' cache.
 //
-// It never changes a response. Objects that it does not foresee are loaded by their
-// resolvers; errors are cached by the loaders and reported by the resolvers. It
+// A prefetch never changes a response. Resolvers load the objects that were not
+// prefetched. The loaders cache errors, and the resolvers report them. A prefetch
 // requests nothing that the viewer may not see.
 type prefetch struct {
 	*Root
@@ -30,20 +30,20 @@ type prefetch struct {
 
 	keys      loaders.Keys
 	hasKeys   bool     // keys is not empty
-	callbacks []func() // called when keys are loaded
+	callbacks []func() // called when the keys are loaded
 	roots     []rootSubjects
-	users     []storage.User // allocated together
+	users     []storage.User // the authors visited, allocated together
 
-	// unavailable is an error of run that clients see as UNAVAILABLE: loading may
+	// unavailable is an error of run that clients receive as UNAVAILABLE. Loading may
 	// succeed later.
 	unavailable error
 }
 
-// rootSubjects holds the subjects of a field of Query with valid arguments.
+// rootSubjects holds the subjects of a field of Query. The field's arguments are valid.
 type rootSubjects struct {
 	subjects []storage.Subject
 	single   bool                   // the field is not a list
-	found    []*storage.Interactive // nil unless they were needed to load more
+	found    []*storage.Interactive // nil unless deeper fields needed the subjects
 }
 
 func (r *Root) newPrefetch(ctx context.Context) *prefetch {
@@ -52,8 +52,8 @@ func (r *Root) newPrefetch(ctx context.Context) *prefetch {
 	}
 }
 
-// prefetchQuery loads what a query needs. If all of its root fields are subjects, it
-// returns their values.
+// prefetchQuery loads what a query needs. If all root fields of the query are subjects,
+// it returns the values of these fields.
 func (r *Root) prefetchQuery(ctx context.Context, roots *plan.Selection) (values []any) {
 	a := r.newPrefetch(ctx)
 	for i := range roots.Fields {
@@ -65,10 +65,10 @@ func (r *Root) prefetchQuery(ctx context.Context, roots *plan.Selection) (values
 	}
 	values = make([]any, 0, len(a.roots))
 	for _, one := range a.roots {
-		if one.found == nil { // cached, unless loading has failed
+		if one.found == nil { // the subjects are cached, unless loading has failed
 			var err error
 			if one.found, err = a.loaders.Interactives(ctx, one.subjects); err != nil {
-				return nil // the executor reports it
+				return nil // the executor reports the error
 			}
 		}
 		if one.single {
@@ -97,7 +97,7 @@ func (p *prefetch) run() {
 }
 
 // visit collects what the selections below a field need. object is the value of the
-// field: a pointer to one of storage's types, or nil.
+// field: a pointer to a type of package storage, or nil.
 func (p *prefetch) visit(field *plan.Field, object any) {
 	selected := field.Of(graph.PlainType(object))
 	if selected == nil || !selected.Deeper {
@@ -131,8 +131,8 @@ func enqueue[K comparable, V any](a *prefetch, b lookup[K, V], key K, then func(
 	})
 }
 
-// pageArgs returns the arguments of a list field. Arguments that the resolver would
-// reject are left out.
+// pageArgs returns the arguments of a list field. It leaves out arguments that the
+// resolver would reject.
 func (p *prefetch) pageArgs(field *plan.Field) (part pageArgs) {
 	values := field.ArgumentMap(p.op.Variables)
 	if biz, ok := values["biz"].(string); ok {

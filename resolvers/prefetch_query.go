@@ -54,10 +54,9 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 	return subject, err == nil && subject.Validate() == nil
 }
 
-// subjects enqueues the subjects of a field of Query. Their authors, if cached, are
-// visited at once, so that what is selected of the authors is loaded together with the
-// subjects. If a subject turns out to have another author, that author is visited after
-// the subjects are loaded.
+// subjects enqueues the subjects of a field of Query. Their cached authors are visited at
+// once, so that what is selected of the authors is loaded together with the subjects. An
+// author that was not cached, or has changed, is visited after the subjects are loaded.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	root := len(p.roots)
 	p.roots = append(p.roots, rootSubjects{subjects: subjects, single: field.Name == "interactive"})
@@ -88,8 +87,9 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	})
 }
 
-// likelyAuthors visits the cached authors of subjects. It returns their ids, with "" for
-// unknown authors, or nil if nothing has to be loaded for authors.
+// likelyAuthors visits the cached authors of subjects and returns their ids, with "" for
+// unknown authors. It returns nil if authors are not cached or nothing has to be loaded
+// for them.
 func (p *prefetch) likelyAuthors(selected *plan.Selection, subjects []storage.Subject) (ids []string) {
 	for k := range selected.Fields {
 		field := &selected.Fields[k]
@@ -145,7 +145,7 @@ func byID(argument string, typ storage.NodeType) fieldSpec {
 			return
 		}
 		for _, id := range ids {
-			text, _ := graphql.UnmarshalID(id) // empty if it is invalid
+			text, _ := graphql.UnmarshalID(id) // empty if the id is invalid
 			ref, err := storage.ParseNodeID(text)
 			if ok, _ := admits(a.me, ref); ok && err == nil && (typ == 0 || typ == ref.Type) {
 				a.visitNode(field, ref)
@@ -154,8 +154,8 @@ func byID(argument string, typ storage.NodeType) fieldSpec {
 	}}
 }
 
-// visitNode enqueues the object of a ref, and whatever decides whether the viewer may see
-// it.
+// visitNode enqueues the object of a ref, and the objects that determine whether the
+// viewer may see it.
 func (p *prefetch) visitNode(field *plan.Field, ref storage.NodeRef) {
 	look := func() {
 		if found, err := p.node(p.ctx, ref); err == nil {
@@ -204,8 +204,8 @@ func (p *prefetch) argument(field *plan.Field, name string) any {
 	return value
 }
 
-// asList coerces a value to a list as GraphQL does: a single value becomes a list of
-// one.
+// asList coerces a value to a list as GraphQL does: a single value becomes a list with
+// one entry.
 func asList(value any) []any {
 	if list, ok := value.([]any); ok {
 		return list

@@ -91,7 +91,8 @@ func TestViewerAndUser(t *testing.T) {
 	s.refused(t, "BAD_USER_INPUT", "alice", fmt.Sprintf(`{ user(userId: %q) { userId } }`, strings.Repeat("u", 129)))
 }
 
-// Long texts cost more, so that the maximum cost also bounds the bytes of a response.
+// Long texts cost more than short ones, so that the maximum cost also bounds the bytes of
+// a response.
 func TestLongTextsCountByTheirLength(t *testing.T) {
 	s := start(t)
 	folders := func(selected string) string {

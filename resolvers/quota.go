@@ -11,23 +11,23 @@ import (
 
 const (
 	// maxWatchedSubjects is the maximum number of subjects that all subscriptions of a
-	// process watch, counted once per subscription. Each takes about 300 bytes, about 700
-	// more if no other subscription watches the subject, and up to 2 KiB of encoded
-	// responses. A stream of comments or messages counts as maxChanges subjects, because
-	// it buffers up to maxWaiting bytes.
+	// process watch. A subject counts once for each subscription that watches it, and
+	// takes about 300 bytes in each. It takes about 700 bytes more for its first
+	// subscription, and up to 2 KiB of encoded responses. A stream of comments or
+	// messages counts as maxChanges subjects, because it buffers up to maxWaiting bytes.
 	maxWatchedSubjects = 1_000_000
-	// maxDocuments bounds the documents of all subscriptions, in bytes plus one per
-	// selected field, with fragments expanded. A document shared by several subscriptions
-	// counts once; clients that put subjects into the document instead of variables have
-	// a document each. Each byte takes up to 110 bytes of memory, and each field up to
-	// 140.
+	// maxDocuments bounds the documents of all subscriptions. The size of a document is
+	// its length in bytes plus the number of selected fields with fragments expanded. A
+	// document that several subscriptions share counts once. Clients that put subjects
+	// into the document instead of variables have a document each. Each byte takes up to
+	// 110 bytes of memory, and each field up to 140.
 	maxDocuments = 8 << 20
 )
 
 // quota limits the memory that the subscriptions of a process use.
 type quota struct {
 	maxSubjects, maxText int
-	anonymousPercent     int // share of each limit available to anonymous users
+	anonymousPercent     int // the percentage of each limit that is available to anonymous users
 
 	mu             sync.Mutex
 	subjects, text int
@@ -35,12 +35,12 @@ type quota struct {
 	documents      map[*ast.QueryDocument]int // number of subscriptions by document
 }
 
-// footprint is what a subscription keeps in memory besides its subjects.
+// footprint is the memory that a subscription takes besides its subjects.
 type footprint struct {
 	anonymous bool
 	document  *ast.QueryDocument
 	text      int // bytes and fields of the document
-	variables int // bytes of text in variables that are read again
+	variables int // bytes of text in the variables, if they are read again for each response
 }
 
 // acquire reserves memory for a subscription. It returns an error if the quota is
@@ -53,7 +53,7 @@ func (q *quota) acquire(one footprint, subjects int) error {
 		text += one.text
 	}
 	maxText, maxAnonymous := q.maxText, q.maxSubjects*q.anonymousPercent/100
-	if one.anonymous { // documents shared with signed-in users included
+	if one.anonymous { // counts documents that signed-in users share, too
 		maxText = q.maxText * q.anonymousPercent / 100
 	}
 	switch {
@@ -73,7 +73,7 @@ func (q *quota) acquire(one footprint, subjects int) error {
 	return nil
 }
 
-// release frees what acquire has reserved.
+// release frees the memory that acquire has reserved.
 func (q *quota) release(one footprint, subjects int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

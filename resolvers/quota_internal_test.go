@@ -32,7 +32,7 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	}
 	take(a, true)
 	take(b, false)
-	take(a, true) // the document is already counted
+	take(a, true) // this document is already counted
 	take(c, true)
 	take(c, false) // the document is shared, but its variables are not
 	take(a, true)

@@ -14,7 +14,7 @@ import (
 	"ovation/worker"
 )
 
-// isRateLimited checks that a response says to wait.
+// isRateLimited checks that a response is RATE_LIMITED and states how long to wait.
 func isRateLimited(t *testing.T, got answer) {
 	t.Helper()
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" {
@@ -26,8 +26,8 @@ func isRateLimited(t *testing.T, got answer) {
 	}
 }
 
-// wantRateLimit calls do until it is refused, and checks that it did not succeed more often than a
-// bucket that gains perSecond units per second allows.
+// wantRateLimit calls do, which costs price units, until it is refused. It checks that a
+// bucket that gains perSecond units per second allows all earlier calls.
 func wantRateLimit(t *testing.T, perSecond, price int, do func() (refused bool)) {
 	t.Helper()
 	begin := time.Now()
@@ -45,8 +45,8 @@ const (
 	readCost     = rate.PerRequest + rate.PerAction + 2
 )
 
-// TestOperationsAreLimitedByCost lets one client of each kind flood the service, and checks
-// that others are not affected.
+// TestOperationsAreLimitedByCost lets one client of each kind flood the service, and
+// checks that other clients are not affected.
 func TestOperationsAreLimitedByCost(t *testing.T) {
 	const perSecond = 40
 	s := start(t, withRates(rate.Config{PerUser: perSecond, PerAddress: perSecond}))
@@ -73,8 +73,8 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	}
 }
 
-// TestRejectedRequestsAreCharged floods the service with requests that are rejected before
-// execution.
+// TestRejectedRequestsAreCharged floods the service with requests that are rejected
+// before they are executed.
 func TestRejectedRequestsAreCharged(t *testing.T) {
 	const perSecond = 1000
 	padding := strings.Repeat("#", 1000)
@@ -114,7 +114,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 	})
 }
 
-// aliased returns a mutation of so many reads.
+// aliased returns a mutation of n reads.
 func aliased(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -151,7 +151,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 	s.ok(t, "alice", aliased(10)) // not over the socket
 }
 
-// TestUnpaidStreamDoesNotStart requests event streams.
+// TestUnpaidStreamDoesNotStart requests event streams until the rate limit refuses one.
 func TestUnpaidStreamDoesNotStart(t *testing.T) {
 	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
 	s := start(t, withRates(rate.Config{PerUser: perSecond}))
@@ -190,8 +190,8 @@ func (s *stalled) Persist(ctx context.Context, messages []storage.Message, mark 
 	return s.Store.Persist(ctx, messages, mark)
 }
 
-// TestAnonymousReadsAreRefusedWhileManyWait sends more reads than may wait while nothing is
-// persisted, and one like.
+// TestAnonymousReadsAreRefusedWhileManyWait sends more reads than may wait, and one like,
+// while nothing is persisted.
 func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	const room, readers = 10, 50
 	gate := make(chan struct{})
@@ -203,7 +203,7 @@ func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 		go func() { answers <- s.ask(t, "", readMutation) }()
 	}
 	for range readers - room {
-		got := <-answers // of an operation that was begun, as every error of a field is
+		got := <-answers // the error is that of a field, so the operation was executed
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != 1.0 {
 			t.Errorf("a read beyond the limit: got %+v, want RATE_LIMITED alone, retryAfter 1", got)
 		}

@@ -54,8 +54,8 @@ type Root struct {
 	messages   Messages
 	videos     Videos // nil if disabled
 	live       Watcher
-	commentHub Watcher // of changed comments
-	messageHub Watcher // of new messages
+	commentHub Watcher // signals changed comments
+	messageHub Watcher // signals new messages
 	limiter    *rate.Limiter
 	flights    singleflight.Group
 	cursors    *cursors
@@ -63,16 +63,16 @@ type Root struct {
 	plain      plain.Schema         // fields that can be encoded directly
 	fieldTable map[string]fieldSpec // by "Type.field"
 	limits     *limits.Limits
-	logSuccess func() // called after each request that succeeded without an outage
+	logSuccess func() // reports a success, which ends an outage in the log
 
 	quota quota // of subscriptions
 
-	cachedAuthors func(subjects []storage.Subject) []string // nil if none is known
+	cachedAuthors func(subjects []storage.Subject) []string // nil if authors are not cached
 }
 
 var _ graph.ResolverRoot = (*Root)(nil)
 
-// The resolvers of the types. Each of them is the Root under another name.
+// The resolvers of the types. Each embeds the Root and adds only methods.
 type (
 	queryResolver        struct{ *Root }
 	mutationResolver     struct{ *Root }

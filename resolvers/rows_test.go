@@ -10,8 +10,8 @@ import (
 	"ovation/storage"
 )
 
-// Subjects that the transport reads as rows get the same responses and errors as subjects
-// that it reads one by one because a string contains an escape sequence.
+// The transport reads a list of subjects as rows, unless a string contains an escape
+// sequence. Responses and errors are the same in both cases.
 func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}
@@ -50,7 +50,7 @@ func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 	}
 }
 
-// raw sends a query as alice, and returns the response as it is.
+// raw sends a query as alice, and returns the response without decoding it.
 func (s *service) raw(t *testing.T, query, subjects string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"query":%q,"variables":{"s":[%s]}}`, query, subjects)

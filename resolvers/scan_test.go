@@ -9,8 +9,9 @@ import (
 	"ovation/storage"
 )
 
-// A list that is restricted to one biz, in a long history of another biz, has empty pages. A
-// client continues from each by its endCursor, and receives every entry once.
+// A list that is restricted to one biz has empty pages where the history consists of
+// another biz. A client that continues at the endCursor of each page receives every entry
+// once.
 func TestShortPagesHaveACursor(t *testing.T) {
 	s := start(t)
 	var actions []storage.Action
@@ -53,8 +54,8 @@ func TestShortPagesHaveACursor(t *testing.T) {
 	}
 }
 
-// The rows that a list restricted to one biz may examine are part of its cost: only a few
-// such lists are allowed in a request, and those are answered.
+// The cost of a list restricted to one biz includes the rows that it may examine. A
+// request may have only a few lists of this kind, and they are answered.
 func TestListsOfOneBizCostTheRowsTheyExamine(t *testing.T) {
 	s := start(t)
 	aliased := func(n int) string {

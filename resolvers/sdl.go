@@ -12,8 +12,8 @@ func SDL() string {
 	return graph.NewExecutableSchema(graph.Config{}).Schema().Query.Position.Src.Input
 }
 
-// serveSDL returns a handler that serves the schema, for code generators. If
-// introspection is off, the schema is not served either.
+// serveSDL returns a handler that serves the schema to code generators. If introspection
+// is off, the handler does not serve the schema.
 func serveSDL(introspection bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // browsers would save application/graphql

@@ -43,32 +43,33 @@ type Config struct {
 	Authors  Authors
 	Messages Messages
 	Auth     *viewer.Authenticator
-	// CachedAuthors returns, without waiting, the ids of the authors that subjects had
-	// recently, with "" for unknown authors. Authors are then loaded together with the
-	// subjects. If it is nil, no author is cached.
+	// CachedAuthors returns the ids of the recent authors of subjects, with "" for
+	// unknown authors. It does not wait. What an operation needs of these authors is then
+	// loaded together with the subjects. If CachedAuthors is nil, no author is cached.
 	CachedAuthors func(subjects []storage.Subject) []string
 	// Accounts registers users and logs them in. It is nil if the site has no accounts of
 	// its own.
 	Accounts *accounts.Service
 	// Videos deletes videos, Uploads accepts uploads at POST /media/videos, and Files
-	// serves paths below /media/. Set all three or none; without them the site has no
+	// serves paths below /media/. Set all three or none. Without them, the site has no
 	// videos of its own.
 	Videos  Videos
 	Uploads http.Handler
 	Files   http.Handler
-	// Douyin returns the handler of paths below /douyin/, wrapped in the middleware of
-	// /graphql. If it is nil, these paths are not served.
+	// Douyin returns the handler of paths below /douyin/. The handler is wrapped in the
+	// same middleware as that of /graphql, which around configures. If Douyin is nil,
+	// these paths are not served.
 	Douyin func(around transport.Config) http.Handler
 	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler
 	// Live delivers changes of counts. If it is nil, counts cannot be watched.
 	Live Watcher
-	// CommentHub signals changed comments of subjects; the version of an event is that of
-	// storage.CommentCount. If it is nil, comments cannot be watched.
+	// CommentHub signals changed comments of subjects. The version of an event is the
+	// Version of storage.CommentCount. If CommentHub is nil, comments cannot be watched.
 	CommentHub Watcher
-	// MessageHub signals new messages of users, as subjects; the version of an event is
-	// that of storage.DirectMessageReader.LatestMessages. If it is nil, messages cannot
-	// be watched.
+	// MessageHub signals new messages of a user. The event's subject is the user, and its
+	// version is the result of storage.DirectMessageReader.LatestMessages. If MessageHub
+	// is nil, messages cannot be watched.
 	MessageHub Watcher
 	// Streams limits subscriptions and their connections. The caller closes it. If it is
 	// nil, WebSockets and event streams are disabled.
@@ -79,8 +80,8 @@ type Config struct {
 	// Pages serves / and all paths that are not part of the API. If it is nil, there are
 	// no pages.
 	Pages http.Handler
-	// Ready returns an error to take the node, which continues to serve, out of a load
-	// balancer's rotation. If it is nil, the node is ready if the store is.
+	// Ready returns an error if a load balancer should take the node out of rotation. The
+	// node continues to serve. If Ready is nil, the node is ready if the store is.
 	Ready func(context.Context) error
 	// Introspection allows clients to query the schema.
 	Introspection bool
@@ -90,10 +91,10 @@ type Config struct {
 	// Limiter limits the rate of requests. If it is nil, there are no rate limits.
 	Limiter *rate.Limiter
 	// Origins decides which web origins may send requests. If it is nil, only the
-	// server's own may.
+	// server's own origin may.
 	Origins *transport.Origins
-	// Logger logs internal errors and requests with errors and, if AccessLog is set, all
-	// other requests. If it is nil, slog.Default() is used.
+	// Logger logs internal errors and requests with errors. If AccessLog is set, it also
+	// logs all other requests. If Logger is nil, slog.Default() is used.
 	Logger    *slog.Logger
 	AccessLog bool
 	// Registry registers the metrics of requests and is served at /metrics. If it is nil
@@ -106,7 +107,7 @@ type Config struct {
 
 // NewHandler returns the handler of the service: /graphql, /douyin/, /schema.graphqls,
 // video uploads and files, /healthz, /readyz, /metrics, the key set and the pages. It
-// fails if the store does not return the key with which cursors are signed.
+// returns an error if the store fails to return the key with which cursors are signed.
 func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	key, err := cfg.Store.Secret(ctx, "cursor")
 	if err != nil {
@@ -165,8 +166,8 @@ func uploads(next http.Handler) http.Handler {
 	})
 }
 
-// service returns gqlgen's executor with this package's resolvers and limits, behind
-// the transports.
+// service returns the transports, with gqlgen's executor behind them. The executor has
+// this package's resolvers and limits.
 func service(root *Root, cfg Config) http.Handler {
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
 	root.install(exec, cfg)
@@ -242,7 +243,7 @@ func ready(ctx context.Context, cfg Config, unavailableLog *outage.Log) error {
 	return nil
 }
 
-// Probe responds to a health check with ok or with the error.
+// Probe responds to a health check: with ok if err is nil, and otherwise with the error.
 func Probe(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -41,7 +41,7 @@ func TestUnavailableStoreIsUnavailable(t *testing.T) {
 	if status, _, _ := s.get(t, "/healthz"); status != http.StatusOK {
 		t.Errorf("/healthz: got status %d, want 200", status)
 	}
-	// The action has succeeded; the response says that its subject is unavailable.
+	// The action has succeeded, and the payload shows that its subject is unavailable.
 	data := s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed durability interactive { bizId likeCount freshness } } }`)
 	same(t, data["like"], `{"changed":true,"durability":"PERSISTED","interactive":{"bizId":"1","likeCount":0,"freshness":"UNAVAILABLE"}}`)
 }

@@ -89,11 +89,11 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 			c.say(`{"type":"complete","id":"1"}`)
 		}
 	}
-	// A socket that disconnects leaves nothing behind: goleak checks that.
+	// A socket that disconnects leaves no goroutine behind; goleak checks that.
 	alice.asks("1", watchLikes)
 	alice.receives(fmt.Sprintf(likesEvent, "1", 20))
 	must(t, alice.CloseNow())
-	// A hub that is closed completes its subscriptions.
+	// A hub that is closed completes all its subscriptions.
 	nobody.asks("2", watchLikes)
 	nobody.receives(fmt.Sprintf(likesEvent, "2", 20))
 	s.hub.Close()
@@ -121,7 +121,7 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsAtRestHaveNoGoroutine counts them.
+// TestSubscriptionsAtRestHaveNoGoroutine counts the goroutines of idle subscriptions.
 func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "alice")

@@ -20,17 +20,18 @@ import (
 
 const (
 	// snapshotTTL is how long the subjects of a snapshot may be sent after they were
-	// read. Those that a slow connection has not received by then are re-read.
+	// read. Subjects that have not been sent by then, because the connection is slow, are
+	// re-read.
 	snapshotTTL = 100 * time.Millisecond
 	// minRetry and maxRetry bound the wait after a failed read.
 	minRetry = 100 * time.Millisecond
 	maxRetry = 5 * time.Second
-	// freshnessInterval is how often a subject is re-read if the viewer was sent a less
-	// fresh state of it than others were.
+	// freshnessInterval is how often a subject is re-read if other viewers were sent a
+	// fresher state of it.
 	freshnessInterval = 10 * time.Second
 	// pendingInterval is how often a subject is re-read if it was sent with a pending
-	// action of the viewer. Without these reads, an action that is reverted before it is
-	// persisted would never be followed by an event, because the counts do not change.
+	// action of the viewer. If that action is reverted before it is persisted, the counts
+	// do not change, and no event would follow without these reads.
 	pendingInterval = time.Second
 )
 
@@ -39,8 +40,8 @@ type Watcher interface {
 	Watch(subjects []storage.Subject) *live.Watcher
 }
 
-// InteractiveChanged starts to watch subjects, until ctx ends. Events are determined
-// when the next response is requested, by subscription.respond.
+// InteractiveChanged watches subjects until ctx ends. The events are determined by
+// subscription.respond, when the next response is requested.
 func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
 	subjects, err := validateSubjects(ctx, inputs)
 	if err != nil {
@@ -87,9 +88,8 @@ func validateSubjects(ctx context.Context, inputs []*graph.SubjectInput) ([]stor
 	return subjects, nil
 }
 
-// subscription is the state of one stream of responses. Responses are requested one
-// after another, by one goroutine at a time; between them the subscription has no
-// goroutine.
+// subscription is the state of one stream of responses. Responses are requested one after
+// another, by one goroutine at a time. Between them, the subscription has no goroutine.
 type subscription struct {
 	*Root
 	me   storage.User
@@ -101,9 +101,10 @@ type subscription struct {
 	watcher   *live.Watcher
 	out       chan *storage.Interactive // passes the value of the next response to the executor
 
-	events []*live.Event // buffer for events of the watcher
-	// For signed-in viewers: what was read last and has not been sent, and what was
-	// sent last of each subject.
+	events []*live.Event // a buffer for events of the watcher
+	// For signed-in viewers, snapshot holds the subjects that were read at the time at
+	// and have not been sent, and sent the last state of each subject that was sent. A
+	// changeStream uses at and loaders for its events.
 	snapshot  []*storage.Interactive
 	at        time.Time
 	loaders   *loaders.Loaders
@@ -113,22 +114,22 @@ type subscription struct {
 	changes responder // a changeStream; nil for InteractiveChanged
 }
 
-// sentState is the state of a subject that was last sent to a viewer.
+// sentState is the state of a subject that was last sent to the viewer.
 type sentState struct {
 	storage.Interactive
 
-	sent  bool // anything was sent
-	fresh bool // others receive the subject as LIVE
-	// counted are the counts without the viewer's pending actions.
+	sent  bool // a state has been sent
+	fresh bool // the hub has the subject as LIVE
+	// counted holds the counts without the viewer's pending actions.
 	counted storage.Counts
-	rewinds int // the rewinds of the latest event
-	// rewound is true if what was sent may have been lost since, so that versions cannot
-	// be compared.
+	rewinds int // of the latest event
+	// rewound is true if a rewind may have lost the state that was sent. Its version then
+	// cannot be compared with later ones.
 	rewound bool
 }
 
-// pending reports whether the viewer was sent an action that the counts do not include
-// yet.
+// pending reports whether the state that was sent shows an action of the viewer that the
+// persisted counts do not include yet.
 func (s *sentState) pending() bool {
 	return s.sent && s.counted.Version == s.Version && s.counted != s.Counts
 }
@@ -142,7 +143,7 @@ func newSentStates(subjects []storage.Subject) []sentState {
 }
 
 // stateOf returns the state of a subject that was last sent. A linear search suffices for
-// 100 subjects; a map would take ten times the memory.
+// 100 subjects. A map would take ten times the memory.
 func (s *subscription) stateOf(subject storage.Subject) *sentState {
 	for i := range s.sent {
 		if s.sent[i].Subject == subject {
@@ -171,7 +172,7 @@ func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next
 	responses := next(context.WithValue(ctx, subscriptionKey{}, s))
 	op.RawQuery, op.Extensions, op.Headers = "", nil, nil // no longer used
 	if !s.plan.Varies {
-		op.Variables = nil // they have been read, and take the most memory
+		op.Variables = nil // the variables have been read, and take the most memory
 	}
 	return responses
 }
@@ -195,7 +196,7 @@ func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler
 	return s.respondWith(loaders.NewContext(ctx, s.loaders), next, one)
 }
 
-// respondShared sends the counts as the hub has them. Subscribers to the same operation
+// respondShared sends the counts of the hub's event. Subscribers to the same operation
 // share the encoded response.
 func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	event, parked := s.takeEvent(ctx)
@@ -209,8 +210,8 @@ func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseH
 		return made()
 	}
 	var failed *graphql.Response
-	// A weak pointer, so that cached responses do not keep a document alive that is no
-	// longer used.
+	// The pointer is weak, so that a cached response does not keep an unused document in
+	// memory.
 	data := event.Payload(weak.Make(graphql.GetOperationContext(ctx).Operation), func() []byte {
 		made := made()
 		if made == nil || len(made.Errors) > 0 || len(made.Extensions) > 0 {
@@ -225,13 +226,14 @@ func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseH
 	return &graphql.Response{Data: data}
 }
 
-// respondWith encodes a response, or has the executor do it.
+// respondWith returns the response with one. It encodes the response or lets the executor
+// do it.
 func (s *subscription) respondWith(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
 	return respondTo(ctx, s, next, one, s.out)
 }
 
-// respondTo encodes the response with a value. If the executor has to do that, respondTo
-// passes the value to it through out.
+// respondTo returns the response with one, encoded directly if possible. Otherwise it
+// passes one through out to the executor, which encodes the response.
 func respondTo[T any](ctx context.Context, s *subscription, next graphql.ResponseHandler, one *T, out chan<- *T) *graphql.Response {
 	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
 	memory := loaders.NewContext(ctx, loaders.FromContext(ctx).CachedOnly())
@@ -239,7 +241,7 @@ func respondTo[T any](ctx context.Context, s *subscription, next graphql.Respons
 		s.logSuccess()
 		return &graphql.Response{Data: data}
 	}
-	out <- one // does not block: the executor has received the previous one
+	out <- one // does not block: the executor has received the previous value
 	return next(ctx)
 }
 
@@ -261,13 +263,13 @@ func (s *subscription) takeEvent(ctx context.Context) (event *live.Event, parked
 	}
 }
 
-// parkUntil waits until await calls back. If the transport supports parking, it returns
-// a response to park instead.
+// parkUntil waits until await calls ready. If the transport supports parking, parkUntil
+// does not wait, but returns the response that parks the subscription.
 func parkUntil(ctx context.Context, await func(ready func())) (parked *graphql.Response) {
 	if parked = transport.Park(ctx, await); parked == nil {
 		ready := make(chan struct{})
 		await(func() { close(ready) })
-		<-ready // also called when the context ends
+		<-ready // await calls ready also when the context ends
 		return nil
 	}
 	resetFields(graphql.GetOperationContext(ctx))
@@ -275,7 +277,7 @@ func parkUntil(ctx context.Context, await func(ready func())) (parked *graphql.R
 }
 
 // resetFields drops the executor's cache of collected fields. Collecting them again takes
-// microseconds, while keeping them takes 2 KB per ten fields in each subscription.
+// microseconds. Keeping them would take 2 KB per ten fields in each subscription.
 func resetFields(op *graphql.OperationContext) {
 	*op = graphql.OperationContext{
 		Variables: op.Variables, OperationName: op.OperationName, Doc: op.Doc, Operation: op.Operation,

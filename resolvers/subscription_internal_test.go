@@ -54,7 +54,8 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 	}
 }
 
-// A slow connection receives the state at the time when it can write again.
+// A slow connection receives the state at the time when the connection can be written to
+// again.
 func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	store := sqlitetest.Open(t)
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
@@ -85,7 +86,7 @@ func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	}
 }
 
-// staleStore is a store whose answers are stale: actions of the viewer may not be counted.
+// staleStore is a store whose results can be STALE for signed-in viewers.
 type staleStore struct {
 	storage.Store
 
@@ -102,7 +103,8 @@ func (d *staleStore) Interactives(ctx context.Context, viewer storage.User, subj
 	return out, err
 }
 
-// stubStore is a store of any subject, without goroutines of its own.
+// stubStore is a store in which every subject exists, without counts. It has no
+// goroutines.
 type stubStore struct{ storage.Store }
 
 func (stubStore) Interactives(_ context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds) ([]storage.Interactive, error) {
@@ -123,15 +125,15 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.stale.Store(false) })
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if no event is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
 			t.Errorf("after %v: got the event %+v, want it LIVE within %v", time.Since(began), got, time.Minute+freshnessInterval)
 		}
 	})
 }
 
-// revertedLike is a store that shows the viewer, and only the viewer, a pending like and
-// its count until the like is undone.
+// revertedLike is a store with a pending like of the viewer, until the like is undone.
+// Only the viewer sees the like and its count.
 type revertedLike struct {
 	stubStore
 
@@ -150,7 +152,7 @@ func (u *revertedLike) Interactives(ctx context.Context, viewer storage.User, su
 }
 
 // A like and an unlike that are persisted together change no count, so there is no
-// notification. A viewer who was sent the like nevertheless receives the subject without it.
+// notification. A viewer who was sent the like still receives the subject without it.
 func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &revertedLike{}
@@ -160,14 +162,14 @@ func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.reverted.Store(true) })
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if no event is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
 			t.Errorf("after %v: got the event %+v, want no like within %v", time.Since(began), got, time.Minute+pendingInterval)
 		}
 	})
 }
 
-// lossy is a store that shows viewers counts that nobody else has been sent yet.
+// lossy is a store that returns version to signed-in viewers, and version 3 to the hub.
 type lossy struct {
 	stubStore
 
@@ -185,8 +187,8 @@ func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects 
 	return out, err
 }
 
-// A failover may lose commits. A viewer who was sent them then receives the remaining counts,
-// even if nobody else was sent the lost ones.
+// A failover may lose commits. A viewer who was sent their counts then receives the
+// remaining counts, even if no other viewer was sent the lost ones.
 func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}
@@ -197,7 +199,7 @@ func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 		}
 		store.version.Store(3)
 		time.AfterFunc(time.Minute, hub.Rewound)
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if no event is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
 			t.Errorf("after the rewind: got the event %+v, want version 3", got)
 		}
@@ -226,7 +228,8 @@ func withOperation(t *testing.T) context.Context {
 	return graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{}})
 }
 
-// planned returns the plan of an operation that selects only these of the viewer's states.
+// planned returns the plan of an operation that selects only the viewer's states of the
+// given kinds.
 func planned(kinds storage.Kinds) *plan.Plan {
 	p := plan.NewPlanner(graph.NewExecutableSchema(graph.Config{}).Schema(), nil, nil).Plan(&ast.OperationDefinition{})
 	p.Kinds = kinds

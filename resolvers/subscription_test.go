@@ -78,7 +78,7 @@ func TestSubscriptionStartsWithTheSnapshotAndReportsChanges(t *testing.T) {
 	}
 }
 
-// watchMany watches so many videos, with all that a page shows.
+// watchMany watches the subjects in $s, and selects all fields that a page shows.
 const watchMany = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) {
 	bizId readCount liked { reaction } collected { folder { name itemCount } } read { times } version } }`
 
@@ -90,7 +90,7 @@ func videos(n int) map[string]any {
 	return map[string]any{"s": subjects}
 }
 
-// reads returns a read and a collection by alice of each of so many videos.
+// reads returns two actions of alice for each of n videos: a read and a collection.
 func reads(n int) []storage.Action {
 	var actions []storage.Action
 	for i := range n {
@@ -117,7 +117,8 @@ func TestSubscriptionReadsSimultaneousChangesByOneCall(t *testing.T) {
 		}
 	}
 	calls := s.calls.taken(t)
-	// One call for each, and more if a busy machine was too slow to send everything.
+	// One call of each kind suffices. There are more if a busy machine is slow to send
+	// events.
 	if n := calls["Interactives"]; n < 1 || n > 5 || calls["FoldersOf"] > n || len(calls) != 2 {
 		t.Errorf("100 simultaneous changes: got the calls %v, want 1 to 5 of Interactives and as many of FoldersOf", calls)
 	}
@@ -306,11 +307,11 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 	ask(len(open)-1, "1").data(t)             // a document in use
 	open[0].end()
 	await.That(t, "subscriptions are accepted again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
-	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest is for users
+	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest of the quota is for signed-in users
 }
 
-// TestEventsKeepNoDocument watches one subject for a long time, and once also by a document
-// that is not used afterwards.
+// TestEventsKeepNoDocument watches one subject for a long time. Another subscription to
+// it, with another document, ends, and the document must not stay in memory.
 func TestEventsKeepNoDocument(t *testing.T) {
 	s := start(t)
 	s.subscribe(t, "", watchOne, nil).data(t)
@@ -321,13 +322,13 @@ func TestEventsKeepNoDocument(t *testing.T) {
 		operation = weak.Make(graphql.GetOperationContext(one.ctx).Operation)
 		one.end()
 	}()
-	for i := range 2000 { // not executed: they evict the document from the cache
+	for i := range 2000 { // not executed, only to evict the document from the cache
 		text := fmt.Sprintf(`query Q%d { __typename }`, i)
 		if _, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(t.Context()), &graphql.RawParams{Query: text}); errs != nil {
 			t.Fatal(errs)
 		}
 	}
-	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // while the first subscription still runs
+	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // the first subscription still runs
 		if time.Now().After(deadline) {
 			t.Fatal("the document of an ended subscription is still in memory after 5 s")
 		}

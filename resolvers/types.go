@@ -23,7 +23,7 @@ func (r collectedResolver) Interactive(ctx context.Context, obj *storage.Collect
 
 func (r collectedResolver) Folder(ctx context.Context, obj *storage.Collected) (*storage.Folder, error) {
 	folder, err := visibleFolder(ctx, viewer.FromContext(ctx), obj.FolderKey())
-	if err == nil && folder == nil { // deleted or made private since the item was read
+	if err == nil && folder == nil { // the folder was deleted or made private after the item was read
 		return nil, notFound("the folder")
 	}
 	return folder, err

@@ -123,7 +123,7 @@ func TestVideosAreOff(t *testing.T) {
 		t.Errorf("an upload: got status %d, %s, want 404 and a mention of --videos", status, body)
 	}
 
-	// Videos that were published before videos were turned off are not found by id either.
+	// Videos that were published before videos were turned off are not found by id.
 	out, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
 		Author: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
 	}, nil)
@@ -142,8 +142,8 @@ func TestVideosAreOff(t *testing.T) {
 	same(t, other.Data, `{"node":null}`)
 }
 
-// A page of videos with all their fields takes the same number of calls, however many videos
-// it has.
+// A page of videos with all their fields takes the same number of calls for any number of
+// videos.
 func TestFeedCostsAConstantNumberOfCalls(t *testing.T) {
 	s := start(t, withVideos, withAccounts)
 	for i := range 25 {

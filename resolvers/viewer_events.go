@@ -12,9 +12,9 @@ import (
 	"ovation/storage"
 )
 
-// nextOfViewer waits for the next event of a signed-in viewer, or parks; it returns nil
+// nextOfViewer waits for the next event of a signed-in viewer, or parks. It returns nil
 // and nil when the stream has ended. Subjects that change together are read by one call,
-// as in a query, so that the viewer's own actions and the counts agree.
+// as in a query, so that the viewer's own actions agree with the counts.
 func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
 	for {
 		if len(s.snapshot) == 0 {
@@ -42,7 +42,7 @@ func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interacti
 	}
 }
 
-// nextChanged waits until there are subjects to read, or parks; it returns nil and nil
+// nextChanged waits until there are subjects to read, or parks. It returns nil and nil
 // when the stream has ended.
 func (s *subscription) nextChanged(ctx context.Context) (subjects []storage.Subject, parked *graphql.Response) {
 	for {
@@ -77,8 +77,8 @@ func (s *subscription) nextChanged(ctx context.Context) (subjects []storage.Subj
 	}
 }
 
-// await arranges for ready to be called when the watcher has events, or when stale
-// subjects are to be re-read.
+// await arranges for ready to be called when the watcher has events or when the stale
+// subjects are due to be re-read.
 func (s *subscription) await(ready func()) {
 	if s.recheckAt.IsZero() {
 		s.watcher.Await(ready)
@@ -92,9 +92,10 @@ func (s *subscription) await(ready func()) {
 	})
 }
 
-// staleSubjects returns two groups of subjects: those that are LIVE for others but were
-// not LIVE in the viewer's last event, because an action of the viewer may not be
-// counted yet, and those that were sent with a pending action of the viewer.
+// staleSubjects returns the subjects that must be re-read without an event. Some were
+// sent as STALE or UNAVAILABLE, although the hub has them as LIVE, because an action of
+// the viewer may not be counted yet. The others were sent with a pending action of the
+// viewer.
 func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	for i := range s.sent {
 		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {
@@ -104,8 +105,8 @@ func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	return subjects
 }
 
-// recheckDelay returns how long to wait before stale subjects are re-read. It is random,
-// to spread load.
+// recheckDelay returns how long to wait before stale subjects are re-read. The delay is
+// random, to spread the load.
 func (s *subscription) recheckDelay() time.Duration {
 	again := freshnessInterval
 	for i := range s.sent {
@@ -117,8 +118,8 @@ func (s *subscription) recheckDelay() time.Duration {
 	return again - rand.N(again/2) //nolint:gosec // only spreads load
 }
 
-// read reads subjects and prefetches what is selected of them. It retries until it
-// succeeds, and returns false when the context has ended.
+// read reads subjects and prefetches what the operation selects of them. It retries until
+// it succeeds, and returns false when the context has ended.
 func (s *subscription) read(ctx context.Context, subjects []storage.Subject) bool {
 	return retry(ctx, func() error { return s.readOnce(ctx, subjects) })
 }
@@ -163,9 +164,9 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	return nil
 }
 
-// isNew reports whether one must be sent. This is the case if nothing was sent before, if
-// what was sent last may have been lost, or if one differs from it and is not older.
-// Unknown counts are replaced by those sent last.
+// isNew reports whether one must be sent. It must if the subject was never sent, if the
+// state sent last may have been lost, or if one differs from that state and is not older.
+// isNew replaces unavailable counts and states in one by those sent last.
 func (s *subscription) isNew(one *storage.Interactive) bool {
 	last := s.stateOf(one.Subject)
 	if !last.sent {

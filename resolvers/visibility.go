@@ -10,29 +10,29 @@ import (
 	"ovation/storage"
 )
 
-// This file decides who may see what, for the resolvers and for the prefetch; no other
-// code decides that.
+//This file decides which viewers may see or change which objects. No other code decides
+//that; the resolvers and the prefetch call it.
 //
 //   - Anonymous viewers see subjects, their counts and their comments, with the
 //     profiles of the authors of both, and videos. They may record reads. Everything
 //     else requires a signed-in viewer.
-//   - Nothing of another tenant is visible.
+//   - Objects of another tenant are not visible.
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, if it is public, to others. An item is
-//     visible to those who see its folder.
-//   - Comments are public. Their author, the author of their subject and moderators may
-//     change them.
+//     visible to all viewers who see its folder.
+//   - Comments are public. A comment's author, the author of its subject and moderators
+//     may change it.
 //   - Authors, works and totals are public. Users whose token has the scope
 //     viewer.WriteSubjects may declare authors.
-//   - Videos are public. Their authors and moderators may delete them.
-//   - Profiles are public. Their users may change them.
+//   - Videos are public. A video's author and moderators may delete it.
+//   - Profiles are public. A user may change only their own profile.
 //   - A message is visible to its sender and receiver, and a conversation to its owner.
 //
-// An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
-// every signed-in viewer sees, the viewer's own lists, and objects by id, except
-// subjects, videos and comments. A private list of a user is NOT_FOUND for everybody
-// else, including anonymous viewers, who reach a user only as an author or in the payload
-// of a login or registration: Query.user is UNAUTHENTICATED for them.
+//An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: public
+//fields, the viewer's own lists, and objects by id, except subjects, videos and comments.
+//A private list of a user is NOT_FOUND for all other viewers. That includes anonymous
+//viewers, for whom Query.user is UNAUTHENTICATED: they reach a user only as an author, or
+//in the payload of a login or registration.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
@@ -70,8 +70,8 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 	return ref.FolderKey(), nil
 }
 
-// admits reports whether the object of an id may be looked up for the viewer. If it
-// exists, sees decides whether it is visible.
+// admits reports whether the object of an id may be looked up for the viewer. If the
+// object exists, sees decides whether the viewer sees it.
 func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	if ref.Type == storage.NodeInteractive {
 		return ref.Subject.Tenant == me.Tenant, nil
@@ -94,8 +94,8 @@ func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	return ref.User.Tenant == me.Tenant && (ref.Type != storage.NodeRead || ref.User == me), nil
 }
 
-// sees reports whether an object exists and is visible to the viewer. For an item, the
-// caller must check its folder instead.
+// sees reports whether an object exists and is visible to the viewer. It returns false
+// for an item; the caller must check the item's folder instead.
 func sees(me storage.User, object storage.Node) bool {
 	switch of := object.(type) {
 	case *storage.Interactive:
@@ -120,20 +120,20 @@ func sees(me storage.User, object storage.Node) bool {
 	return false
 }
 
-// seesLikers returns nil if the viewer may see the likers of a subject. They are visible
-// to signed-in viewers.
+// seesLikers returns nil if the viewer may see the likers of a subject. The likers are
+// visible to signed-in viewers.
 func seesLikers(me storage.User, _ *storage.Interactive) error { return signedIn(me) }
 
-// seesFollowers returns nil if the viewer may see the followers of a subject. They are
-// visible to signed-in viewers.
+// seesFollowers returns nil if the viewer may see the followers of a subject. The
+// followers are visible to signed-in viewers.
 func seesFollowers(me storage.User, _ *storage.Interactive) error { return signedIn(me) }
 
 // seesUser returns nil if the viewer may see a user's likes, follows, followers, friends,
-// works, videos and folders. They are visible to signed-in viewers.
+// works, videos and folders. All of these are visible to signed-in viewers.
 func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
 
-// seesOwn returns nil if the viewer may see a private list of a user. It is visible to
-// that user only, who must be signed in. Everybody else gets NOT_FOUND with the message.
+// seesOwn returns nil if the viewer is the user of a private list. All other viewers get
+// NOT_FOUND with the message. An anonymous viewer's own list is errUnauthenticated.
 func seesOwn(me storage.User, of *storage.User, message string) error {
 	if me != *of {
 		return &problem{codes.NotFound, message}
@@ -141,26 +141,26 @@ func seesOwn(me storage.User, of *storage.User, message string) error {
 	return signedIn(me)
 }
 
-// seesReads returns nil if the viewer may see a user's reads. They are visible to that
-// user only.
+// seesReads returns nil if the viewer may see a user's reads. The reads are visible to
+// that user only.
 func seesReads(me storage.User, of *storage.User) error {
 	return seesOwn(me, of, "what a user has read is visible to that user only")
 }
 
-// seesConversations returns nil if the viewer may see a user's conversations. They are
-// visible to that user only.
+// seesConversations returns nil if the viewer may see a user's conversations. The
+// conversations are visible to that user only.
 func seesConversations(me storage.User, of *storage.User) error {
 	return seesOwn(me, of, "a user's conversations are visible to that user only")
 }
 
-// seesMessages returns nil if the viewer may see the messages of a conversation. They are
-// visible to its owner only.
+// seesMessages returns nil if the viewer may see the messages of a conversation. The
+// messages are visible to the conversation's owner only.
 func seesMessages(me storage.User, of *storage.Conversation) error {
 	return seesConversations(me, &of.Owner)
 }
 
-// conversationWith returns the key of the viewer's conversation with the user that an
-// argument names.
+// conversationWith returns the key of the viewer's conversation with a user. userID is
+// the value of the argument.
 func conversationWith(ctx context.Context, argument, userID string) (storage.ConversationKey, error) {
 	return conversationOf(viewer.FromContext(ctx), argument, userID)
 }
@@ -176,8 +176,8 @@ func conversationOf(me storage.User, argument, userID string) (storage.Conversat
 	return key, nil
 }
 
-// conversationOfFriends returns the key of the conversation of two friends, one of whom
-// is the viewer. For all other viewers, visible is false.
+// conversationOfFriends returns the key of the conversation of two friends. If the viewer
+// is neither of them, visible is false.
 func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.ConversationKey, visible bool) {
 	switch me {
 	case f.Of:
@@ -188,11 +188,11 @@ func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.Conv
 	return key, false
 }
 
-// moderates reports whether the viewer may change comments of other users.
+// moderates reports whether the viewer may change the comments of other users.
 func moderates(ctx context.Context) bool { return viewer.HasScope(ctx, viewer.Moderate) }
 
-// ownsSubject reports whether the user that changes a comment is the author of its
-// subject.
+// ownsSubject reports whether the user who changes a comment is the author of the
+// comment's subject.
 func ownsSubject(ctx context.Context, change storage.CommentChange) (bool, error) {
 	l := loaders.FromContext(ctx)
 	comment, err := l.Comment(ctx, change.Key)

@@ -7,8 +7,9 @@ import (
 	"ovation/storage"
 )
 
-// ids returns an id of each type, all of alice's objects: her private folder with one item,
-// her public folder with another, a like, a dislike and a read.
+// ids creates objects of each type for alice and returns their ids by type. Among them
+// are a private folder and a public folder with one item each, a like, a dislike and a
+// read.
 func ids(t *testing.T, s *service) map[string]string {
 	t.Helper()
 	hidden, shown := s.newFolder(t, "alice", "Hidden", false), s.newFolder(t, "alice", "Shown", true)
@@ -41,14 +42,14 @@ func ids(t *testing.T, s *service) map[string]string {
 
 const anyNode = `query($id: ID!) { node(id: $id) { __typename id } nodes(ids: [$id]) { __typename id } }`
 
-// TestNodesAndTheirWalls is I8 for node and nodes, type by type: who sees what
-// of alice's.
+// TestNodesAndTheirWalls proves invariant I8 for node and nodes. It checks, for each
+// type, which viewers see alice's objects.
 func TestNodesAndTheirWalls(t *testing.T) {
 	s := start(t)
 	all := ids(t, s)
 	tests := []struct {
 		what, typename string
-		bob            bool // whether another user sees it
+		bob            bool // whether another user sees the object
 		anonymous      bool
 	}{
 		{"Interactive", "Interactive", true, true},
@@ -85,7 +86,7 @@ func TestNodesAndTheirWalls(t *testing.T) {
 			} else {
 				s.refused(t, "UNAUTHENTICATED", "", `query($id: ID!) { node(id: $id) { id } }`, "id", id)
 			}
-			// A user of the same name in another tenant is another user.
+			// A user with the same id in another tenant is another user.
 			for _, user := range []string{"alice", "bob"} {
 				got := s.askAs(t, storage.User{Tenant: "other", UserID: user}, anyNode, "id", id)
 				if len(got.Errors) > 0 {
