@@ -1,6 +1,6 @@
 // Package codes declares the codes of errors. A code appears as extensions.code in
-// replies to GraphQL requests and to uploads (package media), and as code in the log and
-// the metrics, which include those of package douyin.
+// replies to GraphQL requests and to uploads (package media). In the log and the metrics
+// it appears as code, also for requests to package douyin.
 //
 // This package imports no other package of this module.
 package codes
@@ -21,25 +21,25 @@ const (
 	// BadUserInput means that the request is malformed, or that a value in it is invalid
 	// or already taken.
 	BadUserInput = "BAD_USER_INPUT"
-	// RateLimited means that the client has used up its share of something, or that the
-	// server is busy. The same request can succeed later; in GraphQL, after
-	// extensions.retryAfter seconds.
+	// RateLimited means that the client has exceeded a rate limit or another limit per
+	// client, or that the server is busy. The same request can succeed later; in GraphQL,
+	// after extensions.retryAfter seconds.
 	RateLimited = "RATE_LIMITED"
 	// Unavailable means that the server, or a service that it depends on, could not
 	// execute the request at this time. A mutation may or may not have been applied; it
 	// can be repeated.
 	Unavailable = "UNAVAILABLE"
-	// LimitExceeded means that the request is too large, too costly or too slow, or asks
-	// for more than a user or a connection may have.
+	// LimitExceeded means that the request is too large, too costly or too slow, or that
+	// it would exceed what a user or a connection may have.
 	LimitExceeded = "LIMIT_EXCEEDED"
 	// Internal means that the request failed for a reason that is logged but not shown to
 	// clients.
 	Internal = "INTERNAL"
 )
 
-// PersistedQueryNotFound means that the server does not know the document whose hash a
-// request contains. It is a step of Apollo's protocol: the client then sends the request
-// again, with the text.
+// PersistedQueryNotFound means that the server does not know the document with the hash
+// in a request. It is a step of Apollo's protocol: the client then repeats the request
+// with the text.
 const PersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
 
 // Errorf returns an error with a code and a message for the client.

@@ -12,16 +12,16 @@ import (
 )
 
 // The bounds of the cache of documents. A document takes up to 110 bytes of memory for
-// each byte of its text (if the text consists of lists of short values), and its plan up
+// each byte of its text, if the text consists of lists of short values. Its plan takes up
 // to 140 bytes for each field. The cache therefore takes at most 150 MB, even if a client
 // keeps sending new documents.
 const (
 	maxCacheEntries = 1_000
-	maxCacheBytes   = 1 << 20 // of text; a field of a plan counts as one, too
+	maxCacheBytes   = 1 << 20 // bytes of text, plus one for each field of a plan
 )
 
-// cache is an LRU cache of documents. It is the query cache of the server; the server
-// adds the documents that are valid.
+// cache is an LRU cache of documents. The server uses it as its query cache and adds the
+// documents that are valid.
 type cache struct {
 	size int // maximum sum of the entries' sizes
 
@@ -32,10 +32,10 @@ type cache struct {
 }
 
 type cached struct {
-	size     int // bytes of text, and fields of plans
+	size     int // bytes of text, plus one for each field of a plan
 	document *ast.QueryDocument
-	// executed holds those fields of the operation context of the document's first
-	// execution that do not depend on the request. It is nil before that execution.
+	// executed holds the fields of the operation context that do not depend on the
+	// request. They come from the document's first execution; executed is nil before it.
 	executed *graphql.OperationContext
 	plans    map[*ast.OperationDefinition]*plan.Plan
 }
@@ -51,14 +51,14 @@ func newCache(entries, size int) *cache {
 	return c
 }
 
-// Get returns the document of a text, if it is known.
+// Get returns the document with a text, or false if the document is not cached.
 func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 	document, _, known := c.get(text)
 	return document, known
 }
 
-// get is like Get, but also returns what is kept of the operation context of the first
-// execution, or nil if there has been none.
+// get is like Get, but also returns the entry's executed, which is nil before the first
+// execution.
 func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,8 @@ func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql
 	return entry.document, entry.executed, true
 }
 
-// Add adds a document and evicts the least recently used ones if the limits are exceeded.
+// Add adds a document. It evicts the least recently used documents if a limit is
+// exceeded.
 func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,13 +92,13 @@ func (c *cache) grow(entry *cached, by int) {
 	}
 }
 
-// execute keeps what later executions of a document can reuse of its operation context,
-// if the document is cached.
+// execute keeps the fields of an operation context that later executions of the document
+// can reuse, if the document is cached.
 func (c *cache) execute(operation *graphql.OperationContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if entry := c.byDocument[operation.Doc]; entry != nil && entry.executed == nil {
-		entry.executed = &graphql.OperationContext{ // nothing that depends on the request
+		entry.executed = &graphql.OperationContext{ // these fields do not depend on the request
 			RecoverFunc: operation.RecoverFunc, ResolverMiddleware: operation.ResolverMiddleware,
 			RootResolverMiddleware: operation.RootResolverMiddleware,
 		}
@@ -105,7 +106,7 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 }
 
 // plan returns the plan of an operation. The plan is made on first use and kept with the
-// document; concurrent requests may make it more than once.
+// document. Concurrent requests may make it more than once.
 func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
 	known := func() (*cached, *plan.Plan) {
 		entry := c.byDocument[operation.Doc]

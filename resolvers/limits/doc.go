@@ -1,15 +1,16 @@
 // Package limits bounds operations before anything expensive is done for them. Limits is
-// an extension of the GraphQL server. It checks a document before it is validated,
-// because the time of validation grows with the square of the number of repeated fields;
-// the variables before they are coerced; and the cost before the operation is executed.
+// an extension of the GraphQL server. It checks a document before it is validated, the
+// variables before they are coerced, and the cost before the operation is executed. The
+// document is checked first because the time of validation grows with the square of the
+// number of repeated fields.
 //
 // # Invariants
 //
 //   - The time until a request is rejected or executed is bounded, whatever it
 //     contains: TestHostileDocumentsAreAnsweredSoon, FuzzDocuments.
-//   - A response has at most Config.MaxCost fields, because the cost of an operation is
-//     the number of fields that its response can have: TestCostIsTheMaximumSizeOfTheResponse.
-//   - Every error names the value and the bound: TestEachLimitErrorStatesTheActualValue.
+//   - A response has at most Config.MaxCost fields, because its number of fields never
+//     exceeds the cost of the operation: TestCostIsTheMaximumSizeOfTheResponse.
+//   - Every error states the value and the bound: TestEachLimitErrorStatesTheActualValue.
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
 //
 // This package imports resolvers/plan, which computes the cost, resolvers/rate,

@@ -23,7 +23,7 @@ func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
 	types := "{__schema{types{" + strings.Repeat("ofType{", 22) + "name" + strings.Repeat("}", 25)
 	tests := map[string]struct {
 		query  string
-		passes bool // it is within the limits, though perhaps invalid
+		passes bool // the query is within the limits, but may be invalid
 	}{
 		"2 MB nested":              {nested(600_000), false},
 		"64 KB nested":             {nested(20_000), false},
@@ -89,7 +89,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// plan sends an operation and, if it is not refused, computes all of its plan.
+// plan sends an operation and, if the operation is not refused, computes all of its plan.
 func (s *service) plan(tb testing.TB, query, variables string) gqlerror.List {
 	tb.Helper()
 	operation, errs := s.ask(tb, query, variables)

@@ -15,19 +15,19 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// The bounds of a document. They leave room for what clients write and generate (the
-// introspection query of graphql-js has 230 fields on 15 levels) and limit parsing and
-// validation to a few tens of milliseconds.
+// The bounds of a document. They limit parsing and validation to a few tens of
+// milliseconds. They leave room for what clients write and generate: the introspection
+// query of graphql-js has 230 fields on 15 levels.
 const (
 	MaxQueryBytes         = 64 << 10 // the text
-	MaxTokens             = 10_000   // words, numbers, strings, signs, comments
+	MaxTokens             = 10_000   // names, numbers, strings, punctuators, comments
 	MaxNesting            = 40       // levels of brackets of all kinds
 	MaxDefinitions        = 100      // operations and fragments
 	MaxDepth              = 15       // levels of fields
-	MaxIntrospectionDepth = 25       // levels of fields from __schema or __type on
-	MaxFields             = 1_000    // fields and fragments, in the text and with fragments expanded
+	MaxIntrospectionDepth = 25       // levels of fields from __schema or __type downwards
+	MaxFields             = 1_000    // fields and fragments, as written and with fragments expanded
 	MaxAliases            = 100      // of one operation with fragments expanded
-	MaxDirectives         = 10       // at one place
+	MaxDirectives         = 10       // on one element
 	maxNameBytes          = 256      // the name of the operation to execute
 )
 
@@ -36,17 +36,17 @@ const (
 	// DefaultMaxCost allows a page of 100 subjects with 20 likers each (about 8,000),
 	// but not 100 folders with 100 items each (over 30,000).
 	DefaultMaxCost = 20_000
-	// maxSubscriptionCost is the maximum cost of a subscription, which may respond up
-	// to 20 times a second. 100 subjects with all that a page shows of them cost about
-	// half of it.
+	// maxSubscriptionCost is the maximum cost of a subscription, which may respond up to
+	// 20 times a second. A subscription to 100 subjects, with the fields that a page
+	// shows, costs about half of it.
 	maxSubscriptionCost = 5_000
 	// maxIntrospectionCost is the maximum cost of the fields below __schema and __type.
 	// The usual introspection query costs less than half of it.
 	maxIntrospectionCost = 150_000
 )
 
-// DefaultMaxMutationFields suffices for a client that sends what its user did while
-// offline, but keeps a single request from performing very many actions.
+// DefaultMaxMutationFields suffices for a client that sends the actions that its user
+// performed while offline. It keeps a single request from performing very many actions.
 const DefaultMaxMutationFields = 10
 
 // Config configures the limits.
@@ -63,8 +63,8 @@ type Config struct {
 	Fast  plain.Schema
 }
 
-// Limits is an extension of gqlgen. Its cache holds valid documents, so that a cached
-// document need not be checked, parsed or validated again.
+// Limits is an extension of gqlgen. Its cache holds valid documents. A cached document is
+// not checked, parsed or validated again.
 type Limits struct {
 	cfg       Config
 	schema    *ast.Schema
@@ -87,7 +87,7 @@ type Server interface {
 	SetParserTokenLimit(limit int)
 }
 
-// Install adds the limits and their cache of documents to a server.
+// Install adds the limits and the cache of documents to a server.
 func Install(server Server, cfg Config) *Limits {
 	cfg.MaxCost = cmp.Or(cfg.MaxCost, DefaultMaxCost)
 	cfg.MaxMutationFields = cmp.Or(cfg.MaxMutationFields, DefaultMaxMutationFields)
@@ -108,8 +108,8 @@ func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
 	return nil
 }
 
-// MutateOperationParameters rejects documents and variables beyond the limits. It
-// changes nothing.
+// MutateOperationParameters rejects documents and variables beyond the limits. It does
+// not modify the parameters.
 func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql.RawParams) *gqlerror.Error {
 	if n := len(request.Query); n > MaxQueryBytes {
 		return exceeded("the query is %d bytes long; at most %d are allowed", n, MaxQueryBytes)
@@ -143,8 +143,8 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 	return l.checkVariables(operation, request.Variables)
 }
 
-// MutateOperationContext rejects operations that cost too much, and charges the client
-// for all others.
+// MutateOperationContext rejects operations beyond the limits, and charges the client for
+// all others.
 func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.OperationContext) *gqlerror.Error {
 	price, err := l.check(operation)
 	if err != nil {
@@ -153,7 +153,6 @@ func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.
 	return charge(ctx, price)
 }
 
-// charge charges the client for an operation.
 func charge(ctx context.Context, price int) *gqlerror.Error {
 	if wait := rate.FromContext(ctx).Take(price); wait > 0 {
 		return rate.Error(wait)
@@ -161,11 +160,11 @@ func charge(ctx context.Context, price int) *gqlerror.Error {
 	return nil
 }
 
-// introspectionDiscount divides the cost of introspection to give its price, because
-// introspection looks nothing up.
+// introspectionDiscount is the divisor that gives the price of introspection from its
+// cost. Introspection is cheap, because it needs no lookups.
 const introspectionDiscount = 10
 
-// check rejects operations that cost too much, and returns the price of all others.
+// check rejects operations beyond the limits, and returns the price of all others.
 func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0

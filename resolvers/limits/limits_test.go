@@ -65,12 +65,13 @@ func numbered(n int, format string) string {
 	return text.String()
 }
 
-// nested returns a query of so many levels.
+// nested returns a query with the given number of levels.
 func nested(levels int) string {
 	return "{" + strings.Repeat("a{", levels-1) + "a" + strings.Repeat("}", levels-1) + "}"
 }
 
-// doubling returns a query with so many fragments, each of which has the next one twice.
+// doubling returns a query with a chain of fragments, each of which spreads the next one
+// twice.
 func doubling(levels int) string {
 	var text strings.Builder
 	text.WriteString("{viewer{...F0}}")
@@ -87,7 +88,7 @@ const readOne = `read(input:{biz:"a",bizId:"1"}){changed}`
 
 const watch = `interactiveChanged(subjects:[{biz:"a",bizId:"1"}])`
 
-// manySubjects are the variables of 100 subjects.
+// manySubjects are variables with 100 subjects.
 var manySubjects = `{"s":[` + strings.Repeat(`{"biz":"a","bizId":"1"},`, 99) + `{"biz":"a","bizId":"1"}]}`
 
 func TestEachLimitErrorStatesTheActualValue(t *testing.T) {

@@ -13,13 +13,14 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// Executor wraps an executor. A document that was executed before is not processed
-// again: with valid variables it is ready for execution at once.
+// Executor wraps an executor. A document that was executed before is not parsed or
+// validated again: with valid variables, it can be executed at once.
 func (l *Limits) Executor(exec graphql.GraphExecutor) graphql.GraphExecutor {
 	return preparing{exec, l}
 }
 
-// preparing is an executor that passes everything new or invalid to the executor it wraps.
+// preparing is an executor that prepares documents that were executed before. It passes
+// all new or invalid requests to the embedded executor.
 type preparing struct {
 	graphql.GraphExecutor
 
@@ -75,9 +76,9 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 }
 
 // coerce returns the variables as the executor would coerce them, except that *rows.Rows
-// remain unchanged. It returns false if the executor has to coerce them, because a value
-// is not of its type or the type needs a coercion that is not implemented here. It does
-// not modify values.
+// remain unchanged. It returns false if a value is not of its type, or if the type needs
+// a coercion that is not implemented here. The executor then has to coerce the variables.
+// coerce does not modify values.
 func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
 	if len(operation.VariableDefinitions) == 0 {
 		return map[string]any{}, true

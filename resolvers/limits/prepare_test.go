@@ -35,8 +35,8 @@ type schemaOnly struct{ graphql.ExecutableSchema }
 
 func (schemaOnly) Schema() *ast.Schema { return argumentTypes }
 
-// Limits coerces variables as the executor does. Variables that the executor rejects are
-// left to it.
+// Limits coerces variables as the executor does. It leaves variables that the executor
+// rejects to the executor.
 func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 	l := newService(t, Config{}).limits
 	if err := l.Validate(schemaOnly{}); err != nil {
@@ -90,8 +90,8 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 	}
 }
 
-// fold replaces lists that the transport would read as rows by rows. It reports whether
-// there are any.
+// fold converts each list that the transport would read as rows to rows. It reports
+// whether there are any.
 func fold(variables map[string]any) (folded bool) {
 	for name, value := range variables {
 		list, _ := value.([]any)
@@ -200,8 +200,8 @@ func rightValue(random *rand.Rand, typ string) string {
 	return pick(`"a"`, `"b"`)
 }
 
-// The operation context of a document that was executed before is the one that the
-// executor would create, and invalid requests are rejected with the same errors.
+// For a document that was executed before, Limits creates the operation context that the
+// executor would create. It rejects invalid requests with the executor's errors.
 func TestCachedDocumentsArePreparedAsByTheExecutor(t *testing.T) {
 	s := newService(t, Config{})
 	fast := s.limits.Executor(s.Executor)

@@ -40,10 +40,10 @@ func checkTokens(text string) *gqlerror.Error {
 
 // shape is the size of a selection with its fragments expanded.
 type shape struct {
-	fields  int // and fragments
+	fields  int // number of fields and fragments
 	aliases int
-	// Three depths: that of the fields outside __schema and __type, that of the fields
-	// from there on, and that of all fields.
+	// depth is that of the fields outside __schema and __type. introspection is that of
+	// __schema or __type and the fields below. total is the depth of all fields.
 	depth, introspection, total int
 }
 
@@ -66,11 +66,11 @@ type shaper struct {
 	fragments   map[string]*ast.FragmentDefinition
 	measured    map[string]shape
 	measuring   map[string]bool // fragments that are being measured
-	unexpanded  int             // fields and fragments in the text, not expanded
+	unexpanded  int             // fields and fragments as written, without expanding fragments
 	err         *gqlerror.Error // the first error
 }
 
-// checkShape bounds a document that is parsed but not yet validated, and may therefore be
+// checkShape bounds a document that is parsed but not validated, and may therefore be
 // invalid in any way.
 func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	if n := len(document.Operations) + len(document.Fragments); n > MaxDefinitions {
@@ -84,16 +84,16 @@ func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	}
 	for _, fragment := range document.Fragments {
 		if m.fragments[fragment.Name] != nil {
-			// Validation would report this, but before that only one fragment of the
-			// name would be measured.
+			// Validation would report this as well, but only after one of the fragments
+			// has been measured and the other has not.
 			return badInput("there is more than one fragment %.40q", fragment.Name)
 		}
 		m.fragments[fragment.Name] = fragment
 	}
-	// Fragments that no operation uses are validated too.
+	// Fragments that no operation uses are checked, because they are validated, too.
 	for _, fragment := range document.Fragments {
 		s := m.fragment(fragment.Name)
-		s.depth, s.introspection = 0, 0 // depend on where the fragment is used
+		s.depth, s.introspection = 0, 0 // these depend on where the fragment is used
 		if err := m.check(s); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (m *shaper) selections(set ast.SelectionSet) shape {
 	return sum
 }
 
-// field returns the shape of a field. Its number of fields does not include the field
+// field returns the shape of a field. Its number of fields does not count the field
 // itself.
 func (m *shaper) field(field *ast.Field) shape {
 	s := m.selections(field.SelectionSet)

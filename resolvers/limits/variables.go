@@ -59,7 +59,7 @@ func (l *Limits) checkValue(typ *ast.Type, value any) *valueError {
 	if typ.Elem != nil {
 		list, isList := value.([]any)
 		if !isList {
-			return l.checkValue(typ.Elem, value) // a list of one
+			return l.checkValue(typ.Elem, value) // a single value counts as a list with one entry
 		}
 		for i, entry := range list {
 			if found := l.checkValue(typ.Elem, entry); found != nil {
@@ -119,9 +119,10 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError 
 	return &valueError{reason: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
 }
 
-// checkRows accepts rows if their names alone show that all objects are valid: the type
-// is a list of an input type, and the given members are texts. It returns an error for
-// all other rows, even if their objects are valid.
+// checkRows accepts rows if the names alone show that all objects are valid: typ is a
+// list of an input type, all members are fields of type String or ID, and no required
+// field is missing. It returns an error for all other rows, even if their objects are
+// valid.
 func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {
 		return mismatch("of type "+typ.String(), value)

@@ -1,12 +1,12 @@
-// Package persisted implements automatic persisted queries by Apollo's protocol: a
-// client sends the SHA-256 of a document in place of its text. If the server does not
-// know the hash, it answers with the error PersistedQueryNotFound, the client sends
-// text and hash once, and from then on the hash suffices.
+// Package persisted implements automatic persisted queries by Apollo's protocol: a client
+// sends the SHA-256 of a document in place of its text. If the hash is unknown, the
+// server returns the error PersistedQueryNotFound. The client then sends the text and the
+// hash once. After that, the hash suffices.
 //
 // # Invariants
 //
-//   - A hash identifies only the text of which it is the hash, whatever a client sends or
-//     a Store contains: TestAHashStandsForItsText.
+//   - A hash stands only for the text that has this hash, whatever a client sends or a
+//     Store contains: TestAHashStandsForItsText.
 //   - Only documents that the executor accepts are kept: TestOnlyValidDocumentsAreKept.
 //   - Documents are bounded in number and bytes, in memory and in the Store:
 //     TestDocumentsAreBounded, and TestPersistedQueriesAreBounded in storage/redis.

@@ -15,7 +15,7 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// Extension is the member of a request's extensions that names a document by its
+// Extension is the member of a request's extensions that identifies a document by its
 // hash.
 const Extension = "persistedQuery"
 
@@ -26,8 +26,8 @@ const messageNotFound = "PersistedQueryNotFound"
 // Store shares documents between nodes. Implementations are safe for concurrent
 // use and bound what they keep.
 type Store interface {
-	// Document returns the text that a tenant's clients registered under a hash in
-	// hexadecimal digits, or "" if there is none.
+	// Document returns the text that a tenant's clients registered under a hash, or "" if
+	// there is none. The hash is in hexadecimal digits.
 	Document(ctx context.Context, tenant, hash string) (text string, err error)
 	// KeepDocument registers a text under its hash for a tenant's clients.
 	KeepDocument(ctx context.Context, tenant, hash, text string) error
@@ -41,7 +41,7 @@ type Options struct {
 	Registry prometheus.Registerer
 }
 
-// Executor wraps an executor, so that requests may identify their document by its hash.
+// Executor wraps an executor, so that a request may identify its document by a hash.
 func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor {
 	return &persistedExecutor{
 		GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store,
@@ -61,7 +61,7 @@ type persistedExecutor struct {
 }
 
 // CreateOperationContext implements graphql.GraphExecutor. If params identify a known
-// document by its hash, it sets their text.
+// document by its hash, CreateOperationContext sets the text in params.
 func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	named, has := params.Extensions[Extension]
 	if !has {
@@ -88,16 +88,16 @@ func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *
 	return operation, errs
 }
 
-// find returns the text of a hash, or "" if the hash is unknown.
+// find returns the text with a hash, or "" if the hash is unknown.
 func (e *persistedExecutor) find(ctx context.Context, of key) string {
 	text, found := e.memory.get(of)
 	if !found && e.store != nil {
 		var err error
 		if text, err = e.store.Document(ctx, of.tenant, hex.EncodeToString(of.hash[:])); err != nil {
 			e.requests.WithLabelValues("failed").Inc()
-			return "" // the client sends the text
+			return "" // the client then sends the text
 		}
-		// The store may hold anything, so the hash is computed from the text.
+		// The store may contain anything, so check the hash of the text.
 		if found = text != "" && sha256.Sum256([]byte(text)) == of.hash; found {
 			e.memory.put(of, text)
 		}

@@ -71,7 +71,7 @@ func TestAHashStandsForItsText(t *testing.T) {
 		{viewerQuery, viewerQuery, viewerQuery},
 		{"", viewerQuery, viewerQuery},
 		{"", likeQuery, codes.PersistedQueryNotFound},
-		{likeQuery, viewerQuery, codes.BadUserInput}, // and stays unknown
+		{likeQuery, viewerQuery, codes.BadUserInput}, // the hash stays unknown
 		{"", likeQuery, codes.PersistedQueryNotFound},
 		{"", viewerQuery, viewerQuery},
 		{likeQuery, likeQuery, likeQuery},
@@ -158,7 +158,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			if documents, bytes := held(m); documents > test.documents || bytes > test.bytes {
 				t.Fatalf("%s: got %d documents of %d bytes, want at most %d of %d", name, documents, bytes, test.documents, test.bytes)
 			}
-			if _, found := m.get(of(0)); !found { // it is looked up all the time
+			if _, found := m.get(of(0)); !found { // the first document is looked up all the time
 				t.Fatalf("%s: after %d more documents the first is evicted, want it cached", name, i)
 			}
 			if _, found := m.get(of(i)); !found {
@@ -201,7 +201,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 	}
 }
 
-// lying is a Store that returns another text than was registered.
+// lying is a Store that returns a text other than the registered one.
 type lying struct{ Store }
 
 func (lying) Document(context.Context, string, string) (string, error) { return likeQuery, nil }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxList is the maximum length of a list that a field returns or takes. Requests for
-	// longer lists cost as much as requests for maxList entries, and are rejected by
-	// their resolvers with a message that names the argument.
+	// maxList is the maximum length of a list that a field returns or takes. A request
+	// for a longer list costs as much as one for maxList entries. The resolver rejects it
+	// with a message that names the argument.
 	maxList = 100
 	// unknownList is the assumed length of lists of unknown length.
 	unknownList = 10
@@ -22,20 +22,20 @@ const (
 	tooMany = 1 << 30
 )
 
-// Cost returns the maximum number of fields in a response: those of data and, separately,
-// those of introspection.
+// Cost returns an upper bound of the number of fields in a response, separately for data
+// and for introspection.
 //
 // Every field counts 1 plus its FieldInfo.Weight, even if @skip or @include leaves it
 // out. The selection below a list counts once for each entry:
-//   - A list of edges has as many entries as the argument `first` says.
+//   - A list of edges has as many entries as the argument `first` requests.
 //   - A field that takes `subjects` or `ids` returns, or watches, as many entries as that
 //     argument has.
-//   - commentsChanged and messages have as many entries as they load events at once.
+//   - commentsChanged and messages have one entry for each event that they load at once.
 //
-// The value of `first` itself counts as well, because that many rows are read from the
-// database, whatever is selected of them. If a list is restricted to one biz, or if
-// FieldInfo.Scans is true, all rows that the database may examine for the page count
-// instead: storage.Page.MaxScan.
+// The value of `first` is added, because that many rows are read from the database,
+// whatever is selected of them. If a list is restricted to one biz, or if FieldInfo.Scans
+// is true, storage.Page.MaxScan is added instead: the number of rows that the database
+// may examine for the page.
 //
 //	interactives(subjects: [100 of them]) {     1
 //	  likeCount                                 100 × 1
@@ -68,7 +68,7 @@ type list struct {
 	scans     bool
 }
 
-// length is how the number of entries is determined.
+// length is the way in which the number of entries is determined.
 type length int
 
 const (
@@ -105,8 +105,8 @@ func (s *sum) total(variables map[string]any, page int) int {
 // `first`, or below __schema or __type.
 type place struct{ root, page, introspection bool }
 
-// selections returns the cost of a selection set. It also records in p everything else
-// that does not depend on variables.
+// selections returns the cost of a selection set. It also sets the fields of p that do
+// not depend on variables.
 func (p *Plan) selections(set ast.SelectionSet, at place) (all sum) {
 	for _, selection := range set {
 		var one sum
@@ -129,7 +129,7 @@ func (p *Plan) selections(set ast.SelectionSet, at place) (all sum) {
 	return all
 }
 
-// depends records the variables that @skip and @include depend on.
+// depends records the variables on which @skip and @include depend.
 func (p *Plan) depends(directives ast.DirectiveList) {
 	for _, directive := range directives {
 		for _, argument := range directive.Arguments {
@@ -178,8 +178,8 @@ func isVariable(v *ast.Value) bool {
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf returns how the number of entries of a field is determined, and that number or
-// its minimum.
+// lengthOf returns how the number of entries of a field is determined. entries is the
+// number itself if it is fixed, and otherwise its minimum.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {
@@ -216,7 +216,6 @@ func firstOf(field *ast.Field, variables map[string]any) int {
 	return min(max(n, 1), maxList)
 }
 
-// restrictedToBiz reports whether a list is restricted to one biz.
 func restrictedToBiz(field *ast.Field, variables map[string]any) bool {
 	return argument(field, "biz", variables) != nil
 }
@@ -241,9 +240,10 @@ func longest(field *ast.Field, variables map[string]any) (most int) {
 	return min(most, maxList)
 }
 
-// argument returns the value of an argument as the executor coerces it: its default if
-// it is omitted or is a variable without a value, and nil if there is no default. For a
-// list in the document it returns a list of the same length without the values.
+// argument returns the value of an argument as the executor coerces it. It returns the
+// default if the argument is omitted or is a variable without a value, and nil if there
+// is no default. For a list in the document, it returns a list of the same length without
+// the values.
 func argument(field *ast.Field, name string, variables map[string]any) any {
 	argument := field.Arguments.ForName(name)
 	switch {

@@ -3,21 +3,22 @@
 // limit, the plain writer (package plain) and the mutation fast path read the plan; none
 // of them walks selection sets.
 //
-// The needs of a field come from the schema and from a Table with one line for each
-// field that needs more than a plain value. A plan has two parts, because they count
-// differently:
+// The needs of a field follow from the schema and from a Table. A Table has an entry for
+// each field that must be loaded, shows a state of the viewer or costs more than 1. A
+// plan has two parts, because they count differently:
 //
 //   - The cost counts every field that the document contains, including duplicates and
-//     fields that @skip leaves out. It is computed by one walk when the operation is first
-//     checked, and kept as a fixed number plus the lists whose length depends on variables.
+//     fields that @skip leaves out. It is computed by one walk when the operation is
+//     first checked. The result is a fixed number and the lists whose length depends on
+//     variables.
 //   - The tree (Selection, Field) has the fields that the executor would collect: merged
 //     by alias, without those that are left out. It is built when the operation has
-//     passed all limits, and rebuilt if the value of a condition of @skip or @include has
-//     changed since.
+//     passed all limits. It is rebuilt if the value of a condition of @skip or @include
+//     has changed.
 //
 // # Invariants
 //
-//   - The cost is the number of fields that a response can have:
+//   - The number of fields in a response never exceeds the cost:
 //     TestCostIsTheMaximumSizeOfTheResponse of package limits.
 //   - The tree contains what the executor collects: TestTreesContainTheSelectedFields, and
 //     TestPlainAnswersAreThoseOfTheExecutor of package resolvers.

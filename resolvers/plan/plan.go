@@ -23,12 +23,13 @@ type FieldInfo struct {
 	// unknownList. For a subscription that takes no list, it is the number of events that
 	// are loaded at once, where 0 stands for 1.
 	Entries int
-	// Scans is true if up to storage.MaxListScan rows are examined for a page of the
-	// list, even if few are requested.
+	// Scans is true if the database may examine up to storage.MaxListScan rows for a page
+	// of the list, even if few entries are requested.
 	Scans bool
 }
 
-// Table has an entry for each field that needs one, by "Type.field".
+// Table holds a FieldInfo by "Type.field". A field without an entry has the zero
+// FieldInfo.
 type Table map[string]FieldInfo
 
 // Planner makes the plans of one schema.
@@ -48,8 +49,8 @@ func NewPlanner(schema *ast.Schema, table Table, fast plain.Schema) *Planner {
 type Plan struct {
 	// Kinds are the kinds of the viewer's states that the operation selects anywhere.
 	Kinds storage.Kinds
-	// Fields is the number of fields, and RootFields that of the first level. Fields
-	// that the executor would merge count separately.
+	// Fields is the number of fields of the operation, and RootFields the number of its
+	// root fields. Fields that the executor would merge count separately.
 	Fields, RootFields int
 	// Varies is true if the selections below the root fields depend on variables. The
 	// arguments of the root fields do not count.
@@ -78,7 +79,7 @@ func (p *Planner) Plan(operation *ast.OperationDefinition) *Plan {
 	return out
 }
 
-// Conditions returns the values that @skip and @include depend on. It returns false if
+// Conditions returns the values on which @skip and @include depend. It returns false if
 // one of them is not a boolean, which would make the executor panic.
 func (p *Plan) Conditions(variables map[string]any) (values []bool, ok bool) {
 	for _, condition := range p.conditions {
@@ -93,7 +94,7 @@ func (p *Plan) Conditions(variables map[string]any) (values []bool, ok bool) {
 }
 
 // Roots returns the fields of Query, Mutation or Subscription that an operation selects
-// with its present variables. All of its conditions must be booleans.
+// with its variables. All conditions of the operation must be booleans.
 func (p *Plan) Roots(op *graphql.OperationContext) *Selection {
 	conditions, _ := p.Conditions(op.Variables)
 	known := p.known.Load()

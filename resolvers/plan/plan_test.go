@@ -29,7 +29,7 @@ func planned(t *testing.T, text string, variables map[string]any) (*plan.Plan, *
 	return planner.Plan(document.Operations[0]), &graphql.OperationContext{Doc: document, Operation: document.Operations[0], Variables: variables}
 }
 
-// describe returns a tree as text: the fields, which of them are Deeper, and whether the
+// describe returns a tree as text: its fields, the ones that are Deeper, and whether the
 // selection is Writable.
 func describe(s *plan.Selection) string {
 	var out []string

@@ -23,7 +23,7 @@ type Selection struct {
 
 // Field is a selected field.
 type Field struct {
-	*ast.Field // the first one of its alias
+	*ast.Field // the first field with its alias
 
 	Key       string // of its entry in the table; "" if it has none
 	Deeper    bool   // the field or one below it has to be looked up
@@ -39,7 +39,7 @@ func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, s
 	for i := range collected {
 		from := &collected[i]
 		if s.Field(from.Alias) != nil {
-			continue // the executor writes the first, too
+			continue // the executor also writes the first only
 		}
 		f := Field{Field: from.Field}
 		key := typ.Name + "." + from.Name
@@ -58,7 +58,7 @@ func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, s
 	return s
 }
 
-// write adds a field to those that are encoded directly, if possible.
+// write adds a field to those that are encoded directly, if it can be encoded directly.
 func (s *Selection) write(f *Field, numbers map[string]int, deferred bool) {
 	number, known := numbers[f.Name]
 	if f.Name == "__typename" {

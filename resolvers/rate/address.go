@@ -15,11 +15,11 @@ const (
 
 // ClientOf returns the origin of a request.
 //
-// Headers from untrusted proxies are ignored. In the header from a trusted proxy, the
-// last address that does not belong to a trusted proxy counts: each proxy appends the
-// address that sent it the request, and everything before that may be forged. If both
-// headers are present and disagree, one of them may come from the client, and the address
-// of the proxy counts.
+// Headers from untrusted proxies are ignored. In a header from a trusted proxy, ClientOf
+// takes the last address that does not belong to a trusted proxy. Each proxy appends the
+// address that sent it the request, so everything before that address may be forged. If
+// both headers are present and disagree, one of them may come from the client, and
+// ClientOf takes the address of the proxy.
 func (l *Limiter) ClientOf(r *http.Request) Client {
 	if l == nil {
 		return Client{}
@@ -49,8 +49,9 @@ func (l *Limiter) trusts(address netip.Addr) bool {
 }
 
 // lastUntrusted returns the last address in lists that does not belong to a trusted
-// proxy, or the first address if all of them do. An invalid entry was not written by a
-// trusted proxy, so the address after it counts.
+// proxy. If all addresses belong to trusted proxies, it returns the first. An invalid
+// entry was not written by a trusted proxy, so lastUntrusted then returns the address
+// after that entry, or peer if there is none.
 func (l *Limiter) lastUntrusted(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	last := peer
 	for _, list := range slices.Backward(lists) {
@@ -103,8 +104,9 @@ func parseElement(text string) (netip.Addr, bool) {
 // of a provider.
 const networkBits = 64
 
-// network returns the unit to which limits apply: an IPv4 address, or the network of an
-// IPv6 address. All addresses of such a network belong to one customer.
+// network returns the unit to which limits apply: an IPv4 address, or the first address
+// of an IPv6 network. All addresses of an IPv6 network of this size belong to one
+// customer.
 func network(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

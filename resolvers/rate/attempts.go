@@ -24,8 +24,8 @@ func NewAttempts(burst int, every time.Duration) *Attempts {
 	return &Attempts{&buckets{pace: pace{unit: unit, burst: int64(burst) * unit}}, maphash.MakeSeed(), time.Now()}
 }
 
-// Take counts an attempt for a key. If there have been too many, it is not counted, and
-// Take returns the time until the next one is allowed.
+// Take counts an attempt for a key. If there have been too many attempts, Take does not
+// count this one and returns the time until the next is allowed.
 func (a *Attempts) Take(key string) (wait time.Duration) {
 	if a == nil {
 		return 0

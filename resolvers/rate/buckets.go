@@ -38,17 +38,17 @@ func (p pace) charge(full, now int64, units int) (after int64) {
 	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
 }
 
-// The dimensions of the table of slots. It has 65,536 slots, which take 1.1 MB. Only a
-// client whose bucket is not full needs a slot.
+// The dimensions of the table of slots. The table has 65,536 slots, which take 1.1 MB.
+// Only a client whose bucket is not full needs a slot.
 const (
 	setCount = 1 << 13
 	setSize  = 8
 )
 
-// buckets holds the buckets of many clients, which are identified by a hash of their name
-// or by a number. A nil *buckets imposes no limit. The memory is the same however many
-// clients there are. A client belongs to one set. If that set is full, the fullest bucket
-// in it is evicted, and what was taken from it is forgotten.
+// buckets holds the buckets of many clients. A client is identified by a hash of its name
+// or by a number. A nil *buckets imposes no limit. The memory does not depend on the
+// number of clients. A client belongs to one set. If that set has no free slot, the
+// fullest bucket in it is evicted and counts as full afterwards.
 type buckets struct {
 	pace
 

@@ -11,14 +11,14 @@
 //
 // # Invariants
 //
-//   - No client gets more than its burst plus what has been refilled since, however its
-//     requests are distributed: TestABucketGivesItsBurstAndThenItsRate,
+//   - No client gets more than its burst plus what has been refilled since, whatever the
+//     distribution of its requests: TestABucketGivesItsBurstAndThenItsRate,
 //     TestOperationsAreLimitedByCost in package resolvers.
 //   - Memory is bounded for any number of clients, and the bucket of a limited client is
 //     not evicted in favour of those of clients that are not limited:
 //     TestBucketsAreBounded.
-//   - Forwarded addresses are used only if they come from a trusted proxy. Of those, the
-//     last one that does not belong to a trusted proxy counts: TestTheAddressOfAClient.
+//   - Forwarded addresses are used only if they come from a trusted proxy. The last one
+//     that does not belong to a trusted proxy is the client's: TestTheAddressOfAClient.
 //   - An error states the number of seconds after which the same request succeeds:
 //     TestRetryAfterIsEnough.
 //

@@ -28,23 +28,23 @@ const (
 	PerAction = 20
 )
 
-// Config sets the limits, in units per second. A bucket holds ten times as much. A limit
-// of 0 means no limit.
+// Config sets the limits, in units per second. A bucket holds the units of ten seconds. A
+// limit of 0 means no limit.
 type Config struct {
 	// PerUser is the limit of a signed-in user.
 	PerUser int
-	// PerAddress is the limit of all anonymous requests from one address, or one /64 of
-	// IPv6.
+	// PerAddress is the limit of all anonymous requests from one IPv4 address or from one
+	// /64 of IPv6.
 	PerAddress int
 	// PerSocket is the limit of one WebSocket.
 	PerSocket int
 	// MessagesPerUser is the number of messages that a signed-in user may send per
-	// minute; a bucket holds those of one minute.
+	// minute. The bucket holds the messages of one minute.
 	MessagesPerUser int
 	// TrustedProxies may name their clients by X-Forwarded-For or Forwarded.
 	TrustedProxies []netip.Prefix
-	// Logger logs once if an untrusted proxy is limited. If it is nil, slog.Default() is
-	// used.
+	// Logger logs one warning if requests through an untrusted proxy exceed the limit of
+	// its address. If it is nil, slog.Default() is used.
 	Logger *slog.Logger
 	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
@@ -85,8 +85,8 @@ type Client struct {
 	// Address is an IPv4 address, the first address of an IPv6 /64, or the zero value if
 	// the address is not known.
 	Address netip.Addr
-	// Proxied reports whether the request claims to be forwarded by an
-	// untrusted proxy.
+	// Proxied is true if the request has forwarding headers that do not come from a
+	// trusted proxy.
 	Proxied bool
 }
 
@@ -105,7 +105,7 @@ func (l *Limiter) NewSocket() Bucket {
 	return Bucket{l.sockets, l.opened.Add(1), "socket"}
 }
 
-// Payer pays for a request. The zero value and a nil *Payer have no limit.
+// Payer is charged for a request. The zero value and a nil *Payer have no limit.
 type Payer struct {
 	limiter *Limiter
 	buckets [2]Bucket // of the socket, and of the user or address
@@ -121,8 +121,8 @@ func (p *Payer) Address() netip.Addr {
 }
 
 // Payer returns the payer of a user's requests. The requests are charged to the user or,
-// for anonymous users, to the address. They are also charged to the bucket on, which is
-// that of their WebSocket or the zero value.
+// if the user is anonymous, to the address. They are also charged to on, which is the
+// bucket of their WebSocket or the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
 	switch {
 	case l == nil:
@@ -203,7 +203,8 @@ func Extensions(wait time.Duration) map[string]any {
 	return map[string]any{"code": codes.RateLimited, "retryAfter": max(int(math.Ceil(wait.Seconds())), 1)}
 }
 
-// RetryAfter returns how many seconds an error says to wait, or 0 if it does not say.
+// RetryAfter returns the number of seconds to wait that an error states, or 0 if it
+// states none.
 func RetryAfter(err *gqlerror.Error) int {
 	seconds, _ := err.Extensions["retryAfter"].(int)
 	return seconds

@@ -34,7 +34,7 @@ func payers(l *Limiter) map[string]func() Payer {
 	}
 }
 
-// TestABucketGivesItsBurstAndThenItsRate takes random amounts at random times.
+// TestABucketGivesItsBurstAndThenItsRate takes random numbers of units at random times.
 func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 	for by := range payers(nil) {
 		t.Run(by, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsEnough waits as long as the error says.
+// TestRetryAfterIsEnough waits as long as the error states.
 func TestRetryAfterIsEnough(t *testing.T) {
 	for by := range payers(nil) {
 		t.Run(by, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestEachClientHasItsOwnBucket(t *testing.T) {
 	}
 }
 
-// TestBucketsAreBounded sends one request from each of 200,000 addresses. They take no
-// additional memory, and do not evict the bucket of an address that is in debt.
+// TestBucketsAreBounded sends one request from each of 200,000 addresses. The requests
+// take no additional memory, and do not evict the bucket of an address that is in debt.
 func TestBucketsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{PerAddress: 100})

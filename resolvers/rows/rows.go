@@ -1,10 +1,10 @@
 // Package rows represents a list of JSON objects with the same members, such as a page of
-// subjects, as one list of texts. A decoder allocates a map for each object and a value
-// for each text; rows take four allocations in total.
+// subjects, as one list of strings. A decoder allocates a map for each object and a value
+// for each string; rows take four allocations in total.
 //
-// The transport reads such lists as rows, resolvers/limits checks them against their
-// type, and code that knows Rows reads them directly. For all other code, Unfold
-// converts them to what a decoder returns.
+// The transport reads such lists as rows, and resolvers/limits checks them against their
+// type. Code that supports Rows reads them directly. For all other code, Unfold converts
+// them to what a decoder returns.
 //
 // # Invariant
 //
@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// Rows is a list of one or more objects that have the same members, all of them texts.
-// It must not be modified.
+// Rows is a list of one or more objects. All objects have the same members, and all
+// values are strings. Rows must not be modified.
 type Rows struct {
 	Names  []string // of the members, without duplicates
 	Values []string // of the first object in the order of Names, then of the next

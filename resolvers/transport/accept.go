@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// The media types of GraphQL responses: the first has meaningful status codes, the
-// second is the default for clients that request no media type, and the third is a
-// stream of responses.
+// The media types of GraphQL responses. The first has meaningful status codes. The second
+// is the default for clients that request no media type. The third is a stream of
+// responses.
 const (
 	mediaGraphQL = "application/graphql-response+json"
 	mediaJSON    = "application/json"
@@ -18,8 +18,8 @@ const (
 )
 
 // negotiate returns the media type of the response to a request with the given headers.
-// Without an Accept header, or if only wildcards match, it is mediaJSON. negotiate
-// returns false if neither mediaGraphQL nor mediaJSON is accepted.
+// The media type is mediaJSON if there is no Accept header, or if only a wildcard matches
+// both mediaJSON and mediaGraphQL. negotiate returns false if neither is accepted.
 func negotiate(header http.Header) (media string, ok bool) {
 	accept := strings.Join(header.Values("Accept"), ",")
 	switch strings.TrimSpace(accept) {
@@ -38,7 +38,7 @@ func negotiate(header http.Header) (media string, ok bool) {
 }
 
 // namesEvents reports whether an Accept header explicitly accepts event streams.
-// Wildcards do not count: clients that can process a stream name its media type.
+// Wildcards do not count, because clients that can process a stream name its media type.
 func namesEvents(header http.Header) bool {
 	_, _, events := preferences(strings.Join(header.Values("Accept"), ","))
 	return events.quality > 0
@@ -91,8 +91,7 @@ func (p *preference) add(by int, quality float64) {
 	}
 }
 
-// isUTF8 reports whether the charset of a media type, if it names one, is
-// UTF-8.
+// isUTF8 reports whether the charset of a media type is UTF-8 or missing.
 func isUTF8(parameters map[string]string) bool {
 	charset, has := parameters["charset"]
 	return !has || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")

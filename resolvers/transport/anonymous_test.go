@@ -17,7 +17,7 @@ func forwardedFor(i int) []string {
 	return []string{"X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i/250, i%250)}
 }
 
-// asAlice connects as a browser does: the token comes with connection_init.
+// asAlice connects as a browser does: it sends the token in connection_init.
 func (s *site) asAlice(t *testing.T) *client {
 	t.Helper()
 	c := s.dial(t)
@@ -26,15 +26,15 @@ func (s *site) asAlice(t *testing.T) *client {
 	return c
 }
 
-// TestAnonymousSocketsLeaveRoomForUsers lets anonymous clients of many addresses take all the
-// subscriptions and then all the streams that they can, while others open sockets and send
-// nothing. Users can still connect.
+// In TestAnonymousSocketsLeaveRoomForUsers, anonymous clients of many addresses take all
+// available subscriptions and then all available streams. Other clients open sockets and
+// send nothing. Signed-in users can still connect.
 func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 	const most, share = 80, 60
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{
 		MaxStreams: most, MaxSubscriptions: most, MaxSubscriptionsPerAddress: 50, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond,
 	}})
-	for i := range 3 { // 100 subscriptions of each
+	for i := range 3 { // 100 subscriptions from each address
 		c := s.ready(t, forwardedFor(i)...)
 		for id := range 100 {
 			c.say(subscribe(fmt.Sprint(id), watching("wait", fmt.Sprint(id))))
@@ -63,7 +63,7 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 		c.isClosed(websocket.StatusTryAgainLater, "this server holds as many connections of anonymous visitors as it can")
 	}
 	var idle []net.Conn
-	for range most / 2 { // twice the limit
+	for range most / 2 { // twice the number of streams that are left
 		idle = append(idle, s.raw(t))
 	}
 	for i := range 10 {
@@ -78,8 +78,8 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 	}
 }
 
-// TestOneAddressTakesNoShare lets the clients of one address take all that they can, and
-// release it.
+// TestOneAddressTakesNoShare lets the clients of one address take all that they can. When
+// one of them ends, another may connect.
 func TestOneAddressTakesNoShare(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerAddress: 3, MaxSubscriptionsPerAddress: 2}})
 	var open []*client

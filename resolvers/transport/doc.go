@@ -7,8 +7,8 @@
 //
 // # Invariants
 //
-//   - Every response is a GraphQL response, whatever was sent: errors without data if
-//     nothing was executed, each with a code of resolvers/codes:
+//   - Every response is a GraphQL response, whatever the client sent. If nothing was
+//     executed, it has errors and no data. Each error has a code of resolvers/codes:
 //     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
 //   - Requests that a web page of another origin can send without a preflight execute
 //     only queries: no form, no text body, no mutation by GET, no WebSocket:
@@ -32,8 +32,8 @@
 //     TestHugeMessagesAreNotKept, TestAReaderThatStopsReading,
 //     TestATokenThatExpiresEndsItsStreams, TestAKeyThatIsRemovedEndsItsStreams. Messages
 //     may be fragmented: TestFramesInPieces.
-//   - A subscriber is cheap: one goroutine per WebSocket, none for an idle
-//     subscription: TestSubscriptionsAtRestHaveNoGoroutine in package resolvers,
+//   - A subscriber is cheap: a WebSocket takes one goroutine, and an idle subscription
+//     none: TestSubscriptionsAtRestHaveNoGoroutine in package resolvers,
 //     TestSubscribersAreCheap in cmd/ovation.
 //   - At shutdown every client is notified, and requests in progress are answered:
 //     TestStoppingServerClosesAllStreams.

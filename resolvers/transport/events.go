@@ -54,8 +54,8 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 	}
 }
 
-// follow sends the events of a subscription, and comments in between. A stream that the
-// server ends has no complete event, so that its client reconnects.
+// follow sends the events of a subscription, and keep-alive comments between them. If the
+// server ends the stream, it sends no complete event, so that the client reconnects.
 func (h HTTP) follow(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, out *eventStream) {
 	rec := recordOf(ctx)
 	rec.Metrics.inFlight.Dec()
@@ -105,9 +105,9 @@ func (s *eventStream) open() {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // otherwise nginx would buffer events
 	header.Set("X-Content-Type-Options", "nosniff")
-	_ = s.control.SetReadDeadline(time.Time{}) // of the request, which has been read; a writer without deadlines is fine
+	_ = s.control.SetReadDeadline(time.Time{}) // the request has been read; a writer without deadlines is accepted
 	s.w.WriteHeader(http.StatusOK)
-	s.write([]byte(":\n\n")) // a comment, so that the client sees the connection open
+	s.write([]byte(":\n\n")) // a comment, so that the client's connection counts as open
 }
 
 // next sends a response. It returns false if the client has disconnected.
@@ -126,7 +126,7 @@ func (s *eventStream) next(rec *record, response *graphql.Response) bool {
 // complete announces the end of the stream. Browsers ignore events without data.
 func (s *eventStream) complete() bool { return s.write([]byte("event: complete\ndata:\n\n")) }
 
-// last sends the only response.
+// last sends the only response of a stream and completes the stream.
 func (s *eventStream) last(rec *record, response *graphql.Response) bool {
 	return s.next(rec, response) && s.complete()
 }

@@ -32,7 +32,7 @@ func (s *site) events(t *testing.T, body string, header ...string) answer {
 	return got
 }
 
-// open sends a request that accepts an event stream, unless header says otherwise.
+// open sends a request that accepts an event stream, unless header has another Accept.
 func (s *site) open(t *testing.T, method, path, body string, header ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))

@@ -29,12 +29,12 @@ type Config struct {
 	// Limiter limits the rate of requests. If it is nil, there are no limits.
 	Limiter *rate.Limiter
 	// Origins decides which web origins may send requests. If it is nil, only the
-	// server's own may.
+	// server's own origin may.
 	Origins *Origins
 }
 
-// Serve answers each request with the first transport that supports it; the last one,
-// HTTP, supports all requests. Wrap it in Handler.
+// Serve answers each request with the first transport that supports it. The last
+// transport must be HTTP, which supports all requests. Wrap the result in Handler.
 func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		supports := func(t graphql.Transport) bool { return t.Supports(r) }
@@ -97,9 +97,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(&q.out, r)
 }
 
-// authenticate returns the identity of a request. Development headers are rejected in
-// requests of web pages, unless the page is one of this server or of an origin that is
-// allowed by name.
+// authenticate returns the identity of a request. It rejects development headers in
+// requests of web pages, unless the page is one of this server or its origin is allowed
+// by name.
 func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
 	if h.API != nil {
 		return h.API.Authenticate(r)
@@ -114,8 +114,8 @@ func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
 	return h.Auth.Credentials(r.Context(), r.Header, distrusted)
 }
 
-// answerPanic recovers a panic; it must be deferred. The client receives an id under
-// which the log has the stack.
+// answerPanic recovers a panic; it must be deferred. The client receives an id, and the
+// log has the stack under that id.
 func answerPanic(w http.ResponseWriter, r *http.Request) {
 	value := recover()
 	switch value {

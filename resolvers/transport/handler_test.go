@@ -126,7 +126,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 	s := newServer(t, transport.Config{})
 	s.post(t, query("{__typename}"))
 	s.post(t, query("{nonsense}"))
-	for i := range 300 { // documents that are not valid take no place from those that are
+	for i := range 300 { // invalid documents take no place of valid ones
 		s.post(t, query(fmt.Sprintf("query Nonsense%d{nonsense}", i)))
 	}
 	s.post(t, query("query Broken{"))
@@ -135,7 +135,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 		s.post(t, query(fmt.Sprintf("query Q%d{__typename}", i)))
 	}
 	s.post(t, query("query Q7{__typename}"))
-	// unnamed, invalid, 200 names, one of them with two codes, and other
+	// The series are unnamed, invalid, 200 names (one of them with two codes) and other.
 	if n, err := testutil.GatherAndCount(s.registry, "ovation_graphql_requests_total"); err != nil || n != 204 {
 		t.Errorf("got %d series of ovation_graphql_requests_total, %v, want 204", n, err)
 	}

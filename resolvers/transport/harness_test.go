@@ -61,9 +61,10 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 	}, nil
 }
 
-// InteractiveChanged sends events of the first subject, by its biz: none ("wait"), endlessly
-// many ("flood"), as many as the bizId says ("count"), or one for each value received from
-// the channel of the bizId in eventChannels ("events").
+// InteractiveChanged sends events of the only subject. The subject's biz determines them:
+// none ("wait"), endlessly many ("flood"), as many as the bizId says ("count"), or one
+// for each value from the channel of the bizId in eventChannels ("events"). For "panic"
+// it panics, and for "fail" it returns an error.
 func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
 	if len(subjects) != 1 {
 		return nil, &gqlerror.Error{Message: "one subject, please", Extensions: map[string]any{"code": "BAD_USER_INPUT"}}
@@ -103,7 +104,7 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 	return events, nil
 }
 
-// eventChannels are the channels of "events", by bizId.
+// eventChannels holds the channels of the subjects of "events", by bizId.
 var eventChannels sync.Map
 
 func (queries) Viewer(ctx context.Context) (*storage.User, error) {
@@ -156,7 +157,7 @@ func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	return s
 }
 
-// logBuffer is a log that a test reads.
+// logBuffer is a log that tests can read.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -208,7 +209,7 @@ func (a answer) code() string {
 	return code
 }
 
-// send sends a request; header are names and values in turn.
+// send sends a request. header holds names and values alternately.
 func (s *server) send(t *testing.T, method, target, body string, header ...string) answer {
 	t.Helper()
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -248,7 +249,7 @@ func query(text string) string {
 	return string(body)
 }
 
-// at returns the URL of a GET request; members are names and values in turn.
+// at returns the URL of a GET request. members holds names and values alternately.
 func at(members ...string) string {
 	values := url.Values{}
 	for i := 0; i < len(members); i += 2 {

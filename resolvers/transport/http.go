@@ -10,12 +10,13 @@ import (
 )
 
 // HTTP answers an operation with one response, as specified by GraphQL over HTTP: POST
-// with a JSON body, and GET for queries. If the client accepts text/event-stream,
-// subscriptions are answered by a stream of events (the distinct connections mode of
-// graphql-sse), and so are other operations if the client accepts nothing else.
+// with a JSON body, and GET for queries. If the client accepts text/event-stream, a
+// subscription is answered by a stream of events (the distinct connections mode of
+// graphql-sse). Another operation is answered by a stream only if the client accepts
+// nothing else.
 //
-// HTTP supports every request, so that none is left without a GraphQL response: add it
-// after all other transports.
+// HTTP supports every request, so that each gets a GraphQL response. Add it after all
+// other transports.
 type HTTP struct {
 	// Streams limits event streams. If it is nil, there are none.
 	Streams *Streams
@@ -48,8 +49,8 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 	case (subscription || !plain) && h.acceptsEvents(r):
 		h.stream(w, r, exec, operation, errs)
 	case errs != nil:
-		// Not by exec.DispatchError, because the middleware would treat the operation
-		// as executed.
+		// Do not use exec.DispatchError: the middleware would treat the operation as
+		// executed.
 		respondWithout(w, r, &graphql.Response{Errors: coded(errs)})
 	case subscription:
 		WriteError(w, r, http.StatusBadRequest, codes.BadUserInput,

@@ -4,6 +4,6 @@ package transport
 
 import "testing"
 
-// The long tier draws new seeds and checks more cases than every run does.
+// The long tier uses fresh seeds and checks more cases than the everyday tests.
 
 func TestLongScanReadsAnyValues(t *testing.T) { TestScanReadsAnyValues(t) }

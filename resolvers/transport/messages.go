@@ -63,7 +63,7 @@ var (
 	connectionLost = closeReason{code: 0, reason: "the connection to the client broke or its time ran out"}
 )
 
-// closeReason is why a stream ends: the code and text of the close frame.
+// closeReason is the reason why a stream ends: the code and the text of the close frame.
 type closeReason struct {
 	code   websocket.StatusCode
 	reason string

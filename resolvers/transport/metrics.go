@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxOperations is the maximum number of operation names in the metrics. It is needed
-// because clients choose the names, and would otherwise determine the number of series.
+// maxOperations is the maximum number of operation names in the metrics. Without a bound,
+// clients would determine the number of series, because they choose the names.
 const maxOperations = 200
 
 // nameTTL is how long a name must be unused before another name may replace it.
@@ -33,14 +33,14 @@ var noMetrics = NewMetrics(nil)
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	inFlight prometheus.Gauge // a subscription that has begun is not counted
+	inFlight prometheus.Gauge // not including subscriptions that have begun
 
 	mu    sync.Mutex
 	names *simplelru.LRU[string, time.Time] // when each name was last used
 }
 
-// NewMetrics returns Metrics whose collectors it has registered. It panics if they are
-// already registered.
+// NewMetrics returns Metrics and registers their collectors with reg. It panics if they
+// are already registered.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
 	m := &Metrics{
@@ -65,7 +65,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 func (m *Metrics) end(rec *record, took time.Duration) {
 	m.inFlight.Dec()
 	if rec.kind == kindWebSocket {
-		return // each operation on it is measured
+		return // each operation on the WebSocket is measured
 	}
 	label := invalid
 	if !rec.invalid {
@@ -77,9 +77,9 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 	}
 }
 
-// label returns the label of an operation: its name, or other if there is no room for it.
-// If the least recently used name has been unused for nameTTL, a new name replaces it,
-// and the series of the old name are deleted.
+// label returns the label of an operation: its name, or other if too many names are in
+// use. If the least recently used name has been unused for nameTTL, a new name replaces
+// it. The series of the old name are then deleted.
 func (m *Metrics) label(operation string) string {
 	if operation == "" {
 		return unnamed

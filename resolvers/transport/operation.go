@@ -31,7 +31,7 @@ type operation struct {
 
 	// Guarded by socket.mu.
 	subscription bool
-	completed    bool // the client has completed it, or is about to be told that it is complete
+	completed    bool // the operation is complete for the client, or is about to be
 }
 
 // begin starts an operation.
@@ -51,7 +51,7 @@ func (s *socket) begin(said message) *closeReason {
 	}
 	s.mu.Unlock()
 	if earlier != nil {
-		<-earlier.ended // its remaining messages must not be mistaken for this operation's
+		<-earlier.ended // its remaining messages must not be mistaken for those of the new operation
 	}
 	o := &operation{s: s, id: said.id, ended: make(chan struct{})}
 	if !s.add(o) {
@@ -79,8 +79,8 @@ func (s *socket) add(o *operation) bool {
 	return true
 }
 
-// complete ends an operation at the client's request. An unknown id is not an error:
-// messages may cross.
+// complete ends an operation at the client's request. An unknown id is not an error,
+// because the client's message may cross the last message of the operation.
 func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.operations[id]
@@ -145,16 +145,16 @@ func (s *socket) watches(o *operation) *refusal {
 	return nil
 }
 
-// follow sends the responses of a subscription. If there are none at the moment, follow
-// returns, and is called again when there are.
+// follow sends the responses of a subscription. If no response is available, follow
+// returns and is called again when there is one.
 func (o *operation) follow() {
 	if !o.sendNext() {
 		o.finish()
 	}
 }
 
-// sendNext sends all available responses. It reports whether more are to come; if so,
-// the caller must not touch the operation any more.
+// sendNext sends all available responses. It reports whether more responses are to come.
+// If so, the caller must not use the operation any more.
 func (o *operation) sendNext() bool {
 	defer recoverPanic(o.ctx, o.deliver)
 	for {
@@ -169,7 +169,7 @@ func (o *operation) sendNext() bool {
 	}
 }
 
-// deliver sends a response. It returns false if no further response is wanted.
+// deliver sends a response. It returns false if no further response must be sent.
 func (o *operation) deliver(response *graphql.Response) bool {
 	if o.ctx.Err() != nil {
 		return false

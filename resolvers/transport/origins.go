@@ -56,8 +56,8 @@ const (
 	maxOriginBytes   = 256 // of an origin in the log
 )
 
-// CheckOrigin returns an error that says why an entry of OriginOptions.Allowed is
-// invalid, or nil if it is valid.
+// CheckOrigin returns nil if an entry of OriginOptions.Allowed is valid, and otherwise an
+// error with the reason.
 func CheckOrigin(origin string) error {
 	if origin == "*" {
 		return nil
@@ -82,12 +82,13 @@ type admission int
 const (
 	// pageRefused means that the page may not call the API.
 	pageRefused admission = iota
-	// pageUnnamed means that the page may call the API, because all pages of this
-	// machine, or all pages, may. Its development headers are rejected.
+	// pageUnnamed means that the page may call the API, but its origin is not allowed by
+	// name: all pages are admitted, or all pages of this machine. Its development headers
+	// are rejected.
 	pageUnnamed
-	// pageNamed means that the page is one of this server, or of an origin that is
-	// allowed by name. Clients other than browsers, which send no origin, are treated in
-	// the same way.
+	// pageNamed means that the page is one of this server, or that its origin is allowed
+	// by name. Clients other than browsers send no origin and are treated in the same
+	// way.
 	pageNamed
 )
 
@@ -124,8 +125,8 @@ func isLoopback(origin *url.URL) bool {
 	return (origin.Scheme == "http" || origin.Scheme == "https") && (name == "localhost" || err == nil && ip.IsLoopback())
 }
 
-// distrust returns why the development headers of a request, or of the WebSocket that it
-// opens, are rejected, or nil if they are accepted.
+// distrust returns the reason why the development headers of a request are rejected, or
+// nil if they are not. It applies to the headers in connection_init, too.
 func (o *Origins) distrust(auth *viewer.Authenticator, r *http.Request) *viewer.Error {
 	if auth == nil {
 		return nil
@@ -239,9 +240,9 @@ func (c *crossOrigin) allow(header http.Header, admitted admission) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// isCrossOrigin reports whether the browser says that a request is from a page of another
-// origin. If it says nothing, the page may be the server's own, behind a proxy that
-// rewrites Host.
+// isCrossOrigin reports whether Sec-Fetch-Site states that a request is from a page of
+// another origin. Without the header, the page may be the server's own, behind a proxy
+// that rewrites Host.
 func isCrossOrigin(r *http.Request) bool {
 	site := r.Header.Get(fetchSite)
 	return site == "cross-site" || site == "same-site"

@@ -26,8 +26,9 @@ const kindWebSocket = "websocket"
 
 type recordKey struct{}
 
-// record is what the log and the metrics report of a request or, on a WebSocket, of an
-// operation. It is used only by the goroutine that serves the request or the operation.
+// record holds what the log and the metrics report about a request or, on a WebSocket,
+// about an operation. It is used only by the goroutine that serves the request or the
+// operation.
 type record struct {
 	viewer.Identity
 	*Config
@@ -35,7 +36,7 @@ type record struct {
 	start     time.Time
 	client    rate.Client
 	payer     rate.Payer
-	operation string // at most maxNameBytes of the name
+	operation string // the name, truncated to maxNameBytes
 	invalid   bool   // the document was rejected
 	kind      string
 	code      string // of the first error
@@ -65,8 +66,8 @@ func (c *recordContext) begin() {
 	c.record.Metrics.inFlight.Inc()
 }
 
-// recordOf returns the record of a request, or an unused record if no Handler serves the
-// request.
+// recordOf returns the record of a request. If no Handler serves the request, it returns
+// a record that nothing reads.
 func recordOf(ctx context.Context) *record {
 	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
 		return rec
@@ -96,8 +97,8 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 }
 
 // setOperation records the name and kind of the operation. If the document was rejected,
-// they are those of its first operation, as far as they can be read. Names are valid
-// GraphQL names.
+// setOperation records those of the document's first operation, as far as they can be
+// read. Names are valid GraphQL names.
 func (rec *record) setOperation(operation *graphql.OperationContext, params *graphql.RawParams) {
 	var name string
 	if operation != nil && operation.Operation != nil {
@@ -132,8 +133,8 @@ func firstOperation(document string) (name, kind string) {
 	return name, kind
 }
 
-// panicked logs a panic and returns the message for the client: an id, under which the
-// log has the stack.
+// panicked logs a panic and returns the message for the client. The message has an id,
+// under which the log has the stack.
 func (rec *record) panicked(ctx context.Context, value any) string {
 	id := uuid.NewString()
 	rec.Logger.ErrorContext(ctx, "panic while answering a request",

@@ -32,9 +32,9 @@ var (
 	headerNoSniff = []string{"nosniff"}
 )
 
-// WriteError answers a request with one GraphQL error and no data, in the media type
-// that the client accepts, or else application/json. An API with its own format writes
-// the error itself.
+// WriteError answers a request with one GraphQL error and no data. The media type is the
+// one that the client accepts, or else application/json. An API with its own format
+// writes the error itself.
 func WriteError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	if rec := recordOf(r.Context()); rec.API != nil {
 		rec.code = code
@@ -63,7 +63,8 @@ func failure(code, message string) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{{Message: message, Extensions: extensions}}}
 }
 
-// respond answers a request with a response.
+// respond writes a response in the media type that the client accepts, or else as
+// application/json.
 func respond(w http.ResponseWriter, r *http.Request, status int, response *graphql.Response) {
 	recordOf(r.Context()).code = firstCode(response.Errors)
 	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
@@ -85,8 +86,8 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 	_, _ = w.Write(body.Bytes()) // the client may have disconnected
 }
 
-// encode writes a response as JSON. Data is copied as it is: the executor has encoded
-// it, and encoding it again would only parse all of it once more.
+// encode writes a response as JSON. Data is copied as it is, because the executor has
+// encoded it. Encoding it again would parse all of it once more.
 func encode(body *bytes.Buffer, response *graphql.Response) {
 	body.WriteByte('{')
 	if len(response.Errors) > 0 {
@@ -110,8 +111,8 @@ func writeComma(body *bytes.Buffer) {
 	}
 }
 
-// writeMember writes a member of an object. Values come from this program; a value that
-// cannot be encoded is a bug, and panics.
+// writeMember writes a member of an object. Values come from this program. A value that
+// cannot be encoded is a bug and causes a panic.
 func writeMember(body *bytes.Buffer, name string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -152,7 +153,7 @@ func coded(errs gqlerror.List) gqlerror.List {
 
 // statusOf returns the status of a response without data. For mediaJSON, invalid
 // documents and variables get status 200, because clients of this media type cannot
-// distinguish a 400 of a GraphQL server from one of a proxy.
+// distinguish the 400 of a GraphQL server from the 400 of a proxy.
 func statusOf(code, media string) int {
 	if (code == codes.BadUserInput || code == codes.LimitExceeded) && media == mediaJSON {
 		return http.StatusOK

@@ -13,10 +13,10 @@ import (
 // AnswerTimeout bounds the execution of a query or a mutation.
 const AnswerTimeout = 15 * time.Second
 
-// run executes an operation and passes its responses to give: one response or, for a
-// subscription, responses until there are no more, the context ends or give returns
-// false. A response without data is the last one. After a panic, the last response is an
-// error without data. A response is valid until give returns.
+// run executes an operation and passes its responses to give. A query or a mutation has
+// one response. A subscription has responses until the stream ends, the context ends or
+// give returns false. A response without data is the last one. After a panic, the last
+// response is an error without data. A response is valid until give returns.
 func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, give func(*graphql.Response) bool) {
 	defer recoverPanic(ctx, give)
 	if operation.Operation.Operation != ast.Subscription {
@@ -59,11 +59,11 @@ type parking struct {
 // parked is the response of a subscription that has nothing to send yet.
 var parked = new(graphql.Response)
 
-// Park is called by a subscription that has nothing to send yet. If the transport can
-// release the goroutine meanwhile, Park returns a response that must be returned at once,
-// and the next response is requested when ready is called. await must arrange for ready
-// to be called once, even if the context ends first. Otherwise Park returns nil, and the
-// caller has to wait.
+// A subscription that has nothing to send yet calls Park. If the transport can release
+// the goroutine meanwhile, Park returns a response, which the subscription must return at
+// once. The transport requests the next response when ready is called. await must arrange
+// for ready to be called once, even if the context ends first. If the transport cannot
+// release the goroutine, Park returns nil, and the subscription has to wait.
 func Park(ctx context.Context, await func(ready func())) *graphql.Response {
 	if p, ok := ctx.Value(parkingKey{}).(*parking); ok {
 		p.await = await

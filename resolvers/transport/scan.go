@@ -24,15 +24,15 @@ type scanner struct {
 	depth   int
 	values  int
 	failed  bool
-	refusal *refusal // why it failed; nil if the syntax is invalid
+	refusal *refusal // the response for the error; nil if the syntax is invalid
 }
 
 func newScanner(what string, text []byte) *scanner {
 	return &scanner{source: what, text: text}
 }
 
-// done checks that the text ends here. It returns the first error, or nil if there is
-// none.
+// done checks that the text ends at this position. It returns the first error, or nil if
+// there is none.
 func (s *scanner) done() *refusal {
 	if s.space(); !s.failed && s.at < len(s.text) {
 		return refuse(http.StatusBadRequest, "%s has more after the end of the JSON, at byte %d", s.source, s.at)
@@ -146,8 +146,8 @@ func (s *scanner) mapping(value func() any) map[string]any {
 	return out
 }
 
-// members reads an object. It calls known for each name; known reads the value, or
-// returns false for a name that it does not know. A known member may occur only once.
+// members reads an object and calls known for each name. known must read the value, or
+// return false for an unknown name. A known member may occur only once.
 func (s *scanner) members(known func(name string) bool) {
 	seen := make([]string, 0, 4)
 	s.object(func(name string) {
@@ -213,8 +213,8 @@ func (s *scanner) more() bool {
 	return !s.failed
 }
 
-// count counts a value. Values are limited because each takes some hundred bytes of
-// memory.
+// count counts a value. The number of values is limited because each takes a few hundred
+// bytes of memory.
 func (s *scanner) count() {
 	if s.values++; s.values > maxJSONValues {
 		s.refusef(codes.LimitExceeded, "%s holds more than %d values", s.source, maxJSONValues)

@@ -20,8 +20,8 @@ import (
 
 var _ = seed.ForRapid()
 
-// library does what members does, with encoding/json. It returns nil for a text that must be
-// refused.
+// library does what members does, but with encoding/json. It returns nil for a text that
+// members must refuse.
 func library(text []byte) *graphql.RawParams {
 	if depth, values := measure(text); !utf8.Valid(text) || depth > maxJSONDepth || values > maxJSONValues {
 		return nil
@@ -64,8 +64,8 @@ func library(text []byte) *graphql.RawParams {
 	return &params
 }
 
-// measure returns how deep lists and objects nest and how many values there are. It
-// need not be right about text that is not JSON.
+// measure returns the maximum nesting of lists and objects, and the number of values. The
+// results need not be right for text that is not JSON.
 func measure(text []byte) (deepest, values int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -88,8 +88,8 @@ func measure(text []byte) (deepest, values int) {
 	return deepest, values
 }
 
-// same checks that the scanner and library return the same, or that both refuse the text. It
-// returns whether they accept it.
+// same checks that the scanner and library return the same result, or that both refuse
+// the text. It returns whether they accept it.
 func same(t interface {
 	Errorf(format string, args ...any)
 }, text []byte,
@@ -109,7 +109,7 @@ func same(t interface {
 	return true
 }
 
-// ordinary is what clients send.
+// ordinary are requests as clients send them.
 var ordinary = []string{
 	`{"query":"{viewer{id}}"}`,
 	`{"query":"mutation Like($input: LikeInput!) {\n\tlike(input: $input) { changed }\n}","operationName":"Like","variables":{"input":{"biz":"video","bizId":"1"}}}`,
@@ -165,7 +165,7 @@ func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
 	}
 }
 
-// special are texts that are refused.
+// special are requests that are refused.
 var special = []string{
 	``, ` `, `{}`, `[]`, `"q"`, `{"query":null}`, `{"query":7}`, `{"query":"q"`, `{"query":"q",}`, `{"query":"q"}}`, `{"query":"q"}1`,
 	`{"query":"q","query":"q"}`, `{"variables":{},"query":"q","variables":{}}`, `{"Query":"q"}`, `{"query":"\x"}`,
@@ -211,7 +211,7 @@ func TestScanReadsAnyValues(t *testing.T) {
 		inner := value
 		value = rapid.OneOf(leaf, rapid.SliceOfN(inner, 0, 4).AsAny(), rapid.MapOfN(rapid.String(), inner, 0, 4).AsAny())
 	}
-	alike := rapid.Custom(func(t *rapid.T) any { // most of the time
+	alike := rapid.Custom(func(t *rapid.T) any { // usually uniform objects
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{0,3}`), 1, 3, rapid.ID[string]).Draw(t, "names")
 		list := make([]map[string]any, rapid.IntRange(1, 4).Draw(t, "objects"))
 		for i := range list {
@@ -239,7 +239,7 @@ func TestScanReadsAnyValues(t *testing.T) {
 		if !same(t, indented.Bytes()) {
 			t.Fatalf("%s: got it left to the library, want it read", indented.Bytes())
 		}
-		// A text that is truncated or changed is read as the library reads it.
+		// A text that is truncated or changed is read as encoding/json reads it.
 		if len(text) > 1 {
 			cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
 			same(t, text[:cut])

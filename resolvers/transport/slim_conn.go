@@ -10,21 +10,21 @@ import (
 )
 
 // The sizes of the buffers of a WebSocket. Frame headers and most outgoing messages fit
-// into them; anything longer bypasses them.
+// into the buffers; longer data bypass them.
 const (
 	slimReadBuffer  = 64
 	slimWriteBuffer = 512
 )
 
-// slimConn is the connection under a WebSocket. A write takes at most writeTimeout. What
-// net/http keeps for a request, including two buffers of 4 KiB, is released.
+// slimConn is the connection under a WebSocket. A write takes at most writeTimeout. The
+// memory that net/http keeps for a request, including two buffers of 4 KiB, is released.
 type slimConn struct {
 	net.Conn
 
 	reader          *bufio.Reader // what package websocket reads from
 	buffered        []byte        // received together with the upgrade request
 	betweenMessages bool          // no message is being read
-	controlOnly     bool          // the next read would wait for what follows a control frame
+	controlOnly     bool          // the next read would wait for data after a control frame
 	writeTimeout    time.Duration
 }
 
@@ -67,8 +67,8 @@ func (c *slimConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// slimHijacker is a ResponseWriter that is hijacked as a slimConn. It does not send an
-// error response, but keeps its status.
+// slimHijacker is a ResponseWriter that is hijacked as a slimConn. It does not send error
+// responses, but keeps their status.
 type slimHijacker struct {
 	http.ResponseWriter
 
@@ -76,7 +76,7 @@ type slimHijacker struct {
 	refused int       // the status of the error response, or 0 if there was none
 }
 
-// WriteHeader sends the status 101 and keeps any other.
+// WriteHeader sends the status 101. It keeps any other status in refused.
 func (h *slimHijacker) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		h.ResponseWriter.WriteHeader(status)

@@ -15,9 +15,10 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// socket is one WebSocket. The socket's own goroutine, serve, reads; each running
-// operation has another, unless it is parked. A timer enforces the limit for
-// connection_init, and then sends pings and ends the socket when the token expires.
+// socket is one WebSocket. The goroutine that runs serve reads from it. Each running
+// operation has a goroutine of its own, unless it is parked. A timer ends the socket if
+// connection_init is late. After connection_init, the timer sends pings and ends the
+// socket when the token expires.
 type socket struct {
 	exec    graphql.GraphExecutor
 	streams *Streams
@@ -34,15 +35,15 @@ type socket struct {
 	unwatchToken func() bool     // stops watching the token's revocation; nil before connection_init
 	ctx          context.Context // parent of the operations' contexts; nil before connection_init
 
-	// running counts the operations and, while it may fire, the timer. serve waits for
-	// them.
+	// running counts the operations and, while it may fire, the timer. serve waits until
+	// the count is zero.
 	running sync.WaitGroup
 
 	mu             sync.Mutex
-	closeReason    *closeReason // nil until the socket ends
+	closeReason    *closeReason // nil until the socket ends; the first reason is kept
 	stopped        bool         // no operation may start any more
 	timer          *time.Timer
-	deadline       time.Time   // when the timer ends the socket, or zero if it does not
+	deadline       time.Time   // when the timer ends the socket; zero if it never does
 	deadlineReason closeReason // the close reason at the deadline
 	operations     map[string]*operation
 }
@@ -67,7 +68,7 @@ func (s *socket) connect(conn *websocket.Conn, net *slimConn, entered *stream) {
 	s.timer = time.AfterFunc(s.streams.opts.InitTimeout, s.tick)
 }
 
-// stop ends the socket. The first reason counts.
+// stop ends the socket. If it is called more than once, only the first reason is used.
 func (s *socket) stop(why closeReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +112,7 @@ func (s *socket) serve() {
 	}
 }
 
-// listen reads and handles the available messages. It returns the reason if the socket
-// must end.
+// listen reads and handles a message. It returns the reason if the socket must end.
 func (s *socket) listen(err error) *closeReason {
 	if err != nil {
 		return closeReasonOf(err)
@@ -278,8 +278,8 @@ func (s *socket) finish() {
 	s.running.Wait()
 }
 
-// send writes a message (see writeMessage). If the client does not accept it in time,
-// send returns false and the socket ends.
+// send writes a message (see writeMessage). If the client does not accept the message in
+// time, send returns false and the socket ends.
 func (s *socket) send(kind, id string, payload any) bool {
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(text)

@@ -30,12 +30,12 @@ import (
 	"ovation/storage"
 )
 
-// deadline limits the wait for what should come at once.
+// deadline limits the wait for an event that should come at once.
 const deadline = 2 * time.Minute
 
 var secret = []byte("0123456789abcdef0123456789abcdef")
 
-// site is a server of streams on a real connection.
+// site is a server with streams over real connections.
 type site struct {
 	*server
 
@@ -109,14 +109,14 @@ func token(tb testing.TB, ttl time.Duration) string {
 	return text
 }
 
-// client is the other end of a WebSocket.
+// client is the client's end of a WebSocket.
 type client struct {
 	*websocket.Conn
 
 	tb testing.TB
 }
 
-// dial connects; header are names and values in turn.
+// dial connects. header holds names and values alternately.
 func (s *site) dial(tb testing.TB, header ...string) *client {
 	tb.Helper()
 	c, _, err := s.tryDial(tb, header...)
@@ -124,7 +124,7 @@ func (s *site) dial(tb testing.TB, header ...string) *client {
 	return c
 }
 
-// tryDial connects, or returns the status of the answer.
+// tryDial connects, or returns the status of the response.
 func (s *site) tryDial(tb testing.TB, header ...string) (*client, int, error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), deadline)
@@ -157,7 +157,7 @@ func (s *site) tryDial(tb testing.TB, header ...string) (*client, int, error) {
 	return &client{conn, tb}, status, nil
 }
 
-// ready connects and initialises.
+// ready connects and sends connection_init.
 func (s *site) ready(tb testing.TB, header ...string) *client {
 	tb.Helper()
 	c := s.dial(tb, header...)
@@ -194,7 +194,7 @@ func (c *client) next() (string, error) {
 	return string(text), err
 }
 
-// receives fails the test unless the next messages are these, in this order.
+// receives fails the test unless the next messages are the given ones, in this order.
 func (c *client) receives(messages ...string) {
 	c.tb.Helper()
 	for _, want := range messages {
@@ -205,8 +205,8 @@ func (c *client) receives(messages ...string) {
 	}
 }
 
-// isClosed fails the test unless the server closes the socket with this code and reason. It
-// ignores earlier messages.
+// isClosed fails the test unless the server closes the socket with the code and the
+// reason. It ignores earlier messages.
 func (c *client) isClosed(code websocket.StatusCode, reason string) {
 	c.tb.Helper()
 	for {
@@ -228,8 +228,8 @@ func (s *site) wantMetric(tb testing.TB, series string, want float64) {
 	await.That(tb, fmt.Sprintf("%s is %v", series, want), func() bool { return s.value(tb, series) == want })
 }
 
-// value returns the value of a metric. series is the metric's name and, if it has a label, a
-// space and the label's value.
+// value returns the value of a metric. series is the metric's name. If the metric has a
+// label, a space and the label's value follow.
 func (s *site) value(tb testing.TB, series string) float64 {
 	tb.Helper()
 	name, label, _ := strings.Cut(series, " ")
@@ -248,7 +248,7 @@ func (s *site) value(tb testing.TB, series string) float64 {
 	return 0
 }
 
-// bystander watches a subject of "events" while others misbehave.
+// bystander is a client that watches a subject of "events" while other clients misbehave.
 type bystander struct {
 	*client
 
@@ -263,7 +263,7 @@ func (s *site) bystander(tb testing.TB, subject string) *bystander {
 	return &bystander{client: c, subject: subject}
 }
 
-// receivesEvents fails the test unless the next event arrives.
+// receivesEvents sends an event, and fails the test unless the client receives it.
 func (b *bystander) receivesEvents(tb testing.TB) {
 	tb.Helper()
 	b.n++
@@ -271,7 +271,7 @@ func (b *bystander) receivesEvents(tb testing.TB) {
 	b.receives(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":%q,"version":%d}}}}`, b.subject, b.n))
 }
 
-// raw returns a connection on which it has made a handshake without package websocket.
+// raw connects and makes a handshake without package websocket.
 func (s *site) raw(tb testing.TB) net.Conn {
 	tb.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -294,7 +294,7 @@ func masked(opcode byte, text string) string {
 	return string([]byte{0x80 | opcode, 0x80 | byte(len(text)), 0, 0, 0, 0}) + text
 }
 
-// everything reads until the other side closes.
+// everything returns what arrives until the other side closes the connection.
 func everything(tb testing.TB, conn net.Conn) string {
 	tb.Helper()
 	text, err := io.ReadAll(conn)

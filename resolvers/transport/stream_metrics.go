@@ -43,7 +43,7 @@ func newStreamMetrics(reg prometheus.Registerer) *streamMetrics {
 	}
 }
 
-// closed counts a WebSocket that the server closed with a code of its own.
+// closed counts a WebSocket that the server has closed, by the code that the server sent.
 func (m *streamMetrics) closed(code websocket.StatusCode) {
 	m.closes.WithLabelValues(strconv.Itoa(int(code))).Inc()
 }

@@ -25,16 +25,17 @@ type StreamOptions struct {
 	// MaxStreams is the maximum number of WebSockets and event streams of a process.
 	// Default 20,000.
 	MaxStreams int
-	// MaxStreamsPerUser is the maximum for one signed-in user. Default 50.
+	// MaxStreamsPerUser is the maximum number of streams of one signed-in user. Default
+	// 50.
 	MaxStreamsPerUser int
-	// MaxStreamsPerAddress is the maximum for anonymous users of one address. Default
-	// 1,000.
+	// MaxStreamsPerAddress is the maximum number of streams of all anonymous users of one
+	// address. Default 1,000.
 	MaxStreamsPerAddress int
 	// MaxSubscriptions is the maximum number of subscriptions of a process. Default
 	// 50,000.
 	MaxSubscriptions int
-	// MaxSubscriptionsPerAddress is the maximum for anonymous users of one address.
-	// Default 5,000.
+	// MaxSubscriptionsPerAddress is the maximum number of subscriptions of all anonymous
+	// users of one address. Default 5,000.
 	MaxSubscriptionsPerAddress int
 	// AnonymousPercent is the share of MaxStreams and MaxSubscriptions that anonymous
 	// users may take. The rest is reserved for signed-in users. Default 75.
@@ -43,9 +44,9 @@ type StreamOptions struct {
 	// including subscriptions. Default 100.
 	MaxPerSocket int
 	// MaxPending is the maximum number of WebSockets on which the client has not sent
-	// connection_init. If there are more, or if a new client needs the place, the oldest
-	// of them is closed. Default half of MaxStreams, because all clients may reconnect at
-	// once.
+	// connection_init. If there are more, or if a new stream needs the place, the oldest
+	// of these WebSockets is closed. Default half of MaxStreams, because all clients may
+	// reconnect at once.
 	MaxPending int
 	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
 	InitTimeout time.Duration
@@ -59,8 +60,8 @@ type StreamOptions struct {
 	// CloseTimeout is how long a client may take to complete the close handshake.
 	// Default 2 s.
 	CloseTimeout time.Duration
-	// Spread is the period over which Close closes the connections, so that clients do
-	// not all reconnect at once. Default 1 s.
+	// Spread is the period over which Close closes the connections, so that the clients
+	// do not reconnect all at once. Default 1 s.
 	Spread time.Duration
 	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
@@ -131,8 +132,8 @@ const (
 	kindEvents = "events"
 )
 
-// NewStreams returns a Streams. Call Close to end all streams. It panics if the metrics
-// are registered already.
+// NewStreams returns an empty Streams. It panics if its metrics are registered already.
+// Call Close to end all streams.
 func NewStreams(options StreamOptions) *Streams {
 	return &Streams{
 		opts: options.withDefaults(), metrics: newStreamMetrics(options.Registry),
@@ -140,8 +141,8 @@ func NewStreams(options StreamOptions) *Streams {
 	}
 }
 
-// Close ends all streams one after another, and waits until they have ended or ctx has.
-// New streams are refused. It may be called twice, and on a nil *Streams.
+// Close ends all streams one after another, and waits until they have ended or ctx has
+// ended. New streams are refused. Close may be called twice, and on a nil *Streams.
 func (s *Streams) Close(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -177,8 +178,9 @@ func (s *Streams) Close(ctx context.Context) error {
 
 // begin admits a stream of a user at an address. A WebSocket is pending, without an
 // owner, until it is authenticated. An older pending WebSocket may be closed in favour of
-// a new stream, so that clients that never authenticate do not block others. While such
-// WebSockets are closing, there may be up to MaxPending streams more than MaxStreams.
+// a new stream, so that clients that never authenticate do not block others. While these
+// WebSockets are closing, the number of streams may exceed MaxStreams by up to
+// MaxPending.
 func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop func(closeReason)) (*stream, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,9 +240,9 @@ func (one *stream) identify(user storage.User) *refusal {
 	return refused
 }
 
-// setOwner sets the user of a stream. It refuses the stream if there are already too many
-// of that user or, for an anonymous user, of the address or of all anonymous users. The
-// caller holds the mutex.
+// setOwner sets the user of a stream. It refuses the stream if that user already has too
+// many. For an anonymous user, it refuses the stream if the address or all anonymous
+// users together have too many. The caller holds the mutex.
 func (one *stream) setOwner(user storage.User) *refusal {
 	s := one.streams
 	if !user.Anonymous() {
@@ -269,7 +271,7 @@ func (one *stream) addUsage(streams, subscriptions int) {
 	}
 }
 
-// AnonymousPercent returns the share of all limits that anonymous users may take, in
+// AnonymousPercent returns the share of each limit that anonymous users may take, in
 // percent.
 func (s *Streams) AnonymousPercent() int {
 	if s == nil {

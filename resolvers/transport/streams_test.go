@@ -79,8 +79,9 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSocketsAtRestHaveLittleOnTheirStacks checks that sockets that have received pongs
-// wait before a read begins, because the stack is deep during a read.
+// TestSocketsAtRestHaveLittleOnTheirStacks checks where idle sockets wait after they have
+// received pongs. They must wait before a read begins, because the stack is deep during a
+// read.
 func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 10 * time.Millisecond}})
 	for range 10 {
@@ -102,7 +103,8 @@ func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 	s.wantMetric(t, "ovation_streams websocket", 10)
 }
 
-// TestSocketsThatNeverInitialise opens thousands of such sockets, and one that works.
+// TestSocketsThatNeverInitialise opens 2,000 WebSockets that never send connection_init,
+// and one that does.
 func TestSocketsThatNeverInitialise(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPending: 100, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond}})
 	works := s.ready(t)
@@ -137,7 +139,7 @@ func TestSlowInitialisationIsClosed(t *testing.T) {
 }
 
 // TestAReaderThatStopsReading checks that a client that stops reading does not affect
-// others, and that what it does not read is not kept in memory.
+// other clients, and that unread events are not kept in memory.
 func TestAReaderThatStopsReading(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Hour, CloseTimeout: 100 * time.Millisecond}})
 	reads := s.ready(t)
@@ -147,7 +149,7 @@ func TestAReaderThatStopsReading(t *testing.T) {
 		s.ready(t).say(subscribe("1", flood))
 	}
 	sent := func() float64 { return s.value(t, "ovation_subscription_responses_total") }
-	stuck := func() bool { // none of the five makes progress
+	stuck := func() bool { // none of the five connections makes progress
 		n := sent()
 		for i := range int64(10) {
 			sendEvent(t, "read", i)
@@ -174,8 +176,8 @@ func TestAReaderThatStopsReadingIsCutOff(t *testing.T) {
 // flood is a subscription to an endless stream of events of 50 KB.
 var flood = watching("flood", strings.Repeat("x", 50_000))
 
-// heap returns how many bytes are in use. It collects twice, because objects in a sync.Pool
-// survive one collection.
+// heap returns the number of bytes in use. It collects twice, because objects in a
+// sync.Pool survive one collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -203,8 +205,8 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
-// expiring returns a token of alice that is accepted for only one or two seconds more: it
-// expired almost half a minute ago.
+// expiring returns a token of alice that expired almost half a minute ago. The leeway
+// makes it valid for another one or two seconds.
 func expiring(t *testing.T) string {
 	t.Helper()
 	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 28}

@@ -26,9 +26,9 @@ func (s *scanner) variable() any {
 // span is the position of a string in the text of a scanner.
 type span struct{ from, to int32 }
 
-// uniformList reads a list of objects with the same members in the same order, all of
-// them texts without an escape. It returns nil if the list is anything else; the position
-// of the scanner is then undefined.
+// uniformList reads a list of objects with the same members in the same order. All values
+// must be strings without escapes. For any other list, uniformList returns nil, and the
+// position of the scanner is undefined.
 func (s *scanner) uniformList() *rows.Rows {
 	var room [128]span // enough for most pages, without an allocation
 	values, names := room[:0], make([]string, 0, 2)
@@ -79,7 +79,7 @@ func (s *scanner) uniformObject(values []span, names []string) ([]span, []string
 	return values, names, at == len(names)
 }
 
-// texts returns the texts at the given positions. All of them are parts of one copy.
+// texts returns the strings at the given positions. All of them are parts of one copy.
 func (s *scanner) texts(at []span) []string {
 	size := int32(0)
 	for _, one := range at {

@@ -31,7 +31,7 @@ func (WebSocket) Supports(r *http.Request) bool {
 }
 
 // Do takes over the connection. It returns at once, so that no part of the request stays
-// in memory. The connection is served by a goroutine that Streams waits for.
+// in memory. Streams waits for the goroutine that serves the connection.
 func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	rec := recordOf(r.Context())
 	rec.kind = kindWebSocket
@@ -43,8 +43,8 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 			WriteError(w, r, http.StatusForbidden, codes.BadUserInput, t.Origins.explain(origin))
 			return
 		}
-		// A browser hides the reason of a failed handshake from the page, but not the
-		// reason of a close.
+		// A browser hides the reason for a failed handshake from the page, but not the
+		// reason of a close frame.
 		s.stop(closeReason{closeForbidden, t.Origins.explain(origin)})
 	}
 	entered, refused := t.Streams.begin(kindSocket, rec.User, rec.client.Address, s.stop)

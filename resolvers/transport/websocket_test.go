@@ -146,8 +146,8 @@ func TestCloseCodes(t *testing.T) {
 	s.wantMetric(t, "ovation_subscriptions", 1)
 }
 
-// TestHugeMessagesAreNotKept sends several huge messages at the same time, and checks that
-// the server keeps nothing of them.
+// TestHugeMessagesAreNotKept sends several huge messages at the same time, and checks
+// that the server keeps none of them in memory.
 func TestHugeMessagesAreNotKept(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: time.Hour}}) // no pings, because the clients do not answer them meanwhile
 	other := s.bystander(t, "huge")

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MinSecretBytes is the minimum length of a secret: that of the hash of HS256.
+	// MinSecretBytes is the minimum length of a secret: the length of the hash of HS256.
 	MinSecretBytes = 32
 	// MaxTokenBytes is the maximum length of a token.
 	MaxTokenBytes = 8 << 10
@@ -34,17 +34,17 @@ type Config struct {
 	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256, ES256 and
 	// EdDSA tokens, or empty. A URL must be https; http is allowed for loopback hosts.
 	JWKS string
-	// RefreshEvery is the interval at which the JWKS is read, and so the maximum time for
-	// which tokens are accepted after their key has been removed. The default is 10
-	// minutes.
+	// RefreshEvery is the interval at which the JWKS is read. Tokens are accepted for at
+	// most this time after their key has been removed, or longer if reading fails. The
+	// default is 10 minutes.
 	RefreshEvery time.Duration
 	// Issuer, if set, is the required "iss" of tokens.
 	Issuer string
 	// Audience, if set, must be equal to or contained in the "aud" of tokens. It is
-	// required with a JWKS, whose keys usually also sign tokens for other applications;
-	// AnyAudience accepts those.
+	// required with a JWKS, because the keys of a JWKS usually sign tokens for other
+	// applications, too. AnyAudience accepts the tokens of all applications.
 	Audience string
-	// DevHeaders is how to treat X-Ovation-User and X-Ovation-Tenant in requests
+	// DevHeaders is the policy for X-Ovation-User and X-Ovation-Tenant in requests
 	// without a token.
 	DevHeaders DevHeaders
 	// Logger logs failures to read the JWKS again. If it is nil, slog.Default() is used.
@@ -70,7 +70,7 @@ type Authenticator struct {
 	tokens      *verifier
 	devHeaders  DevHeaders
 	log         *slog.Logger
-	warnOfProxy sync.Once // a proxy is logged once
+	warnOfProxy sync.Once // only the first proxy is logged
 }
 
 // New returns an Authenticator. It reads the JWKS once, under ctx, and returns an error
@@ -115,11 +115,12 @@ type Identity struct {
 	Session Session
 
 	sessions   *Sessions       // nil unless the token belongs to an account
-	keyRemoved context.Context // done once the token's key is removed; nil unless a key set has it
+	keyRemoved context.Context // done once the token's key is removed; nil unless the key is from the key set
 }
 
-// OnRevoked calls f, in a goroutine of its own, once the token's key is removed from
-// the key set, or its session is revoked. stop prevents that, and may be called twice.
+// OnRevoked calls f, in a goroutine of its own, once the token's key is removed from the
+// key set or the token's session is revoked. stop prevents the call. It may be called
+// twice.
 func (i Identity) OnRevoked(f func()) (stop func() bool) {
 	switch {
 	case i.sessions != nil:
@@ -142,8 +143,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (Identity, error) {
 }
 
 // Credentials is like Authenticate, but takes only headers, such as those in
-// connection_init. distrust is the reason why development headers among them are
-// rejected. If it is nil, they are accepted unless the Authenticator ignores them.
+// connection_init. distrust is the reason why development headers are rejected. If it is
+// nil, they are accepted, unless the Authenticator ignores them.
 func (a *Authenticator) Credentials(ctx context.Context, header http.Header, distrust *Error) (Identity, error) {
 	tokens := header.Values("Authorization")
 	switch {

@@ -19,11 +19,13 @@ const (
 	// RefuseDevHeaders rejects requests that have the headers, with an error that says
 	// how to authenticate.
 	RefuseDevHeaders
-	// LocalDevHeaders accepts the headers if the Host header names this machine. This
-	// protects against web pages whose host name resolves to a loopback address (DNS
-	// rebinding). The server must listen on a loopback address only.
+	// LocalDevHeaders accepts the headers if the Host header names this machine and there
+	// is no evidence of a proxy. This protects against web pages whose host name resolves
+	// to a loopback address (DNS rebinding). The server must listen on a loopback address
+	// only.
 	LocalDevHeaders
-	// TrustDevHeaders accepts the headers from every client.
+	// TrustDevHeaders accepts the headers from every client, unless there is evidence of
+	// a proxy.
 	TrustDevHeaders
 )
 
@@ -33,8 +35,8 @@ const (
 	tenantHeader = "X-Ovation-Tenant"
 )
 
-// ForeignPage returns the error for development headers of a page of another origin. flag
-// is the flag that would allow the origin, or "" if there is none.
+// ForeignPage returns the error for development headers from a page of another origin.
+// flag is the flag that would allow the origin, or "" if there is none.
 func ForeignPage(flag string) *Error {
 	if flag == "" {
 		return refuse("X-Ovation-User is not accepted from pages of this origin: send a bearer token")
@@ -42,9 +44,9 @@ func ForeignPage(flag string) *Error {
 	return refuse("X-Ovation-User is not accepted from other origins: add %s, or send a token", flag)
 }
 
-// Distrust returns the reason why the development headers of a request are rejected, or
-// nil if they are accepted. They are never accepted through a proxy, whose clients may
-// be anybody.
+// Distrust returns the reason why the development headers of a request must be rejected,
+// or nil if there is none. Requests with evidence of a proxy are always distrusted,
+// because any client may have sent them.
 func (a *Authenticator) Distrust(r *http.Request) *Error {
 	switch {
 	case a.devHeaders == RefuseDevHeaders:
@@ -108,8 +110,8 @@ func fromDevHeaders(header http.Header) (storage.User, error) {
 	return user, nil
 }
 
-// isLocalHost reports whether a Host header is localhost or a loopback address, so that no name
-// server is needed to resolve it.
+// isLocalHost reports whether a Host header is localhost or a loopback address. Neither
+// needs a name server to be resolved.
 func isLocalHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

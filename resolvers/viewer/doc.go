@@ -7,8 +7,9 @@
 //   - A request never falls back to anonymous: a token either identifies its user or is
 //     rejected, and only a request without a token is anonymous:
 //     TestInvalidTokenIsRejected.
-//   - Development headers are accepted only from this machine and without a visible
-//     proxy: TestHeadersAreAcceptedInDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
+//   - Development headers are accepted only with LocalDevHeaders, from this machine, or
+//     with TrustDevHeaders, from every client. They are rejected if there is evidence of
+//     a proxy: TestHeadersAreAcceptedInDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
 //   - A key is used only with its own algorithm: HS256 with the secret; RS256, ES256 and
 //     EdDSA with the keys of the JWKS; and EdDSA with those of the site:
 //     TestKeysAreNotConfused, TestSiteKeysAreNotConfused.
@@ -19,10 +20,9 @@
 //     TestTokensOfOtherApplicationsAreRefused.
 //   - A key that is removed from the JWKS revokes its tokens and no others:
 //     TestAKeyThatIsRemovedRevokesItsTokensOnly.
-//   - A cached verification is valid no longer than the token: it ends when the token
-//     expires or the keys are read again, and applies to that very token only:
-//     TestAVerifiedTokenExpires, TestKeysThatAreReadAgainVerifyAgain,
-//     TestVerifiedTokensAreBounded.
+//   - A cached verification applies to one token. It ends when the token expires or when
+//     the keys are read again: TestAVerifiedTokenExpires,
+//     TestKeysThatAreReadAgainVerifyAgain, TestVerifiedTokensAreBounded.
 //   - An error states the reason, without any key or part of the token:
 //     TestInvalidTokenIsRejected.
 //
@@ -52,7 +52,7 @@ func (i Identity) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &contextValue{i.User, i.Scope, i.Session})
 }
 
-// Moderate is the scope that permits changing the comments of others.
+// Moderate is the scope that permits changing the comments of other users.
 const Moderate = "moderate"
 
 // WriteSubjects is the scope that permits declaring the authors of subjects.
@@ -79,7 +79,7 @@ func NewContext(ctx context.Context, user storage.User) context.Context {
 }
 
 // FromContext returns the viewer of ctx, or the anonymous user of storage.DefaultTenant
-// if it has none.
+// if ctx has none.
 func FromContext(ctx context.Context) storage.User {
 	if of := identityFrom(ctx); of != nil {
 		return of.user

@@ -39,7 +39,7 @@ type keySet struct {
 	pause  time.Duration // minimum time between two reads
 	log    *slog.Logger
 	keys   atomic.Pointer[[]publicKey]
-	ctx    context.Context // ends with close
+	ctx    context.Context // ends when close is called
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	reads  singleflight.Group
@@ -48,15 +48,15 @@ type keySet struct {
 
 type publicKey struct {
 	kid       string
-	algorithm string // of the JWK; empty if any that suits the key is allowed
+	algorithm string // of the JWK; empty if every algorithm that suits the key is allowed
 	key       any
-	// removed is done once the set no longer holds the key. remove ends it.
+	// removed ends once the set no longer holds the key. remove ends it.
 	removed context.Context
 	remove  context.CancelFunc
 }
 
-// same reports whether both are the same key with the same id and algorithm, so that they
-// verify the same tokens.
+// same reports whether k and other have the same key, id and algorithm. They then verify
+// the same tokens.
 func (k publicKey) same(other publicKey) bool {
 	key, is := k.key.(interface {
 		Equal(other crypto.PublicKey) bool
@@ -107,9 +107,9 @@ func (k *keySet) keepFresh() {
 	}
 }
 
-// find returns the keys that may have signed a token with this kid and algorithm. If kid
-// is empty, these are all keys for the algorithm. If there are none, find reads the set
-// again first, unless that was just done, and waits for the read until ctx ends.
+// find returns the keys that may have signed a token with this kid and algorithm. An
+// empty kid matches all keys. If no key matches, find first reads the set again, unless
+// it was read within pause, and waits for the read until ctx ends.
 func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	if found := k.known(kid, algorithm); len(found) > 0 {
 		return found
@@ -118,8 +118,8 @@ func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	return k.known(kid, algorithm)
 }
 
-// refresh reads the set again, or waits for the running read, at most until ctx ends. The
-// read itself does not end with ctx.
+// refresh reads the set again, or waits for the running read. It waits at most until ctx
+// ends; the read continues.
 func (k *keySet) refresh(ctx context.Context) {
 	read := k.reads.DoChan("", func() (any, error) {
 		k.reload()
@@ -150,8 +150,8 @@ func (k *keySet) known(kid, algorithm string) []publicKey {
 	return found
 }
 
-// reload reads the set again, unless that was just done. If it fails, the known keys stay
-// in use.
+// reload reads the set again, unless the last read began within pause. If the read fails,
+// the known keys stay in use.
 func (k *keySet) reload() {
 	if time.Since(k.last) < k.pause {
 		return
@@ -180,7 +180,7 @@ func (k *keySet) load(ctx context.Context) error {
 	return nil
 }
 
-// replace puts keys into use and revokes the former keys that are not among them.
+// replace puts keys into use, and revokes the former keys that are not among them.
 func (k *keySet) replace(keys []publicKey) {
 	var before []publicKey
 	if current := k.keys.Load(); current != nil {
@@ -200,8 +200,8 @@ func (k *keySet) replace(keys []publicKey) {
 	}
 }
 
-// parseKeys returns the keys that can verify a signature and ignores the rest: a set
-// may hold keys for other purposes.
+// parseKeys returns the keys that can verify a signature. It ignores all other keys,
+// because a set may hold keys for other purposes.
 func parseKeys(text []byte) ([]publicKey, error) {
 	var set jwkset.JWKSMarshal
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -242,8 +242,8 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(file)
 }
 
-// fetch gets a URL. Redirects are subject to the same rule as the URL itself, so that
-// nobody can inject keys into a plain http response in transit.
+// fetch gets a URL. A redirect must satisfy checkURL as well, so that nobody can inject
+// keys into a plain http response in transit.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestKeysAreNotConfused(t *testing.T) {
 	}
 }
 
-// endpoint serves a JWKS, which set replaces, and counts its reads.
+// endpoint serves a JWKS and counts the reads. set replaces the JWKS.
 func endpoint(t *testing.T, text []byte) (server *httptest.Server, set func([]byte), reads *atomic.Int64) {
 	t.Helper()
 	var current atomic.Pointer[[]byte]
@@ -267,7 +267,7 @@ func TestKeyLookupHonoursItsContext(t *testing.T) {
 	unknown := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	for range 3 { // one reads, the others wait for it
+	for range 3 { // one goroutine reads, and the others wait for it
 		all.Go(func() {
 			if _, err := a.Token(ctx, unknown); err == nil {
 				t.Error("a token of an unknown key: got it accepted, want an error")
@@ -284,8 +284,8 @@ func TestKeyLookupHonoursItsContext(t *testing.T) {
 	}
 }
 
-// A client that disconnects ends its own wait, not the read. Otherwise a new key would be
-// unknown until the next read is allowed.
+// A client that disconnects ends only its own wait, and not the read. If the read ended,
+// a new key would be unknown until the next read is allowed.
 func TestCancelledLookupStillFetchesANewKey(t *testing.T) {
 	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
@@ -311,8 +311,8 @@ func TestCancelledLookupStillFetchesANewKey(t *testing.T) {
 	}
 }
 
-// One invalid key does not make the others unusable, and after a read of a set without any
-// valid key, the known keys stay in use.
+// One invalid key does not make the others unusable. If a set without any valid key is
+// read, the known keys stay in use.
 func TestABrokenKeyLeavesTheOthers(t *testing.T) {
 	good := jwk("1", &keys().rsa.PublicKey, nil)
 	broken := jwk("2", &keys().ec.PublicKey, map[string]any{"x": b64([]byte("not on the curve"))})

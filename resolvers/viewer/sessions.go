@@ -16,9 +16,9 @@ type Session struct {
 	LoggedIn int64
 }
 
-// Sessions holds the recent revocations of users' tokens. Revocations that are older than
-// the lifetime of tokens can be pruned, because the revoked tokens have expired. All
-// methods are safe for concurrent use.
+// Sessions holds the recent revocations of users' tokens. A revocation that is older than
+// the lifetime of tokens can be pruned, because the tokens that it revokes have expired.
+// All methods are safe for concurrent use.
 type Sessions struct {
 	mu      sync.RWMutex
 	revoked map[storage.User]storage.Revocation
@@ -35,8 +35,8 @@ func NewSessions() *Sessions {
 	return &Sessions{revoked: map[storage.User]storage.Revocation{}, watched: map[storage.User]map[*watch]struct{}{}}
 }
 
-// Revoke rejects the tokens of the user's earlier generations from now on, and ends their
-// streams. Revocations may be repeated and come in any order.
+// Revoke rejects the tokens of the user's earlier generations from now on, and ends the
+// streams of these tokens. Revocations may be repeated and may come in any order.
 func (s *Sessions) Revoke(r storage.Revocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,8 @@ func (s *Sessions) active(user storage.User, generation int64) bool {
 }
 
 // watch calls f, in a goroutine of its own, once the tokens of the user's generation are
-// revoked. stop prevents that, and returns false if f has been called or stop was called
-// before.
+// revoked. stop prevents the call. It returns false if f has been called or stop was
+// called before.
 func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop fu
 	}
 }
 
-// remove removes a watch, and reports whether it was there. The caller holds the mutex.
+// remove removes a watch, and reports whether it existed. The caller holds the mutex.
 func (s *Sessions) remove(user storage.User, w *watch) bool {
 	of := s.watched[user]
 	_, there := of[w]

@@ -32,7 +32,7 @@ func NewSiteKey(seed []byte) (SiteKey, error) {
 	return k, nil
 }
 
-// String keeps the private key out of logs.
+// String returns the id of the key, so that the private key cannot be logged.
 func (k SiteKey) String() string { return "site key " + k.ID }
 
 // GoString returns the same as String.

@@ -91,7 +91,7 @@ func (v *verifier) verify(ctx context.Context, text string) (Identity, error) {
 	return is, nil
 }
 
-// check verifies a token.
+// check verifies a token without using the cache.
 func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	// Claims are read from a map by their exact names. A struct would accept "Tenant"
 	// for "tenant".
@@ -129,9 +129,9 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	return out, nil
 }
 
-// key returns the key or the keys that may verify a token, by its algorithm and "kid".
-// Keys from the key set are also returned as entries of the set. The parser has checked
-// that the algorithm is one of v.algorithms.
+// key returns the key or keys that may verify a token, by the token's algorithm and
+// "kid". If the keys are from the key set, key also returns their entries in the set. The
+// parser has checked that the algorithm is one of v.algorithms.
 func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey, error) {
 	if _, has := token.Header["crit"]; has {
 		return nil, nil, refuse(`the token's header has a "crit" that is not understood`)
@@ -161,7 +161,7 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 }
 
 // signer finds the candidate whose key has signed a verified token. It returns the
-// removed context of that candidate, or nil if there are no candidates.
+// candidate's field removed, or nil if there are no candidates.
 func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	for i, candidate := range candidates {
 		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]
@@ -172,8 +172,8 @@ func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	return nil
 }
 
-// explain returns an error that says what is wrong with a token. It quotes nothing of the
-// token except its times and, truncated, its algorithm.
+// explain returns an error that says what is wrong with a token. The error quotes only
+// the times of the token and its algorithm, which is truncated.
 func (v *verifier) explain(token *jwt.Token, claims jwt.MapClaims, err error) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own

@@ -16,10 +16,9 @@ const maxVerified = 16_384
 //
 // The key is the token's SHA-256: no token is kept that could be stolen, the time of a
 // lookup reveals nothing about other tokens, and a long token takes no more memory than
-// a short one. Rejected tokens are not cached. A valid token is accepted until it
-// expires, which is checked at each use, or until the keys are read again, which empties
-// the cache. Revoked sessions of accounts are checked by verifier.verify, after the
-// lookup.
+// a short one. Rejected tokens are not cached. find checks that a token has not expired.
+// Reading the keys again empties the cache. verifier.verify checks, after the lookup,
+// that the session of an account has not been revoked.
 type verified struct {
 	mu    sync.Mutex
 	under *[]publicKey // the keys that were in use when the tokens were verified
@@ -31,8 +30,8 @@ func newVerified(most int) *verified {
 	return &verified{known: known}
 }
 
-// find returns the identity of a token that was verified under these keys and has not
-// expired.
+// find returns the identity of a token that was verified while these keys were in use and
+// has not expired.
 func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -44,8 +43,8 @@ func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bo
 }
 
 // add caches a verification. before holds the keys that were in use before the
-// verification, and under those in use now. If the two differ, the token may have been
-// verified by a key that has been removed since, and the verification is not cached.
+// verification, and under the keys in use now. If the two differ, the key of the token
+// may have been removed meanwhile, and the verification is not cached.
 func (v *verified) add(sum [sha256.Size]byte, is Identity, before, under *[]publicKey) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

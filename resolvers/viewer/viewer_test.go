@@ -47,7 +47,7 @@ func newAuthenticator(t *testing.T, cfg Config) *Authenticator {
 	return a
 }
 
-// claims returns valid claims with changes; a nil value deletes a claim.
+// claims returns valid claims with the given changes. A nil value deletes a claim.
 func claims(changes map[string]any) jwt.MapClaims {
 	all := jwt.MapClaims{"sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(all, changes)
@@ -256,7 +256,7 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 		host   string
 		header []string
 		want   storage.User
-		fails  string // part of the reason; empty: the request is accepted
+		fails  string // part of the reason; empty if the request is accepted
 	}{
 		"ignored":                                {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
 		"user":                                   {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
@@ -288,8 +288,8 @@ func TestHeadersAreAcceptedInDevelopmentOnly(t *testing.T) {
 	}
 }
 
-// TestAProxyTurnsDevHeadersOff sends the requests of a reverse proxy on the same machine that
-// rewrites Host.
+// TestAProxyTurnsDevHeadersOff sends requests as a reverse proxy does. The proxy runs on
+// the same machine and rewrites Host.
 func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 	for _, mode := range []DevHeaders{LocalDevHeaders, TrustDevHeaders} {
 		a := newAuthenticator(t, Config{Secret: secret, DevHeaders: mode})
