@@ -71,8 +71,8 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 // undo is the action_type that undoes an action.
 const undo = 2
 
-// unlessUnavailable returns the error of a lookup, or nil if the database is
-// unavailable: likes and follows are then recorded without the lookup.
+// unlessUnavailable returns the error of a lookup, or nil if the database is unavailable.
+// Likes and follows are then recorded without the lookup.
 func unlessUnavailable(err error) error {
 	if errors.Is(err, storage.ErrUnavailable) {
 		return nil
@@ -102,7 +102,6 @@ func (a *api) relation(ctx context.Context, c *call, _ *status) error {
 	return named("to_user_id", err)
 }
 
-// send sends a message.
 func (a *api) send(ctx context.Context, c *call, _ *status) error {
 	key, err := conversation(ctx, c)
 	if err != nil {
@@ -224,12 +223,12 @@ type upload struct {
 	*api
 	*call
 
-	ctx context.Context //nolint:containedctx // of the request, with the viewer once that is known
+	ctx context.Context //nolint:containedctx // of the request, with the viewer once the token has been received
 	end func()          // releases the place
 }
 
-// reserve reserves a place for the viewer or, if the viewer is not known yet, for the
-// client's address.
+// reserve reserves a place for the viewer. If the viewer is not known yet, it reserves a
+// place for the client's address.
 func (u *upload) reserve() (err error) {
 	u.end, err = u.Videos.Reserve(media.Uploader{User: viewer.FromContext(u.ctx), Address: rate.FromContext(u.ctx).Address()})
 	return err

@@ -52,13 +52,12 @@ type Config struct {
 	// Videos receives uploads. It is nil if the site has no videos of its own.
 	Videos *media.Service
 	// PublicURL is the scheme and host of the site as clients see it, for URLs of files.
-	// If it is empty, those of each request are used.
+	// If it is empty, the URLs have the scheme and host of the request.
 	PublicURL string
 	// Now is the clock. If it is nil, time.Now is used.
 	Now func() time.Time
 }
 
-// api is the API.
 type api struct {
 	Config
 
@@ -98,9 +97,9 @@ func IsUpload(r *http.Request) bool {
 	return strings.TrimSuffix(r.URL.Path, "/") == Path+"publish/action"
 }
 
-// Authenticate parses the parameters of a request and returns the identity of the token
-// among them. Invalid parameters are rejected later, so that the client is charged for
-// the request.
+// Authenticate parses the parameters of a request and returns the identity of the
+// parameter token. Invalid parameters are rejected later, so that the client is charged
+// for the request.
 func (a *api) Authenticate(r *http.Request) (viewer.Identity, error) {
 	c := callOf(r.Context())
 	transport.SetOperation(r.Context(), c.operation(), c.kind())

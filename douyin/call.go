@@ -38,14 +38,14 @@ func newCall(r *http.Request) *call {
 	return &call{endpoint: endpoints[name], name: name}
 }
 
-// callOf returns the call that New's handler has put into the context of a request.
+// callOf returns the call that the handler of New has put into the context of a request.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
 // operation returns the name of the request for the log and the metrics. It is one of a
-// fixed set, so that clients cannot invent names.
+// fixed set of names, so that clients cannot add names.
 func (c *call) operation() string {
 	if c.endpoint == nil {
 		return Path
@@ -63,8 +63,8 @@ func (c *call) kind() string {
 	return "mutation"
 }
 
-// read reads the parameters: those of the URL and, except for an upload, the form
-// fields in the body. A parameter may be repeated with the same value.
+// read reads the parameters in the URL and, except for an upload, the form fields in the
+// body. A parameter may be repeated with the same value.
 func (c *call) read(r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -209,8 +209,7 @@ func (c *call) action(most int64) (int64, error) {
 	return n, nil
 }
 
-// maxSeconds distinguishes times in seconds, which are below it, from times in
-// milliseconds.
+// maxSeconds separates times in seconds, which are below it, from times in milliseconds.
 const maxSeconds = 100_000_000_000
 
 // time parses a parameter that is a time in seconds or milliseconds since 1970. It

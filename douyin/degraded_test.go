@@ -12,7 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// A site without accounts or videos says which flag turns them on; everything else works.
+// On a site without accounts or videos, errors name the flag that turns them on, and
+// everything else works.
 func TestPartsThatAreOff(t *testing.T) {
 	s := start(t, func(set *settings) { set.face = func(c *douyin.Config) { c.Accounts, c.Videos = nil, nil } })
 	token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: "ann"}, time.Hour)
@@ -28,7 +29,7 @@ func TestPartsThatAreOff(t *testing.T) {
 	}
 	refused(t, s.do(t, s.upload(t, nil, part{name: "token", value: token}, part{"data", "x", mp4("x")})), "--videos")
 
-	// Users of another issuer need not have numbers.
+	// Users whose tokens come from another issuer need not have numbers as ids.
 	ok(t, s.post(t, "relation/action/", "token", token, "to_user_id", 5, "action_type", 1))
 	if got := entries(t, s.get(t, "relation/follow/list/", "token", token), "user_list"); len(got) != 1 || got[0]["id"] != 5.0 || got[0]["name"] != "5" {
 		t.Errorf("the list of follows is %v, want user 5 named 5", got)
@@ -53,7 +54,7 @@ func (without) Feed(context.Context, []storage.FeedQuery) ([]storage.ListPage[st
 	return nil, storage.ErrUnavailable
 }
 
-// Without the database, likes and follows still work, and everything else is refused as
+// Without the database, likes and follows still work. All other requests are refused as
 // unavailable.
 func TestLikesContinueWithoutTheDatabase(t *testing.T) {
 	s := start(t, over(func(source loaders.Source) loaders.Source { return without{source} }))

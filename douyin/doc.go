@@ -2,10 +2,10 @@
 // public "mini Douyin" clients, below /douyin/. docs/douyin.md lists its endpoints, each
 // with the corresponding GraphQL operation.
 //
-// It has no logic of its own. Every endpoint calls what the resolvers call: package
-// accounts, package media, the recorder, comments and messages of package worker and, for
-// all reads, the loaders of package loaders. It is wrapped in the same middleware as
-// GraphQL (resolvers/transport): logging, metrics, rate limits and checks of cross-origin
+// It has no logic of its own. Every endpoint calls what the resolvers call: packages
+// accounts and media, the recorder, comments and messages of package worker and, for all
+// reads, package loaders. It is wrapped in the same middleware as GraphQL
+// (resolvers/transport): logging, metrics, rate limits and checks of cross-origin
 // requests. Only the format of requests and replies is its own:
 //
 //	api.Authenticate → call → endpoint → (loaders | worker | accounts | media) → reply

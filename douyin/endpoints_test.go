@@ -17,7 +17,7 @@ import (
 	"ovation/storage/metered"
 )
 
-// fields checks that an object has these fields and no others.
+// fields checks that an object has the given fields and no others. It returns the object.
 func fields(t *testing.T, of any, names ...string) object {
 	t.Helper()
 	got, is := of.(object)
@@ -36,8 +36,8 @@ var (
 	messageFields = []string{"id", "to_user_id", "from_user_id", "content", "create_time"}
 )
 
-// Every endpoint does what its name says for an ordinary client, in whichever way the
-// client sends its parameters.
+// Every endpoint works for an ordinary client, whether the client sends its parameters in
+// the URL, in a form or in both.
 func TestEveryEndpoint(t *testing.T) {
 	for name, by := range map[string]way{"URL": inURL, "form": inForm, "multipart": inParts, "both": inBoth} {
 		for _, slash := range []string{"/", ""} {
@@ -175,8 +175,8 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 	}
 }
 
-// A feed that is paged by its next_time shows every video once, also those of one
-// millisecond, and then starts again.
+// A feed that is paged by its next_time shows every video once, including videos of the
+// same millisecond. At its end, it starts again.
 func TestFeedIsPagedByTime(t *testing.T) {
 	s := start(t)
 	author := storage.AccountUser(storage.DefaultTenant, s.register(t, "Ann").id)
@@ -226,8 +226,8 @@ func TestFeedIsPagedByTime(t *testing.T) {
 	}
 }
 
-// newCalls returns the calls of a measured store, by method, that are not in counted, and
-// adds them to it.
+// newCalls returns the number of calls of a measured store that are not in counted, by
+// method. It adds them to counted.
 func newCalls(t *testing.T, registry *prometheus.Registry, counted map[string]int) map[string]int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -244,7 +244,8 @@ func newCalls(t *testing.T, registry *prometheus.Registry, counted map[string]in
 	return calls
 }
 
-// TestConstantNumberOfCalls is I7: a page of one entry costs the calls of a page of many.
+// TestConstantNumberOfCalls proves invariant I7: a page with one entry costs as many
+// calls as a page with many.
 func TestConstantNumberOfCalls(t *testing.T) {
 	registry, counted := prometheus.NewRegistry(), map[string]int{}
 	s := start(t, over(func(source loaders.Source) loaders.Source { return metered.New(source.(storage.Store), registry) }))

@@ -38,8 +38,8 @@ func limited(wait time.Duration) error {
 	return &problem{codes.RateLimited, rate.Error(wait).Message}
 }
 
-// named puts the name of a parameter into an error about the value of that parameter.
-// Other errors are returned unchanged.
+// named puts the name of a parameter into an error about the value of that parameter. It
+// returns other errors unchanged.
 func named(parameter string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: parameter, Reason: invalid.Reason}
@@ -47,11 +47,11 @@ func named(parameter string, err error) error {
 	return err
 }
 
-// parameters maps GraphQL's names to those of this API.
+// parameters maps the names in errors of other packages to the parameters of this API.
 var parameters = map[string]string{"name": "username", "file": "data"}
 
-// explain returns the code and message of an error. Errors that are not the client's
-// fault are logged, here and nowhere else.
+// explain returns the code and message of an error. It logs errors that are not the
+// client's fault; nothing else logs them.
 func (a *api) explain(ctx context.Context, err error) (code, message string) {
 	code, message = a.codeOf(err)
 	switch code {

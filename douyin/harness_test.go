@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "a secret of at least thirty-two bytes"
 
-// service is the API with everything behind it, as in embedded operation.
+// service is the API with all other parts of an embedded service.
 type service struct {
 	url    string
 	store  storage.Store
@@ -45,7 +45,7 @@ type service struct {
 	log    *lockedBuffer
 }
 
-// settings change the parts of a service.
+// settings determine the parts of a service.
 type settings struct {
 	face  func(*douyin.Config)
 	rates rate.Config
@@ -171,7 +171,8 @@ func inBoth(r *http.Request, parameters url.Values) {
 	inForm(r, parameters)
 }
 
-// values returns the parameters in pairs: names and values, of any type, in turn.
+// values returns parameters. pairs holds names and values alternately; values may have
+// any type.
 func values(pairs ...any) url.Values {
 	out := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -180,7 +181,8 @@ func values(pairs ...any) url.Values {
 	return out
 }
 
-// send sends a request and returns its reply, which must be 200 and an object.
+// send sends a request and returns its reply, which must be a JSON object with the status
+// 200.
 func (s *service) send(t *testing.T, method, path string, by way, parameters url.Values, headers ...string) object {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/douyin/"+path, nil)
@@ -232,7 +234,8 @@ func ok(t *testing.T, reply object) object {
 	return reply
 }
 
-// refused returns the message of a reply, which must be an error and contain the parts.
+// refused returns the message of a reply. The reply must be an error, and the message
+// must contain the parts.
 func refused(t *testing.T, reply object, parts ...string) string {
 	t.Helper()
 	message, _ := reply["status_msg"].(string)

@@ -18,7 +18,7 @@ import (
 	"ovation/worker"
 )
 
-// gets and posts are the endpoints by method, all of them together.
+// gets and posts list all endpoints, by method.
 var (
 	gets = []string{
 		"feed/", "user/", "publish/list/", "favorite/list/", "comment/list/", "relation/follow/list/", "relation/follower/list/",
@@ -27,17 +27,18 @@ var (
 	posts = []string{
 		"user/register/", "user/login/", "publish/action/", "favorite/action/", "comment/action/", "relation/action/", "message/action/",
 	}
-	// public are those that need no token.
+	// public has the endpoints that need no token.
 	public = map[string]bool{"feed/": true, "comment/list/": true, "user/register/": true, "user/login/": true}
 )
 
-// lists are the fields that are in every reply, even if it is an error.
+// lists holds the list field of each endpoint. Every reply has that field, even an error.
 var lists = map[string]string{
 	"feed/": "video_list", "publish/list/": "video_list", "favorite/list/": "video_list", "comment/list/": "comment_list",
 	"relation/follow/list/": "user_list", "relation/follower/list/": "user_list", "relation/friend/list/": "user_list", "message/chat/": "message_list",
 }
 
-// Whatever is wrong, a reply is 200 with a message and the fields of its endpoint, empty.
+// Whatever the error, a reply has the status 200, a message, and the fields of its
+// endpoint, which are empty.
 func TestErrorsAreReplies(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")
@@ -96,7 +97,7 @@ func TestAPanicIsAReply(t *testing.T) {
 	}
 }
 
-// stored describes the rows that requests could have added.
+// stored describes the rows and files that requests could have added.
 func (s *service) stored(t *testing.T, users ...user) (out string) {
 	t.Helper()
 	page := storage.Page{First: 100}
@@ -120,9 +121,9 @@ func (s *service) stored(t *testing.T, users ...user) (out string) {
 	return fmt.Sprint(out, s.files(t))
 }
 
-// Numbers that are invalid, too large or identify nothing, parameters that are missing, too
-// many or contradictory, and bodies that are not forms are refused with an error that names
-// them, and nothing is stored.
+// A parameter is refused if it is missing, contradictory, or a number that is invalid,
+// too large or of no object. So are too many parameters and bodies that are not forms.
+// The error names the parameter, and nothing is stored.
 func TestHostileParametersAreRefused(t *testing.T) {
 	s := start(t)
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")
@@ -217,7 +218,7 @@ func TestHostileParametersAreRefused(t *testing.T) {
 	if after := s.stored(t, ann, bob); after != before {
 		t.Errorf("after the refused requests the stored data are\n%s\nwant them unchanged\n%s", after, before)
 	}
-	for path, pairs := range good { // a double writes such an id
+	for path, pairs := range good { // clients that store ids as doubles write them like this
 		for i := range pairs {
 			if n, is := pairs[i].(int64); is {
 				pairs[i] = float64(n)
@@ -231,8 +232,8 @@ func setBody(r *http.Request, text string) {
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 }
 
-// hostileTexts would be executed by a database, a browser, a template or a shell that
-// mistook them for code.
+// hostileTexts are texts that a database, a browser, a template or a shell would execute
+// if it interpreted them as code.
 var hostileTexts = []string{
 	`'; DROP TABLE message; --`, `" OR "1"="1`, `1); DELETE FROM account; --`, `<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`,
 	`"><svg onload=alert(1)>`, `{{7*7}} ${7*7} %s %n`, `$(reboot) | ;reboot`, `\u0000 \x00 \' %00`, `../../../etc/passwd`, `%27%20OR%201%3D1`,
@@ -261,7 +262,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 		if got := entries(t, s.get(t, "message/chat/", "token", ann.token, "to_user_id", other.id), "message_list"); len(got) != 1 || got[0]["content"] != text {
 			t.Errorf("message/chat = %v, want one message %q", got, text)
 		}
-		for _, path := range append(gets, posts...) { // as the name and as the value of every other parameter
+		for _, path := range append(gets, posts...) { // the name of one parameter, and the value of all others except token
 			method := http.MethodGet
 			if strings.HasSuffix(path, "/action/") {
 				method = http.MethodPost
@@ -271,7 +272,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	}
 }
 
-// No id gives access to what belongs to others, neither to see nor to change it.
+// No id allows a user to see or change the data of other users.
 func TestWalls(t *testing.T) {
 	s := start(t)
 	ann, bob, eve := s.register(t, "Ann"), s.register(t, "Bob"), s.register(t, "Eve")
@@ -335,8 +336,8 @@ func TestWalls(t *testing.T) {
 	ok(t, s.post(t, "comment/action/", "token", ann.token, "video_id", video, "action_type", 2, "comment_id", remark))
 }
 
-// A second token, of another user, is refused. Ids of users beside the token, and headers,
-// are ignored.
+// A second token, of another user, is refused. Headers are ignored, and so are user ids
+// in parameters that an endpoint does not use.
 func TestTokensOfOthersAreIgnored(t *testing.T) {
 	s := start(t)
 	ann, bob, eve := s.register(t, "Ann"), s.register(t, "Bob"), s.register(t, "Eve")

@@ -18,7 +18,7 @@ func TestRatesAreLimited(t *testing.T) {
 	}
 
 	refused(t, s.post(t, "user/login/", "username", "Ann", "password", "a wrong password"), "the username or the password is wrong")
-	for range 30 { // the attempts that an address has
+	for range 30 { // the attempts that an address is allowed
 		refused(t, s.post(t, "user/login/", "username", "Ann", "password", "a wrong password"))
 	}
 	refused(t, s.post(t, "user/login/", "username", "Ann", "password", "password of Ann"), "rate limit")

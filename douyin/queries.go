@@ -10,8 +10,8 @@ import (
 
 const (
 	feedPage = 20
-	// listPage is the maximum length of all other lists. They have no pages: only the
-	// newest entries are returned.
+	// listPage is the maximum length of all other lists. These lists are not paged: only
+	// the newest entries are returned.
 	listPage = 100
 )
 
@@ -26,7 +26,7 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	s := a.newReplyBuilder(ctx, c)
 	query := storage.FeedQuery{Tenant: s.me.Tenant, Page: storage.Page{First: feedPage + 1}}
 	if begin > 0 {
-		if end-begin == 1 { // a next_time: the videos of this millisecond were on the last page
+		if end-begin == 1 { // a next_time: the last page had the videos of this millisecond
 			end = begin
 		}
 		query.After.Version = storage.FirstID(end)
@@ -47,9 +47,9 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	return err
 }
 
-// whole cuts videos of the feed to a page that does not end between two videos of the
-// same millisecond, because the next page begins below the last millisecond of this one.
-// If no video would be left, the page ends after feedPage videos.
+// whole cuts videos of the feed to a page. The next page begins below the last
+// millisecond of this page, so the page does not end between two videos of the same
+// millisecond. If that would leave no video, the page ends after feedPage videos.
 func whole(videos []storage.Video) []storage.Video {
 	if len(videos) <= feedPage {
 		return videos
@@ -72,8 +72,8 @@ func pointers[T any](of []T) []*T {
 	return out
 }
 
-// of starts a reply about the user that the parameter user_id names, or about the viewer
-// if the parameter is absent.
+// of begins a reply about the user that the parameter user_id names. If the parameter is
+// absent, the reply is about the viewer.
 func (a *api) of(ctx context.Context, c *call) (*replyBuilder, storage.User, error) {
 	user, err := requireViewer(ctx)
 	if err == nil {
@@ -100,7 +100,7 @@ func (a *api) user(ctx context.Context, c *call, out *userReply) error {
 	return nil
 }
 
-// registered rejects a user without an account, if the site has accounts.
+// registered returns an error if the site has accounts and the user has none.
 func (a *api) registered(ctx context.Context, s *replyBuilder, parameter string, user storage.User) error {
 	if a.Accounts == nil {
 		return nil
@@ -153,7 +153,7 @@ func (a *api) favorites(ctx context.Context, c *call, out *videosReply) error {
 	}
 	var keys []storage.VideoKey
 	for _, liked := range page.Entries {
-		if number, ok := storage.ParseCommentID(liked.Subject.BizID); ok { // any text can be liked
+		if number, ok := storage.ParseCommentID(liked.Subject.BizID); ok { // any bizId can be liked
 			keys = append(keys, storage.VideoKey{Tenant: user.Tenant, Number: number})
 		}
 	}
@@ -191,7 +191,7 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 	if err != nil {
 		return err
 	}
-	entries := slices.DeleteFunc(pointers(page.Entries), (*storage.Comment).Deleted) // the list has deleted ones with replies
+	entries := slices.DeleteFunc(pointers(page.Entries), (*storage.Comment).Deleted) // the list includes deleted comments that have replies
 	users := make([]storage.User, len(entries))
 	for i, one := range entries {
 		users[i] = one.User
@@ -212,8 +212,8 @@ func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 	return storage.VideoKey{Tenant: me.Tenant, Number: number}, err
 }
 
-// orNotFound returns err or, if err is nil, an error which states that the object named
-// by a parameter was not found.
+// orNotFound returns err. If err is nil, it returns an error that states that the object
+// named by a parameter was not found.
 func orNotFound(err error, parameter string) error {
 	if err == nil {
 		err = notFound(parameter)
@@ -264,7 +264,7 @@ func (a *api) followers(ctx context.Context, c *call, out *usersReply) error {
 }
 
 // friends lists a user's friends. The viewer's own friends are listed with the latest
-// message.
+// message of each conversation.
 func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 	s, user, err := a.of(ctx, c)
 	if err != nil {
@@ -309,8 +309,8 @@ func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (
 	return out, err
 }
 
-// chat lists the newest messages of a conversation of the viewer, or those after
-// pre_msg_time, in the order in which they were sent.
+// chat lists the newest messages of a conversation of the viewer, in the order in which
+// they were sent. It leaves out messages up to pre_msg_time, if that is given.
 func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 	key, err := conversation(ctx, c)
 	if err != nil {

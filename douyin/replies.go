@@ -13,7 +13,7 @@ func (s *status) state() *status { return s }
 // reply is a pointer to one of the types below.
 type reply interface{ state() *status }
 
-// list is encoded as [] if it is empty: clients expect no null.
+// list is a slice that is encoded as [] if it is empty, because clients expect no null.
 type list[T any] []T
 
 // MarshalJSON implements json.Marshaler.
@@ -74,7 +74,7 @@ type (
 	}
 )
 
-// userJSON is a user. Ids are below 2^53; that of a user without an account is 0.
+// userJSON is a user. An id is below 2^53. The id of a user without an account is 0.
 type userJSON struct {
 	ID              int64  `json:"id"`
 	Name            string `json:"name"`
@@ -89,7 +89,7 @@ type userJSON struct {
 	FavoriteCount   int64  `json:"favorite_count"`
 }
 
-// friendJSON is a user with the latest message between that user and the viewer.
+// friendJSON is a user, with the latest message between that user and the viewer.
 type friendJSON struct {
 	userJSON
 
@@ -103,7 +103,6 @@ const (
 	sent     = 1
 )
 
-// videoJSON is a video.
 type videoJSON struct {
 	ID            int64    `json:"id"`
 	Author        userJSON `json:"author"`
@@ -115,7 +114,6 @@ type videoJSON struct {
 	Title         string   `json:"title"`
 }
 
-// commentJSON is a comment.
 type commentJSON struct {
 	ID         int64    `json:"id"`
 	User       userJSON `json:"user"`
@@ -123,7 +121,6 @@ type commentJSON struct {
 	CreateDate string   `json:"create_date"` // MM-DD, UTC
 }
 
-// messageJSON is a message of a conversation.
 type messageJSON struct {
 	ID         int64  `json:"id"`
 	ToUserID   int64  `json:"to_user_id"`

@@ -44,8 +44,8 @@ func (b *replyBuilder) url(address string) string {
 	return address
 }
 
-// load prefetches the videos and users of a reply, and other keys: one call per kind,
-// all concurrently.
+// load prefetches the videos and users of a reply, and the keys in wants: one call per
+// kind, all concurrently.
 func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*storage.Video, users []storage.User) error {
 	for _, v := range videos {
 		wants.Interactives = append(wants.Interactives, v.Key().Subject())

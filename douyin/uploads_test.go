@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Files that are not videos, forms that are too large or end early, and uploads without a
-// user leave nothing behind.
+// Nothing remains of files that are not videos, of forms that are too large or end early,
+// and of uploads without a user.
 func TestHostileUploadsAreRefused(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")
@@ -69,7 +69,8 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		refused(t, s.do(t, r), "multipart/form-data")
 	}
 
-	// What a client claims is refused before it is sent.
+	// An upload that states too large a Content-Length is refused before the whole body
+	// is sent.
 	claimed := s.upload(t, nil, token)
 	claimed.Body, claimed.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(body[:1000]), new(endless))), 10<<30
 	claimed.Header.Set("Content-Type", whole.Header.Get("Content-Type"))
@@ -84,8 +85,8 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		t.Errorf("there are the files %v and videos %v, want none", files, films)
 	}
 
-	// The file's name is ignored, and a file that is also of another type is treated as a
-	// video.
+	// The file's name is ignored. A file that is valid as a video and as another type is
+	// treated as a video.
 	for _, name := range []string{`../../../etc/cron.d/x`, `..\..\x`, "a\x00b.mp4", "/etc/passwd", "x.html", `"><script>`} {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)

@@ -25,8 +25,8 @@ const (
 // cached.
 var errNotLoaded = errors.New("not loaded")
 
-// batch makes lookups of one kind: many keys by one call of storage. Its dataloader is
-// created on first use: most responses need none.
+// batch looks up keys of one kind, many of them by one call of storage. Its dataloader is
+// created on first use, because most responses need none.
 type batch[K comparable, V any] struct {
 	cache[K, V]
 
@@ -66,8 +66,8 @@ func (b *batch[K, V]) load(ctx context.Context, key K, cachedOnly bool) (value V
 	return found.value()
 }
 
-// loadMany returns the values of many keys. All of them join the batch before loadMany
-// waits for the first; dataloader's LoadMany would start a goroutine for each key.
+// loadMany returns the values of many keys. All keys join the batch before loadMany waits
+// for the first value. The LoadMany of dataloader would start a goroutine for each key.
 func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (values []V, err error) {
 	entries := make([]entry[V], len(keys))
 	for i, key := range keys {
@@ -77,7 +77,7 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 	}
 	values = make([]V, len(keys))
 	var failed error
-	for i, found := range entries { // all of them, so that no batch outlives its callers
+	for i, found := range entries { // wait for all entries, so that no batch outlives its callers
 		if values[i], err = found.value(); err != nil {
 			failed = err
 		}
@@ -88,8 +88,8 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 	return values, nil
 }
 
-// prefetch loads those keys that are not cached, at once and by one call. Lookups of
-// these keys wait for that call, and further prefetches leave them out.
+// prefetch loads the keys that are not cached, at once and by one call. Lookups of these
+// keys wait for that call, and later prefetches do not load them again.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	missing := keys[:0:0]
 	result := sync.OnceValues(func() ([]V, error) { return b.call(ctx, missing) })
@@ -121,9 +121,8 @@ func (b *batch[K, V]) prime(key K, value V) {
 	b.put(key, entry[V]{func() ([]V, error) { return []V{value}, nil }, 0}, 1)
 }
 
-// results calls call and returns its values in the form that dataloader requires. The
-// call runs under the context of the batch's first caller; all callers belong to one
-// response.
+// results calls call and returns the values in the form that dataloader requires. The
+// context is that of the batch's first caller; all callers belong to one response.
 func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Result[V] {
 	values, err := b.call(ctx, keys)
 	out := make([]*dataloader.Result[V], len(keys))
@@ -136,9 +135,9 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// call calls storage, or returns the error of an earlier call that has failed. A panic is
-// returned as an error, because it would end the process in a goroutine that does not
-// recover it.
+// call calls storage. If an earlier call has failed, it returns the error of that call
+// instead. A panic becomes an error, because it would end the process in a goroutine that
+// does not recover it.
 func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -21,9 +21,9 @@ func (w *cachedResults) Interactives(context.Context, storage.User, []storage.Su
 	return slices.Clone(w.found), nil
 }
 
-// BenchmarkPage measures the cost of the loaders for a page of 20 subjects, which are
-// fetched and then read as a list or one by one. The result includes the cost of storage,
-// one copy, which "storage" measures alone.
+// BenchmarkPage measures the cost of the loaders for a page of 20 subjects. The subjects
+// are fetched and then read as a list or one by one. The result includes the cost of
+// storage, a copy, which "storage" measures alone.
 func BenchmarkPage(b *testing.B) {
 	source := &cachedResults{}
 	for i := range 20 {
@@ -35,7 +35,7 @@ func BenchmarkPage(b *testing.B) {
 			before := cpuTime(b)
 			b.ReportAllocs()
 			for b.Loop() {
-				keys := make([]storage.Subject, len(source.found)) // each request parses its own
+				keys := make([]storage.Subject, len(source.found)) // each request parses its own keys
 				for i := range keys {
 					keys[i] = source.found[i].Subject
 				}

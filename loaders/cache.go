@@ -10,8 +10,8 @@ import (
 	"ovation/storage"
 )
 
-// cache is the cache of one dataloader; nothing else keeps what a response has loaded.
-// It holds no failed lookups: once a call of storage has failed, every key that is not
+// cache is the cache of one dataloader; nothing else stores what a response has loaded.
+// It holds no failed lookups. Once a call of storage has failed, every key that is not
 // cached fails with the same error.
 type cache[K comparable, V any] struct {
 	mu      sync.Mutex
@@ -19,9 +19,9 @@ type cache[K comparable, V any] struct {
 	failed  error // of the first call that failed
 }
 
-// entry is the place of one value in the result of a call, which may still be in
-// progress. The entries of a call share its result, so that caching a page does not cost
-// an allocation per subject.
+// entry locates one value in the result of a call, which may still be in progress. All
+// entries of a call share its result, so that caching a page does not cost an allocation
+// per subject.
 type entry[V any] struct {
 	result func() ([]V, error) // waits for the call
 	index  int
@@ -43,8 +43,8 @@ func (e entry[V]) value() (value V, err error) {
 	return value, err
 }
 
-// find returns the entry of a cached key. For all other keys it returns an entry with the
-// error of a call if one has failed, and false otherwise.
+// find returns the entry of a cached key. For any other key, it returns an entry with the
+// error of the first call that failed, or false if no call has failed.
 func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	c.entries[key] = e
 }
 
-// failure returns the error of the first call that failed, or nil.
+// failure returns the error of the first call that failed, or nil if no call has failed.
 func (c *cache[K, V]) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ type counting struct {
 	storage.Store
 
 	mu    sync.Mutex
-	calls []int // subjects in each call
+	calls []int // the number of subjects in each call
 }
 
 func (c *counting) Interactives(
@@ -29,7 +29,7 @@ func (c *counting) Interactives(
 	return c.Store.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// Lookups of one response are batched: Fetch loads the given keys in one call, and later
+// Lookups of one response are batched. Fetch loads the given keys in one call, and later
 // lookups of these keys do not call the store again.
 func Example() {
 	ctx := context.Background()

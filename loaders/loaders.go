@@ -21,9 +21,9 @@ type Source interface {
 // Loaders holds the loaders of one response. All methods except ClearAll are safe for
 // concurrent use.
 //
-// Each lookup returns what is cached and joins a batch for the rest. After a
-// failed call, lookups of the same kind that are not cached return its error
-// without another call.
+// Each lookup returns cached values and joins a batch for all other keys. After a failed
+// call, lookups of the same kind return its error for keys that are not cached, without
+// another call.
 type Loaders struct {
 	*batches
 
@@ -104,7 +104,7 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	return &Loaders{batches: l}
 }
 
-// CachedOnly returns loaders that share the cache but load nothing: looking up a key that
+// CachedOnly returns loaders that share the cache but load nothing. Looking up a key that
 // is not cached is an error. A lookup waits only if its key is being loaded.
 func (l *Loaders) CachedOnly() *Loaders { return &Loaders{l.batches, true} }
 
@@ -140,8 +140,8 @@ type Keys struct {
 	UserVideos []storage.UserVideosQuery
 }
 
-// Fetch loads the keys that are not cached: one call of storage per kind, all
-// concurrently and without waiting for further keys. Keys that are already being loaded
+// Fetch loads the keys that are not cached. It makes one call of storage per kind, all
+// concurrently, and does not wait for further keys. Keys that are already being loaded
 // are neither loaded again nor waited for. Fetch returns the first error; a kind that
 // fails does not stop the others. The caller must not change the keys afterwards.
 func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
@@ -193,9 +193,9 @@ func (l *Loaders) Prime(interactive *storage.Interactive) {
 	l.interactives.prime(interactive.Subject, interactive)
 }
 
-// ClearAll clears the cache. Each mutation of a request calls it, so that no
-// payload shows the state before the mutation. A kind that failed with
-// [storage.ErrUnavailable] keeps failing.
+// ClearAll clears the cache. Each mutation of a request calls it, so that no payload
+// shows the state before the mutation. A kind that failed with [storage.ErrUnavailable]
+// continues to fail.
 func (l *Loaders) ClearAll() {
 	l.interactives.Clear()
 	l.states.Clear()
@@ -233,7 +233,7 @@ func (l *Loaders) Interactives(ctx context.Context, subjects []storage.Subject) 
 	return l.interactives.loadMany(ctx, subjects, l.cachedOnly)
 }
 
-// States returns the states of any user on one subject.
+// States returns the states of a user, who need not be the viewer, on one subject.
 func (l *Loaders) States(ctx context.Context, key storage.StateKey) (storage.States, error) {
 	return l.states.load(ctx, key, l.cachedOnly)
 }
@@ -269,7 +269,7 @@ func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) (storage.
 	return l.reads.load(ctx, query, l.cachedOnly)
 }
 
-// Comment returns a listed comment, or nil if it does not exist.
+// Comment returns a comment, or nil if the comment does not exist or is not listed.
 func (l *Loaders) Comment(ctx context.Context, key storage.CommentKey) (*storage.Comment, error) {
 	return l.comments.load(ctx, key, l.cachedOnly)
 }
@@ -300,7 +300,7 @@ func (l *Loaders) MessageList(ctx context.Context, query storage.DirectMessagesQ
 	return l.messageLists.load(ctx, query, l.cachedOnly)
 }
 
-// Conversation returns a conversation, or nil if it has no message.
+// Conversation returns a conversation, or nil if the conversation has no message.
 func (l *Loaders) Conversation(ctx context.Context, key storage.ConversationKey) (*storage.Conversation, error) {
 	return l.conversations.load(ctx, key, l.cachedOnly)
 }

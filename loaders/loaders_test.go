@@ -76,7 +76,7 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	if s.calls != 1 || s.keys != 100 {
 		t.Errorf("got %d calls with %d keys, want 1 with 100", s.calls, s.keys)
 	}
-	// All of it is cached now, whichever method looks it up.
+	// All keys are cached now, for every method.
 	must(t, l.Fetch(t.Context(), wants))
 	for i := range 100 {
 		got, err := l.Interactive(t.Context(), subject(i))
@@ -128,7 +128,7 @@ func kind[K comparable, V any](look func(*loaders.Loaders, context.Context, K) (
 	}}
 }
 
-// kinds has the lookup of each field of [loaders.Keys].
+// kinds maps each field of [loaders.Keys] to a lookup.
 var kinds = map[string]lookUp{
 	"Interactives":      kind((*loaders.Loaders).Interactive, subject(0)),
 	"States":            kind((*loaders.Loaders).States, storage.StateKey{}),
@@ -156,7 +156,7 @@ var kinds = map[string]lookUp{
 	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
 }
 
-// What Fetch has loaded is cached until ClearAll, whatever its kind.
+// All values that Fetch has loaded stay cached until ClearAll, whatever their kind.
 func TestClearAllClearsEveryKind(t *testing.T) {
 	s := sqlitetest.Open(t)
 	for field := range reflect.TypeFor[loaders.Keys]().Fields() {
@@ -181,8 +181,8 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 	}
 }
 
-// Prefetched keys are found one by one and all together, whatever was loaded before and
-// after them.
+// Prefetched keys are found both one by one and all together, whatever was loaded before
+// and after them.
 func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
@@ -222,8 +222,8 @@ func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	}
 }
 
-// After a failed call, a response does not call the store for the same kind again, however
-// it looks keys up; after a mutation it does, unless the store was unavailable.
+// After a failed call, no lookup of the response calls the store for the same kind again.
+// After a mutation, a lookup calls it again, unless the store was unavailable.
 func TestFailedKindIsLoadedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail  error
@@ -281,7 +281,7 @@ func TestAFailedKindLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// blocked announces each call and waits before it answers.
+// blocked is a source that announces each call, and waits before it returns.
 type blocked struct {
 	*source
 
@@ -294,7 +294,7 @@ func (s blocked) Interactives(ctx context.Context, viewer storage.User, subjects
 	return s.source.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// A key that is being loaded, whether it was foreseen or not, is not loaded again.
+// A key that is being loaded, by Fetch or by a lookup, is not loaded again.
 func TestAKeyIsLoadedOnce(t *testing.T) {
 	keys := []storage.Subject{subject(0), subject(1)}
 	wants := loaders.Keys{Interactives: keys}

@@ -28,11 +28,11 @@ import (
 //   - Profiles are public. A user may change only their own profile.
 //   - A message is visible to its sender and receiver, and a conversation to its owner.
 //
-// An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: public
-// fields, the viewer's own lists, and objects by id, except subjects, videos and comments.
-// A private list of a user is NOT_FOUND for all other viewers. That includes anonymous
-// viewers, for whom Query.user is UNAUTHENTICATED: they reach a user only as an author, or
-// in the payload of a login or registration.
+// An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
+// every signed-in viewer sees, the viewer's own lists, and objects by id, except subjects,
+// videos and comments. A private list of a user is NOT_FOUND for all other viewers,
+// including anonymous ones. Anonymous viewers reach a user only as an author, or in the
+// payload of a login or registration: Query.user is UNAUTHENTICATED for them.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
