@@ -181,7 +181,7 @@ func values(pairs ...any) url.Values {
 	return out
 }
 
-// send sends a request and returns its reply, which must be a JSON object with the status
+// send sends a request and returns its reply, which must be a JSON object with status
 // 200.
 func (s *service) send(t *testing.T, method, path string, by way, parameters url.Values, headers ...string) object {
 	t.Helper()

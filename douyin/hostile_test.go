@@ -37,8 +37,8 @@ var lists = map[string]string{
 	"relation/follow/list/": "user_list", "relation/follower/list/": "user_list", "relation/friend/list/": "user_list", "message/chat/": "message_list",
 }
 
-// Whatever the error, a reply has the status 200, a message, and the fields of its
-// endpoint, which are empty.
+// Whatever the error, a reply has status 200, a message, and the fields of its endpoint,
+// which are empty.
 func TestErrorsAreReplies(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")
@@ -121,9 +121,10 @@ func (s *service) stored(t *testing.T, users ...user) (out string) {
 	return fmt.Sprint(out, s.files(t))
 }
 
-// A parameter is refused if it is missing, contradictory, or a number that is invalid,
-// too large or of no object. So are too many parameters and bodies that are not forms.
-// The error names the parameter, and nothing is stored.
+// A request is refused if a parameter is missing or contradictory, or is a number that is
+// invalid, too large or identifies no object. So is a request with too many parameters,
+// or with a body that is not a form. The error names the parameter, and nothing is
+// stored.
 func TestHostileParametersAreRefused(t *testing.T) {
 	s := start(t)
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")

@@ -13,7 +13,8 @@ func (s *status) state() *status { return s }
 // reply is a pointer to one of the types below.
 type reply interface{ state() *status }
 
-// list is a slice that is encoded as [] if it is empty, because clients expect no null.
+// list is a slice that is encoded as [] if it is empty, because clients do not accept
+// null.
 type list[T any] []T
 
 // MarshalJSON implements json.Marshaler.

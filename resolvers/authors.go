@@ -144,7 +144,7 @@ func (p *prefetch) totals(_ *plan.Field, object any) {
 }
 
 // changeOfComment calls do to change a comment. Besides the comment's author and
-// moderators, the author of the comment's subject may change it.
+// moderators, the author of the comment's subject may change the comment.
 func changeOfComment(
 	ctx context.Context, change storage.CommentChange, do func(storage.CommentChange) (*storage.Comment, error),
 ) (*storage.Comment, error) {

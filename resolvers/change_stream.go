@@ -108,9 +108,9 @@ func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool
 }
 
 // readMore reads the events that follow version. Streams with the same name share a read
-// if they have the same version and the same known. A read that began before the version
-// known was committed would miss that version, and the watcher reports each version only
-// once.
+// if their fields version and known are equal. A read that began before the newest
+// reported version was committed would miss that version, and the watcher reports each
+// version only once.
 func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	found, err, _ := s.flights.Do(fmt.Sprintf("%q %d %d", c.name, c.version, c.known), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)

@@ -128,7 +128,7 @@ func TestBadCommentsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { commentCount } }`), `{"interactive":{"commentCount":3}}`)
 }
 
-// Users whose token has the scope viewer.Moderate may change the comments of others.
+// Users whose token has the scope viewer.Moderate may change the comments of other users.
 func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	s := start(t)
 	top := s.says(t, "alice", "top", nil)
@@ -244,7 +244,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 	}
 }
 
-// The cost of a subscription includes that of all comments that one read loads.
+// A subscription costs as much as all comments that one read can load.
 func TestCommentsChangedCostsOneBatch(t *testing.T) {
 	s := start(t)
 	const each = 1 + 1 + (1 + 100) + 1 + 100*2 // comment, interactive, likers, edges

@@ -16,8 +16,8 @@ func NewExecutor(cfg Config) *gqlgen.Executor {
 	return newExecutor(newRoot(cfg, newCursors(make([]byte, 32))), cfg)
 }
 
-// NewOrdinaryExecutor returns an executor without the plain writer. Tests compare its
-// responses with those of an executor that has one.
+// NewOrdinaryExecutor returns an executor without the plain writer. Tests compare it with
+// an executor that has the plain writer.
 func NewOrdinaryExecutor(cfg Config) *gqlgen.Executor {
 	root := newRoot(cfg, newCursors(make([]byte, 32)))
 	root.plain = nil

@@ -83,7 +83,7 @@ func withStore(wrap func(storage.Store) storage.Store) option {
 	return func(s *settings) { s.wrap = wrap }
 }
 
-// behind puts front in place of the real store, and sets next to the real store.
+// behind puts front in place of the real store, and assigns the real store to *next.
 func behind(front storage.Store, next *storage.Store) option {
 	return withStore(func(s storage.Store) storage.Store {
 		*next = s
@@ -361,7 +361,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 }
 
 // act persists actions directly, without the recorder, to prepare many states quickly.
-// Their versions are from, from + 1 and so on, in microseconds.
+// The versions of the actions count up from the given time, in microseconds.
 func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
 	t.Helper()
 	for i := range actions {

@@ -184,7 +184,7 @@ func TestMessagesMissNothing(t *testing.T) {
 	same(t, last["text"], `"three"`)
 	desk.end()
 	again := s.subscribe(t, "bob", watchMessages, map[string]any{"a": last["id"]})
-	fresh := s.subscribe(t, "bob", watchMessages, nil) // begins now
+	fresh := s.subscribe(t, "bob", watchMessages, nil) // this stream begins now
 	s.sends(t, "bob", "alice", "four")
 	for _, device := range []*stream{phone, again, fresh} {
 		same(t, device.message(t)["text"], `"four"`)

@@ -123,8 +123,9 @@ func (g *generator) fragment(of *ast.Definition, depth int) string {
 	return name
 }
 
-// inline returns an inline fragment. Its type is of itself, an interface of it or, if of
-// is an interface, one of its types.
+// inline returns an inline fragment in a selection of the given type. The fragment is on
+// the type itself, on an interface of the type or, if the type is an interface, on one of
+// the interface's types.
 func (g *generator) inline(of *ast.Definition, depth int) string {
 	on, name := of, " on "+of.Name
 	switch {

@@ -18,8 +18,8 @@ func byHash(text string) string {
 
 const notFound = `{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`
 
-// Clients such as Apollo's first send only the hash. If the server does not know the
-// hash, they send the hash and the text.
+// Clients such as Apollo's first send only the hash. If the hash is unknown, they send
+// the hash and the text.
 func TestAutomaticPersistedQueries(t *testing.T) {
 	const (
 		named = `query Who { viewer { userId } }`

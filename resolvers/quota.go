@@ -53,7 +53,7 @@ func (q *quota) acquire(one footprint, subjects int) error {
 		text += one.text
 	}
 	maxText, maxAnonymous := q.maxText, q.maxSubjects*q.anonymousPercent/100
-	if one.anonymous { // counts documents that signed-in users share, too
+	if one.anonymous { // the limit includes documents shared with signed-in users
 		maxText = q.maxText * q.anonymousPercent / 100
 	}
 	switch {

@@ -9,9 +9,9 @@ import (
 	"ovation/storage"
 )
 
-// A list that is restricted to one biz has empty pages where the history consists of
-// another biz. A client that continues at the endCursor of each page receives every entry
-// once.
+// A list that is restricted to one biz has empty pages where the history has only entries
+// of another biz. A client that continues at the endCursor of each page receives every
+// entry once.
 func TestShortPagesHaveACursor(t *testing.T) {
 	s := start(t)
 	var actions []storage.Action

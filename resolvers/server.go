@@ -56,9 +56,9 @@ type Config struct {
 	Videos  Videos
 	Uploads http.Handler
 	Files   http.Handler
-	// Douyin returns the handler of paths below /douyin/. The handler is wrapped in the
-	// same middleware as that of /graphql, which around configures. If Douyin is nil,
-	// these paths are not served.
+	// Douyin returns the handler of paths below /douyin/. around configures the
+	// middleware in front of that handler; /graphql has the same middleware. If Douyin is
+	// nil, these paths are not served.
 	Douyin func(around transport.Config) http.Handler
 	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler

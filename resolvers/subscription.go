@@ -102,9 +102,9 @@ type subscription struct {
 	out       chan *storage.Interactive // passes the value of the next response to the executor
 
 	events []*live.Event // a buffer for events of the watcher
-	// For signed-in viewers, snapshot holds the subjects that were read at the time at
-	// and have not been sent, and sent the last state of each subject that was sent. A
-	// changeStream uses at and loaders for its events.
+	// For signed-in viewers, snapshot holds subjects that have been read but not sent, at
+	// is when they were read, and sent has the last state of each subject that was sent.
+	// A changeStream uses at and loaders for its events.
 	snapshot  []*storage.Interactive
 	at        time.Time
 	loaders   *loaders.Loaders
@@ -124,7 +124,7 @@ type sentState struct {
 	counted storage.Counts
 	rewinds int // of the latest event
 	// rewound is true if a rewind may have lost the state that was sent. Its version then
-	// cannot be compared with later ones.
+	// cannot be compared with later versions.
 	rewound bool
 }
 
@@ -226,14 +226,13 @@ func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseH
 	return &graphql.Response{Data: data}
 }
 
-// respondWith returns the response with one. It encodes the response or lets the executor
-// do it.
+// respondWith returns the response for a subject, encoded directly or by the executor.
 func (s *subscription) respondWith(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
 	return respondTo(ctx, s, next, one, s.out)
 }
 
-// respondTo returns the response with one, encoded directly if possible. Otherwise it
-// passes one through out to the executor, which encodes the response.
+// respondTo returns the response for a value, encoded directly if possible. Otherwise it
+// sends the value to the channel out, and the executor encodes the response.
 func respondTo[T any](ctx context.Context, s *subscription, next graphql.ResponseHandler, one *T, out chan<- *T) *graphql.Response {
 	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
 	memory := loaders.NewContext(ctx, loaders.FromContext(ctx).CachedOnly())

@@ -54,8 +54,7 @@ func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 	}
 }
 
-// A slow connection receives the state at the time when the connection can be written to
-// again.
+// When a slow connection can be written to again, it receives the latest state.
 func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	store := sqlitetest.Open(t)
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}

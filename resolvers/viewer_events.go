@@ -92,10 +92,10 @@ func (s *subscription) await(ready func()) {
 	})
 }
 
-// staleSubjects returns the subjects that must be re-read without an event. Some were
-// sent as STALE or UNAVAILABLE, although the hub has them as LIVE, because an action of
-// the viewer may not be counted yet. The others were sent with a pending action of the
-// viewer.
+// staleSubjects returns the subjects that must be re-read without an event. These are the
+// subjects that were sent as STALE or UNAVAILABLE although the hub has them as LIVE,
+// because an action of the viewer may not be counted yet. They are also the subjects that
+// were sent with a pending action of the viewer.
 func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	for i := range s.sent {
 		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {
@@ -164,9 +164,10 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	return nil
 }
 
-// isNew reports whether one must be sent. It must if the subject was never sent, if the
-// state sent last may have been lost, or if one differs from that state and is not older.
-// isNew replaces unavailable counts and states in one by those sent last.
+// isNew reports whether the state one must be sent. This is the case if the subject was
+// never sent, if the state sent last may have been lost, or if the new state differs from
+// it and is not older. If one is UNAVAILABLE, isNew replaces it by the state sent last,
+// as STALE.
 func (s *subscription) isNew(one *storage.Interactive) bool {
 	last := s.stateOf(one.Subject)
 	if !last.sent {

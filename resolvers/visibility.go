@@ -29,10 +29,10 @@ import (
 //   - A message is visible to its sender and receiver, and a conversation to its owner.
 //
 // An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
-// every signed-in viewer sees, the viewer's own lists, and objects by id, except subjects,
-// videos and comments. A private list of a user is NOT_FOUND for all other viewers,
-// including anonymous ones. Anonymous viewers reach a user only as an author, or in the
-// payload of a login or registration: Query.user is UNAUTHENTICATED for them.
+// every signed-in viewer sees, the viewer's own lists, and objects by id, except
+// subjects, videos and comments. A private list of a user is NOT_FOUND for all other
+// viewers, including anonymous ones. Anonymous viewers reach a user only as an author, or
+// in the payload of a login or registration: Query.user is UNAUTHENTICATED for them.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
@@ -132,8 +132,9 @@ func seesFollowers(me storage.User, _ *storage.Interactive) error { return signe
 // works, videos and folders. All of these are visible to signed-in viewers.
 func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
 
-// seesOwn returns nil if the viewer is the user of a private list. All other viewers get
-// NOT_FOUND with the message. An anonymous viewer's own list is errUnauthenticated.
+// seesOwn returns nil if a private list belongs to the viewer, who must be signed in. If
+// it belongs to another user, seesOwn returns NOT_FOUND with the message. If the viewer
+// and the user are both anonymous, it returns errUnauthenticated.
 func seesOwn(me storage.User, of *storage.User, message string) error {
 	if me != *of {
 		return &problem{codes.NotFound, message}
@@ -159,8 +160,8 @@ func seesMessages(me storage.User, of *storage.Conversation) error {
 	return seesConversations(me, &of.Owner)
 }
 
-// conversationWith returns the key of the viewer's conversation with a user. userID is
-// the value of the argument.
+// conversationWith returns the key of the viewer's conversation with a user. argument is
+// the name of the argument that has the userID, for errors.
 func conversationWith(ctx context.Context, argument, userID string) (storage.ConversationKey, error) {
 	return conversationOf(viewer.FromContext(ctx), argument, userID)
 }

@@ -37,9 +37,8 @@ const (
 	Internal = "INTERNAL"
 )
 
-// PersistedQueryNotFound means that the server does not know the document with the hash
-// in a request. It is a step of Apollo's protocol: the client then repeats the request
-// with the text.
+// PersistedQueryNotFound means that the hash in a request is unknown to the server. It is
+// a step of Apollo's protocol: the client then repeats the request with the text.
 const PersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
 
 // Errorf returns an error with a code and a message for the client.

@@ -160,8 +160,8 @@ func charge(ctx context.Context, price int) *gqlerror.Error {
 	return nil
 }
 
-// introspectionDiscount is the divisor that gives the price of introspection from its
-// cost. Introspection is cheap, because it needs no lookups.
+// The price of introspection is its cost divided by introspectionDiscount. Introspection
+// is cheap, because it needs no lookups.
 const introspectionDiscount = 10
 
 // check rejects operations beyond the limits, and returns the price of all others.

@@ -90,8 +90,8 @@ func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 	}
 }
 
-// fold converts each list that the transport would read as rows to rows. It reports
-// whether there are any.
+// fold converts lists to *rows.Rows where the transport would do so. It reports whether
+// it has converted any.
 func fold(variables map[string]any) (folded bool) {
 	for name, value := range variables {
 		list, _ := value.([]any)

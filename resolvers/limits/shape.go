@@ -42,8 +42,9 @@ func checkTokens(text string) *gqlerror.Error {
 type shape struct {
 	fields  int // number of fields and fragments
 	aliases int
-	// depth is that of the fields outside __schema and __type. introspection is that of
-	// __schema or __type and the fields below. total is the depth of all fields.
+	// depth is the depth of the fields outside __schema and __type, introspection is the
+	// depth of __schema or __type and the fields below, and total is the depth of all
+	// fields.
 	depth, introspection, total int
 }
 
@@ -84,8 +85,8 @@ func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	}
 	for _, fragment := range document.Fragments {
 		if m.fragments[fragment.Name] != nil {
-			// Validation would report this as well, but only after one of the fragments
-			// has been measured and the other has not.
+			// Validation would report this as well, but only later. Until then, one of
+			// the two fragments would not be measured.
 			return badInput("there is more than one fragment %.40q", fragment.Name)
 		}
 		m.fragments[fragment.Name] = fragment

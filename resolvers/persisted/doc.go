@@ -14,7 +14,7 @@
 //     TestAFailingStoreFailsNoQuery.
 //   - Tenants share no documents. Otherwise a tenant could use a hash to find out whether
 //     another tenant sends a certain document, which may contain ids, and could evict the
-//     documents of all others: TestTenantsShareNoDocuments.
+//     documents of all other tenants: TestTenantsShareNoDocuments.
 //
 // This package imports resolvers/codes and resolvers/viewer.
 package persisted

@@ -58,7 +58,7 @@ func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, s
 	return s
 }
 
-// write adds a field to those that are encoded directly, if it can be encoded directly.
+// write adds a field to Fast, if the field can be encoded directly.
 func (s *Selection) write(f *Field, numbers map[string]int, deferred bool) {
 	number, known := numbers[f.Name]
 	if f.Name == "__typename" {

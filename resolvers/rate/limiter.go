@@ -121,8 +121,8 @@ func (p *Payer) Address() netip.Addr {
 }
 
 // Payer returns the payer of a user's requests. The requests are charged to the user or,
-// if the user is anonymous, to the address. They are also charged to on, which is the
-// bucket of their WebSocket or the zero value.
+// if the user is anonymous, to the address. They are also charged to on, the bucket of
+// their WebSocket. Without a WebSocket, on is the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
 	switch {
 	case l == nil:

@@ -18,8 +18,8 @@ const (
 )
 
 // negotiate returns the media type of the response to a request with the given headers.
-// The media type is mediaJSON if there is no Accept header, or if only a wildcard matches
-// both mediaJSON and mediaGraphQL. negotiate returns false if neither is accepted.
+// The media type is mediaJSON if there is no Accept header, or if mediaJSON and
+// mediaGraphQL match only wildcards. negotiate returns false if neither is accepted.
 func negotiate(header http.Header) (media string, ok bool) {
 	accept := strings.Join(header.Values("Accept"), ",")
 	switch strings.TrimSpace(accept) {

@@ -10,7 +10,7 @@ import (
 )
 
 // API is an API other than GraphQL. The Handler in front of it logs, measures and limits
-// requests in the same way as those of GraphQL.
+// its requests as it does for GraphQL.
 type API interface {
 	// Authenticate returns the identity of a request, as viewer.Authenticator does.
 	Authenticate(r *http.Request) (viewer.Identity, error)

@@ -28,7 +28,7 @@
 //     TestAnonymousSocketsLeaveRoomForUsers, TestOneAddressTakesNoShare.
 //   - A client that sends invalid messages or none at all, that stops reading, or whose
 //     token expires is disconnected, if possible with a close code of the protocol,
-//     without affecting others: TestCloseCodes, TestInvalidFramesAreRejected,
+//     without affecting other clients: TestCloseCodes, TestInvalidFramesAreRejected,
 //     TestHugeMessagesAreNotKept, TestAReaderThatStopsReading,
 //     TestATokenThatExpiresEndsItsStreams, TestAKeyThatIsRemovedEndsItsStreams. Messages
 //     may be fragmented: TestFramesInPieces.

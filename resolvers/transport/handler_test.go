@@ -126,7 +126,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 	s := newServer(t, transport.Config{})
 	s.post(t, query("{__typename}"))
 	s.post(t, query("{nonsense}"))
-	for i := range 300 { // invalid documents take no place of valid ones
+	for i := range 300 { // invalid documents do not use up the places of valid ones
 		s.post(t, query(fmt.Sprintf("query Nonsense%d{nonsense}", i)))
 	}
 	s.post(t, query("query Broken{"))

@@ -169,7 +169,7 @@ func (o *operation) sendNext() bool {
 	}
 }
 
-// deliver sends a response. It returns false if no further response must be sent.
+// deliver sends a response. It returns false if no more responses are to be sent.
 func (o *operation) deliver(response *graphql.Response) bool {
 	if o.ctx.Err() != nil {
 		return false
@@ -191,9 +191,9 @@ func (o *operation) deliver(response *graphql.Response) bool {
 	return o.s.send(typeNext, o.id, response)
 }
 
-// markCompleted records that the client is about to be told that the operation is complete,
-// after which it may reuse the id. It returns false if the client has completed the
-// operation itself.
+// markCompleted records that the operation is about to be complete for the client, which
+// may then reuse the id. It returns false if the client has completed the operation
+// itself.
 func (o *operation) markCompleted() bool {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -202,8 +202,8 @@ func (o *operation) markCompleted() bool {
 	return !before
 }
 
-// finish tells the client that the operation is complete, unless the client has been told
-// before, and frees the operation's resources.
+// finish sends the complete message, unless the operation is complete for the client
+// already, and frees the operation's resources.
 func (o *operation) finish() {
 	s := o.s
 	defer s.running.Done()

@@ -44,7 +44,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	respond(w, r, status, failure(code, message))
 }
 
-// writeLimited tells a client to wait before its next request.
+// writeLimited responds that the client must wait before its next request.
 func writeLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	err := rate.Error(wait)
 	if recordOf(r.Context()).API != nil {

@@ -205,7 +205,7 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
-// expiring returns a token of alice that expired almost half a minute ago. The leeway
+// expiring returns a token for alice that expired almost half a minute ago. The leeway
 // makes it valid for another one or two seconds.
 func expiring(t *testing.T) string {
 	t.Helper()

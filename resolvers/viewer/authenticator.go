@@ -34,9 +34,9 @@ type Config struct {
 	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256, ES256 and
 	// EdDSA tokens, or empty. A URL must be https; http is allowed for loopback hosts.
 	JWKS string
-	// RefreshEvery is the interval at which the JWKS is read. Tokens are accepted for at
-	// most this time after their key has been removed, or longer if reading fails. The
-	// default is 10 minutes.
+	// RefreshEvery is the interval at which the JWKS is read. After a key has been
+	// removed, its tokens are accepted for up to this time, and for longer while reads
+	// fail. The default is 10 minutes.
 	RefreshEvery time.Duration
 	// Issuer, if set, is the required "iss" of tokens.
 	Issuer string

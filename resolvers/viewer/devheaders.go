@@ -16,8 +16,8 @@ type DevHeaders int
 const (
 	// IgnoreDevHeaders ignores the headers.
 	IgnoreDevHeaders DevHeaders = iota
-	// RefuseDevHeaders rejects requests that have the headers, with an error that says
-	// how to authenticate.
+	// RefuseDevHeaders rejects requests that have the headers. The error explains how to
+	// authenticate.
 	RefuseDevHeaders
 	// LocalDevHeaders accepts the headers if the Host header names this machine and there
 	// is no evidence of a proxy. This protects against web pages whose host name resolves

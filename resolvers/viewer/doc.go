@@ -11,7 +11,7 @@
 //     with TrustDevHeaders, from every client. They are rejected if there is evidence of
 //     a proxy: TestHeadersAreAcceptedInDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
 //   - A key is used only with its own algorithm: HS256 with the secret; RS256, ES256 and
-//     EdDSA with the keys of the JWKS; and EdDSA with those of the site:
+//     EdDSA with the keys of the JWKS; and EdDSA with the keys of the site:
 //     TestKeysAreNotConfused, TestSiteKeysAreNotConfused.
 //   - A revoked token of an account is rejected and its streams end, even if its
 //     verification is cached: TestRevokedTokensAreRefused.

@@ -50,7 +50,7 @@ type publicKey struct {
 	kid       string
 	algorithm string // of the JWK; empty if every algorithm that suits the key is allowed
 	key       any
-	// removed ends once the set no longer holds the key. remove ends it.
+	// removed is cancelled by remove, once the set no longer holds the key.
 	removed context.Context
 	remove  context.CancelFunc
 }
@@ -108,8 +108,9 @@ func (k *keySet) keepFresh() {
 }
 
 // find returns the keys that may have signed a token with this kid and algorithm. An
-// empty kid matches all keys. If no key matches, find first reads the set again, unless
-// it was read within pause, and waits for the read until ctx ends.
+// empty kid matches all keys. If no key matches, find first reads the set again and waits
+// for the read until ctx ends. It does not read the set if the last read began less than
+// pause ago.
 func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	if found := k.known(kid, algorithm); len(found) > 0 {
 		return found
@@ -150,8 +151,8 @@ func (k *keySet) known(kid, algorithm string) []publicKey {
 	return found
 }
 
-// reload reads the set again, unless the last read began within pause. If the read fails,
-// the known keys stay in use.
+// reload reads the set again, unless the last read began less than pause ago. If the read
+// fails, the known keys stay in use.
 func (k *keySet) reload() {
 	if time.Since(k.last) < k.pause {
 		return
@@ -223,8 +224,8 @@ func parseKeys(text []byte) ([]publicKey, error) {
 	return keys, nil
 }
 
-// missingFileError returns the error for a JWKS file that does not exist. If the path looks
-// like a URL without its scheme, the error says how a URL begins.
+// missingFileError returns the error for a JWKS file that does not exist. If the path
+// looks like a URL without its scheme, the error states how a URL begins.
 func missingFileError(path string) error {
 	host, _, _ := strings.Cut(path, "/")
 	if strings.Contains(strings.Trim(host, "."), ".") && !strings.HasSuffix(host, ".json") {
@@ -242,8 +243,8 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(file)
 }
 
-// fetch gets a URL. A redirect must satisfy checkURL as well, so that nobody can inject
-// keys into a plain http response in transit.
+// fetch gets a URL. A redirect must satisfy checkURL as well, so that keys cannot be
+// injected into a plain http response in transit.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {

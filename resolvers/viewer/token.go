@@ -172,8 +172,8 @@ func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	return nil
 }
 
-// explain returns an error that says what is wrong with a token. The error quotes only
-// the times of the token and its algorithm, which is truncated.
+// explain returns an error that states why a token is invalid. The error quotes only the
+// times of the token and its algorithm, which is truncated.
 func (v *verifier) explain(token *jwt.Token, claims jwt.MapClaims, err error) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
