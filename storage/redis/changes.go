@@ -14,7 +14,8 @@ const (
 	Messages = "messages" // users, as subjects, with new messages
 )
 
-// NewBus returns a bus that notifies all nodes of changes, on the channel of its topic.
+// NewBus returns a bus that notifies all nodes of changes. Each topic has a channel of
+// its own.
 func (s *Store) NewBus(topic string) *changebus.Bus {
 	return changebus.New(s.client, s.redis, s.opts.Prefix, topic, s.opts.RedisTimeout, s.opts.Logger)
 }
@@ -25,19 +26,20 @@ type listener struct {
 	all, rewound func()
 }
 
-// OnChange registers the callbacks for changed counts. changed is called with subjects
-// whose counts, as returned earlier, may have changed; all is called if the counts of any
-// subject may have changed. A subject is reported once, and again only after its counts
-// have been read again. Nothing is reported while Redis is unavailable; all is called
-// when it is available again. rewound is called if the database may have lost commits:
-// later reads then lack them, and versions continue from lower ones. The callbacks run on
-// goroutines that read from Redis, so they must return quickly. A later call of OnChange
-// replaces them.
+// OnChange registers callbacks for changed counts. Calling it again replaces the
+// callbacks. They run on goroutines that read from Redis, so they must return quickly.
+//   - changed is called with subjects whose counts may have changed since they were read.
+//     A subject is reported again only after its counts have been read again.
+//   - all is called if the counts of any subject may have changed. While Redis is
+//     unavailable, nothing is reported; all is called when Redis is available again.
+//   - rewound is called if the database may have lost commits. Later reads then lack
+//     these commits, and versions continue from lower numbers.
 func (s *Store) OnChange(changed func([]storage.Subject), all, rewound func()) {
 	s.listener.Store(&listener{changed, all, rewound})
 }
 
-// onInvalidation is called with keys of the client-side cache that Redis has invalidated.
+// onInvalidation is called with the keys that Redis has invalidated in the client-side
+// cache.
 func (s *Store) onInvalidation(keys []rueidis.RedisMessage) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for i := range keys {
@@ -68,7 +70,7 @@ func (s *Store) onRewind(ended keyspace.Epoch) {
 }
 
 // onTrusted is called when Redis is trusted again. The counts of any subject may have
-// changed: changes made while it was not trusted, or under the keys of another epoch,
+// changed: changes made while Redis was not trusted, or under the keys of another epoch,
 // were not reported.
 func (s *Store) onTrusted() {
 	if l := s.listener.Load(); l != nil {

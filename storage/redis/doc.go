@@ -19,28 +19,30 @@
 // transaction, what the new counts include, and publishes the counts after the commit
 // (Mark, Publish). A direct writer invalidates the entries that it changes, fences the
 // counts, commits and publishes (Persist, EmptyFolder, PublishVideo, DeleteVideo). Both
-// are exact because marks and invalidations precede the commit, under the row locks.
-// Verify updates Redis after its repairs. Actions become visible before their commit:
-// Apply writes them as soon as the queue has confirmed them. Apply also returns the
-// subject as the user of the action sees it: the script returns the entry, and the counts
-// are read right before the script in the same pipeline, which a single server executes
-// in order. A cluster does not guarantee that order, so Apply returns nothing there.
+// ways are exact, because marks and invalidations precede the commit, under the row
+// locks. Verify updates Redis after its repairs. Actions become visible before their
+// commit: Apply writes them as soon as the queue has confirmed them. Apply also returns
+// the subject as the action's user sees it. The script returns the entries; the counts
+// are read in the same pipeline, right before the script. A single server executes a
+// pipeline in order. A cluster does not guarantee that order, so Apply returns no subject
+// there.
 //
-// Without Redis, reads are answered by the database and are storage.Stale. If marks fail
-// for two seconds, the epoch is closed and workers continue without Redis. When Redis is
-// available again, or has lost data, the next epoch begins. See docs/decisions/0009 for
-// the rationale.
+// Without Redis, the database answers reads, and the results are storage.Stale. If marks
+// fail for two seconds, the epoch is closed and workers continue without Redis. When
+// Redis is available again, or has lost data, the next epoch begins. See
+// docs/decisions/0009 for the rationale.
 //
 // # Invariants
 //
-//   - The package passes the suite of package storage, over SQLite, Postgres and a
-//     cluster: TestLongStore, TestLongStoreOverPostgres, TestLongStoreOverACluster. Every
-//     test run includes the cases about states and counts, which the package does not
-//     merely pass on to the database: TestStore, TestStoreOverPostgres, TestCluster.
+//   - The Store passes the conformance suite of package storagetest over SQLite, over
+//     Postgres and on a Redis cluster: TestLongStore, TestLongStoreOverPostgres,
+//     TestLongStoreOverACluster. Every test run includes the cases about states and
+//     counts, because the Store itself implements these methods: TestStore,
+//     TestStoreOverPostgres, TestCluster.
 //   - I2: Redis agrees with the database, even after Redis has lost everything:
 //     TestInterleavingsWithLosses.
-//   - I4: TestInterleavings, which notices broken rules:
-//     TestLongMarksAfterTheCommitAreCaught,
+//   - I4: TestInterleavings. The following tests break rules on purpose, and show that
+//     this is detected: TestLongMarksAfterTheCommitAreCaught,
 //     TestLongDirectWritersThatInvalidateNothingAreCaught,
 //     TestLongWorkersThatInvalidateNothingAreCaught. Single cases:
 //     TestCommitThatOutlastsTheGuard, TestNodesSeeConfirmedWritesBeforeTheirPoll,
@@ -51,15 +53,16 @@
 //     TestReactionsMergeInAnyOrder, TestClearOfAnEntryMissingFromTheWindow,
 //     TestRevertedClearIsRemoved.
 //   - A rolled-back transaction leaves nothing behind: TestFailedPersistLeavesNothing,
-//     TestInvalidateKeepsQueuedEntries. What a crashed process has left expires:
-//     TestDirectWriterMayDieAfterItsCommit, TestEveryKeyHasAnAge.
+//     TestInvalidateKeepsQueuedEntries. Anything that a crashed process leaves in Redis
+//     expires: TestDirectWriterMayDieAfterItsCommit, TestEveryKeyHasAnAge.
 //   - I6: TestWorkersContinueWithoutRedis, TestPublishingWorkersContinueWithoutRedis,
 //     TestFullRedisCommitsNothingUnmarked.
-//   - A subscriber to counts learns of every change, including changes made while Redis
-//     was unavailable, since re-reading counts re-arms the invalidation: TestLiveCounts,
-//     TestLiveCountsOverPostgres, TestLiveCountsOverACluster, TestWatchersContinueWithoutRedis,
-//     TestNothingIsLostWithAConnection.
-//   - The store needs few privileges, and Redis 6 or newer: TestLeastPrivileges.
+//   - A subscriber to counts is notified of every change, including changes made while
+//     Redis was unavailable, since re-reading counts re-arms their invalidation:
+//     TestLiveCounts, TestLiveCountsOverPostgres, TestLiveCountsOverACluster,
+//     TestWatchersContinueWithoutRedis, TestNothingIsLostWithAConnection.
+//   - The Store needs Redis 6 or newer. The privileges in docs/operations.md are
+//     sufficient: TestLeastPrivileges.
 //
 // This package imports storage, storage/mirror and the packages below internal.
 package redis

@@ -11,15 +11,15 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// Bounds on the documents of a tenant's persisted queries.
+// Limits on the documents (persisted queries) of one tenant.
 const (
 	maxDocuments     = 1_000
 	maxDocumentBytes = 4 << 20
 	documentTTL      = 24 * time.Hour // since the latest registration; clients register expired documents again
 )
 
-// Document returns the text registered under a hash by the clients of a tenant, or "" if
-// there is none. Errors: storage.ErrUnavailable, the context's.
+// Document returns the document that a client of the tenant has registered under hash, or
+// "" if there is none. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
 	err = s.redis.Call(ctx, "read a document", func(ctx context.Context) error {
 		found, err := s.client.Do(ctx, s.client.B().Hget().Key(keyspace.Documents(s.opts.Prefix, tenant)).Field(hash).Build()).ToString()
@@ -34,8 +34,9 @@ func (s *Store) Document(ctx context.Context, tenant, hash string) (text string,
 	return text, err
 }
 
-// KeepDocument registers a document, and evicts the tenant's oldest documents if these
-// exceed their maximum number or total length. Its errors are those of Document.
+// KeepDocument registers the document text under hash. It evicts the tenant's oldest
+// documents if they exceed maxDocuments in number or maxDocumentBytes in total length.
+// Errors: storage.ErrUnavailable, the context's.
 func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) error {
 	return s.keepDocument(ctx, tenant, hash, text, maxDocuments, maxDocumentBytes)
 }

@@ -6,13 +6,13 @@ import (
 	"ovation/storage/redis/internal/epochs"
 )
 
-// ErrForeignMirror is returned if the database has a different mirror than this process.
+// ErrForeignMirror is returned if the database uses a different mirror than this process.
 var ErrForeignMirror = epochs.ErrForeignMirror
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
-// pass, or 0 if there is none. By the time it returns a number, every action that is
-// visible only in an earlier epoch is queued, since no node has a valid lease on such an
-// epoch any longer.
+// pass, or 0 if there is none. It also returns 0 while a node may still have a valid
+// lease on an earlier epoch. Once it returns a number, every action that is visible only
+// in an earlier epoch is therefore queued.
 func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 
 // Foreign returns an error while the database uses another mirror. Meanwhile this process
@@ -20,8 +20,8 @@ func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 func (s *Store) Foreign() error { return s.epochs.Foreign() }
 
 // Now returns the current time by the database's clock, as estimated from the latest
-// polls. The versions of actions are taken from this time. The estimate is off by at most
-// half of a poll's round trip.
+// polls. The versions of actions are taken from this time. The error of the estimate is
+// at most half of a poll's round trip, plus the drift of the clocks since that poll.
 func (s *Store) Now() time.Time { return s.epochs.Now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's. The result

@@ -6,9 +6,9 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// Collectors returns the metrics of the store, for the caller to register. They show
-// whether its dependencies are available and whether Redis is trusted, among other
-// things.
+// Collectors returns the metrics of the store, for the caller to register. Among other
+// things, they show whether Redis and the database are available, and whether Redis is
+// trusted.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
@@ -27,7 +27,7 @@ func (s *Store) Collectors() []prometheus.Collector {
 			func() float64 { return number(s.epochs.Active() != nil) }),
 		gauge("ovation_mirror_foreign", "1 while the database uses another Redis, or another prefix, than this process.", nil,
 			func() float64 { return number(s.Foreign() != nil) }),
-		// The name is not related to actions in doubt, whose outcome a recorder does not know (package worker).
+		// This name is unrelated to the actions that package worker calls in doubt.
 		gauge("ovation_mirror_in_doubt_since_timestamp_seconds", "Since when Redis may lack queued actions, so that viewers' replies are STALE, as a Unix time; 0 while it lacks none.", nil,
 			s.epochs.MayMissWritesSince),
 		gauge("ovation_clock_skew_seconds", "How far this machine's clock is ahead of the database's; negative if it is behind.", nil,
@@ -35,9 +35,9 @@ func (s *Store) Collectors() []prometheus.Collector {
 	}
 }
 
-// PendingStates returns the metric that counts the states that could not be written to
-// Redis yet (package pending). The name of the metric calls them unshown. Processes that
-// call Apply register it.
+// PendingStates returns the metric of the states that could not be written to Redis yet
+// (package pending). The metric's name calls these states unshown. Only processes that
+// call Apply need to register the metric.
 func (s *Store) PendingStates() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ovation_mirror_unshown_states",

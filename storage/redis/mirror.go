@@ -13,34 +13,34 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// applyTries is the number of immediate attempts to apply actions. They matter because a
-// node that does not see an action may treat the user's next action as one that changes
-// nothing.
+// applyTries is the maximum number of attempts to apply actions, without pauses between
+// them. Retries matter: on a node where an action is missing, the user's next action may
+// be skipped because it seems to change nothing.
 const applyTries = 3
 
 // errNoActiveEpoch is returned by Apply while no epoch is active.
 var errNoActiveEpoch = fmt.Errorf("%w: Redis is not used at the moment", storage.ErrUnavailable)
 
 // Apply makes durable actions visible to their users on every node. If where is
-// storage.Queued, the actions are merged into the entries of their users. If it is
-// storage.Persisted, they only correct existing entries.
+// storage.Queued, the actions are merged into the entries of their users. If where is
+// storage.Persisted, the actions only correct existing entries.
 //
-// Apply writes to the active epoch, and to an epoch that has just ended or was closed,
-// since other nodes may not know of that yet. If the lease on the active epoch is no
-// longer valid afterwards, another epoch may have begun: this process then applies the
-// actions again once it has a valid lease.
+// Apply writes to the active epoch. It also writes to an epoch that has just ended or
+// been closed, since other nodes may still trust it. If the lease on the active epoch is
+// no longer valid afterwards, another epoch may have begun. In that case, this process
+// applies the actions again once it has a lease on the new epoch.
 //
-// Queued actions that could not be written to Redis are remembered, overlaid on this
-// process's replies and written as soon as possible. As other nodes may still trust
-// Redis, Apply then waits for a worker to persist them, for at most 300 ms (see
-// pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, also if queued actions
-// are remembered because Redis is not used; the context's.
+// Queued actions that could not be written to Redis are kept as pending writes: they are
+// overlaid on this process's replies, and written to Redis as soon as possible. As other
+// nodes may still trust Redis, Apply then waits at most 300 ms for a worker to persist
+// these actions (see pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, which
+// is also returned for queued actions while no epoch is active; the context's.
 //
 // If seen is not nil, it has an element for each action. Each non-nil element is set to
-// the action's subject as the user of the action sees it now, with the freshness
-// storage.Live. An element is left unchanged if setting it would take more calls than
-// Apply makes anyway, or if where is storage.Persisted, because it is then usually
-// unknown which of the actions the counts include.
+// the action's subject as the action's user sees it now, with the freshness storage.Live.
+// An element is left unchanged if setting it would need further calls. All elements are
+// left unchanged if where is storage.Persisted, because it is then usually unknown which
+// of the actions the counts include.
 func (s *Store) Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) (err error) {
 	now := s.epochs.Current()
 	at := s.epochs.ActiveOf(now)
@@ -71,8 +71,8 @@ func (s *Store) Apply(ctx context.Context, actions []storage.Action, where stora
 	return err
 }
 
-// applyWithRetry applies actions. It makes up to applyTries attempts, as long as Redis is
-// available.
+// applyWithRetry applies actions, in up to applyTries attempts. It gives up early if ctx
+// ends or Redis is unavailable.
 func (s *Store) applyWithRetry(
 	ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability, sights []*readBack,
 ) (err error) {
@@ -120,9 +120,9 @@ func (s *Store) apply(
 	return s.applyAndRead(ctx, at, g.Calls, of)
 }
 
-// Mark records in Redis which states the new counts include. It is called within the
-// transaction, under its row locks. It does nothing if the outcome has no epoch. Errors:
-// storage.ErrUnavailable, the context's.
+// Mark records in Redis which states the new counts in outcome include. It must be called
+// within the transaction, under the row locks. It does nothing if outcome has no epoch.
+// Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
@@ -145,9 +145,9 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 }
 
 // Invalidate discards what marks have recorded about these actions, so that it is unknown
-// which of them the counts include. It does so only in the database's current epoch:
-// marks in an earlier epoch are no longer trusted. Queued actions stay visible. Errors:
-// storage.ErrUnavailable, the context's.
+// which of the actions the counts include. It does so only in the database's current
+// epoch, since marks of earlier epochs are no longer trusted. Queued actions stay
+// visible. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Invalidate(ctx context.Context, actions []storage.Action) error {
 	now, err := s.opts.Database.Epoch(ctx)
 	if err != nil || !now.Open {
@@ -170,8 +170,8 @@ func (s *Store) invalidate(ctx context.Context, epoch int64, actions []storage.A
 	return s.epochs.RecordMark(g.Run(ctx, "invalidate marks"))
 }
 
-// Revert undoes Apply for actions that will not be persisted: if one of them is the
-// user's latest action, the state in the database applies again. Errors:
+// Revert undoes Apply for actions that will not be persisted. If an entry in Redis
+// includes one of the actions, the state in the database applies again. Errors:
 // storage.ErrUnavailable, the context's.
 func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 	s.pending.Remove(actions)
@@ -180,7 +180,7 @@ func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 		return err
 	}
 	latest := storage.Micros(s.Now().Add(time.Minute))
-	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have accepted these
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // invalid, or too far in the future: never applied
 		return a.Validate() != nil || a.Version > latest
 	})
 	at, err := s.epochs.ForWriting(ctx, now.Number)

@@ -45,44 +45,44 @@ type Options struct {
 	// DatabaseTimeout bounds a read of the database; the default is 2 s. While reads
 	// fail, the timeout is at most 1 s.
 	DatabaseTimeout time.Duration
-	// MaxReads is the maximum number of concurrent reads of the database by key; the
-	// default is 9.
+	// MaxReads bounds the number of concurrent database reads by key; the default is 9.
 	MaxReads int
-	// ListTimeout bounds a call that lists, in addition to DatabaseTimeout; the default
-	// is 1.5 s.
+	// ListTimeout bounds a list query; DatabaseTimeout applies as well. The default is
+	// 1.5 s.
 	ListTimeout time.Duration
-	// MaxLists is the maximum number of concurrent calls that list, in addition to
-	// MaxReads; the default is 3. With both defaults, a pool of 16 connections has some
-	// left for writes.
+	// MaxLists is the maximum number of concurrent list queries, which do not count
+	// towards MaxReads; the default is 3. With both defaults, a pool of 16 connections
+	// keeps some for writes.
 	MaxLists int
-	// Window is the maximum number of states in a window; the default is 1,000.
+	// Window limits the size of a window; the default is 1,000. A window with more states
+	// is never loaded as a whole. In Redis, a window holds at most a quarter more
+	// subjects than this limit, not counting those with queued entries.
 	Window int
 	// TTL is the life of a key, with a jitter of a tenth; the default is 1 hour. The life
 	// of a window restarts whenever the window is written or renewed. A window is
 	// reloaded once half a TTL has passed since it was loaded.
 	TTL time.Duration
-	// QueuedTTL is the life of a window with uncommitted entries; the default is 7 days.
-	// It must be longer than any message may stay queued.
+	// QueuedTTL is the life of a window with queued entries; the default is 7 days. It
+	// must exceed the longest time that a message may stay queued.
 	QueuedTTL time.Duration
-	// Guard is the time for which a window is not filled after a transaction has
-	// invalidated it or marked entries that it lacks; the default is 10 s. It must be
-	// longer than a transaction can take to commit.
+	// Guard is how long fills of a window are blocked after a transaction has invalidated
+	// entries in the window or marked entries that the window lacks; the default is 10 s.
+	// It must be longer than a transaction can take to commit after that.
 	Guard time.Duration
-	// Passive is for short-lived processes. A passive store begins no epoch, does not
-	// close one that other processes use, and does not take over the mirror: Open returns
-	// ErrForeignMirror if the database uses another one.
+	// Passive is for short-lived processes. A passive store begins no epoch, and closes
+	// none that other processes use. Open returns ErrForeignMirror if other processes use
+	// another mirror of the database.
 	Passive bool
-	// Now is the local clock, from which Store.Now derives the time of the database; the
-	// default is time.Now. It must be the same clock as the one that Database was opened
-	// with.
+	// Now is the local clock, from which Store.Now derives the database's time; the
+	// default is time.Now. Database must have been opened with the same clock.
 	Now func() time.Time
-	// Logger receives problems that do not fail a call; the default is slog.Default().
+	// Logger logs problems that do not make a call fail; the default is slog.Default().
 	Logger *slog.Logger
 }
 
 const (
 	failingTimeout  = time.Second     // of a database read while reads fail
-	topologyRefresh = 5 * time.Second // interval of refreshing the cluster's topology
+	topologyRefresh = 5 * time.Second // interval at which the topology of a cluster is refreshed
 	clientCacheSize = 32 << 20        // bytes of the client-side cache, per connection
 )
 
@@ -110,11 +110,11 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Store is a storage.Store in front of another one, and the mirror of the write path. It
+// Store is a storage.Store in front of a database, and the mirror of the write path. It
 // is safe for concurrent use.
 //
-// Its Persist, EmptyFolder, PublishVideo and DeleteVideo also update Redis. A worker
-// writes to the database directly, and updates Redis with Mark and Publish.
+// Persist, EmptyFolder, PublishVideo and DeleteVideo also update Redis. A worker does not
+// call these methods: it writes to the database, and updates Redis with Mark and Publish.
 type Store struct {
 	*database.Store // methods that only call the database
 
@@ -131,7 +131,7 @@ type Store struct {
 
 	closed         atomic.Bool
 	close          func() error
-	stopBackground func() // stops the background goroutines
+	stopBackground func() // stops the background goroutines and waits for them
 
 	epochs   *epochs.Keeper
 	pending  *pending.Writes
@@ -141,9 +141,10 @@ type Store struct {
 
 var _ storage.Store = (*Store)(nil)
 
-// Open connects to Redis. Errors: storage.ErrUnavailable if it cannot be reached or
-// refuses the connection; storage.ErrInvalid for an invalid option; ErrForeignMirror. No
-// error contains the password. The database stays open after an error.
+// Open connects to Redis. Errors: storage.ErrUnavailable if Redis or the database cannot
+// be reached, or if Redis rejects the connection or a command that the store needs;
+// storage.ErrInvalid for an invalid URL or Prefix; ErrForeignMirror for a passive store.
+// No error contains the password. The database stays open after an error.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -171,8 +172,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.Dialer.KeepAlive = time.Second // interval of keep-alive probes
 	client.ConnWriteTimeout = 2 * time.Second
 	client.ClientName = "ovation"
-	// The client does not retry: the database answers instead of Redis, and a retry would
-	// return a command to the client's pool while a lost connection is still writing it.
+	// The client does not retry, since the database answers instead of Redis. A retry
+	// would also return a command to the client's pool while a lost connection is still
+	// writing the command.
 	client.DisableRetry = true
 	client.ClusterOption.ShardsRefreshInterval = topologyRefresh
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {

@@ -16,9 +16,9 @@ import (
 // publishTimeout bounds the attempts to publish counts that are already committed.
 const publishTimeout = 2 * time.Second
 
-// Persist makes actions durable in the database. They are not queued, so nothing would
-// redo a missed update of Redis. The entries that change are therefore invalidated before
-// the commit, and the counts are published after it.
+// Persist makes actions durable in the database, without the queue. If an update of Redis
+// were missed, no redelivery would repeat it. Persist therefore invalidates the changed
+// entries before the commit, and publishes the counts after it.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	outcome, err := s.Store.Persist(ctx, messages, s.invalidateFirst(mark))
 	if err == nil {
@@ -27,8 +27,8 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	return outcome, err
 }
 
-// EmptyFolder moves the items of a folder to another folder, or uncollects them, in the
-// database. It updates Redis as Persist does.
+// EmptyFolder moves items of a folder to the folder moveTo, or uncollects them if moveTo
+// is empty, in the database. It updates Redis as Persist does.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -39,9 +39,9 @@ func (s *Store) EmptyFolder(
 	return n, outcome, err
 }
 
-// invalidateFirst returns a mark that calls the given mark, unless it is nil, and then
-// invalidates in Redis what the transaction changes. The old counts in Redis are either
-// replaced before the guard expires, or expire with it.
+// invalidateFirst returns a storage.Mark that first calls mark, unless mark is nil. It
+// then invalidates the entries that the transaction changes, and fences the counts: the
+// old counts in Redis are replaced before the guard expires, or expire with it.
 func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		if mark != nil {
@@ -65,9 +65,8 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 	}
 }
 
-// invalidateApplied invalidates the entries that a transaction changes, so that it is
-// unknown what the counts include of these states. The scripts in more run in the same
-// pipelines.
+// invalidateApplied invalidates the entries of the states in applied: what the counts
+// include of these states becomes unknown. The calls in more run in the same pipelines.
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
@@ -78,8 +77,8 @@ func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied
 	return g.Run(ctx, "invalidate changed entries")
 }
 
-// publishCommitted publishes committed counts. As they are durable, a failure is only
-// logged: nodes may show the old counts until these expire, within Options.Guard.
+// publishCommitted publishes the counts of a committed transaction. A failure is only
+// logged: nodes may then show the old counts until these expire, within Options.Guard.
 func (s *Store) publishCommitted(ctx context.Context, outcome storage.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
@@ -92,8 +91,8 @@ func (s *Store) publishCommitted(ctx context.Context, outcome storage.Outcome) {
 	}
 }
 
-// Verify recounts the database. The counts and entries that a repair has changed are then
-// updated in Redis.
+// Verify recounts the database. It then updates the counts and entries in Redis that a
+// repair has changed.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	var subjects []storage.Subject
 	var owners []storage.User
@@ -124,7 +123,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	return n, nil
 }
 
-// publishStored publishes the counts as the database has them.
+// publishStored reads the counts of subjects from the database and publishes them.
 func (s *Store) publishStored(ctx context.Context, at *epochs.Epoch, subjects []storage.Subject) error {
 	counts := make([]storage.SubjectCounts, len(subjects))
 	for i := range subjects {
@@ -142,7 +141,7 @@ func (s *Store) invalidateItems(ctx context.Context, at *epochs.Epoch, folder st
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {
 		lists, err := dependency.Query(ctx, s.reads, "list items", func(ctx context.Context) ([]storage.ListPage[storage.Collected], error) {
-			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // s.reads, not s.lists: part of a repair
+			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // s.reads, not s.lists, since this is part of a repair
 		})
 		if err != nil {
 			return err

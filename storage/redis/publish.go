@@ -12,12 +12,13 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// Publish makes counts visible to everyone in the epoch of the transaction, unless newer
-// ones are already there. Counts that were committed some time ago are read from the
-// database again: they may no longer be the latest, and the key that would show this may
-// have expired. If the commit may have outlasted the guard, the entries are invalidated
-// first, since another process may have filled a window with states from before the
-// commit. Errors: storage.ErrUnavailable, the context's.
+// Publish writes the counts in outcome to Redis, in the epoch of the transaction, unless
+// newer counts are already there. Counts that were committed more than
+// counts.MaxWriteDelay ago are read from the database again: they may no longer be the
+// latest, and the newer ones in Redis may have expired. If the commit may have outlasted
+// the guard, Publish first invalidates the changed entries, since another process may
+// have filled a window with states from before the commit. Errors:
+// storage.ErrUnavailable, the context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
@@ -56,10 +57,10 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	return nil
 }
 
-// publishError returns why counts could not be published. It returns nil if the epoch is
-// over, as its counts are no longer read. It records the failure like one of a mark, so
-// that repeated failures close the epoch: a worker that is still publishing marks
-// nothing.
+// publishError returns the error that Publish returns after a failure. The result is nil
+// if the epoch is over, since its counts are no longer read. publishError records the
+// failure as if a mark had failed, so that repeated failures close the epoch: a worker
+// that only retries Publish makes no marks.
 func (s *Store) publishError(ctx context.Context, at *epochs.Epoch, err error) error {
 	if err = s.epochs.RecordMark(err); !errors.Is(err, storage.ErrUnavailable) { // the caller has cancelled
 		return err

@@ -11,19 +11,20 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// readBack is the subject of an action as the user of the action sees it once the action
-// is applied. The script that applies the action returns the states, and the counts are
-// read right before the script in the same round trip.
+// readBack is the subject of an action as the action's user sees it once the action is
+// applied. The script that applies the action returns the states. The counts are read in
+// the same round trip, right before the script.
 type readBack struct {
 	dest   *storage.Interactive // filled by deliver
 	key    storage.StateKey
 	counts counts.Result
-	found  storage.Interactive // to be delivered; not storage.Live if unknown
+	found  storage.Interactive // the result; its freshness is not storage.Live if it is unknown
 }
 
-// readBacks returns an element for each action, which is nil if the action's subject is
-// not requested. It returns nil if Redis alone cannot answer, and on a cluster, where the
-// commands of a pipeline are not executed in order.
+// readBacks returns an element for each action. An element is nil if seen does not
+// request the action's subject, or if the action is a read. The result is nil if Redis
+// alone cannot answer. On a cluster it is always nil, since the commands of a pipeline
+// are not executed in order there.
 func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
 	if seen == nil || !s.scripts.Ordered || s.epochs.MayMissWrites(at) || !s.database.Healthy() {
 		return nil
@@ -42,8 +43,8 @@ func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*st
 	return out
 }
 
-// applyAndRead runs the scripts that apply actions, after reading the counts of their
-// subjects. For each script, of holds its readBack or nil.
+// applyAndRead reads the counts of the subjects in of, and then runs shows, the calls
+// that apply actions. For each call, of holds a readBack or nil.
 func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scripts.Call, of []*readBack) error {
 	calls := make([]scripts.Call, 0, len(shows)+len(of))
 	var asked []*readBack
@@ -69,7 +70,7 @@ func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scri
 	})
 }
 
-// deliver fills in the requested subjects that were found.
+// deliver copies each subject that was found to its destination.
 func deliver(all []*readBack) {
 	for _, one := range all {
 		if one != nil && one.found.Freshness == storage.Live {

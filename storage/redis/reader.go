@@ -16,15 +16,15 @@ func (s *Store) Interactives(
 	return s.answers.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// CachedAuthors returns the ids of the authors that subjects had when this process last
-// cached their counts, or "" if there was none or nothing is cached. It calls neither
-// Redis nor the database.
+// CachedAuthors returns, for each subject, the id of the author that was cached with the
+// counts. The id is "" if the subject has no author or its counts are not cached. It
+// calls neither Redis nor the database.
 func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
 	return s.counts.Cache.Authors(subjects)
 }
 
 // States returns states as of the latest acknowledged action while Redis is available,
-// and otherwise as the database has them.
+// and otherwise as the database has them. Reads always come from the database.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ var (
 	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 )
 
-// Reader answers from Redis, and from the database if entries are missing from Redis.
+// Reader serves reads from Redis, and from the database if Redis is unavailable or lacks
+// entries.
 type Reader struct {
 	Epochs          *epochs.Keeper
 	Counts          *counts.Reader
@@ -42,7 +43,8 @@ type query struct {
 	out      []storage.Interactive
 }
 
-// subset returns the query for the subjects at the indices, with the results so far.
+// subset returns a query for the subjects at the indices in at, with their results so
+// far.
 func (q *query) subset(at []int) *query {
 	return &query{q.at, q.viewer, q.kinds, pick(q.subjects, at), pick(q.keys, at), pick(q.out, at)}
 }
@@ -51,10 +53,11 @@ func (q *query) subset(at []int) *query {
 // acknowledged actions while Redis is available.
 //
 // Interactives does not fail if a dependency is unavailable. Unknown counts are zero, and
-// their freshness is storage.Unavailable. A result is storage.Stale if the database,
-// which lacks queued actions, has answered instead of Redis; if Redis has answered while
-// the database is unavailable; if Redis may lack the viewer's actions or other changes;
-// or if the viewer's states are unknown.
+// their freshness is storage.Unavailable. A result is storage.Stale in these cases:
+//   - The database, which lacks queued actions, has answered instead of Redis.
+//   - Redis has answered while the database is unavailable.
+//   - Redis may lack the viewer's actions or other changes.
+//   - The viewer's states are unknown.
 func (r *Reader) Interactives(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
@@ -77,7 +80,7 @@ func (r *Reader) Interactives(
 	if q.at = r.Epochs.Active(); q.at == nil {
 		return r.fromDatabase(ctx, q)
 	}
-	// Checked before the read: writes that Redis misses now may be missing in its reply.
+	// Checked before the read: writes that Redis lacks now may be missing from its reply.
 	doubted := q.keys != nil && r.Epochs.MayMissWrites(q.at)
 	err := r.fromRedis(ctx, q)
 	switch {
@@ -143,9 +146,9 @@ func (r *Reader) fromRedis(ctx context.Context, q *query) error {
 	return r.addReads(ctx, q)
 }
 
-// read reads the counts, which may be cached, and then the viewer's states. If counts are
-// older than the history of the states, they are read again, bypassing the client-side
-// cache, and if that does not suffice, from the database.
+// read reads the counts, through the caches if cached is true, and then the viewer's
+// states. If the counts are older than the history of the states, it reads both again:
+// without the caches and, if the counts are still too old, from the database.
 func (r *Reader) read(ctx context.Context, q *query, cached bool) error {
 	found, fills, err := r.Counts.Read(ctx, q.at.Keys, q.subjects, cached)
 	if err != nil {
@@ -195,7 +198,7 @@ func (r *Reader) read(ctx context.Context, q *query, cached bool) error {
 	return nil
 }
 
-// addReads adds how often the viewer has read the subjects, as the database has it. If
+// addReads sets how often the viewer has read each subject, according to the database. If
 // the database is unavailable, the results become storage.Stale.
 func (r *Reader) addReads(ctx context.Context, q *query) error {
 	stored, err := r.Source.States(ctx, q.keys, storage.KindsOf(storage.KindRead))
@@ -210,10 +213,11 @@ func (r *Reader) addReads(ctx context.Context, q *query) error {
 }
 
 // readSnapshot reads counts and states from the database in one snapshot, so that it is
-// known what the counts include. It overlays those actions in own, the entries of the
-// subjects, that the database lacks. The counts are also written to Redis, where they
-// might otherwise stay older than the histories. The results are storage.Stale if writing
-// fails or if the read took too long.
+// known which states the counts include. own holds the entries of the subjects; actions
+// in own that the database lacks are overlaid on the results. readSnapshot also writes
+// the counts to Redis, where they might otherwise stay older than the histories. The
+// results are storage.Stale if the database is unavailable, the write fails or the read
+// took too long.
 func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entries) error {
 	asked := time.Now()
 	found, err := r.Source.Interactives(ctx, q.viewer, q.subjects, window.KindSet)
@@ -259,7 +263,7 @@ func (r *Reader) entries(
 	return out, nil
 }
 
-// pick returns the elements at the indices.
+// pick returns the elements of list at the indices in at.
 func pick[E any](list []E, at []int) []E {
 	out := make([]E, len(at))
 	for i, n := range at {

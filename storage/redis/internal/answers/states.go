@@ -12,11 +12,11 @@ import (
 // States returns states as of the latest acknowledged action while Redis is available,
 // and otherwise as the database has them. It also returns where they are stored:
 // storage.Persisted, storage.Queued if some of them may not be in the database yet, or ""
-// if that is unknown. renew extends the life of the entries that are read.
+// if that is unknown. If renew is true, the life of the entries is extended.
 func (r *Reader) States(
 	ctx context.Context, keys []storage.StateKey, kinds storage.Kinds, renew bool,
 ) (out []storage.States, where storage.Durability, err error) {
-	named := make([]int, 0, len(keys)) // keys of users who are not anonymous
+	named := make([]int, 0, len(keys)) // indices of the keys of users who are not anonymous
 	for i := range keys {
 		if keys[i].User.Tenant != keys[i].Subject.Tenant {
 			return nil, "", errKeysTenant
@@ -101,8 +101,8 @@ func (r *Reader) stored(ctx context.Context, keys []storage.StateKey, out []stor
 	return err
 }
 
-// current reads entries, never from a cache. The single entry that an action needs can
-// usually be read without a script.
+// current reads entries, never from a cache. The single entry that an action needs is
+// read without a script if possible.
 func (r *Reader) current(
 	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool,
 ) ([]window.Entries, error) {
@@ -120,8 +120,9 @@ func (r *Reader) current(
 	return r.entries(ctx, at, keys, renew, nil)
 }
 
-// statesFrom stores the states of entries in out, and returns where they are stored.
-// Errors: storage.ErrUnavailable if an entry is unknown.
+// statesFrom sets out to the states of the entries in own. It returns storage.Queued if
+// the database may lack some of them, and otherwise storage.Persisted. Errors:
+// storage.ErrUnavailable if an entry is unknown.
 func statesFrom(own []window.Entries, keys []storage.StateKey, out []storage.States, kinds storage.Kinds) (storage.Durability, error) {
 	where := storage.Persisted
 	for i := range own {

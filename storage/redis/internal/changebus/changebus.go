@@ -1,6 +1,6 @@
-// Package changebus notifies all nodes, through a channel of Redis, of changes to data
-// that is only in the database, such as comments and messages:
-// TestChangeBusReachesEveryNode and TestMessagesOfOneNodeReachAnother of package redis.
+// Package changebus notifies all nodes, through a Redis channel, of changes to data that
+// is only in the database, such as comments and messages: TestChangeBusReachesEveryNode
+// and TestMessagesOfOneNodeReachAnother of package redis.
 package changebus
 
 import (
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxWaiting is the maximum number of subjects waiting to be published. Nodes learn of
-	// changes to further subjects from the database, which they poll every second.
+	// maxWaiting is the maximum number of subjects waiting to be published. Further
+	// subjects are not published: nodes also poll the database for changes, every second.
 	maxWaiting = 10_000
 	// MessageSize is the maximum number of subjects in a message.
 	MessageSize = 500
@@ -27,8 +27,8 @@ const (
 	resubscribePause = time.Second
 )
 
-// Bus notifies all nodes, through a channel of Redis, that the data of subjects has
-// changed. It may lose messages, and loses all of them while Redis is unavailable, so
+// Bus notifies all nodes, through a Redis channel, that the data of subjects has changed.
+// It may lose messages, and it loses every message while Redis is unavailable, so
 // listeners poll the database as well. Failures do not open the breaker of Redis: the
 // Redis user may merely lack permission for the channel.
 type Bus struct {
@@ -43,8 +43,8 @@ type Bus struct {
 	waiting map[storage.Subject]bool
 }
 
-// New returns a Bus for a topic. The prefix and the topic name its channel. timeout
-// bounds a publication. Nothing is published or received until Run is called.
+// New returns a Bus for a topic. The channel is named after the prefix and the topic.
+// timeout bounds a publication. Nothing is published or received until Run is called.
 func New(client rueidis.Client, redis *dependency.Backend, prefix, topic string, timeout time.Duration, logger *slog.Logger) *Bus {
 	return &Bus{
 		log: outage.New(logger, topic+" of other nodes show up to a second late: Redis does not publish or subscribe",
@@ -70,7 +70,7 @@ func (b *Bus) Notify(subjects []storage.Subject) {
 }
 
 // Run publishes and listens until the context ends. changed is called with the subjects
-// published by any node, and must return quickly.
+// that any node has published. It must return quickly.
 func (b *Bus) Run(ctx context.Context, changed func([]storage.Subject)) {
 	var listening sync.WaitGroup
 	defer listening.Wait()
@@ -118,7 +118,8 @@ func (b *Bus) send(ctx context.Context, text string) error {
 	return b.client.Do(ctx, b.client.B().Publish().Channel(b.channel).Message(text).Build()).Error()
 }
 
-// listen subscribes to the channel, again after each failure, until the context ends.
+// listen subscribes to the channel until the context ends. After a failure, it subscribes
+// again.
 func (b *Bus) listen(ctx context.Context, changed func([]storage.Subject)) {
 	for ctx.Err() == nil {
 		err := b.client.Receive(ctx, b.client.B().Subscribe().Channel(b.channel).Build(), func(message rueidis.PubSubMessage) {

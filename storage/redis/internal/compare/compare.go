@@ -22,7 +22,7 @@ import (
 	"ovation/storage/redis/internal/windows"
 )
 
-// Mismatch is a value in Redis, counts or an entry, that disagrees with the database.
+// Mismatch describes counts or an entry in Redis that disagree with the database.
 type Mismatch struct {
 	Key      string // in Redis
 	Field    string // of a window; empty for counts
@@ -32,7 +32,7 @@ type Mismatch struct {
 
 const (
 	scanCount       = 500             // keys compared in one call
-	maxSuspects     = 10_000          // mismatches to be rechecked
+	maxSuspects     = 10_000          // number of suspects that triggers a recheck
 	maxRecheckPause = 2 * time.Second // between two rechecks
 	readTries       = 5               // attempts of each read
 )
@@ -60,12 +60,13 @@ type keyClass struct {
 	suspects map[Mismatch]bool // mismatches at the last check
 }
 
-// Run compares the keys of an epoch with the database. It reports mismatches that persist
-// for longer than any change in progress may take, including a change by a process that
-// has crashed (the guard). An entry that is queued and not yet persisted is ahead of the
-// database, which is not a mismatch. If repair is true, mismatches are deleted from
-// Redis, which is later filled again from the database. Run returns how many counts and
-// states it compared. If report returns an error, Run stops and returns it.
+// Run compares the keys of an epoch with the database. A mismatch is reported only if it
+// outlasts any change that may be in progress, including one by a crashed process. To
+// find out, Run waits up to the guard plus ConfirmMargin. A queued entry that is not yet
+// persisted is ahead of the database; it is not a mismatch. If repair is true, Run
+// deletes mismatches from Redis; later reads fill Redis again from the database. Run
+// returns how many counts and states it compared. If report returns an error, Run stops
+// and returns that error.
 func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, report func(Mismatch) error) (compared int64, err error) {
 	differs := func(stale Mismatch) error {
 		if repair {
@@ -103,8 +104,8 @@ func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, re
 }
 
 // confirm rechecks the suspects until none is left, or until no change in progress can
-// explain those that are left. It then reports these, each class in the order of its
-// keys, and clears the suspects.
+// explain the suspects that are left. It then calls differs with the suspects that are
+// left, in the order of their keys within each class, and clears the suspects.
 func (r *Comparison) confirm(ctx context.Context, at keyspace.Epoch, all []keyClass, differs func(Mismatch) error) error {
 	over := time.Now().Add(r.Windows.Guard + ConfirmMargin)
 	pending := func(c keyClass) bool { return len(c.suspects) > 0 }
@@ -151,9 +152,9 @@ func (c keyClass) recheck(ctx context.Context, at keyspace.Epoch) error {
 	return nil
 }
 
-// retry repeats a read if a connection was lost or a server was not ready, as nothing
-// else can answer in place of Redis. Errors: storage.ErrUnavailable after the last
-// attempt, other errors of f, the context's.
+// retry repeats f while it returns storage.ErrUnavailable, for example because a
+// connection was lost: nothing else can answer in place of Redis. Errors:
+// storage.ErrUnavailable after readTries attempts, other errors of f, the context's.
 func retry(ctx context.Context, f func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f()
@@ -313,7 +314,7 @@ func (r *Comparison) compareWindow(
 
 // authoritative reports whether readers use an entry without reading the database. A
 // queued entry in a window that is not loaded may have arrived late and be older than the
-// database; readers merge the two.
+// database; readers merge it with the state in the database.
 func authoritative(e *window.Entry, loaded bool) bool {
 	return e.Known && (loaded || !e.Queued || e.HistoryKnown())
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxCached is the maximum number of subjects in a Cache: about 20 MB, or 50 MB if
-	// all names have the maximum length.
+	// maxCached is the maximum number of subjects in a Cache. They take about 20 MB, or
+	// 50 MB if all their names have the maximum length.
 	maxCached = 100_000
 	seenTTL   = 2 * time.Second // by then every invalidation that is not lost has arrived
 )
@@ -25,16 +25,18 @@ type Result struct {
 }
 
 // Cache holds the decoded counts that this process has read through the client-side cache
-// and that Redis has not invalidated since. Reading a page from the client-side cache
-// costs more than everything else that a page needs from Redis. The Cache also remembers,
-// briefly, counts that were read without the client-side cache: until every invalidation
-// has arrived, older ones must not be returned.
+// and that Redis has not invalidated since. It exists because reading the counts of a
+// page from the client-side cache costs more than everything else that the page needs
+// from Redis. For seenTTL, the Cache also keeps counts that were written, or read without
+// the client-side cache: until every invalidation has arrived, older counts must not be
+// returned.
 //
-// A reader reserves the entries of missing subjects. It stores what it has read only if
-// the entry is still its own: an invalidation in the meantime removes it.
+// A reader reserves the entries of missing subjects before it reads their counts. It then
+// stores only counts whose entries it still holds: an invalidation in the meantime
+// removes the reservation.
 type Cache struct {
-	// Until returns when the client-side cache expires a reply, in milliseconds of the
-	// Unix clock.
+	// Until returns the time at which the client-side cache expires a reply, as a Unix
+	// time in milliseconds.
 	Until func(rueidis.RedisResult) int64
 
 	mu          sync.RWMutex
@@ -53,19 +55,20 @@ func NewCache() *Cache {
 type entry struct {
 	counts     storage.Counts
 	epoch      keyspace.Epoch // under whose keys the counts were read
-	until      int64          // expiry in milliseconds of the Unix clock; 0 or less while unknown
+	until      int64          // expiry, as a Unix time in milliseconds; 0 or less while unknown
 	generation int64          // of the reader that has reserved the entry
 	seen       *seen
 }
 
-// seen holds counts after which older ones must not be returned.
+// seen holds recently seen counts. Older counts must not be returned before until, a Unix
+// time in milliseconds.
 type seen struct {
 	storage.Counts
 
 	until int64
 }
 
-// newer returns recently seen counts, if their version is above the given one.
+// newer returns the recently seen counts if their version is above the given version.
 func (p *entry) newer(version, now int64) (storage.Counts, bool) {
 	if p == nil || p.seen == nil || p.seen.Version <= version || now >= p.seen.until {
 		return storage.Counts{}, false
@@ -73,7 +76,8 @@ func (p *entry) newer(version, now int64) (storage.Counts, bool) {
 	return p.seen.Counts, true
 }
 
-// Get fills in cached counts, and returns the indices of the missing ones.
+// Get sets out to the cached counts of subjects, and returns the indices of the subjects
+// whose counts are not cached.
 func (c *Cache) Get(at keyspace.Epoch, subjects []storage.Subject, out []Result) (left []int) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
@@ -92,8 +96,8 @@ func (c *Cache) Get(at keyspace.Epoch, subjects []storage.Subject, out []Result)
 	return left
 }
 
-// Authors returns the ids of the authors in the cache, with "" for subjects without one.
-// They may be outdated.
+// Authors returns the id of each subject's author in the cache, or "" if there is none.
+// The ids may be outdated.
 func (c *Cache) Authors(subjects []storage.Subject) []string {
 	out := make([]string, len(subjects))
 	c.mu.RLock()
@@ -106,8 +110,8 @@ func (c *Cache) Authors(subjects []storage.Subject) []string {
 	return out
 }
 
-// reserve reserves the entries of the subjects at the indices in left, which are about to
-// be read, for the generation that it returns.
+// reserve reserves the entries of the subjects at the indices in left, whose counts the
+// caller is about to read. It returns the generation of the reservation.
 func (c *Cache) reserve(subjects []storage.Subject, left []int) (turn int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +135,8 @@ func (c *Cache) entry(subject storage.Subject) *entry {
 	return p
 }
 
-// evict removes an arbitrary entry if there are too many. Losing seen counts is harmless,
-// as they are kept only briefly.
+// evict removes an arbitrary entry if there are too many. The caller holds the lock.
+// Losing seen counts is harmless, as they are kept only briefly.
 func (c *Cache) evict() {
 	if len(c.entries) < maxCached {
 		return
@@ -143,8 +147,8 @@ func (c *Cache) evict() {
 	}
 }
 
-// put stores the counts that were read in a generation, except those that have been
-// invalidated since.
+// put stores the counts that the reader of generation turn has read, except those that
+// have been invalidated since.
 func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result, until []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,9 +159,9 @@ func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, l
 	}
 }
 
-// raiseToSeen replaces counts with newer ones that were seen recently. Unknown counts
-// stay unknown: still newer ones may have been returned through the client-side cache
-// since, and the database has them.
+// raiseToSeen replaces counts in out, at the indices in left, with newer counts that were
+// seen recently. Unknown counts stay unknown, so that they are read from the database:
+// even newer counts may have been returned through the client-side cache since.
 func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
@@ -182,7 +186,8 @@ func (c *Cache) Observe(at keyspace.Epoch, subject storage.Subject, counts stora
 	}
 }
 
-// Invalidate removes the counts that Redis has invalidated.
+// Invalidate removes the cached counts of subjects, which Redis has invalidated. It keeps
+// recently seen counts.
 func (c *Cache) Invalidate(subjects []storage.Subject) {
 	now := time.Now().UnixMilli()
 	c.mu.Lock()
@@ -196,16 +201,17 @@ func (c *Cache) Invalidate(subjects []storage.Subject) {
 	}
 }
 
-// InvalidateAll removes all cached counts: any of them may be outdated.
+// InvalidateAll removes all cached counts, since any of them may be outdated. It keeps
+// recently seen counts.
 func (c *Cache) InvalidateAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.invalidUpTo = c.generation
 }
 
-// Reset removes everything, including seen counts: the database was rewound, and versions
-// continue from those that it has now. Reads and writes of the ended epoch may still be
-// in progress.
+// Reset removes everything, including recently seen counts: the database was rewound, and
+// versions continue from those that the database has now. Reads and writes of the ended
+// epoch may still be in progress; Observe ignores their counts.
 func (c *Cache) Reset(ended keyspace.Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,8 +219,8 @@ func (c *Cache) Reset(ended keyspace.Epoch) {
 	c.entries = make(map[storage.Subject]*entry)
 }
 
-// clone returns a subject that does not retain memory of a larger string, such as a
-// request.
+// clone returns a copy of a subject. The original may be part of a larger string, such as
+// a request, whose memory the copy does not retain.
 func clone(of storage.Subject) storage.Subject {
 	all := of.Tenant + of.Biz + of.BizID
 	biz := len(of.Tenant) + len(of.Biz)

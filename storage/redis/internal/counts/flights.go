@@ -23,12 +23,12 @@ type flight struct {
 	err    error
 }
 
-// load returns the counts of each subject as of a moment after the call began. It loads
-// the subjects that no other caller is loading, with calls of the function load that
-// continue even if the caller cancels, and waits for other callers to load the rest. A
-// flight that began before the call may return counts older than those that the caller
-// has seen: load waits for it, and then loads the subject again. own holds the indices
-// that this call has loaded.
+// load returns the counts of each subject as of a moment after the call began. It calls
+// the function load for the subjects that no other caller is loading, and waits for other
+// callers to load the rest. The function continues even if the caller cancels. A flight
+// that began before the call may return counts older than those that the caller has seen;
+// the subject is then loaded once more. own holds the indices of the subjects that this
+// call has loaded.
 func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
@@ -66,8 +66,8 @@ func (f *flightGroup) load(
 	return out, own, nil
 }
 
-// join returns the flight of each subject at the indices, and the indices whose flights
-// it has begun.
+// join returns the flight of each subject at the indices in at. mine holds the indices of
+// the subjects whose flights this call has begun.
 func (f *flightGroup) join(subjects []storage.Subject, at []int) (all []*flight, mine []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 	// Field is the field of the hash that holds the counts, as in lua/counts.lua.
 	Field = "n"
 	// MaxWriteDelay is the maximum time between reading counts and writing them to Redis:
-	// after a longer time, newer ones may have been written and have expired.
+	// after a longer time, newer counts may have been written and have expired.
 	MaxWriteDelay = time.Second
 
 	clientTTL  = 10 * time.Minute // in the client-side cache
@@ -32,7 +32,7 @@ type Database interface {
 	Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error)
 }
 
-// Reader reads counts, and creates calls of the scripts that write them.
+// Reader reads counts, and creates calls of the script that writes them.
 type Reader struct {
 	Redis    *scripts.Runner
 	Database Database
@@ -42,11 +42,10 @@ type Reader struct {
 	flights flightGroup
 }
 
-// Read reads counts, through the caches if cached is true, and otherwise bypassing this
-// process's cache and the client-side cache. Counts that Redis lacks are read from the
-// database, and are unknown if it is unavailable. fills holds calls that write the counts
-// of the database to Redis, for the caller to run. Errors: storage.ErrUnavailable if
-// Redis is unavailable; the context's.
+// Read reads counts. It uses this process's cache and the client-side cache only if
+// cached is true. Counts that Redis lacks are read from the database; they are unknown if
+// the database is unavailable. fills holds calls, for the caller to run, that write these
+// counts to Redis. Errors: storage.ErrUnavailable if Redis is unavailable; the context's.
 func (r *Reader) Read(
 	ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, cached bool,
 ) (out []Result, fills []scripts.Call, err error) {
@@ -92,7 +91,7 @@ func (r *Reader) Read(
 }
 
 // readUncached reads counts from Redis. If newer counts were seen recently, it returns
-// those.
+// the newer ones.
 func (r *Reader) readUncached(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
 	out, err := r.InRedis(ctx, at, subjects)
 	if err != nil {
@@ -128,7 +127,7 @@ func (r *Reader) InRedis(ctx context.Context, at keyspace.Epoch, subjects []stor
 	return out, err
 }
 
-// Cached reads counts from the cache, and missing ones through the client-side cache. It
+// Cached reads counts from r.Cache, and missing ones through the client-side cache. It
 // does not read from the database.
 func (r *Reader) Cached(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
 	if err := r.Redis.Down(); err != nil {
@@ -150,9 +149,9 @@ func (r *Reader) Cached(ctx context.Context, at keyspace.Epoch, subjects []stora
 	return out, err
 }
 
-// readThrough reads the counts of subjects[i], for each i in left, through the client-side
-// cache, and caches them. It returns scripts.ErrCached if the client-side cache had all
-// of them.
+// readThrough reads the counts of subjects[i], for each i in left, through the
+// client-side cache, and caches them. It returns scripts.ErrCached if the client-side
+// cache held all these counts.
 func (r *Reader) readThrough(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result) (err error) {
 	turn, hit := r.Cache.reserve(subjects, left), true
 	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))
@@ -172,13 +171,13 @@ func (r *Reader) readThrough(ctx context.Context, at keyspace.Epoch, subjects []
 	return nil
 }
 
-// Command returns the call whose reply Decode decodes.
+// Command returns the call that reads the counts of a subject. Decode decodes its reply.
 func (r *Reader) Command(at keyspace.Epoch, of storage.Subject) scripts.Call {
 	return scripts.Field(at.Counts(of), Field)
 }
 
 // Decode decodes counts read from Redis. If newer counts were seen recently, it returns
-// those.
+// the newer ones.
 func (r *Reader) Decode(at keyspace.Epoch, of storage.Subject, reply *rueidis.RedisMessage) (Result, error) {
 	var out [1]Result
 	var err error
@@ -189,7 +188,7 @@ func (r *Reader) Decode(at keyspace.Epoch, of storage.Subject, reply *rueidis.Re
 	return out[0], err
 }
 
-// decode decodes a reply of HGET. Counts are unknown if there are none or if the value is
+// decode decodes a reply to HGET. Counts are unknown if Redis has none or if the value is
 // malformed. The script that writes counts replaces a malformed value.
 func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ ToString() (string, error) }) (Result, error) {
 	value, err := reply.ToString()
@@ -207,8 +206,8 @@ func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ 
 	return Result{c, true}, nil
 }
 
-// parse parses the value of counts: six numbers (version, reads, likes, dislikes,
-// collections, followers), and the author after authorMark.
+// parse parses counts: six numbers (version, reads, likes, dislikes, collections,
+// followers), and the author's id after authorMark.
 func parse(value string) (c storage.Counts, err error) {
 	rest := value
 	for _, to := range [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount} {
@@ -226,11 +225,11 @@ func parse(value string) (c storage.Counts, err error) {
 	return c, nil
 }
 
-// authorMark precedes the author, even if it is empty. The author's id may contain any
+// authorMark precedes the author's id, even if the id is empty. The id may contain any
 // printable character, including spaces.
 const authorMark = "@"
 
-// Write returns a call of the script that writes counts unless newer ones are there.
+// Write returns a call of the script that writes counts, unless Redis has newer ones.
 func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) scripts.Call {
 	life := r.TTL
 	if c.Version == 0 {
@@ -262,7 +261,7 @@ func (r *Reader) FromDatabase(ctx context.Context, subjects []storage.Subject) (
 	return out, nil
 }
 
-// Reload returns the counts of the same subjects as the database has them now.
+// Reload reads the counts of the same subjects from the database.
 func (r *Reader) Reload(ctx context.Context, counts []storage.SubjectCounts) ([]storage.SubjectCounts, error) {
 	out := make([]storage.SubjectCounts, len(counts))
 	subjects := make([]storage.Subject, len(counts))
@@ -276,7 +275,7 @@ func (r *Reader) Reload(ctx context.Context, counts []storage.SubjectCounts) ([]
 	return out, err
 }
 
-// byTenant groups the indices of subjects.
+// byTenant groups the indices of subjects by tenant.
 func byTenant(subjects []storage.Subject) map[string][]int {
 	out := make(map[string][]int, 1)
 	for i := range subjects {

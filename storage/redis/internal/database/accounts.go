@@ -26,7 +26,7 @@ func (s *Store) AccountOf(ctx context.Context, user storage.User) (*storage.Acco
 	})
 }
 
-// Revocations returns revocations of tokens from the database.
+// Revocations returns token revocations from the database.
 func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) ([]storage.Revocation, error) {
 	return dependency.Query(ctx, s.reads, "read revocations", func(ctx context.Context) ([]storage.Revocation, error) {
 		return s.Store.Revocations(ctx, after, limit)

@@ -1,7 +1,7 @@
 // Package database calls the database behind the mirror, within the limits of package
-// dependency. A call of the mirror that needs several results from a failing database
-// waits for it only once: TestACallWaitsOnceForADatabaseThatHangs of package redis. No
-// method bypasses the limits: TestEveryMethodAsksTheBreaker.
+// dependency. A call that needs several results from a failing database waits for the
+// database only once: TestACallWaitsOnceForADatabaseThatHangs of package redis. Only the
+// methods listed in TestEveryMethodAsksTheBreaker bypass the limits.
 package database
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // failFast is the context of one call. It records that the database has failed, so that
-// the call does not wait for it again.
+// the call does not wait for the database again.
 type failFast struct {
 	context.Context //nolint:containedctx // it implements one
 
@@ -23,7 +23,8 @@ type failFast struct {
 
 var errFailedBefore = fmt.Errorf("%w: it has failed earlier in this call", storage.ErrUnavailable)
 
-// WithFailFast returns a context for one call that records a failure of the database.
+// WithFailFast returns a context for one call. The context records whether the database
+// has failed.
 func WithFailFast(ctx context.Context) context.Context { return &failFast{Context: ctx} }
 
 type failFastKey struct{}
@@ -43,7 +44,8 @@ func Failed(ctx context.Context) bool {
 	return l != nil && l.failed
 }
 
-// NoteFailure records that the database has failed, if err is storage.ErrUnavailable.
+// NoteFailure records in ctx that the database has failed, if err is
+// storage.ErrUnavailable.
 func NoteFailure(ctx context.Context, err error) {
 	if l, _ := ctx.Value(failFastKey{}).(*failFast); l != nil && errors.Is(err, storage.ErrUnavailable) {
 		l.failed = true
@@ -54,7 +56,7 @@ func NoteFailure(ctx context.Context, err error) {
 // failed during a call to the store, Source does not read it again in that call.
 type Source struct {
 	DB mirror.Database
-	Do func(ctx context.Context, what string, f func(context.Context) error) error // of the class
+	Do func(ctx context.Context, what string, f func(context.Context) error) error // the method Do of a dependency.Class
 }
 
 // Interactives reads counts and states in one snapshot.
@@ -73,7 +75,8 @@ func (s Source) States(ctx context.Context, keys []storage.StateKey, kinds stora
 	})
 }
 
-// Windows reads windows of at most limit states each.
+// Windows reads windows. A window with more than limit states is returned without its
+// states.
 func (s Source) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	return fetch(ctx, s.Do, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
 		return s.DB.Windows(ctx, keys, limit)

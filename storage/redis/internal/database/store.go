@@ -13,7 +13,7 @@ import (
 type Store struct {
 	storage.Store
 
-	reads, lists *dependency.Class // by key, and of lists
+	reads, lists *dependency.Class // reads by key, and list queries
 	database     *dependency.Backend
 }
 
@@ -57,7 +57,7 @@ func (s *Store) Followers(ctx context.Context, queries []storage.FollowersQuery)
 	return query(ctx, s.lists, "list followers", s.Store.Followers, queries)
 }
 
-// Following returns lists of what users follow from the database.
+// Following returns, from the database, lists of what users follow.
 func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
 	return query(ctx, s.lists, "list what is followed", s.Store.Following, queries)
 }
@@ -182,7 +182,7 @@ func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessag
 	return query(ctx, s.lists, "list messages", s.Store.ListMessages, queries)
 }
 
-// MessagesAfter returns a user's later messages from the database.
+// MessagesAfter returns, from the database, a user's messages after a given number.
 func (s *Store) MessagesAfter(ctx context.Context, query storage.MailboxQuery) ([]storage.DirectMessage, error) {
 	return dependency.Query(ctx, s.lists, "list messages of a mailbox", func(ctx context.Context) ([]storage.DirectMessage, error) {
 		return s.Store.MessagesAfter(ctx, query)

@@ -17,7 +17,7 @@ func (s *Store) Feed(ctx context.Context, queries []storage.FeedQuery) ([]storag
 	return query(ctx, s.lists, "list videos", s.Store.Feed, queries)
 }
 
-// UserVideos returns lists of the videos of users from the database.
+// UserVideos returns lists of users' videos from the database.
 func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) ([]storage.ListPage[storage.Video], error) {
 	return query(ctx, s.lists, "list videos of users", s.Store.UserVideos, queries)
 }
@@ -38,12 +38,13 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 	return s.Store.DeleteVideo(ctx, deletion, mark)
 }
 
-// NamedFiles reports, from the database, which files belong to videos.
+// NamedFiles reports which files belong to videos in the database.
 func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
 	return query(ctx, s.reads, "look for the videos of files", s.Store.NamedFiles, names)
 }
 
-// CoverReason returns, from the database, why a cover failed.
+// CoverReason returns, from the database, why a cover failed and whether it was
+// dead-lettered.
 func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, deadLettered bool, err error) {
 	reason, err = dependency.Query(ctx, s.reads, "read why a cover failed", func(ctx context.Context) (reason string, err error) {
 		reason, deadLettered, err = s.Store.CoverReason(ctx, key)
@@ -52,8 +53,8 @@ func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason s
 	return reason, deadLettered, err
 }
 
-// DueCovers returns videos whose covers are due, and records in the database when they
-// are due again.
+// DueCovers returns the keys of videos whose covers are due, and records in the database
+// when these covers are due again.
 func (s *Store) DueCovers(ctx context.Context, limit int) ([]storage.VideoKey, error) {
 	if err := s.database.Err(); err != nil {
 		return nil, err

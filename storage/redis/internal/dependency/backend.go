@@ -24,20 +24,20 @@ type Backend struct {
 	logger   *slog.Logger
 
 	mu               sync.Mutex
-	lostAt           time.Time // when it became unavailable
-	recoveryUnlogged bool      // the breaker has closed and that is not logged yet
+	lostAt           time.Time // when the Backend became unavailable
+	recoveryUnlogged bool      // the breaker has closed, and the recovery is not logged yet
 	degraded         bool      // some servers are still unavailable
 }
 
 // Messages holds the log messages of a Backend.
 type Messages struct {
-	Unavailable     string // its breaker has opened
-	Recovered       string // it has closed
-	PartlyRecovered string // it has closed, but some servers are still unavailable (ErrPartial)
+	Unavailable     string // the breaker has opened
+	Recovered       string // the breaker has closed
+	PartlyRecovered string // the breaker has closed, but some servers are still unavailable (ErrPartial)
 }
 
-// NewBackend returns a Backend. timeout bounds each call. While calls fail, failing
-// bounds it, too.
+// NewBackend returns a Backend. timeout bounds each call. While calls fail, the bound is
+// the smaller of timeout and failing.
 func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.Logger) *Backend {
 	p := &Backend{messages: messages, logger: logger}
 	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, FailingTimeout: min(timeout, failing), Changed: p.onChange})
@@ -47,7 +47,8 @@ func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.
 // Healthy reports whether the breaker is closed.
 func (p *Backend) Healthy() bool { return p.Err() == nil }
 
-// Run calls f, unless the breaker is open. Errors: those of breaker.Do.
+// Run calls f, unless the breaker is open. what describes the call in the error. Run
+// returns nil if f returns scripts.ErrCached. Other errors are those of Breaker.Do.
 func (p *Backend) Run(ctx context.Context, what string, f func(context.Context) error) error {
 	err := p.Do(ctx, f)
 	if err == nil || errors.Is(err, scripts.ErrCached) {
@@ -56,8 +57,8 @@ func (p *Backend) Run(ctx context.Context, what string, f func(context.Context) 
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Try calls f even if the breaker is open, and closes the breaker on success or
-// ErrPartial.
+// Try calls f even if the breaker is open, and closes the breaker if f succeeds or
+// returns ErrPartial.
 func (p *Backend) Try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	var gap error
 	err := p.Probe(ctx, timeout, func(ctx context.Context) error {
@@ -82,7 +83,8 @@ func (p *Backend) onChange(err error, outage time.Duration) {
 	}
 }
 
-// logRecovery logs the end of an outage, even if some servers still do not respond.
+// logRecovery logs the end of an outage. gap is ErrPartial if some servers still do not
+// respond, and otherwise nil.
 func (p *Backend) logRecovery(gap error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +99,7 @@ func (p *Backend) logRecovery(gap error) {
 	p.recoveryUnlogged = false
 }
 
-// Call is like Run, but treats every error of f, except scripts.ErrCached, as
+// Call is like Run, but wraps every error of f, except scripts.ErrCached, in
 // storage.ErrUnavailable. It is for a dependency whose errors are never the caller's
 // fault.
 func (p *Backend) Call(ctx context.Context, what string, f func(context.Context) error) error {

@@ -9,12 +9,12 @@ import (
 	"ovation/storage"
 )
 
-// Class bounds the calls of one kind to a Backend: how many run concurrently, and how
-// long each may take. Classes do not share slots, so that slow or frequent calls of one
-// kind leave the slots of another free.
+// Class limits how many calls of one kind to a Backend run concurrently, and how long
+// each call may take. Classes do not share slots, so slow or frequent calls of one class
+// leave the slots of the other classes free.
 type Class struct {
 	backend *Backend
-	timeout time.Duration // 0: the Backend's
+	timeout time.Duration // 0 means that of the Backend
 	Slots   chan struct{}
 }
 
@@ -25,8 +25,8 @@ var errClassTimeout = fmt.Errorf("%w: the call took too long (%w)", storage.ErrU
 // slotTimeout bounds the wait for a slot.
 const slotTimeout = 400 * time.Millisecond
 
-// NewClass returns a Class of at most limit concurrent calls. A timeout of 0 means that
-// of the Backend.
+// NewClass returns a Class that allows at most limit concurrent calls to a Backend. If
+// timeout is 0, the Backend's own timeout applies.
 func NewClass(of *Backend, limit int, timeout time.Duration) *Class {
 	return &Class{backend: of, timeout: timeout, Slots: make(chan struct{}, limit)}
 }
@@ -52,7 +52,7 @@ func (c *Class) Do(ctx context.Context, what string, f func(context.Context) err
 	})
 }
 
-// acquire waits for a slot.
+// acquire waits for a slot, for at most slotTimeout.
 func (c *Class) acquire(ctx context.Context) error {
 	if err := c.backend.Err(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (c *Class) acquire(ctx context.Context) error {
 	}
 }
 
-// Query calls f within a class and returns its result.
+// Query calls f through c.Do and returns the result of f.
 func Query[T any](ctx context.Context, c *Class, what string, f func(context.Context) (T, error)) (out T, err error) {
 	err = c.Do(ctx, what, func(ctx context.Context) (err error) {
 		out, err = f(ctx)

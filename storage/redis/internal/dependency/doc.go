@@ -1,8 +1,9 @@
 // Package dependency puts a breaker and limits in front of Redis and the database.
 //
-// A Backend stands for one of them. Calls are rejected while its breaker is open; polls,
-// which call the Backend regardless (Try), close the breaker. A Class bounds the calls of
-// one kind to a Backend, in number and in time, so that one kind cannot starve another.
+// A Backend stands for Redis or the database. Its calls are rejected while its breaker is
+// open. Polls call the Backend regardless (Try), and close the breaker once they succeed.
+// A Class limits the number and the duration of the calls of one kind to a Backend, so
+// that one kind cannot starve another.
 //
 // # Invariants (tests of package redis)
 //

@@ -13,28 +13,30 @@ import (
 	"ovation/storage/mirror"
 )
 
-// A database has one mirror: one prefix in one Redis. A process whose Redis has the
-// sentinel of the current epoch uses that mirror, since no other epoch ever had the same
-// number. To any other process, that mirror is foreign: such a process reads from the
-// database, marks nothing, and may begin an epoch in its own mirror only if no process
+// A database has one mirror: one prefix in one Redis. A process belongs to that mirror if
+// its Redis has the sentinel of the current epoch, since no other epoch ever had the same
+// number. To any other process, the mirror is foreign. Such a process reads from the
+// database and marks nothing. It may begin an epoch in its own mirror only if no process
 // uses the foreign one.
 
 const (
-	// takeoverSilence is how long the processes of a mirror must have been silent
-	// before another mirror replaces it.
+	// takeoverSilence is how long all processes of a mirror must have been silent before
+	// another mirror may replace it.
 	takeoverSilence = 5 * time.Second
-	// recoverySilence is how long the processes of a mirror must have been silent if one
-	// of them finds its Redis empty: either Redis has lost everything, so that no process
-	// holds the epoch, or only that process is connected to another Redis.
+	// recoverySilence is how long all processes of a mirror must have been silent before
+	// a process that finds its Redis empty may begin the next epoch. If Redis has lost
+	// everything, no process holds the epoch. If only this process is connected to
+	// another Redis, the other processes still hold it.
 	recoverySilence = 1500 * time.Millisecond
 	// numberRange is the size of the range from which the number of the next epoch is
-	// drawn, so that none is used twice: not by two processes that begin an epoch at the
-	// same time, nor by a database that was restored and lacks the latest numbers, nor by
-	// a new database with a Redis that still has the mirror of the previous one.
+	// drawn. It is large, so that no number is used twice. Otherwise two processes that
+	// begin an epoch at the same time might draw the same number. A number might also be
+	// reused with a restored database that lacks the latest numbers, or with a new
+	// database whose Redis still holds the mirror of the previous one.
 	numberRange = 1_000_000_000
 )
 
-// ErrForeignMirror is returned if the database has a different mirror than this process.
+// ErrForeignMirror is returned if the database uses a different mirror than this process.
 var ErrForeignMirror = errors.New("this database is mirrored in another Redis, or under another prefix")
 
 // sentinelCheck is the result of looking for an epoch in Redis.
@@ -46,7 +48,7 @@ type sentinelCheck struct {
 type sentinelState int
 
 const (
-	missing   sentinelState = iota // no sentinel: it was lost, or is in another mirror
+	missing   sentinelState = iota // there is no sentinel: it was lost, or is in another mirror
 	restarted                      // the sentinel exists, but a server has started since it was written
 	intact                         // no data was lost since the epoch began
 )
@@ -58,7 +60,7 @@ type claim struct {
 	mu          sync.Mutex
 	number      int64    // of the epoch last found in this Redis
 	runIDs      []string // of the servers where it was found
-	lost        bool     // a later poll did not find it
+	lost        bool     // a later poll did not find that epoch
 	sameServers bool     // the same servers responded to that poll
 }
 
@@ -77,9 +79,9 @@ func (c *claim) record(at *Epoch, found sentinelCheck, err error) {
 	}
 }
 
-// holds reports whether the epoch is the one last found in this Redis (held), whether it
-// is that epoch and a later poll did not find it (lost), and whether, in addition, the
-// same servers responded to that poll (sure).
+// holds reports whether the epoch with this number is the one last found in this Redis
+// (held). If it is held, lost reports whether a later poll did not find it. If it is
+// lost, sure reports whether the same servers responded to that poll.
 func (c *claim) holds(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +89,8 @@ func (c *claim) holds(number int64) (held, lost, sure bool) {
 	return held, held && c.lost, held && c.lost && c.sameServers
 }
 
-// hold reports to the database that this process uses the mirror, unless another process
-// has done so recently.
+// hold reports to the database that this process uses the mirror, unless some process has
+// reported this recently.
 func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 	held, lost, _ := k.claim.holds(at.Number)
 	if k.Passive || !held || lost || at.Rewound || at.Silence < mirror.HoldTime {
@@ -101,8 +103,8 @@ func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 	}
 }
 
-// mayBegin reports whether this process may begin the epoch after one that is closed,
-// rewound or not intact in this process's Redis.
+// mayBegin reports whether this process may begin the epoch after at, which is closed,
+// rewound, or not intact in this process's Redis.
 func (k *Keeper) mayBegin(at *Epoch) bool {
 	held, lost, sure := k.claim.holds(at.Number)
 	steady := k.steady.since()
@@ -160,9 +162,10 @@ func (k *Keeper) foreignError(at *Epoch) error {
 		ErrForeignMirror, at.Holder, at.Silence.Round(time.Second/10), k.Name, takeoverSilence)
 }
 
-// ForWriting returns the epoch of a transaction, for writing to it. Errors:
-// storage.ErrUnavailable if this Redis does not have the epoch, whose readers then use
-// another Redis.
+// ForWriting returns the epoch with this number, for a transaction that writes to it. The
+// result is not nil even after an error. Errors: storage.ErrUnavailable if Redis is
+// unavailable, or if this Redis does not hold the epoch, in which case its readers use
+// another Redis; the context's.
 func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 	at := k.epochOf(number)
 	if e := k.epoch.Load(); e.Number == number && k.trusted(e) {
@@ -179,7 +182,7 @@ func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 
 // Attach waits until a passive store may be used, that is, until its Redis has the epoch
 // or no epoch is open. It closes an epoch that no process uses any longer and that this
-// Redis does not have. Errors: ErrForeignMirror.
+// Redis does not have. Errors: ErrForeignMirror, storage.ErrUnavailable, the context's.
 func (k *Keeper) Attach(ctx context.Context) error {
 	again := time.NewTicker(PollInterval / 2)
 	defer again.Stop()
@@ -208,7 +211,7 @@ func (k *Keeper) Attach(ctx context.Context) error {
 }
 
 // rewind revokes the lease and calls OnRewind: the database may have lost commits of the
-// ended epoch, and versions continue from those that it has now.
+// ended epoch, and versions continue from those that the database has now.
 func (k *Keeper) rewind(ended *Epoch) {
 	k.revokeLease()
 	k.OnRewind(ended.Keys)

@@ -18,9 +18,9 @@ const (
 )
 
 // clock follows the database's clock, so that the versions of all processes come from one
-// clock. It keeps the most exact of the latest readings and extrapolates from it with the
-// local monotonic clock, so that steps of the local wall clock do not matter. Without a
-// reading, it shows the time of the local clock. It is safe for concurrent use.
+// clock. It keeps the most exact of the latest readings. It extrapolates from this
+// reading with the local monotonic clock, so steps of the local wall clock do not matter.
+// Without a reading, it shows the time of the local clock. It is safe for concurrent use.
 type clock struct {
 	local func() time.Time
 	best  atomic.Pointer[mirror.ClockReading]
@@ -49,8 +49,9 @@ func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 	return r.After.Sub(r.Before)/2 + drift
 }
 
-// observe adopts a reading if it is more exact than the current one has become by now, or
-// if the two contradict each other, because one of the clocks was set or stood still.
+// observe adopts r if r is more exact than the current reading has become by now. It also
+// adopts r if the two readings contradict each other: one of the clocks was then set, or
+// stood still.
 func (c *clock) observe(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,8 +81,8 @@ func (c *clock) becameNoticeable() bool {
 }
 
 // Now returns the current time by the database's clock, as estimated from the latest
-// polls. The versions of actions are taken from this time. The estimate is off by at most
-// half of a poll's round trip.
+// polls. The versions of actions are taken from this time. The error of the estimate is
+// at most half of a poll's round trip, plus the drift of the clocks since that poll.
 func (k *Keeper) Now() time.Time { return k.clock.now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's. The result

@@ -1,27 +1,34 @@
 // Package epochs decides whether the mirror can be trusted.
 //
 // An epoch is a period in which every transaction marks its changes in Redis (package
-// mirror has the contract with the database). A Keeper polls the database and Redis twice
-// a second. An epoch is active while Redis has the sentinel, runs on servers that the
-// sentinel names and, if it is a cluster, serves every slot. A successful poll grants a
-// lease on the epoch. The lease is shorter than the time for which nothing is committed
-// after the end of an epoch. If marks fail, the Keeper closes the epoch. If Redis has
-// lost data or is available again, the Keeper begins the next one, provided that this
-// process belongs to the mirror of the database.
+// mirror describes the contract with the database). A Keeper polls the database and Redis
+// twice a second. An epoch is active while Redis has the sentinel, runs on servers that
+// the sentinel names and, if it is a cluster, serves every slot. A successful poll grants
+// a lease on the epoch. After the end of an epoch, nothing is committed until every lease
+// on it has expired. If marks fail, the Keeper closes the epoch. If Redis has lost data
+// or is available again, the Keeper begins the next epoch, provided that this process
+// belongs to the mirror of the database.
 //
-// Actions that are queued when an epoch begins may be missing from it: replies may miss
-// writes until every partition of the queue has passed a barrier.
+// An epoch may lack actions that were queued when it began. Until every partition of the
+// queue has passed a barrier, replies may therefore lack writes.
 //
-// The code is divided as follows: epoch.go polls, claim.go determines which mirror
-// belongs to the database, sentinel.go proves an epoch, servers.go reads the state of the
-// masters, and clock.go follows the database's clock.
+// The code is divided as follows:
+//
+//	keeper.go    the Keeper and its options
+//	epoch.go     polls and leases
+//	claim.go     which mirror belongs to the database
+//	sentinel.go  the proof that Redis holds an epoch
+//	servers.go   the state of the masters
+//	marks.go     whether marks succeed
+//	clock.go     the database's time
 //
 // # Invariants
 //
 //   - No entry that may lack a committed change is trusted:
 //     TestFailoverToALaggingReplicaIsNeverLive,
 //     TestNodesSeeConfirmedWritesBeforeNoticingARewind, TestInterleavingsWithLosses.
-//   - A cluster with a missing slot is incomplete: TestGapsOfAClusterAreFound.
+//   - A cluster with a slot that no master serves is not trusted:
+//     TestGapsOfAClusterAreFound.
 //   - A mirror that may lack a queued action is reported as such:
 //     TestOnlyUnsafeEvictionMakesRepliesStale, TestEvictionsAreLoggedOnceEachTimeTheyBegin,
 //     TestAnswersAreStaleUntilTheBarrierIsPassed,

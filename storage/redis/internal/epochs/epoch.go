@@ -16,13 +16,13 @@ import (
 const (
 	PollInterval  = 500 * time.Millisecond  // between two polls
 	PollTimeout   = time.Second             // of each call of a poll
-	changeTimeout = 5 * time.Second         // of closing or beginning an epoch, which wait for writers
+	changeTimeout = 5 * time.Second         // of closing or beginning an epoch; both wait for writers
 	leaseTime     = 1500 * time.Millisecond // of a lease, from the beginning of the poll; less than half of mirror.EpochGrace
 	maxFailTime   = 2 * time.Second         // of failing marks before the epoch is closed
-	failureGap    = time.Minute             // between consecutive failures, at most
-	minClosedTime = 5 * time.Second         // of a closed epoch
-	minSteadyTime = time.Second             // for which Redis must be available again
-	firstEpoch    = 1                       // number while no mirror was ever opened
+	failureGap    = time.Minute             // longest time between consecutive failures
+	minClosedTime = 5 * time.Second         // shortest time for which an epoch stays closed
+	minSteadyTime = time.Second             // time for which polls must succeed before the epoch after a closed one begins
+	firstEpoch    = 1                       // number of the epoch until a mirror is first used
 	startTimeout  = 10 * time.Second        // of the first poll, with retries
 )
 
@@ -31,12 +31,13 @@ type Epoch struct {
 	mirror.Epoch
 
 	begun           time.Time
-	learnedAt       time.Time // when this process learned of it
-	barrierRaisedAt time.Time // time of the barrier, or later
+	learnedAt       time.Time // when this process first read the epoch in this state
+	barrierRaisedAt time.Time // when the barrier was raised, or slightly later
 	LeasedAt        time.Time // beginning of the last successful poll
 	Keys            keyspace.Epoch
 	// ended is the epoch that ended when this one began. If this one was closed or found
-	// to be rewound, ended is its state before that. It is nil if unknown.
+	// to be rewound, ended is its state before that. ended is nil if that epoch is
+	// unknown.
 	ended *Epoch
 }
 
@@ -50,8 +51,7 @@ func (k *Keeper) Active() *Epoch {
 	return k.ActiveOf(k.epoch.Load())
 }
 
-// ActiveOf returns e, which Current has returned, if Redis is used in this epoch, and nil
-// otherwise.
+// ActiveOf returns e if Redis is used in e, and nil otherwise. e is a result of Current.
 func (k *Keeper) ActiveOf(e *Epoch) *Epoch {
 	if e.Open && k.trusted(e) {
 		return e
@@ -64,16 +64,16 @@ func (k *Keeper) trusted(e *Epoch) bool {
 	return e.LeasedAt.Sub(k.opened) > time.Duration(k.revokedAt.Load())
 }
 
-// LeaseValid reports whether the lease on the epoch is valid. If so, nothing was
-// committed since the epoch ended, if it has ended at all, and what was read from Redis
-// before the call is correct.
+// LeaseValid reports whether the lease on the epoch is valid. If it is valid, values read
+// from Redis before the call are correct: even if the epoch has ended, nothing has been
+// committed since then.
 func (k *Keeper) LeaseValid(at *Epoch) bool {
 	e := k.epoch.Load()
 	return e.Open && e.Number == at.Number && time.Since(e.LeasedAt) < leaseTime && k.trusted(e)
 }
 
-// RecentlyEnded returns the previous epoch if it ended so recently that nodes which have
-// not polled since may still trust it, and nil otherwise.
+// RecentlyEnded returns the previous epoch if nodes that have not polled since its end
+// may still trust it. Otherwise it returns nil.
 func (e *Epoch) RecentlyEnded() *Epoch {
 	if time.Since(e.learnedAt) >= leaseTime {
 		return nil
@@ -86,9 +86,9 @@ func (e *Epoch) RecentlyEnded() *Epoch {
 func (k *Keeper) MayMissWrites(at *Epoch) bool { return !at.Drained || k.evicted.Load() }
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
-// pass, or 0 if there is none. By the time it returns a number, every action that is
-// visible only in an earlier epoch is queued, since no node has a valid lease on such an
-// epoch any longer.
+// pass, or 0 if there is none. It also returns 0 while a node may still have a valid
+// lease on an earlier epoch. Once it returns a number, every action that is visible only
+// in an earlier epoch is therefore queued.
 func (k *Keeper) Barrier() int64 {
 	e := k.epoch.Load()
 	if e.Drained || time.Since(e.barrierRaisedAt) < leaseTime {
@@ -127,13 +127,13 @@ func (k *Keeper) Watch(ctx context.Context) {
 	}
 }
 
-// Poll reads the current epoch, closes it if marks fail, and begins the next one if that
-// epoch is over or Redis has lost data. Errors: storage.ErrUnavailable if the database or
-// Redis is unavailable.
+// Poll reads the current epoch, and closes it if marks fail. It begins the next epoch if
+// the current one is closed or rewound, or if Redis has lost data. Errors:
+// storage.ErrUnavailable if the database or Redis is unavailable.
 func (k *Keeper) Poll(ctx context.Context) error {
 	began, now, err := k.askEpoch(ctx)
 	if err != nil {
-		if !k.RedisBackend.Healthy() { // it may be available again
+		if !k.RedisBackend.Healthy() { // Redis may be available again
 			err = errors.Join(err, k.Probe(ctx))
 		}
 		k.steady.record(false) // it is unknown which processes use the mirror
@@ -185,7 +185,7 @@ func (k *Keeper) grantLease(ctx context.Context, now *Epoch, began time.Time) (e
 	if k.evicted.Load() {
 		number := now.Number
 		if now, err = k.raiseBarrier(ctx); err != nil || now.Number != number || !now.Open {
-			return err // the next poll checks the other epoch
+			return err // the next poll checks the epoch that was found
 		}
 	}
 	away := k.Active() == nil
@@ -213,8 +213,8 @@ func (k *Keeper) askEpoch(ctx context.Context) (began time.Time, now *Epoch, err
 	return began, k.learn(found, began), nil
 }
 
-// raiseBarrier makes every process assume that replies may lack writes, since Redis has
-// evicted keys.
+// raiseBarrier raises a barrier, since Redis has evicted keys. Until the barrier is
+// passed, every process assumes that replies may lack writes.
 func (k *Keeper) raiseBarrier(ctx context.Context) (*Epoch, error) {
 	ctx, cancel := context.WithTimeout(ctx, PollTimeout)
 	defer cancel()
@@ -227,7 +227,8 @@ func (k *Keeper) raiseBarrier(ctx context.Context) (*Epoch, error) {
 	return now, nil
 }
 
-// change closes the epoch or begins the next one.
+// change calls the function change, and stores the epoch that the function returns. The
+// function closes the epoch or begins the next one.
 func (k *Keeper) change(
 	ctx context.Context, now *Epoch, change func(context.Context, int64) (mirror.Epoch, error),
 ) (*Epoch, error) {
@@ -254,7 +255,7 @@ func (k *Keeper) learn(found mirror.Epoch, at time.Time) *Epoch {
 		now.begun, now.learnedAt, now.LeasedAt, now.ended = before.begun, before.learnedAt, before.LeasedAt, before.ended
 	} else {
 		switch {
-		case before.Rewound: // other nodes may still trust the epoch before the rewind was noticed
+		case before.Rewound: // other nodes may not have noticed the rewind yet
 			now.ended = before.ended
 		case before.Open && before.Number > firstEpoch:
 			ended := *before
@@ -283,8 +284,8 @@ func (k *Keeper) logChange(before, now *Epoch) {
 	}
 }
 
-// runIDs returns the run ids of the masters that hold keys. If these do not cover every
-// key, gap says what is missing. It also records evictions.
+// runIDs returns the run ids of the masters that hold keys. If these masters do not cover
+// every key, gap describes what is missing. runIDs also records evictions.
 func (k *Keeper) runIDs(ctx context.Context) (out []string, gap, err error) {
 	masters, gap, err := k.masters(ctx)
 	for _, one := range masters {
@@ -312,8 +313,8 @@ func (k *Keeper) FirstPoll(ctx context.Context) error {
 	return err
 }
 
-// MayMissWritesSince returns the Unix time, by the database's clock, at which the pending
-// barrier was raised, or 0 if there is none.
+// MayMissWritesSince returns the Unix time, by the database's clock, at which the latest
+// barrier was raised. It returns 0 if replies cannot lack writes.
 func (k *Keeper) MayMissWritesSince() float64 {
 	at := k.epoch.Load()
 	if !k.MayMissWrites(at) {

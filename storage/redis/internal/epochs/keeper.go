@@ -28,8 +28,8 @@ type Options struct {
 
 	// OnTrusted is called when Redis is trusted again.
 	OnTrusted func()
-	// OnRewind is called when the database has been rewound. It may have lost commits of
-	// the ended epoch, whose counts must no longer be returned.
+	// OnRewind is called when the database has been rewound. The database may have lost
+	// commits of the ended epoch, so counts of that epoch must no longer be returned.
 	OnRewind func(ended keyspace.Epoch)
 }
 
@@ -40,15 +40,15 @@ type Keeper struct {
 
 	epoch      atomic.Pointer[Epoch]
 	opened     time.Time      // when the store was opened
-	revokedAt  atomic.Int64   // when Redis may last have lost data, in nanoseconds since opened
-	evicted    atomic.Bool    // Redis has evicted keys, and the barrier was not raised yet
+	revokedAt  atomic.Int64   // when the lease was last revoked, in nanoseconds since opened
+	evicted    atomic.Bool    // Redis has evicted keys, and no barrier has been raised since
 	evictions  evictions      // noticed by polls
 	inspecting sync.WaitGroup // queries of servers, some of which may hang
 	clock      clock
 	claim      claim
 	wake       chan struct{} // triggers an immediate poll
 	markHealth markHealth
-	steady     streak // time for which Redis has answered polls
+	steady     streak // time for which polls have succeeded
 }
 
 // NewKeeper returns a Keeper without an epoch. now is the local clock. Set the options of
@@ -63,7 +63,7 @@ func NewKeeper(now func() time.Time) *Keeper {
 // Current returns the epoch as of the last poll.
 func (k *Keeper) Current() *Epoch { return k.epoch.Load() }
 
-// Adopt sets the epoch to one known to another Keeper.
+// Adopt sets the epoch to one that another Keeper has read.
 func (k *Keeper) Adopt(e *Epoch) { k.epoch.Store(e) }
 
 // RecordMark records the result of a mark, and returns the error. If marks have failed

@@ -20,7 +20,7 @@ import (
 // checkSentinel looks for the epoch in Redis. The epoch is intact if the sentinel exists,
 // every key has a master that responds, and none of these masters has started since the
 // sentinel was written. If some masters of a cluster do not respond, the error is
-// storage.ErrUnavailable, but the others are still used.
+// storage.ErrUnavailable, but the masters that respond are still used.
 func (k *Keeper) checkSentinel(ctx context.Context, at *Epoch) (found sentinelCheck, err error) {
 	var gap error
 	err = k.tryRedis(ctx, "look for the sentinel", func(ctx context.Context) error {
@@ -51,7 +51,7 @@ func (k *Keeper) checkSentinel(ctx context.Context, at *Epoch) (found sentinelCh
 }
 
 // writeSentinel writes the sentinel of the next epoch. It is called before the epoch
-// begins, so that no sentinel is written for an epoch that may have lost data.
+// begins, so that no sentinel is ever written for an epoch that may have lost data.
 func (k *Keeper) writeSentinel(ctx context.Context, number int64) error {
 	return k.tryRedis(ctx, "write the sentinel", func(ctx context.Context) error {
 		runs, gap, err := k.runIDs(ctx)

@@ -21,15 +21,15 @@ type serverInfo struct {
 	policy  string // the maxmemory-policy
 	evicted int64  // number of evicted keys since its start
 
-	// Only of a master of a cluster:
+	// Set only for a master of a cluster:
 	slots        [][2]int // served slots: first and last of each range
 	clusterEpoch string   // cluster_current_epoch, which changes at a failover
 }
 
 // masters queries all servers concurrently and returns the masters that respond. It
-// returns as soon as these cover every key, so that a replica that hangs delays nothing.
-// Otherwise gap says what is missing, and Redis must not be trusted. It returns an error
-// if no master responds.
+// returns as soon as these masters cover every key, so a replica that hangs delays
+// nothing. If they do not cover every key, gap describes what is missing, and Redis must
+// not be trusted. If no master responds, masters returns an error.
 func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error) {
 	nodes := k.Scripts.Client.Nodes()
 	type answer struct {
@@ -107,9 +107,10 @@ func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverIn
 	return out, nil
 }
 
-// slotsOf returns the slots that a server says it serves: those in its own line of
-// CLUSTER NODES, from the ninth word on. Words in brackets describe migrations. They are
-// ignored, since a slot that is migrating away is listed as well.
+// slotsOf returns the slots that a server reports as its own. info contains the reply to
+// CLUSTER NODES: the slots are the words of the server's own line, from the ninth on.
+// Words in brackets describe migrations. They are ignored, since a slot that is migrating
+// away is listed as well.
 func slotsOf(info string) (out [][2]int) {
 	for line := range strings.Lines(info) {
 		words := strings.Fields(line)
@@ -131,8 +132,9 @@ func slotsOf(info string) (out [][2]int) {
 	return out
 }
 
-// coverageGap returns why the masters do not cover a cluster: a slot that is served by
-// none or by more than one of them, or a failover that not all of them know of.
+// coverageGap returns an error if the masters do not cover the cluster: no master or
+// several masters serve a slot, or the masters disagree on the cluster's epoch during a
+// failover.
 func coverageGap(masters []serverInfo) error {
 	const slots = 16384
 	var by [slots]int
@@ -179,12 +181,12 @@ const maxRunIDs = 10_000 // remembered by evictions
 // evictions detects whether Redis evicts keys that may contain queued entries.
 type evictions struct {
 	mu  sync.Mutex
-	of  map[string]int64 // evicted keys by run id, as last reported
+	of  map[string]int64 // numbers of evicted keys by run id, as last recorded
 	log *outage.Log
 }
 
-// record records the servers, and reports whether one of them has evicted keys since the
-// last call, unless its policy is RecommendedEviction.
+// record records how many keys the servers have evicted. It reports whether a server
+// whose policy is not RecommendedEviction has evicted keys since the last call.
 func (e *evictions) record(servers []serverInfo, logger *slog.Logger) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -5,8 +5,8 @@
 //	PREFIX:EPOCH:alive:FORM             the sentinel of the epoch
 //	PREFIX:q:{TENANT}                   documents of persisted queries
 //
-// The braces decide in which slot of a cluster a key lies. No two subjects and no
-// two windows share a key, and no id can choose its slot:
+// The part in braces determines in which slot of a cluster a key lies. No two subjects
+// share a key, nor do two windows, and no id can choose its slot:
 // TestBracesInIDsDoNotCutTheHashTag.
 package keyspace
 
@@ -18,19 +18,18 @@ import (
 	"ovation/storage/mirror"
 )
 
-// Form is the version of the format of values in Redis: of counts (package counts and
-// lua/counts.lua) and of window entries (package window and lua/entry.lua). Increase it
-// if the previous release cannot read what this one writes, or if this one cannot read
-// what the previous one has written. Examples are a new count and a new kind of entry. A
-// process with another form does not find the sentinel, and does not use the mirror until
-// the processes that use it have stopped. The changelog therefore announces a new form
-// (docs/operations.md, Upgrade).
+// Form is the version of the format of values in Redis. It covers counts (package counts
+// and lua/counts.lua) and window entries (package window and lua/entry.lua). Increase
+// Form if either this release or the previous one cannot read the other's values, for
+// example because of a new count or a new kind of entry. A process with another Form does
+// not find the sentinel. It does not use the mirror until the processes that use it have
+// stopped. The changelog therefore announces a new Form (docs/operations.md, Upgrade).
 const Form = "3"
 
 // Epoch is the prefix of the keys of one epoch.
 type Epoch string
 
-// Of returns the Epoch of a number, under a prefix without braces.
+// Of returns the Epoch with the given number. prefix must not contain braces.
 func Of(prefix string, number int64) Epoch {
 	return Epoch(prefix + ":" + strconv.FormatInt(number, 10))
 }
@@ -68,8 +67,8 @@ func (e Epoch) WindowOf(key string) (of mirror.WindowKey, ok bool) {
 	return of, ok
 }
 
-// Documents returns the key of a tenant's documents. They belong to no epoch: a document
-// is verified by its hash, whatever data Redis has lost.
+// Documents returns the key of a tenant's documents. The documents belong to no epoch: a
+// document is verified by its hash, even if Redis has lost data.
 func Documents(prefix, tenant string) string { return prefix + ":q:{" + tenant + "}" }
 
 // SubjectOf returns the subject of a key of counts, in any epoch. It returns false for
@@ -79,7 +78,7 @@ func SubjectOf(prefix, key string) (of storage.Subject, ok bool) {
 	if !ok || !strings.HasPrefix(rest, ":") {
 		return of, false
 	}
-	_, rest, ok = strings.Cut(rest[1:], ":c:{") // the part before is the epoch, which has no brace
+	_, rest, ok = strings.Cut(rest[1:], ":c:{") // the part before ":c:{" is the epoch's number
 	if !ok || !strings.HasSuffix(rest, "}") {
 		return of, false
 	}
@@ -88,10 +87,11 @@ func SubjectOf(prefix, key string) (of storage.Subject, ok bool) {
 	return storage.Subject{Tenant: strings.Clone(tenant), Biz: strings.Clone(biz), BizID: strings.Clone(untagged(id))}, ok
 }
 
-// tagged escapes an id for a hash tag, which ends at the first closing brace: an id with
-// a closing brace would choose the slot of its keys, and many ids could be made to share
-// a slot. An id with braces is prefixed with an opening brace, which begins no other id,
-// and its braces are percent-encoded.
+// tagged escapes an id for a hash tag. A hash tag ends at the first closing brace, so an
+// id with a closing brace could choose the slot of its keys, and many such ids could
+// share one slot. In an id with braces, tagged percent-encodes the braces and every
+// percent sign, and prepends an opening brace. An id that needs no escaping never begins
+// with a brace.
 func tagged(id string) string {
 	if strings.IndexByte(id, '{') < 0 && strings.IndexByte(id, '}') < 0 {
 		return id

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	maxWait      = 300 * time.Millisecond // of a caller for a worker
-	stallTimeout = time.Second            // without progress of workers; then one caller waits at a time
-	watchTime    = 2 * stallTimeout       // how long a caller's actions are watched, to notice progress
-	minPollPause = 5 * time.Millisecond   // between two polls; doubled each time
+	maxWait      = 300 * time.Millisecond // longest wait of a caller for a worker
+	stallTimeout = time.Second            // time without progress of workers after which only one caller waits at a time
+	watchTime    = 2 * stallTimeout       // how long the database is polled for a caller's actions, to detect progress
+	minPollPause = 5 * time.Millisecond   // between two polls; doubled after each poll
 	maxPollPause = 40 * time.Millisecond
 )
 
 // AwaitWorker waits until a worker has persisted actions that this process could not
 // write to Redis. While the epoch is open, other nodes trust Redis, which lacks these
-// actions until the worker marks them. The wait is at most maxWait, and zero if the
-// database is unavailable. If workers have persisted none of the awaited actions for
-// stallTimeout, only one caller in every watchTime waits, until workers make progress
-// again.
+// actions until the worker marks them. AwaitWorker waits at most maxWait, and stops
+// waiting if the database is unavailable. If workers have persisted none of the awaited
+// actions for stallTimeout, only one caller in every watchTime waits, until workers make
+// progress again.
 func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind.AddsUp() })
 	if len(actions) == 0 || !u.Epochs.Current().Open {
@@ -62,7 +62,8 @@ type waiters struct {
 	lastAdd  time.Time // time of the last call of add
 }
 
-// add registers a caller. It returns nil if workers make no progress.
+// add registers a caller. It returns nil if the caller must not wait, because workers
+// make no progress.
 func (w *waiters) add(actions []storage.Action) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,9 +88,9 @@ func (w *waiters) add(actions []storage.Action) *waiter {
 	return own
 }
 
-// batch returns the waiters whose actions are to be looked up next: first those still
-// waiting, oldest first, then the others, newest first. Together they have at most about
-// a pipeline of actions.
+// batch returns the waiters whose actions are looked up next: first those that are still
+// waiting, oldest first, and then the rest, newest first. Together they have at most
+// about scripts.Pipeline actions.
 func (w *waiters) batch() (out []*waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,8 +110,8 @@ func (w *waiters) batch() (out []*waiter) {
 	return out
 }
 
-// record removes the persisted actions of some waiters, and reports whether there were
-// any. persisted has an element for each of their actions, in order.
+// record removes the persisted actions of the waiters in some, and reports whether there
+// were any. persisted has an element for each action of these waiters, in order.
 func (w *waiters) record(some []*waiter, persisted []bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,9 +6,10 @@
 //
 //   - Acknowledged writes that are not in Redis are part of this process's replies:
 //     TestPendingWritesAreOverlaid, TestClearsAreConditionalWithoutRedis.
-//   - Other nodes learn of them from a worker. Callers wait for it, but not for long:
-//     TestCutOffNodeWaitsForTheWorker, TestCutOffNodeDoesNotWaitInVain.
-//   - They are written again, but only if necessary:
+//   - Other nodes show pending writes once a worker has persisted them. Callers wait for
+//     the worker, but not for long: TestCutOffNodeWaitsForTheWorker,
+//     TestCutOffNodeDoesNotWaitInVain.
+//   - Pending writes are applied to Redis later, but only if necessary:
 //     TestActionsAppliedWithoutALeaseAreAppliedAgain,
 //     TestActionsAppliedWithoutALeaseStayInTheSameEpoch, TestCutOffNodeWaitsForTheWorker.
 //   - No entry is kept forever: TestRevertedActionIsNotOverlaid. Memory is bounded.

@@ -14,8 +14,8 @@ const (
 	maxRetry = 2 * time.Second
 )
 
-// Run applies pending writes, and watches for workers to persist those that callers
-// await, until the context ends.
+// Until the context ends, Run applies pending writes to Redis, and polls the database for
+// those that callers await.
 func (u *Writes) Run(ctx context.Context) {
 	var looking sync.WaitGroup
 	looking.Go(func() { u.watchPersisted(ctx) })
@@ -63,7 +63,7 @@ func (u *Writes) flush(ctx context.Context) bool {
 	return true
 }
 
-// split separates actions that the database includes from the others.
+// split returns the actions that the database includes (done), and the rest (left).
 func (u *Writes) split(ctx context.Context, actions []storage.Action) (done, left []storage.Action, err error) {
 	included, err := u.included(ctx, actions)
 	for i, is := range included {
@@ -76,7 +76,8 @@ func (u *Writes) split(ctx context.Context, actions []storage.Action) (done, lef
 	return done, left, err
 }
 
-// included reports for each action whether the database includes it, or something newer.
+// included reports for each action whether the database includes the action, or one that
+// supersedes it.
 func (u *Writes) included(ctx context.Context, actions []storage.Action) ([]bool, error) {
 	if len(actions) == 0 {
 		return nil, nil

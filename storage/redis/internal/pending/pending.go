@@ -16,9 +16,10 @@ import (
 // maxStates is the maximum number of pending states.
 const maxStates = 100_000
 
-// Writes holds the states that the queue has confirmed to this process and that could not
-// be written to Redis. They are overlaid on entries from Redis and the database until
-// they are in Redis, or a worker has persisted them. Use New to create a Writes.
+// Writes holds actions that the queue has confirmed to this process and that could not be
+// written to Redis, grouped by state. They are overlaid on entries from Redis and the
+// database until they are in Redis or a worker has persisted them. Use New to create a
+// Writes.
 type Writes struct {
 	Options
 
@@ -44,20 +45,20 @@ func New(o Options) *Writes {
 
 type stateID struct {
 	storage.StateKey
-	kind int // in window.Kinds
+	kind int // index in window.Kinds
 }
 
 // state holds the coalesced actions on a state, in the order of storage.Coalesce. epoch
-// is the number of the epoch in which they were applied without a valid lease, or 0 if
-// some of them were not applied.
+// is the number of the epoch in which all of them were applied without a valid lease, or
+// 0 if there is no such epoch.
 type state struct {
 	actions []storage.Action
 	epoch   int64
 }
 
 // Add adds actions. in is the number of the epoch in which they were applied without a
-// valid lease, or 0 if they were not applied. If there are too many states, actions on
-// new ones are ignored.
+// valid lease, or 0 if they were not applied. Once there are maxStates states, actions on
+// further states are ignored.
 func (u *Writes) Add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -81,8 +82,7 @@ func (u *Writes) Add(actions []storage.Action, in int64) {
 	}
 }
 
-// Remove removes, from the states that the given actions set, all actions that are not
-// newer than these.
+// Remove removes the given actions, and the pending actions that they supersede.
 func (u *Writes) Remove(actions []storage.Action) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -101,7 +101,7 @@ func (u *Writes) Remove(actions []storage.Action) {
 	}
 }
 
-// batch returns actions to apply, at most about a pipeline of them.
+// batch returns pending actions to apply, at most about scripts.Pipeline.
 func (u *Writes) batch() []storage.Action {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,8 +115,8 @@ func (u *Writes) batch() []storage.Action {
 	return out
 }
 
-// removeApplied removes states that were applied in an epoch on which this process has a
-// valid lease now.
+// removeApplied removes the states that were applied in the epoch with the number in.
+// This process now has a valid lease on that epoch.
 func (u *Writes) removeApplied(in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -164,7 +164,8 @@ func (o Overlay) ApplyTo(key storage.StateKey, on *window.Entries) {
 	}
 }
 
-// idOf returns the state that an action sets. It returns false if windows do not hold it.
+// idOf identifies the state that an action sets. It returns false if windows do not hold
+// states of its kind.
 func idOf(a *storage.Action) (stateID, bool) {
 	kind, _, ok := window.ActionText(a)
 	return stateID{storage.StateKey{User: a.User, Subject: a.Subject}, kind}, ok

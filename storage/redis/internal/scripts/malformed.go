@@ -13,7 +13,7 @@ import (
 // Malformed counts and logs malformed values in Redis. Such values were edited by hand,
 // or written by another program under the same prefix. They are treated as missing and
 // replaced from the database. A malformed value affects no other key of the same round
-// trip and is not a failure of Redis.
+// trip, and does not count as a failure of Redis.
 type Malformed struct {
 	Total prometheus.Counter
 	log   *outage.Log

@@ -16,23 +16,23 @@ import (
 // Runner runs scripts. MaxBatch is 1 on a cluster, where keys lie on several servers.
 type Runner struct {
 	Client    rueidis.Client
-	MaxBatch  int  // calls in one command
-	Ordered   bool // whether the calls of a pipeline run in order: not on a cluster
+	MaxBatch  int  // maximum number of calls in one command
+	Ordered   bool // the calls of a pipeline run in order; false on a cluster
 	Malformed *Malformed
 	Log       *slog.Logger
-	// Do calls Redis, unless it is known to be unavailable. Its error is
-	// storage.ErrUnavailable or the context's.
+	// Do calls f, which calls Redis, unless Redis is known to be unavailable. Errors:
+	// storage.ErrUnavailable, the context's.
 	Do func(ctx context.Context, what string, f func(context.Context) error) error
 	// Down returns storage.ErrUnavailable while Redis is known to be unavailable.
 	Down func() error
 }
 
-// Pipeline is the maximum number of scripts in a pipeline. Each of them is short; a
-// longer pipeline would delay other clients.
+// Pipeline is the maximum number of calls in a pipeline. Each call is short, but a longer
+// pipeline would delay other clients.
 const Pipeline = 500
 
-// RunAll runs scripts, one pipeline after another, and calls reply, unless it is nil,
-// with the index and the reply of each script.
+// RunAll runs calls, in one pipeline after another. Unless reply is nil, it is called
+// with the index of each call and the reply to it. RunAll stops at the first error.
 func (r *Runner) RunAll(ctx context.Context, what string, calls []Call, reply func(i int, m *rueidis.RedisMessage) error) error {
 	for from := 0; from < len(calls); from += Pipeline {
 		some := calls[from:min(from+Pipeline, len(calls))]
@@ -52,9 +52,9 @@ func (r *Runner) RunAll(ctx context.Context, what string, calls []Call, reply fu
 	return nil
 }
 
-// Run runs the scripts in one pipeline and returns the reply of each. If a key does not
-// hold a hash, Run deletes all such keys and runs the scripts again. It returns the first
-// error of a script.
+// Run runs calls in one pipeline and returns the reply to each. If some keys do not hold
+// a hash, Run deletes these keys and runs all calls again. If a call fails, Run returns
+// the first error.
 func (r *Runner) Run(ctx context.Context, calls []Call) ([]rueidis.RedisMessage, error) {
 	replies, err := r.runOnce(ctx, calls)
 	if !WrongType(err) {
@@ -66,8 +66,8 @@ func (r *Runner) Run(ctx context.Context, calls []Call) ([]rueidis.RedisMessage,
 	return r.runOnce(ctx, calls)
 }
 
-// runOnce sends the scripts by hash, and those that the server does not know with their
-// source.
+// runOnce sends each script by its hash. Scripts that the server lacks are sent again,
+// with their source.
 func (r *Runner) runOnce(ctx context.Context, calls []Call) ([]rueidis.RedisMessage, error) {
 	parts := r.batches(calls)
 	commands := make([]rueidis.Completed, len(parts))
@@ -139,7 +139,7 @@ func (r *Runner) deleteNonHashes(ctx context.Context, calls []Call) error {
 	return nil
 }
 
-// RunBestEffort runs scripts whose failure is harmless.
+// RunBestEffort runs calls whose failure is harmless, and only logs the failure.
 func (r *Runner) RunBestEffort(ctx context.Context, fills []Call) {
 	if err := r.RunAll(ctx, "fill", fills, nil); err != nil {
 		r.Log.Debug("entries not written to Redis", "keys", len(fills), "error", err)
@@ -164,6 +164,6 @@ func NewRunner(
 	return &Runner{Client: client, MaxBatch: most, Ordered: most > 1, Malformed: newMalformed(log), Log: log, Do: do, Down: down}
 }
 
-// ErrCached is returned by calls that the client-side cache has answered; they say
-// nothing about the state of Redis.
+// ErrCached is returned by a call that the client-side cache has answered. Such a call
+// does not show whether Redis is available.
 var ErrCached = fmt.Errorf("answered from the cache: %w", breaker.ErrIgnored)

@@ -40,7 +40,7 @@ var documentText string
 //go:embed lua/each.lua
 var eachText string
 
-// The scripts. The file of each one documents its keys, arguments and reply.
+// The scripts. The Lua file of each script documents its keys, arguments and reply.
 var (
 	Read       = newScript(entryText, readText)
 	Fill       = newScript(entryText, fillText)
@@ -56,11 +56,11 @@ var (
 // Script is a Lua script in two forms: for a single key, and for a batch of keys.
 type Script struct{ Single, Batch source }
 
-// source is the source of a script and the hash by which Redis knows it.
+// source is the text of a script and the hash that identifies the script in Redis.
 type source struct{ Text, SHA string }
 
-// newScript returns a script that consists of a shared prelude, which may be empty, and
-// its own source.
+// newScript returns a script that consists of before, a prelude that scripts share, and
+// own, its own source. before may be empty.
 func newScript(before, own string) *Script {
 	begin := "local function one(KEYS, ARGV)\n"
 	if before != "" {
@@ -74,8 +74,9 @@ func newSource(text string) source {
 	return source{text, hex.EncodeToString(sum[:])}
 }
 
-// Call is a call of a script on one key, with arguments that it may share with adjacent
-// calls and arguments of its own. A Call without a Script reads a field of a hash.
+// Call is a call of a script on one key. Its arguments are those in shared, which
+// adjacent calls may share, followed by those in Args. A Call without a Script reads a
+// field of a hash.
 type Call struct {
 	*Script
 
@@ -101,7 +102,7 @@ func maxBatch(client rueidis.Client) int {
 	return batchKeys
 }
 
-// joinsBatch reports whether c may be in the same batch as another call.
+// joinsBatch reports whether c may be in the same batch as other.
 func (c *Call) joinsBatch(other *Call) bool {
 	return c.Script != nil && c.Script == other.Script && len(c.shared) == len(other.shared) &&
 		(len(c.shared) == 0 || &c.shared[0] == &other.shared[0])
@@ -162,11 +163,11 @@ func (t batch) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 }
 
 // Field returns a call that reads one field of a hash. A single server runs a pipeline in
-// order, so that the field is read before the calls that follow.
+// order: the field is read before the later calls run.
 func Field(key, field string) Call { return Call{key: key, Args: []string{field}} }
 
-// On returns a call of the script on a key, with arguments that it may share with other
-// calls and arguments of its own.
+// On returns a call of the script on a key. The arguments are those in shared, which
+// other calls may share, followed by args.
 func (s *Script) On(key string, shared []string, args ...string) Call {
 	return Call{s, key, shared, args}
 }

@@ -1,31 +1,33 @@
 // Package window encodes, decodes and merges a user's states: the entries of a window as
 // stored in Redis. It calls neither Redis nor the database.
 //
-// An Entry is what is known of one state (the reaction, the collection or the follow of
-// one user on one subject): its value, its version, whether it is queued or about to be
-// committed (marked), and a history of what the counts included of it. Entries are all
-// that is known of one user's states on one subject. They are stored in one field of a
-// window (lua/entry.lua of package scripts has the format).
+// An Entry describes what is known of one state: of the reaction, the collection or the
+// follow of one user on one subject. It holds the value, the version, whether the state
+// is queued or marked, and a history of what the counts included of the state. Entries
+// holds the three entries of one user on one subject. They are stored in one field of a
+// window, in the format that lua/entry.lua of package scripts describes.
 //
 // # Own action, exact count
 //
 // A viewer sees
 //
-//	count + own state − own state in the history at the newest version not above the count's
+//	count + latest state − state included in the count
 //
-// ApplyTo computes it. It returns false if the history does not reach back to the version
-// of the counts; newer counts, or counts and states in one snapshot of the database
-// (MergeSnapshot), are needed then.
+// The states are the viewer's own. The included state is the newest one in the history
+// whose version is not above the version of the count. ApplyTo computes the result. It
+// returns false if the history does not reach back to the version of the counts. The
+// caller then needs newer counts, or counts and states from one snapshot of the database
+// (MergeSnapshot).
 //
 // # Invariants
 //
-//   - In whatever order actions and states of the database are merged into an entry
-//     (Apply, MergeStates, MergeSnapshot), the result is that of storage.Register:
+//   - Actions and states from the database may be merged into an entry in any order
+//     (Apply, MergeStates, MergeSnapshot). The result is that of storage.Register:
 //     TestReactionsMergeInAnyOrder of package redis.
-//   - A malformed text is an error, never another entry:
+//   - Decoding a malformed text is an error; it never yields another entry:
 //     TestMalformedValueIsReplacedFromTheDatabase of package redis.
 //   - Entries that are older than the database's are replaced, with a history that begins
 //     at the version of the database's counts.
 //
-// This package imports package storage alone.
+// This package imports only package storage.
 package window

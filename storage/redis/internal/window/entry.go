@@ -16,7 +16,7 @@ type Entry struct {
 	Known   bool
 	Queued  bool   // confirmed by the queue, and not known to be in the database
 	Marked  bool   // included in the counts of a transaction that may not have committed yet
-	touched uint32 // last written, seconds since 1970; 0: absent from the window
+	touched uint32 // last written or renewed, seconds since 1970; 0: absent from the window
 	version int64  // of the latest action; 0: none
 	State   string
 	// Reactions merge like storage.Register. set is the version of the latest
@@ -36,9 +36,9 @@ func (e *Entry) setRegister(r storage.Register) {
 	e.version, e.State, e.set, e.clears = r.Version(), reactionState(r.Value), r.Set, r.Clears
 }
 
-// Merge merges the state in the database into the entry, unless the entry is newer. It
-// returns false if the database lacks something that the entry includes. If the versions
-// are equal, the database's value wins.
+// Merge merges inDatabase, the state in the database, into the entry. If the versions are
+// equal, the value in the database wins. Merge returns false if the entry includes
+// something that the database lacks.
 func (e *Entry) Merge(inDatabase *Entry, kind int) (covered bool) {
 	if kind != Reaction {
 		covered = e.version <= inDatabase.version
@@ -53,11 +53,11 @@ func (e *Entry) Merge(inDatabase *Entry, kind int) (covered bool) {
 	return covered
 }
 
-// history records what the counts include of a state, oldest first. It is empty if that
-// is unknown.
+// history lists what successive versions of the counts include of a state, oldest first.
+// It is empty if nothing is known about that.
 type history []inclusion
 
-// inclusion means that counts of this version and later ones include this contribution.
+// inclusion records that the counts include contribution from version on.
 type inclusion struct {
 	version      int64
 	contribution byte
@@ -66,8 +66,8 @@ type inclusion struct {
 // KnownNone is the entry of a state that is known never to have been set.
 var KnownNone = Entry{Known: true, State: none, history: history{{}}}
 
-// contributionAt returns the contribution that counts of a version include. It returns
-// false if the history does not reach back that far.
+// contributionAt returns the contribution that counts of the given version include. It
+// returns false if the history does not reach back that far.
 func (h history) contributionAt(version int64) (share byte, known bool) {
 	for _, m := range h {
 		if m.version > version {
@@ -78,19 +78,19 @@ func (h history) contributionAt(version int64) (share byte, known bool) {
 	return share, known
 }
 
-// clearsOnly is the reaction of an entry of which only clears are known.
+// clearsOnly encodes the reaction of an entry for which only clears are known.
 const clearsOnly = "0?"
 
-// Split splits the value of a field into the texts of its entries; an absent entry is
-// empty. It returns false if the value as a whole is malformed.
+// Split splits the value of a field into the texts of its entries. An absent entry has an
+// empty text. It returns false if the value as a whole is malformed.
 func Split(value string) (of [len(Kinds)]string, ok bool) {
 	of[Reaction], of[collection], ok = strings.Cut(value, ";")
 	of[collection], of[follow], _ = strings.Cut(of[collection], ";")
 	return of, ok && !strings.Contains(of[follow], ";")
 }
 
-// noFollow is the text of a follow that is known to be none. It does not contain the time
-// of its last write, so such an entry is Absent.
+// noFollow encodes a follow that is known never to have been set. It lacks the time of
+// the last write, so Absent returns true for such an entry.
 const noFollow = "0"
 
 // Parse parses an entry as the scripts write it: version, shown (q, m or -), time of the
@@ -148,7 +148,8 @@ func (e *Entry) text(kind storage.Kind) string {
 	return e.State
 }
 
-// FromStates returns the entry of a state as the database has it.
+// FromStates returns the entry for the state of the given kind in s, which was read from
+// the database.
 func FromStates(s *storage.States, kind storage.Kind) Entry {
 	e := Entry{Known: true, State: none}
 	switch kind {
@@ -162,7 +163,7 @@ func FromStates(s *storage.States, kind storage.Kind) Entry {
 	default:
 		e.version, e.set, e.State = s.FollowVersion, s.FollowVersion, followState(s.Followed != nil)
 	}
-	since := int64(0) // it is unknown whether older counts include the state
+	since := int64(0) // older counts may or may not include a state that was set
 	if e.version > 0 {
 		since = s.CountsVersion
 	}
@@ -198,9 +199,9 @@ func (es *Entries) States(key storage.StateKey, kinds storage.Kinds) (out storag
 	return out
 }
 
-// adjustCounts replaces those of the user's states that the counts include with the
-// user's latest states. It returns false, and leaves the counts unchanged, if it is
-// unknown what they include.
+// adjustCounts subtracts the user's states that the counts include, and adds the user's
+// latest states. It returns false, and leaves the counts unchanged, if it is unknown
+// which states the counts include.
 func (es *Entries) adjustCounts(c *storage.Counts) bool {
 	var included [len(Kinds)]byte
 	for i := range es {
@@ -246,5 +247,5 @@ func (e *Entry) Describe() string { return e.State + " of version " + strconv.Fo
 // Absent reports whether a window that was read lacks the entry.
 func (e *Entry) Absent() bool { return e.touched == 0 }
 
-// Touched returns when an entry of a window was last written.
+// Touched returns when an entry of a window was last written or renewed.
 func (e *Entry) Touched() time.Time { return time.Unix(int64(e.touched), 0) }

@@ -4,8 +4,10 @@ import (
 	"ovation/storage"
 )
 
-// ApplyTo sets the states of a result and adjusts its counts. It returns false if it is
-// unknown which of the states the counts include.
+// ApplyTo sets, in to, the states of the given kinds, and adjusts the counts. If an entry
+// is unknown, the counts stay unchanged, and the freshness storage.Live becomes
+// storage.Stale. ApplyTo returns false if it is unknown which of the states the counts
+// include.
 func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
 	if es.neverSet() {
 		to.Liked, to.Collected, to.Followed = nil, nil, nil
@@ -24,9 +26,9 @@ func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds 
 	return es.adjustCounts(&to.Counts)
 }
 
-// MergeSnapshot merges counts and states that the database returned in one snapshot: each
-// entry gets a history of what the counts include, and the state of the database if that
-// is newer.
+// MergeSnapshot merges inDatabase, counts and states from one snapshot of the database,
+// into the entries. Each entry gets a history of what these counts include, and the state
+// in the database unless the entry is newer.
 func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
 	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected, Followed: inDatabase.Followed}
 	if states.Liked != nil {
@@ -47,9 +49,10 @@ func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
 	}
 }
 
-// MergeStates merges the states of the database into entries that are not newer. What the
-// counts include is known only if exact is true, that is, if a lease for filling the
-// window was granted. Otherwise a transaction may just have changed that.
+// MergeStates merges states, which were read from the database, into entries that are not
+// newer. exact is true if a lease for filling the window was granted. Otherwise a
+// transaction may just have changed what the counts include, so the entries get no
+// history from states.
 func (es *Entries) MergeStates(states *storage.States, exact bool) {
 	for i, kind := range Kinds {
 		e, inDatabase := &es[i], FromStates(states, kind)
@@ -86,7 +89,7 @@ func (e *Entry) Apply(a *storage.Action) {
 	}
 }
 
-// Included reports whether states include an action, or something newer.
+// Included reports whether states include a, or an action that supersedes it.
 func Included(states *storage.States, a *storage.Action) bool {
 	switch a.Kind {
 	case storage.KindReaction:
@@ -98,7 +101,8 @@ func Included(states *storage.States, a *storage.Action) bool {
 	}
 }
 
-// SetNone marks unknown entries as known never to have been set.
+// SetNone makes unknown entries known: their states were never set in the database.
+// Clears that an entry includes are kept.
 func (es *Entries) SetNone() {
 	for kind := range es {
 		switch e := &es[kind]; {
@@ -112,9 +116,9 @@ func (es *Entries) SetNone() {
 	}
 }
 
-// AcceptStale accepts the entries as they are, because the database is unavailable. If
-// the window is not loaded, entries without a history become unknown: the database may
-// have newer states.
+// AcceptStale prepares the entries for use without the database, which is unavailable. If
+// loaded is false, that is, if the window is not loaded, entries without a history become
+// unknown, since the database may have newer states.
 func (es *Entries) AcceptStale(loaded bool) {
 	for kind := range es {
 		e := &es[kind]
@@ -122,8 +126,8 @@ func (es *Entries) AcceptStale(loaded bool) {
 	}
 }
 
-// neverSet reports whether every entry is known never to have been set, as most of them
-// are.
+// neverSet reports whether every entry is known never to have been set, which is the most
+// frequent case.
 func (es *Entries) neverSet() bool {
 	for i := range es {
 		if e := &es[i]; !e.Known || e.version != 0 || len(e.history) != 1 || e.history[0] != (inclusion{}) {

@@ -11,7 +11,7 @@ import (
 // Kinds lists the kinds of state that windows hold, in the order of their entries.
 var Kinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection, storage.KindFollow}
 
-// The indices of Kinds.
+// Indices in Kinds.
 const (
 	Reaction   = 0
 	collection = 1
@@ -47,10 +47,10 @@ func reactionState(r storage.Reaction) string {
 	return strconv.Itoa(int(r))
 }
 
-// registerState encodes a reaction as the state of an entry: the reaction alone or, if
-// there are conditional clears, reaction:set:unlike:undislike, with the versions of the
-// latest unconditional action and of the latest clears. The reaction is then always a
-// number, storage.NoReaction included.
+// registerState encodes a reaction as the state of an entry. Without conditional clears,
+// the state is the reaction alone. Otherwise it is reaction:set:unlike:undislike. There,
+// the reaction is always a number, even for storage.NoReaction; set, unlike and undislike
+// are the versions of the latest unconditional action and of the latest clears.
 func registerState(r storage.Register) string {
 	if r.Clears == (storage.Clears{}) {
 		return reactionState(r.Value)
@@ -108,8 +108,8 @@ func ChangeText(c *storage.StateChange) string {
 // KindSet is the set of Kinds.
 const KindSet = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection | 1<<storage.KindFollow)
 
-// ActionText returns the state that an action sets, and the index of its kind in Kinds.
-// It returns false for an action of a kind that windows do not hold.
+// ActionText returns the index of an action's kind in Kinds, and the state that the
+// action sets. It returns false for an action of a kind that windows do not hold.
 func ActionText(a *storage.Action) (kind int, state string, ok bool) {
 	switch a.Kind {
 	case storage.KindReaction:
@@ -136,8 +136,8 @@ func AppendFill(args []string, bizID string, states *storage.States, all bool) [
 	return args
 }
 
-// Fields returns the names of the fields of the keys at the indices. The names share the
-// memory of one string.
+// Fields returns the name of the field for each key whose index is in asked. The names
+// share the memory of one string.
 func Fields(keys []storage.StateKey, asked []int) []string {
 	size := 0
 	for _, i := range asked {

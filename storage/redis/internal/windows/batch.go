@@ -12,8 +12,8 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// maxPipelines is the maximum number of pipelines in flight. Reads that arrive meanwhile
-// share the next one.
+// maxPipelines is the maximum number of pipelines in flight. Reads that arrive while that
+// many are in flight share the next pipeline.
 const maxPipelines = 2
 
 // getBatcher batches the reads of single entries: a pipeline costs little more than a
@@ -28,14 +28,14 @@ type getBatcher struct {
 	closed   bool // no more pipelines begin
 }
 
-// touchAge is the age at which an entry is touched again, as in lua/read.lua. Fills keep
-// an entry for six times as long after it was touched (lua/fill.lua), so that clocks may
-// differ by most of that time.
+// touchAge is the time after which an entry is touched again, as in lua/read.lua. A fill
+// keeps an entry that was touched in the last 60 s (lua/fill.lua), so the clocks of this
+// process and Redis may differ by most of that time.
 const touchAge = 10 * time.Second
 
-// GetBatched returns the entry that an action needs, without changing anything. It
-// returns false if that requires a script or the database. Errors:
-// storage.ErrUnavailable, the context's.
+// GetBatched returns the entry that an action needs, without writing to Redis. kind is an
+// index in window.Kinds. GetBatched returns false if a script or the database is needed.
+// Errors: storage.ErrUnavailable, the context's.
 func (r *Reader) GetBatched(ctx context.Context, at keyspace.Epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
 	w, _ := r.gets.free.Get().(*Request)
 	if w == nil {
@@ -65,11 +65,12 @@ func (w *Request) Init(at keyspace.Epoch, key storage.StateKey) {
 	w.loaded, w.complete, w.malformed = false, false, nil
 }
 
-// Result returns the entry of a kind. It returns false if the window must be loaded,
-// lacks the entry or has a malformed value. It also returns false if the entry must be
-// touched, since a fill must not remove an entry that an action has relied on, and if the
-// entry was marked some time ago, since only the clock of Redis decides whether a mark
-// counts as persisted by now.
+// Result returns the entry of a kind. It returns false if the window must be loaded, if
+// the window is incomplete and lacks the entry, or if the value is malformed. It also
+// returns false if the entry was touched at least fresh ago. Such an entry must be
+// touched again, since a fill must not remove an entry that an action has relied on. If
+// the entry is marked, only the clock of Redis decides whether it counts as persisted by
+// now.
 func (w *Request) Result(kind int, fresh time.Duration) (window.Entry, bool) {
 	e := w.out[0][kind]
 	if e.Absent() {

@@ -3,16 +3,17 @@
 //
 // Entries are never cached, and are read after the counts. A Reader reads them with
 // HMGET. If some are missing or must be kept alive, it uses a script, which grants a
-// lease. What Redis lacks is read from the database, and fills the window if the lease is
-// still valid. The entry that a single action needs is usually in Redis: such reads share
-// pipelines (GetBatched). A Group gathers the arguments of a script by window.
+// lease. Entries that Redis lacks are read from the database, and fill the window if the
+// lease is still valid. The entry that a single action needs is usually in Redis: reads
+// of such entries share pipelines (GetBatched). A Group collects the calls of a script,
+// one for each window.
 //
 // # Invariants (tests of package redis)
 //
 //   - A fill never restores outdated entries: TestStaleFillIsDropped,
-//     TestFillDuringATransactionIsDropped, TestGetKeepsAlive. It takes a lease before it
-//     reads the database, and every write to the window revokes the lease; a mark of an
-//     absent entry also blocks fills for a while.
+//     TestFillDuringATransactionIsDropped, TestGetKeepsAlive. The lease is granted before
+//     the database is read, and every write to the window revokes it. A mark of an absent
+//     entry also blocks fills for a while.
 //   - Queued entries survive a reload: TestQueuedEntriesOutliveAReload.
 //   - I7: a constant number of round trips: TestRoundTrips. Windows are bounded:
 //     TestWindowsAreBounded, TestFieldWithoutFollowIsNotLonger.

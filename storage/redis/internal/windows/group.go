@@ -12,7 +12,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// Group gathers the arguments of a script by window. Call Add for each state.
+// Group collects the calls of a script, one for each window. Call Add for each state.
 type Group struct {
 	reader *Reader
 	epoch  keyspace.Epoch
@@ -22,15 +22,16 @@ type Group struct {
 	Calls  []scripts.Call
 }
 
-// NewGroup returns an empty Group of a script that writes entries. last is the argument
-// that follows the TTLs and the limit of a window.
+// NewGroup returns an empty Group for the script in of, which writes entries. The shared
+// arguments are the TTLs and the limit of a window, followed by last.
 func (r *Reader) NewGroup(at keyspace.Epoch, of *scripts.Script, last string) *Group {
 	life, shown := r.TTLs()
 	first := []string{life, shown, scripts.Text(int64(r.Limit)), last}
 	return &Group{reader: r, epoch: at, script: of, shared: first, index: make(map[mirror.WindowKey]int)}
 }
 
-// Add adds a state with its arguments, and returns the index of its call.
+// Add adds a state, with its arguments, to the call for its window. It returns the index
+// of that call in g.Calls.
 func (g *Group) Add(user storage.User, subject storage.Subject, kind storage.Kind, args ...string) int {
 	key := mirror.WindowKey{User: user, Biz: subject.Biz}
 	i, ok := g.index[key]
@@ -49,8 +50,8 @@ func (g *Group) Run(ctx context.Context, what string) error {
 	return g.reader.Redis.RunAll(ctx, what, g.Calls, nil)
 }
 
-// DecodeApplied decodes the reply of scripts.Apply: the entries of the first action's
-// subject. It returns false if some are unknown.
+// DecodeApplied decodes a reply to scripts.Apply, which holds the entries of the first
+// action's subject. It returns false if some entries are unknown.
 func (r *Reader) DecodeApplied(reply *rueidis.RedisMessage, key storage.StateKey) (window.Entries, bool) {
 	var out [1]window.Entries
 	w := &Request{indices: []int{0}, fields: []string{window.Field(key.Subject.BizID)}, out: out[:]}
@@ -64,8 +65,8 @@ func (r *Reader) DecodeApplied(reply *rueidis.RedisMessage, key storage.StateKey
 	return out[0], out[0].AllKnown()
 }
 
-// TTLs returns, as arguments of scripts and with jitter, the life of a window and that of
-// a window with shown entries.
+// TTLs returns the life of a window (life) and of a window with queued entries (shown),
+// with jitter, as arguments of scripts.
 func (r *Reader) TTLs() (life, shown string) {
 	return scripts.Jitter(r.TTL), scripts.Jitter(r.QueuedTTL)
 }

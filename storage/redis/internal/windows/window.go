@@ -27,12 +27,12 @@ type Reader struct {
 		States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error)
 		Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error)
 	}
-	Limit int           // maximum number of states in a window
-	TTL   time.Duration // of a window since it was last written
+	Limit int           // a window with more states is never loaded as a whole
+	TTL   time.Duration // life of a window since it was last written or renewed
 	// QueuedTTL is the life of a window with queued entries.
 	QueuedTTL time.Duration
-	// Guard is the time for which a window is not filled after a transaction has
-	// invalidated it or marked entries that it lacks.
+	// Guard is how long fills of a window are blocked after a transaction has invalidated
+	// entries in the window or marked entries that the window lacks.
 	Guard time.Duration
 
 	gets getBatcher
@@ -45,7 +45,7 @@ type Request struct {
 
 	key      string
 	indices  []int    // of the keys, in the caller's order
-	fields   []string // of each of these keys
+	fields   []string // names of the fields of these keys
 	out      []window.Entries
 	loaded   bool
 	complete bool   // absent entries are known to be unset
@@ -77,11 +77,11 @@ func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries)
 	return windows
 }
 
-// Entries reads entries from Redis, never from a cache, and missing ones from the
-// database. Entries that neither can return are unknown. renew extends the life of the
-// entries read. fills holds calls to run along with the read; if there are any, many
-// entries are likely to be missing. No user may be anonymous. Errors:
-// storage.ErrUnavailable if Redis is unavailable; the context's.
+// Entries reads entries from Redis, never from a cache. Missing entries are read from the
+// database, and are unknown if the database is unavailable. If renew is true, the life of
+// the entries is extended. fills holds calls to run along with the read; if there are
+// any, entries are likely to be missing as well. No user in keys may be anonymous.
+// Errors: storage.ErrUnavailable if Redis is unavailable; the context's.
 func (r *Reader) Entries(
 	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
@@ -121,16 +121,16 @@ func (r *Reader) newEntries(n int) []window.Entries {
 	return make([]window.Entries, n)
 }
 
-// Recycle takes back the result of Entries for reuse, since it is the largest part of
-// what a page allocates. The caller must not use it any longer.
+// Recycle keeps a result of Entries for reuse, since it is the largest allocation of a
+// page. The caller must not use entries afterwards.
 func (r *Reader) Recycle(entries []window.Entries) {
 	if 0 < cap(entries) && cap(entries) <= maxRecycled {
-		clear(entries) // so that no viewer can be shown what another one did
+		clear(entries) // so that no viewer is shown another viewer's states
 		r.free.Put(&entries)
 	}
 }
 
-// maxRecycled is the number of entries of the largest page, including its authors.
+// maxRecycled is the number of subjects on the largest page, including the authors.
 const maxRecycled = 200
 
 // acceptStale uses the entries in Redis although the database is unavailable. Entries for
@@ -145,8 +145,9 @@ func (w *Request) acceptStale() {
 	}
 }
 
-// incomplete removes malformed entries and returns the requests whose windows must be
-// loaded or lack some of the entries.
+// incomplete removes malformed entries, and returns the requests whose windows must be
+// loaded or lack some of the entries. In complete windows, it marks absent entries as
+// known to be unset.
 func (r *Reader) incomplete(ctx context.Context, windows []*Request) (left []*Request) {
 	r.dropMalformed(ctx, windows)
 	for _, w := range windows {
@@ -229,7 +230,7 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
 			if scripts.WrongType(err) {
-				continue // not loaded: the script with a lease replaces the key
+				continue // the window counts as not loaded, and readWithLease replaces the key
 			}
 			if err != nil {
 				return err
@@ -252,7 +253,7 @@ func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 	return err == nil && time.Since(time.Unix(born, 0)) < lasts
 }
 
-// readWithLease runs the fills and then reads with the script that grants leases.
+// readWithLease runs the fills, and then the script that reads entries and grants leases.
 func (r *Reader) readWithLease(ctx context.Context, windows []*Request, renew bool, fills []scripts.Call) error {
 	calls := append(make([]scripts.Call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
