@@ -9,7 +9,7 @@ import (
 )
 
 // After Redis has lost data, it is unknown which actions are queued. Replies are STALE
-// until the workers have passed the barrier, however long that takes, and LIVE at once
+// until the workers have passed the barrier, however long that takes, and LIVE right
 // afterwards.
 func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 			}
 		}
 	}
-	// The worker persists what is queued and passes the barrier together.
+	// The worker persists the queued action and passes the barrier in one batch.
 	batch := append(message(queued), storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}})
 	var outcome storage.Outcome
 	eventually(t, "the batch is persisted, once every lease on the old epoch has expired", func() (committed bool) {
@@ -57,8 +57,8 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	}
 }
 
-// A node that has not learned of the next epoch applies actions to the previous one. It
-// applies them again in the next epoch as soon as it learns of that epoch.
+// A node that has not polled since the next epoch began applies actions to the previous
+// one. After its next poll, it applies them again, in the next epoch.
 func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -81,8 +81,9 @@ func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	eventually(t, "no write is pending", func() bool { return cut.pending.Count() == 0 })
 }
 
-// Actions applied without a valid lease stop being pending, and are not applied again,
-// once the node has a lease on the same epoch.
+// A node may apply actions while its lease on an epoch is not valid. Once it has a lease
+// on the same epoch again, these actions are no longer pending, and are not applied
+// again.
 func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)

@@ -11,8 +11,8 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// An entry that an action relies on is touched again once it is old enough: a fill must
-// not replace it with an older state.
+// Get touches an entry again once the entry is old enough, since a fill must not replace
+// an entry that an action relies on.
 func TestGetKeepsAlive(t *testing.T) {
 	s, server, _ := openNew(t, Options{})
 	see(t, s, alice, movie) // loads the window

@@ -12,7 +12,7 @@ import (
 	"ovation/storage/redis/internal/changebus"
 )
 
-// Every node, including the publisher, receives what a node publishes.
+// Subjects that one node publishes reach every node, including the publisher.
 func TestChangeBusReachesEveryNode(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -58,8 +58,9 @@ func TestChangeBusReachesEveryNode(t *testing.T) {
 	}
 }
 
-// The hub of another node reports a message to its sender and its recipient, long before
-// a sweep. Only the bus of messages carries it.
+// When a message is added on one node, watchers of its sender and its recipient on
+// another node receive an event long before a sweep. Only the bus of messages announces
+// the message.
 func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,7 +99,7 @@ func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the other node announces the message to both users", func() bool { // it may not listen yet
+	eventually(t, "the other node announces the message to both users", func() bool { // the other node may not listen yet
 		bus.Notify([]storage.Subject{users[0].Subject(), users[1].Subject()})
 		return len(told) == len(users)
 	})

@@ -107,8 +107,8 @@ func awaitEvent(t *testing.T, w *hubs.Watcher, what string, holds func(storage.I
 	}
 }
 
-// While Redis is unavailable, watchers still receive changed counts, as STALE. After it
-// has recovered, the counts are LIVE again.
+// While Redis is unavailable, watchers still receive changed counts, as STALE. After
+// Redis has recovered, the counts are LIVE again.
 func TestWatchersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
@@ -153,7 +153,7 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 		times int64
 	}{
 		"connections are killed": {func(s *server) { s.command("CLIENT", "KILL", "TYPE", "NORMAL") }, 20},
-		"all keys are flushed":   {func(s *server) { s.command("FLUSHALL") }, 2}, // an epoch each
+		"all keys are flushed":   {func(s *server) { s.command("FLUSHALL") }, 2}, // each flush begins an epoch
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func (d *failedOver) NextEpoch(ctx context.Context, number int64, next mirror.Ne
 }
 
 // After a failover that loses a like, both earlier and new watchers receive the counts
-// without it.
+// without that like.
 func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), &failedOver{Database: openDatabase(t)}

@@ -11,8 +11,8 @@ import (
 	"ovation/storage/redis/internal/epochs"
 )
 
-// A process that joins a site with another Redis, or another prefix, reads from the
-// database, marks nothing, and waits until no process uses the previous mirror.
+// A process that joins a site with another Redis or another prefix reads from the
+// database and marks nothing. It takes over once no process uses the previous mirror.
 func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 	t.Parallel()
 	before, after := startServer(t), startServer(t)
@@ -32,7 +32,7 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			if err := other.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours.Prefix) {
 				t.Errorf("Foreign() of the other process = %v, want %v that names %s", err, epochs.ErrForeignMirror, ours.Prefix)
 			}
-			for range 20 { // polls of both, in addition to those that the processes make
+			for range 20 { // in addition to the polls that both processes make in the background
 				must(t, other.epochs.Poll(t.Context()))
 				must(t, s.epochs.Poll(t.Context()))
 			}
@@ -51,13 +51,13 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 				t.Errorf("got the log lines %q, want one", said)
 			}
 
-			s.stopBackground() // its process ends; the database stays open
+			s.stopBackground() // as if the process of s had ended; the database stays open
 			eventually(t, "the other process takes over", func() bool { return other.Foreign() == nil && awaitLive(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
 			if got := awaitLive(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after the takeover: got %+v, want 1 like, 1 dislike", got)
 			}
-			must(t, s.epochs.Poll(t.Context())) // it resumes, late
+			must(t, s.epochs.Poll(t.Context())) // as if the process of s resumed late
 			if err := s.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) {
 				t.Errorf("Foreign() of the earlier process = %v, want %v", err, epochs.ErrForeignMirror)
 			}

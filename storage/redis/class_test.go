@@ -71,8 +71,8 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	}
 }
 
-// A list query that takes too long is cancelled. The database does not count as
-// unavailable because of it, and reads by key continue.
+// A list query that takes too long is cancelled. It does not count as a failure of the
+// database, and reads by key continue.
 func TestListsHaveTheirOwnTimeout(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: short / 5, DatabaseTimeout: time.Minute})
@@ -115,8 +115,8 @@ func (a *countingDatabase) Windows(ctx context.Context, keys []mirror.WindowKey,
 	return a.Database.Windows(ctx, keys, limit)
 }
 
-// A call that needs several reads of a database that hangs waits for only one of them,
-// and then returns what it has.
+// If the database hangs, a call that needs several reads waits for only one of them. It
+// then returns what is known without the database.
 func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 	behind, at := openPostgres(t)
 	db := &countingDatabase{Database: behind}

@@ -43,7 +43,8 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 	return s
 }
 
-// awaitCluster waits until all nodes know each other and agree that all slots are served.
+// awaitCluster waits until the nodes agree that all of them have joined and that all
+// slots are served.
 func awaitCluster(t *testing.T, nodes []*server) {
 	t.Helper()
 	eventually(t, "the cluster is whole", func() bool {
@@ -121,7 +122,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // has cached nothing
-	reader.stopBackground()                                                               // only the test polls for it
+	reader.stopBackground()                                                               // only the test polls
 	must(t, reader.epochs.Poll(t.Context()))
 	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
 		t.Fatalf("the lease on epoch %d is not valid after a poll", reader.epochs.Current().Number)
@@ -136,7 +137,8 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
 	eventually(t, "the next epoch is live", func() (live bool) {
 		passBarrier(t, reader, db)
-		// Anonymous first, since loading alice's states replaces counts that are older.
+		// The anonymous viewer comes first, since loading alice's states would replace
+		// older counts.
 		for _, viewer := range []storage.User{{Tenant: subject.Tenant}, alice} {
 			got := see(t, reader, viewer, subject)
 			live = got.Freshness == storage.Live
@@ -149,8 +151,8 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	})
 }
 
-// A cluster is logged as available again only once all of its masters respond, although
-// those that respond are used before that.
+// A cluster is logged as available again only once all of its masters respond. The
+// masters that respond are used before that.
 func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)

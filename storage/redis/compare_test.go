@@ -70,8 +70,8 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 	}
 }
 
-// A node that could not apply an action at first applies it later, perhaps only after
-// another node's later action was persisted. The resulting entry is not a mismatch.
+// A node may fail to apply an action at first and succeed later, perhaps only after a
+// later action from another node was persisted. The resulting entry is not a mismatch.
 func TestLateApplyIsNoDifference(t *testing.T) {
 	t.Parallel()
 	s, _, db := openNew(t, Options{Guard: time.Second})

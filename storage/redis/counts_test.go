@@ -8,7 +8,7 @@ import (
 )
 
 // Cached counts are removed when Redis reports that they have changed, and when the
-// connection that would carry the report is lost.
+// connection that carries these reports is lost.
 func TestCacheIsInvalidatedWithTheClientsCache(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	isCached := func() bool {

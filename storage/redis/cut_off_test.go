@@ -14,8 +14,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// cutOff opens a node whose link to Redis hangs, and another whose link works. Both use
-// the same database.
+// cutOff opens a node whose link to Redis hangs (cut), and one whose link works (other).
+// Both use the same database.
 func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	t.Helper()
 	server := startServer(t)
@@ -49,13 +49,13 @@ func wantBlocked(t *testing.T, replied chan struct{}) {
 	select {
 	case <-replied:
 		t.Error("Apply returned before the write was visible to other nodes")
-	case <-time.After(50 * time.Millisecond): // that Apply does not return is no event to wait for
+	case <-time.After(50 * time.Millisecond): // no event shows that Apply does not return
 	}
 }
 
 // On a node that cannot reach Redis, Apply returns once a worker has made the actions
-// visible to other nodes, even if workers were too late for the previous action. Actions
-// that are persisted are no longer pending, even while Redis is unavailable.
+// visible to other nodes. This holds even if workers were too late for the previous
+// action. Persisted actions are no longer pending, even while Redis is unavailable.
 func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	db := openDatabase(t)
@@ -97,8 +97,8 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	}
 }
 
-// After an epoch was closed, nodes that do not know this yet see the actions of a node
-// that does.
+// After an epoch was closed, a node that has not polled since still shows new actions
+// from a node that has polled.
 func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	first, server, db := openNew(t, Options{})
 	other, _ := openWithoutPolls(t, server, db)
@@ -117,7 +117,7 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	}
 }
 
-// rewoundDatabase is a database that can be rewound, after which it begins no epoch.
+// rewoundDatabase is a database that can be rewound. After that, it begins no epoch.
 type rewoundDatabase struct {
 	*sqlitetest.Database
 
@@ -139,8 +139,8 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 	return d.Database.NextEpoch(ctx, number, next)
 }
 
-// After a database was rewound, nodes that have not noticed this yet see the actions of a
-// node that has.
+// After a database was rewound, a node that has not noticed the rewind still shows new
+// actions from a node that has.
 func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}

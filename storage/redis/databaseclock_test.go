@@ -11,13 +11,13 @@ import (
 	"ovation/storage/mirror"
 )
 
-// shiftedClock returns a clock that differs from the local one by a number of
-// nanoseconds, which the test may change.
+// shiftedClock returns a clock that is ahead of the local clock by the number of
+// nanoseconds in by. The test may change that number.
 func shiftedClock(by *atomic.Int64) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 }
 
-// A process whose clock is off uses the time of its database, and logs that once.
+// A process whose clock is off uses the time of its database, and logs the skew once.
 func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	var by atomic.Int64
 	by.Store(int64(-5 * time.Second))

@@ -130,7 +130,7 @@ func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	if got[1].Counts != (storage.Counts{}) || got[1].Freshness != storage.Unavailable {
 		t.Errorf("a subject that is not cached: got %+v, want no counts, %s", got[1], storage.Unavailable)
 	}
-	// A viewer whose window is cold: the counts are known, the states are not.
+	// The window of bob is not loaded: the counts are known, and bob's states are not.
 	if got := ask(bob); got[0].LikeCount != 1 || got[0].Freshness != storage.Stale || got[1].Freshness != storage.Unavailable {
 		t.Errorf("to bob: got %+v, want 1 like, %s, and the second %s", got, storage.Stale, storage.Unavailable)
 	}
@@ -189,7 +189,7 @@ func TestHangingRedisIsNotCalled(t *testing.T) {
 	for range 30 {
 		call()
 	}
-	if n := s.redis.Failures() - before; n >= 30 { // polls continue
+	if n := s.redis.Failures() - before; n >= 30 { // polls fail as well
 		t.Errorf("while Redis hangs, 30 calls have tried it %d times, want fewer", n)
 	}
 	server.resume()
@@ -226,7 +226,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	const callers = 20
 	slowly := func(ctx context.Context) error {
-		time.Sleep(50 * time.Millisecond) // a query that is slow enough for the others to join; nothing shows that one waits
+		time.Sleep(50 * time.Millisecond) // slow enough for other callers to share the query; no event shows that they wait
 		return ctx.Err()
 	}
 	db.fail.Store(&slowly)
@@ -240,15 +240,16 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// Callers that arrive after the first query has begun share another one; on a busy
-	// machine, there may be several. Without sharing, each caller would make its own.
+	// Callers that arrive after the first query has begun share a second one. On a busy
+	// machine, there may be more. Without sharing, each caller would make a query of its
+	// own.
 	if n := db.reads.Load(); n > callers/2 {
 		t.Errorf("%d callers asked the database %d times, want at most %d", callers, n, callers/2)
 	}
 }
 
-// While connections are lost, every call is answered, and no command is shared between
-// connections, which the race detector would report.
+// While connections are lost, every call returns a result. No two connections share a
+// command; the race detector would report that.
 func TestReadsSurviveLostConnections(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{})

@@ -16,7 +16,7 @@ import (
 )
 
 // A reverted action no longer determines the user's state. Reverting an action does not
-// affect a later one.
+// affect a later action.
 func TestRevertedActionIsRemoved(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
@@ -55,8 +55,8 @@ func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	}
 }
 
-// A window that was filled before a commit that outlasts the guard does not include the
-// commit. Publish invalidates its entries.
+// If a commit outlasts the guard, a window may be filled before the commit and lack the
+// committed changes. Publish then invalidates the changed entries.
 func TestCommitThatOutlastsTheGuard(t *testing.T) {
 	for what, markOf := range map[string]func(*Store) storage.Mark{
 		"a worker":                func(s *Store) storage.Mark { return s.Mark },
@@ -83,8 +83,8 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 	}
 }
 
-// Redis may evict the only key that shows an action, so evictions make replies STALE,
-// unless the policy is one that evicts windows with shown entries last.
+// Redis may evict the only key that shows an action. Evictions therefore make replies
+// STALE, unless the policy evicts windows with queued entries last.
 func TestOnlyUnsafeEvictionMakesRepliesStale(t *testing.T) {
 	t.Parallel()
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {

@@ -7,8 +7,8 @@ import (
 	"ovation/storage"
 )
 
-// Without Redis, workers soon continue without marks. When Redis is available again,
-// nothing that it held before is trusted.
+// Without Redis, workers soon continue without marks. When Redis is available again, none
+// of its earlier data is trusted.
 func TestWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{RedisTimeout: short})
@@ -76,8 +76,8 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 }
 
-// If Redis becomes unavailable right after a commit, a worker that has only to publish
-// closes the epoch, too, and continues.
+// If Redis becomes unavailable right after a commit, a worker that only has to publish
+// also closes the epoch and continues.
 func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, server, db := openNew(t, Options{RedisTimeout: short})

@@ -19,8 +19,8 @@ func windowField(t *testing.T, s *Store, u storage.User, of storage.Subject) str
 	return value
 }
 
-// A follow is visible at once on every node, and is counted exactly once from the time
-// that it is queued, through its commit, until it is removed again.
+// A follow is visible on every node at once. It is counted exactly once, both while it is
+// queued and after it is persisted.
 func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})

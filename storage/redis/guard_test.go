@@ -140,8 +140,8 @@ func (p *proxy) pass(from, to net.Conn) {
 	}
 }
 
-// A database that hangs is soon no longer called: calls in progress are cancelled, and
-// later ones are rejected at once.
+// If the database hangs, calls in progress are cancelled, and later calls are rejected at
+// once.
 func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	through, err := url.Parse(postgrestest.Schema(t))
 	must(t, err)

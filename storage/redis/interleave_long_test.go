@@ -8,8 +8,8 @@ func TestLongInterleavings(t *testing.T) { wantNoViolation(t, 100_000, func(*int
 
 func TestLongInterleavingsWithLosses(t *testing.T) { wantNoViolation(t, 40_000, lossy) }
 
-// The interleaving tests are worth something only if they notice a broken rule. Each test
-// below breaks one.
+// The interleaving tests must detect every broken rule. Each test below breaks one rule
+// on purpose.
 
 // TestLongMarksAfterTheCommitAreCaught makes workers mark after the commit.
 func TestLongMarksAfterTheCommitAreCaught(t *testing.T) {
@@ -22,13 +22,14 @@ func TestLongDirectWritersThatInvalidateNothingAreCaught(t *testing.T) {
 	wantViolation(t, 400_000, func(in *interleaving) { in.direct, in.skipDirectInvalidate = true, true })
 }
 
-// TestLongWorkersThatInvalidateNothingAreCaught makes workers trust the marks of a worker
-// that died.
+// TestLongWorkersThatInvalidateNothingAreCaught makes workers persist redelivered
+// messages without first invalidating the marks of the worker that died.
 func TestLongWorkersThatInvalidateNothingAreCaught(t *testing.T) {
 	wantViolation(t, 2_000_000, func(in *interleaving) { in.crash, in.skipRedeliveredInvalidate = true, true })
 }
 
-// wantViolation fails the test if no violation is found within this number of steps.
+// wantViolation fails the test if no violation is found within about the given number of
+// steps.
 func wantViolation(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	taken, found := interleave(t, steps, rules)

@@ -17,7 +17,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// work runs a worker and, whenever it dies, another one in its place.
+// work runs a worker. Whenever the worker dies, another one replaces it.
 func (in *interleaving) work(ctx context.Context) {
 	for !in.stopWorker {
 		step(ctx)
@@ -110,7 +110,7 @@ func (in *interleaving) evict() {
 	}
 }
 
-// lose deletes everything in Redis, and makes every node learn of it.
+// lose deletes everything in Redis, drops the caches of every node, and polls.
 func (in *interleaving) lose() {
 	in.rawClient.Do(context.Background(), in.rawClient.B().Flushall().Build())
 	for node := range interleavedNodes {
@@ -119,14 +119,14 @@ func (in *interleaving) lose() {
 	in.poll()
 }
 
-// poll makes every store learn of the current epoch, and gives it a lease on the epoch.
+// poll polls once, and gives every store the current epoch with a lease on it.
 func (in *interleaving) poll() {
 	if err := in.base.epochs.Poll(context.Background()); err != nil {
 		in.reportf("poll: %v", err)
 	}
 
 	now := in.base.epochs.Current()
-	if now.Number != in.worker.epochs.Current().Number { // the grace passes
+	if now.Number != in.worker.epochs.Current().Number { // as if mirror.EpochGrace had passed
 		in.edit(`UPDATE mirror SET free_at = 0`)
 	}
 	for _, nodes := range in.stores {
@@ -227,7 +227,7 @@ func (in *interleaving) atRest() {
 		copied, err = countsInRedis(ctx, in.worker, in.subject)
 		return err != nil || copied.Known && copied.Counts != there[0].Counts
 	}
-	// Counts that a writer failed to replace because it died expire with the guard.
+	// Counts that a writer did not replace, because it died, expire with the guard.
 	for over := time.Now().Add(in.worker.opts.Guard + compare.ConfirmMargin); differs() && time.Now().Before(over); {
 		runtime.Gosched()
 	}
@@ -254,9 +254,9 @@ func (in *interleaving) atRest() {
 	}
 }
 
-// interleave makes runs until they have taken this number of steps or found a violation.
-// The same seed repeats the same choices, but not their timing, since Redis has a clock
-// of its own.
+// interleave makes runs until they have taken the given number of steps in total, or have
+// found a violation. The same seed repeats the same choices, but not their timing, since
+// Redis has a clock of its own.
 func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, found []string) {
 	t.Helper()
 	seed := seed.Of(t)
@@ -290,8 +290,8 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 }
 
 // TestInterleavings checks the protocol of own writes, as its model in docs/model does:
-// every reply shows the viewer's own acknowledged action, and counts that include it
-// exactly once.
+// every reply shows the viewer's own acknowledged actions, and counts that include each
+// of them exactly once.
 func TestInterleavings(t *testing.T) {
 	wantNoViolation(t, 15_000, func(*interleaving) {})
 }
@@ -304,7 +304,8 @@ func TestInterleavingsWithLosses(t *testing.T) {
 
 func lossy(in *interleaving) { in.lossy = true }
 
-// wantNoViolation fails the test if a violation is found within this number of steps.
+// wantNoViolation fails the test if a violation is found within about the given number of
+// steps.
 func wantNoViolation(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	_, found := interleave(t, steps, rules)

@@ -24,13 +24,13 @@ const (
 	interleavedUsers = 3
 	interleavedNodes = 2
 	interleavedSteps = 4000 // of one run
-	idleSteps        = 200  // without an action, after which a window may be evicted
+	idleSteps        = 200  // number of steps without an action after which a window may be evicted
 )
 
 var errCrash = errors.New("the worker dies")
 
-// userState holds the latest states of one user on the subject, and how often the user has
-// read it.
+// userState holds the latest states of one user on the subject, and how often the user
+// has read the subject.
 type userState struct {
 	reaction  storage.Reaction
 	collected bool
@@ -45,7 +45,7 @@ type userState struct {
 type interleaving struct {
 	random                    *rand.Rand
 	crash                     bool
-	markAfterCommit           bool // marks after the commit
+	markAfterCommit           bool // workers mark after the commit
 	direct                    bool // some actions are persisted without the queue
 	skipDirectInvalidate      bool // direct writers do not invalidate entries in Redis
 	bypassBarrierQueue        bool // barriers are passed without going through the queue
@@ -65,7 +65,7 @@ type interleaving struct {
 	subject   storage.Subject
 	users     [interleavedUsers]storage.User
 
-	now                int  // step
+	now                int  // number of the current step
 	stopWorker         bool // the worker ends after its current batch
 	clock              int64
 	queue              []storage.Message
@@ -155,8 +155,8 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 	in.acked[u].reads += times
 }
 
-// enqueue makes the queue confirm an action, and applies it. It returns the subject as
-// the user of the action sees it then, if Apply does.
+// enqueue adds an action to the queue and applies it. It returns the subject if Apply
+// does.
 func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) (seen storage.Interactive) {
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
@@ -228,10 +228,10 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	in.acked[u] = want
 }
 
-// persistDirectly does what a recorder does without the queue. The writer may die before
+// persistDirectly commits an action as a direct writer does. The writer may die before
 // its commit or before it publishes. persistDirectly reports whether the action is
-// persisted and whether it may be acknowledged. While messages of a worker that died are
-// yet to be redelivered, it waits: direct writes during that time are a known limit of
+// persisted and whether it may be acknowledged. It first waits until the messages of a
+// worker that died have been redelivered: direct writes before that are a known limit of
 // the protocol.
 func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) (persisted, acked bool) {
 	for in.writing || in.redelivered > 0 {
@@ -276,7 +276,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	return true, true
 }
 
-// recordCommit records what a transaction has done.
+// recordCommit records the states and reads that a transaction has persisted.
 func (in *interleaving) recordCommit(batch []storage.Message, outcome storage.Outcome) {
 	for _, c := range outcome.Applied {
 		u, _ := strconv.Atoi(c.User.UserID)
@@ -330,13 +330,15 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	}
 }
 
-// repliedBy returns the latest version of the counts that the node of a store has shown.
+// repliedBy returns a pointer to the latest version of the counts that the node of s has
+// shown. s is a store of user u.
 func (in *interleaving) repliedBy(u int, s *Store) *int64 {
 	return &in.replied[slices.Index(in.stores[u][:], s)]
 }
 
-// checkReply compares a reply with what the user did, and with the version that the node
-// had shown before. It returns false if the version of the reply was never committed.
+// checkReply compares a reply with want, the user's acknowledged states, and with before,
+// the latest version that the node had shown. It returns false if the version of the
+// reply was never committed.
 func (in *interleaving) checkReply(u int, s *Store, got storage.Interactive, want userState, before int64) bool {
 	if got.Version < before {
 		in.reportf("user %d sees counts of version %d after version %d, want no older ones", u, got.Version, before)

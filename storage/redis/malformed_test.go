@@ -15,7 +15,7 @@ import (
 	"ovation/storage/redis/internal/windows"
 )
 
-// malformedValues holds commands, by description, each of which puts into Redis a value
+// malformedValues maps descriptions to commands. Each command writes a value to Redis
 // that this package never writes. EPOCH stands for the number of the epoch.
 var malformedValues = map[string][]string{
 	"a text in place of the window":   {"SET", "ovation:EPOCH:w:{default:u:alice}:video", "x"},
@@ -36,8 +36,8 @@ var malformedValues = map[string][]string{
 	"an empty birth":                  {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
 
-// malform lets alice and bob like a movie, puts a malformed value into Redis, and opens a
-// node that has cached nothing.
+// malform makes alice and bob like movie, and runs the command words, which writes a
+// malformed value. It returns a node that has cached nothing, and the node's database.
 func malform(t *testing.T, words []string) (*Store, *hooked) {
 	t.Helper()
 	server, first := startServer(t), openDatabase(t)
@@ -76,7 +76,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 	}
 }
 
-// A malformed value does not affect reads of other users that share its round trip.
+// A malformed value does not affect reads for other users in the same round trip.
 func TestMalformedValueFailsNoOther(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	}
 }
 
-// A worker continues despite a malformed value, and its writes are visible.
+// A worker continues despite a malformed value, and the worker's writes are visible.
 func TestWorkerReplacesMalformedValues(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {

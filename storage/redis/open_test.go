@@ -96,8 +96,8 @@ func relay(conn net.Conn, port int) {
 	_, _ = io.Copy(conn, to)
 }
 
-// Open reports at once which privileges the Redis user lacks, and the privileges that the
-// documentation names are sufficient.
+// Open fails if the Redis user lacks a privilege that the store needs. The privileges in
+// docs/operations.md are sufficient.
 func TestLeastPrivileges(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
@@ -153,8 +153,8 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 	}
 }
 
-// A Redis that is full and evicts nothing still answers readers, but nothing is committed
-// that could not be marked.
+// A Redis that is full and evicts nothing still serves readers. A transaction that cannot
+// mark its changes is not committed.
 func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	see(t, s, alice, movie)

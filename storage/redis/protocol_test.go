@@ -91,8 +91,8 @@ func TestStaleFillIsDropped(t *testing.T) {
 
 func TestFillDuringATransactionIsDropped(t *testing.T) {
 	s, _, db := openNew(t, Options{})
-	// Redis is empty when the transaction marks. A reader that arrives then finds the
-	// previous state in the database.
+	// Redis is empty when the transaction marks. A reader that arrives before the commit
+	// finds the previous state in the database.
 	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		must(t, s.Mark(ctx, o))
 		if got := see(t, s, alice, movie); got.Liked != nil { //nolint:contextcheck // the reader has a context of its own
@@ -163,7 +163,7 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	if err == nil {
 		t.Fatal("Persist with a mark that fails: got no error")
 	}
-	// In the meantime, the like of another user gets the version that was marked.
+	// Another user's like then gives the counts the version that was marked.
 	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
@@ -174,8 +174,8 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
 }
 
-// A viewer may see the counts of the database because a worker has committed and not
-// published. That viewer does not see older counts later, on any node.
+// If a worker has committed and not published, a viewer may see the counts from the
+// database. Afterwards, no node shows that viewer older counts.
 func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
@@ -365,8 +365,8 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 	}
 }
 
-// A caller that needs counts does not accept the result of a read that another caller
-// began before this node showed newer counts.
+// If a read of counts begins before this node shows newer counts, later callers do not
+// accept the result of that read.
 func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -407,19 +407,19 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 		}
 		return err
 	})
-	time.Sleep(50 * time.Millisecond) // by now the second reader waits for the first, which nothing shows
+	time.Sleep(50 * time.Millisecond) // by now the second reader waits for the first; no event shows this
 	close(goOn)
 	must(t, readers.Wait())
 }
 
-// Counts that Redis has lost are read from the database. Older ones that a node still
-// remembers are not returned.
+// Counts that Redis has lost are read from the database. Older counts that a node has
+// recently seen are not returned.
 func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	reader, worker := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
 	persist(t, db, worker, react(bob, movie, storage.Like, 1))
 	server.command("DEL", worker.countsKey(movie))
-	see(t, reader, alice, movie) // reads counts from the database, which the node remembers for a while
+	see(t, reader, alice, movie) // the node keeps the counts that it reads from the database for a while
 	persist(t, db, worker, react(alice, movie, storage.Like, 2))
 	var before storage.Interactive
 	eventually(t, "the node shows the second like", func() bool {

@@ -6,8 +6,8 @@ import (
 	"ovation/storage"
 )
 
-// A read is visible once it is persisted: to its user in the field read, and to everyone
-// in the count.
+// A read is visible once it is persisted: to its user in the field Read, and to everyone
+// in ReadCount.
 func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 	one, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})

@@ -18,9 +18,9 @@ func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int6
 	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, If: r, Version: version}
 }
 
-// The scripts, the overlay of a process and the database merge actions in the same way:
-// in whatever order actions are applied, marked, overlaid, invalidated and filled in, the
-// result is that of applying them in the order of their versions.
+// The scripts, the overlay and the database merge reactions in the same way. Actions may
+// be applied, marked, overlaid and invalidated, and windows filled, in any order: the
+// result is that of applying the actions in the order of their versions.
 func TestReactionsMergeInAnyOrder(t *testing.T) {
 	db := openDatabase(t)
 	m := &merging{TB: t, db: db, s: open(t, Options{URL: startServer(t).url(), Database: db})}
@@ -160,7 +160,8 @@ func TestClearOfAnEntryMissingFromTheWindow(t *testing.T) {
 	}
 }
 
-// Reverting a clear does not revert actions that are still queued.
+// A clear can be reverted while a later clear is queued: the reaction that the reverted
+// clear removed is visible again.
 func TestRevertedClearIsRemoved(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	persist(t, db, s, react(alice, movie, storage.Dislike, 10))

@@ -42,7 +42,7 @@ func unfollow(u storage.User, s storage.Subject, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Version: version}
 }
 
-// read returns a read as a recorder makes it now.
+// read returns an action of kind storage.KindRead, with the current time as its version.
 func read(u storage.User, s storage.Subject, times int64) storage.Action {
 	now := storage.Micros(time.Now())
 	return storage.Action{User: u, Subject: s, Kind: storage.KindRead, Times: times, First: now, Version: now}
@@ -65,7 +65,7 @@ func message(actions ...storage.Action) []storage.Message {
 func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.Action) {
 	tb.Helper()
 	var outcome storage.Outcome
-	eventually(tb, "the actions are persisted", func() (done bool) { // Persist fails while an epoch has just ended
+	eventually(tb, "the actions are persisted", func() (done bool) { // Persist fails for a while after an epoch has ended
 		var err error
 		if outcome, err = db.Persist(context.Background(), message(actions...), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
 			must(tb, err)

@@ -27,9 +27,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A second after a cluster has rejected the client, the client queries it once more,
-	// which cannot be cancelled. It closes its connections to a node 5 s after the node
-	// has left the cluster.
+	// A second after a cluster has rejected the client, the client queries the cluster
+	// once more. This query cannot be cancelled. The client closes its connections to a
+	// node 5 s after the node has left the cluster.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
 }
@@ -45,8 +45,8 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
-// startServer starts an empty redis-server on a free port. The server keeps nothing on
-// disk unless the arguments say so.
+// startServer starts an empty redis-server on a free port. The server stores no data on
+// disk unless args enable that.
 func startServer(tb testing.TB, args ...string) *server {
 	tb.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -193,6 +193,6 @@ func openNew(tb testing.TB, o Options) (*Store, *server, *sqlitetest.Database) {
 	return open(tb, o), server, db
 }
 
-// countsKey and windowKey name keys of the current epoch.
+// countsKey and windowKey return keys of the current epoch.
 func (s *Store) countsKey(of storage.Subject) string  { return s.epochs.Current().Keys.Counts(of) }
 func (s *Store) windowKey(of mirror.WindowKey) string { return s.epochs.Current().Keys.Window(of) }

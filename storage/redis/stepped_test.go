@@ -31,7 +31,8 @@ func newActor(do func(ctx context.Context)) *actor {
 	return &actor{next}
 }
 
-// step pauses the actor of the context, if there is one, so that others can take steps.
+// step pauses the actor of the context, if there is one, so that other actors can take
+// steps.
 func step(ctx context.Context) {
 	if yield, ok := ctx.Value(stepKey{}).(func()); ok {
 		yield()
@@ -68,8 +69,8 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 	return d.Database.Windows(ctx, keys, limit)
 }
 
-// localCaches holds the client-side caches and the counts.Caches of some nodes. Each node
-// learns of changes late, by deliverInvalidations.
+// localCaches holds the client-side caches and the counts.Caches of some nodes. Nodes are
+// notified of changes late, by deliverInvalidations.
 type localCaches struct {
 	entries []map[string]rueidis.RedisResult
 	stale   []map[string]bool
@@ -96,7 +97,8 @@ func (c *localCaches) invalidate(key string) {
 	}
 }
 
-// deliverInvalidations makes a node learn of the changes recorded for it.
+// deliverInvalidations removes from the caches of a node the keys that were recorded as
+// changed.
 func (c *localCaches) deliverInvalidations(node int) {
 	for key := range c.stale[node] {
 		delete(c.entries[node], key)
@@ -113,7 +115,7 @@ func prefixOf(key string) string {
 	return prefix
 }
 
-// dropAll does what a node does when it learns that all keys are lost.
+// dropAll clears the caches of a node, as happens when Redis has lost all keys.
 func (c *localCaches) dropAll(node int) {
 	clear(c.entries[node])
 	clear(c.stale[node])
@@ -154,8 +156,8 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 	return out
 }
 
-// repliesOf returns the reply for each key if the command runs this script, and nil
-// otherwise.
+// repliesOf returns the reply for each key if the command words runs the script s, and
+// nil otherwise.
 func repliesOf(words []string, s *scripts.Script, out rueidis.RedisResult) []rueidis.RedisMessage {
 	switch words[1] {
 	case s.Single.SHA, s.Single.Text:

@@ -15,8 +15,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// counting counts round trips: each call is one, unless the client-side cache answers all
-// of it.
+// counting counts round trips. Each call counts as one, unless the client-side cache
+// answers the whole call.
 type counting struct {
 	rueidis.Client
 
@@ -39,7 +39,7 @@ func (c *counting) DoMultiCache(ctx context.Context, commands ...rueidis.Cacheab
 	return out
 }
 
-// page returns the subjects of a page of a feed.
+// page returns n subjects, as on a page of a feed.
 func page(n int) []storage.Subject {
 	out := make([]storage.Subject, n)
 	for i := range out {
@@ -55,7 +55,7 @@ func TestRoundTrips(t *testing.T) {
 	s.scripts.Client = client
 	must(t, s.Apply(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the scripts
 	see(t, s, bob, movie)
-	_, err := s.Interactives(t.Context(), alice, append(page(2), bob.Subject()), window.KindSet) // and those for many keys
+	_, err := s.Interactives(t.Context(), alice, append(page(2), bob.Subject()), window.KindSet) // and the scripts for many keys
 	must(t, err)
 	for _, subjects := range []int{1, 20, 100} {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
@@ -91,8 +91,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// An action takes two round trips: one to get the state, and one to apply the action,
-// which also returns the subject as a query would.
+// An action takes two round trips. The first gets the state. The second applies the
+// action, and also returns the subject as a query would.
 func TestApplyReturnsTheSubject(t *testing.T) {
 	s, _, db := openNew(t, Options{})
 	client := &counting{Client: s.scripts.Client}
@@ -118,7 +118,8 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 	}
 }
 
-// Apply returns subjects for queued actions only, since docs/model covers no others.
+// Apply returns subjects for queued actions only, since docs/model covers no other
+// actions.
 func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	s, _, _ := openNew(t, Options{})
 	see(t, s, alice, movie)

@@ -49,7 +49,7 @@ func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 			n.put(n.reserve(all, []int{0}), at, all, []int{0}, make([]Result, 2), []int64{long})
 		}, false, at},
 	} {
-		for _, before := range []int64{0, 1} { // a version that was seen before, if any
+		for _, before := range []int64{0, 1} { // version of counts that were seen before; 0: none were
 			n, out := NewCache(), make([]Result, 1)
 			if before > 0 {
 				n.Observe(at, movie, storage.Counts{Version: before})
@@ -63,7 +63,7 @@ func TestOnlyCurrentReadsAreServedFromCache(t *testing.T) {
 }
 
 // readDuring returns a function that reads the counts of movie into a Cache, and calls
-// happens before they arrive.
+// happens before the counts arrive.
 func readDuring(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func(*Cache) {
 	return func(n *Cache) {
 		one := []storage.Subject{movie}

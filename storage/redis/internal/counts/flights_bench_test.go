@@ -11,10 +11,10 @@ import (
 	"ovation/storage"
 )
 
-// BenchmarkConcurrentMisses measures, for several durations of a query, how long it takes
-// until 64 callers that miss the same 20 subjects at once have their counts. A caller
-// that is too late for a flight begins the next one or shares it, so that there are two
-// queries, unless queries end before the other callers run.
+// BenchmarkConcurrentMisses measures, for several durations of a query, how long 64
+// concurrent callers wait for the counts of the same 20 subjects. A caller that is too
+// late for the first flight begins or shares the second, so there are two queries. There
+// may be more if a query ends before the other callers run.
 func BenchmarkConcurrentMisses(b *testing.B) {
 	const callers = 64
 	subjects := make([]storage.Subject, 20)

@@ -7,9 +7,9 @@ import (
 	"ovation/storage/mirror"
 )
 
-// clockReading returns a reading of a clock that is ahead by skew. trip is the duration
-// of the round trip. The parameter there is the time from its beginning until the clock
-// is read.
+// clockReading returns a reading of a clock that is ahead of the local clock by skew.
+// trip is the duration of the round trip. The parameter there is the time from the
+// beginning of the round trip until the clock is read.
 func clockReading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
 	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
 }
@@ -34,7 +34,7 @@ func TestClockFollowsTheMostExactReading(t *testing.T) {
 	local = at.Add(1000 * ms)
 	c.observe(clockReading(local, skew, 300*ms, 290*ms))
 	wants("after a slow one that says nothing new", skew, ms)
-	for range 20 { // a few seconds later, the quick reading is no longer more exact
+	for range 20 { // after a few seconds, the quick reading is no longer more exact
 		local = local.Add(time.Minute)
 		c.observe(clockReading(local, skew, 3*ms, ms))
 	}

@@ -27,7 +27,7 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 	window := func(user, biz string) mirror.WindowKey {
 		return mirror.WindowKey{User: storage.User{Tenant: "default", UserID: user}, Biz: biz}
 	}
-	// Ids made to share a slot.
+	// Ids crafted to share a slot.
 	for _, id := range []string{"}", "}1", "x}2", "{", "{}", "x{a}b}", "}:u:alice", "%7D", "{%7D", "%", "é}"} {
 		for _, key := range []string{e.Counts(subject(id)), e.Window(window(id, "video"))} {
 			if tag := hashTag(key); !strings.HasSuffix(tag, tagged(id)) || strings.Contains(tag, "}") {
@@ -35,7 +35,7 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 			}
 		}
 	}
-	// Keys of ids without braces are not escaped.
+	// Ids without braces are not escaped.
 	if key := e.Counts(subject("%7D:1")); key != "ovation:17:c:{default:video:%7D:1}" {
 		t.Errorf("got the key %s, want ovation:17:c:{default:video:%%7D:1}", key)
 	}
@@ -44,7 +44,7 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 	}
 	ids := rapid.StringMatching(`[{}%a:]{1,6}|\{?%(7B|7D|25){1,2}`)
 	rapid.Check(t, func(t *rapid.T) {
-		for range 3 { // no server is asked
+		for range 3 { // repetition is cheap, since no server is involved
 			one, other := ids.Draw(t, "one"), ids.Draw(t, "other")
 			keys := [2]string{e.Counts(subject(one)), e.Counts(subject(other))}
 			if one != other && (keys[0] == keys[1] || hashTag(keys[0]) == hashTag(keys[1])) {

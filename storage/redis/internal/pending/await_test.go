@@ -8,9 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// simulateLag makes a caller arrive every 20 ms, and workers persist awaited actions when
-// these are as old as the lag. It returns how many callers waited, and how many there
-// were.
+// simulateLag simulates a new caller every 20 ms, and workers that persist an action once
+// it is as old as lag. It returns the number of callers that waited, and the number of
+// all callers.
 func simulateLag(w *waiters, during, lag time.Duration) (waited, callers int) {
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		callers++
@@ -38,8 +38,8 @@ func TestLateWorkersAreWaitedFor(t *testing.T) {
 	})
 }
 
-// While workers persist nothing, every caller waits for them during the first second,
-// then only one at a time; once they persist again, all callers wait.
+// While workers persist nothing, every caller waits during the first second, and later
+// only one caller at a time. Once workers persist actions again, every caller waits.
 func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 		if waited, callers := simulateLag(&w, 20*time.Second, time.Hour); waited < 5 || waited > 10 {
 			t.Errorf("%d of %d callers wait, want 5 to 10, one every %v", waited, callers, watchTime)
 		}
-		simulateLag(&w, 2*watchTime, 0) // the next caller that waits notices
+		simulateLag(&w, 2*watchTime, 0) // the next caller that waits detects progress
 		if waited, callers := simulateLag(&w, 5*time.Second, 0); waited != callers {
 			t.Errorf("afterwards %d of %d callers wait, want all", waited, callers)
 		}
