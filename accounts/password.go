@@ -44,8 +44,8 @@ type Params struct {
 	Threads uint8
 }
 
-// DefaultParams is OWASP's recommendation with the least memory: 19 MiB and two passes,
-// about 40 ms on one core.
+// DefaultParams is the minimum that OWASP recommends: 19 MiB of memory and two passes,
+// which take about 40 ms on one core.
 var DefaultParams = Params{Memory: 19 << 10, Time: 2, Threads: 1}
 
 // Bounds of stored hashes, so that a manipulated row cannot exhaust memory.
