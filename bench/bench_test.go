@@ -15,8 +15,8 @@ import (
 	"ovation/bench/load"
 )
 
-// generateTestData returns the users of generated data, the state that Postgres would have
-// for them, and a few pages.
+// generateTestData returns the users of generated data, a possible state of Postgres, and
+// a few pages.
 func generateTestData(t *testing.T) (*userPool, *databaseState, []page) {
 	t.Helper()
 	d := generateData(1)
@@ -234,7 +234,7 @@ func TestGeneratedDataIsReproducibleAndSkewed(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		of          *sampler
-		least, most int64 // of the first
+		least, most int64 // bounds of the number of rows of the first name
 	}{{"subjects", subjects, 250, 500}, {"users", users, 1400, 2400}} {
 		if first := c.of.cumulativeWeights[0]; first < c.least || first > c.most {
 			t.Errorf("%s: the first has %d of %d rows, want %d to %d", c.name, first, generatedRows, c.least, c.most)

@@ -16,16 +16,16 @@ type variant struct {
 	system *system
 	// newClients returns the clients of a round.
 	newClients func(ctx context.Context, round int) ([]load.Client, error)
-	// backgroundLoad, if not nil, is a load that runs at the same time.
+	// backgroundLoad, if not nil, runs at the same time as the clients.
 	backgroundLoad func(ctx context.Context, round int, during time.Duration) error
 	// afterRound, if not nil, waits until all work of the round is completed.
 	afterRound func(ctx context.Context) error
-	// operations, if not nil, is measured instead of clients: it performs operations for
-	// the given time and returns their number.
+	// operations, if not nil, is measured instead of clients. It performs operations for
+	// the duration during, and returns their number.
 	operations func(ctx context.Context, during time.Duration) (int64, error)
 }
 
-// series holds the measurements of one quantity, one for each round.
+// series holds one value of a measured quantity for each round.
 type series []float64
 
 // median returns the middle value, or the mean of the two middle ones.
@@ -42,12 +42,12 @@ type measurement struct {
 	name       string
 	rate       series // requests a second
 	p50, p99   series // milliseconds
-	serverCPU  series // of the server alone, microseconds for each request
-	mallocs    series // of the server, for each request
-	bytes      series // allocated by the server, for each request
+	serverCPU  series // CPU time of the server alone, in microseconds per request
+	mallocs    series // objects allocated by the server, per request
+	bytes      series // bytes allocated by the server, per request
 	requests   int64
-	processors map[string]series // processors used, by consumer
-	workerName string            // the name under which the CPU time of its worker is reported
+	processors map[string]series // number of processors used by each consumer
+	workerName string            // the name under which the CPU time of the system's worker is reported
 }
 
 func newMeasurement(name string) *measurement {
@@ -74,7 +74,7 @@ func (b *bench) measureAlternately(ctx context.Context, variants [2]variant) (me
 	}
 	for round := range b.runPlan.rounds + 1 {
 		for k := range variants {
-			i := (k + round) % 2 // the order alternates, as the first affects the second
+			i := (k + round) % 2 // the order alternates, because the first variant affects the second
 			during, into := b.runPlan.segment, measurements[i]
 			if round == 0 {
 				during, into = b.runPlan.warmUp, newMeasurement("")
@@ -126,8 +126,8 @@ func (b *bench) measureSegment(ctx context.Context, c *variant, round int, durin
 	return nil
 }
 
-// withMeter measures the cost of a load. run executes the load and returns the number of
-// its requests.
+// withMeter measures the cost of a load and adds it to into. run executes the load and
+// returns its number of requests.
 func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, run func() (int64, error)) error {
 	before, err := p.readMetrics(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, ru
 	return nil
 }
 
-// replyErrors returns an error if there were wrong replies.
+// replyErrors returns an error if any reply was wrong or missing.
 func replyErrors(r *load.Result) error {
 	if r.Errors == 0 {
 		return nil

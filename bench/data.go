@@ -14,9 +14,9 @@ import (
 )
 
 // The generated data resembles CI&T Deskdrop in its numbers of rows, users and items, its
-// time span of a year, and the share of each event. Counted from 0, the share of the n-th
-// most active user is proportional to 1/(n+8), and that of the n-th most popular item to
-// 1/(n+50), to within a tenth over most of the range.
+// time span of a year, and the share of each event. Users and items are ranked from 0,
+// the most frequent first. The share of user n is proportional to 1/(n+8), and the share
+// of item n to 1/(n+50). Both formulas hold to within a tenth over most of the range.
 const (
 	generatedRows  = 72_312
 	generatedUsers = 1895
@@ -38,7 +38,7 @@ var dataColumns = []string{"timestamp", "eventType", "contentId", "personId"}
 
 // dataset holds the rows to import. The values of a row are those of dataColumns.
 type dataset struct {
-	source string // a description of the source
+	source string // where the rows come from, for the report
 	rows   [][4]string
 }
 
@@ -119,8 +119,8 @@ func generateData(seed uint64) *dataset {
 	return d
 }
 
-// write writes the given number of copies of the data, each with different users, and returns the
-// number of rows.
+// write writes the data to the file at path as often as copies says, each time with
+// different users. It returns the number of rows written.
 func (d *dataset) write(path string, copies int) (rows int, err error) {
 	file, err := os.Create(path)
 	if err != nil {

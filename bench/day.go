@@ -22,9 +22,9 @@ const (
 	defaultDuration   = time.Minute
 	meanPause         = time.Second      // mean time between two actions of a user
 	maxPause          = 4 * time.Second  // a node closes a new connection without a request after 5 s
-	simulationTimeout = 10 * time.Minute // of the run, in addition to the simulated time
+	simulationTimeout = 10 * time.Minute // limit of the run, in addition to the simulated time
 	initialVideos     = 60               // videos published before the simulation begins
-	coverTimeout      = time.Minute      // for making their covers
+	coverTimeout      = time.Minute      // for making the covers of these videos
 )
 
 // simulation is one run of bench day.
@@ -37,7 +37,7 @@ type simulation struct {
 	clip      []byte // the file that all users upload
 	users     []*simulatedUser
 	recorder  *recorder
-	deadline  time.Time // when all users move to the other node, or stop
+	deadline  time.Time // when all users move to the other node, or stop sending
 
 	elapsed   time.Duration
 	cpuTimes  cpuUsage // while the users were active
@@ -91,8 +91,8 @@ func runSimulation(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// run starts the app, runs the users, and checks at the end that no acknowledged action
-// is missing.
+// run starts the app and runs the users. At the end, it compares the contents of Postgres
+// with the acknowledged actions.
 func (d *simulation) run(ctx context.Context) (err error) {
 	if d.installation, err = newInstallation(ctx, d.ovation); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (d *simulation) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, mail.close()) }()
 	d.progressf("%d people for %v …", d.userCount, d.duration)
 	used, began := d.meter.read(), time.Now()
-	// In the second half every user uses the other node, which must show the user's
-	// actions on the first one.
+	// In the second half every user uses the other node. That node must show the actions
+	// that the user sent to the first node.
 	for shift := range d.nodes {
 		if err := d.runUsers(ctx, shift); err != nil {
 			return err
@@ -131,7 +131,8 @@ func (d *simulation) run(ctx context.Context) (err error) {
 	return err
 }
 
-// startApp starts two nodes and two workers with a blob store, and publishes a few videos.
+// startApp starts two nodes and two workers with a blob store, and publishes a few
+// videos.
 func (d *simulation) startApp(ctx context.Context) (err error) {
 	if d.serviceVersions, err = d.installation.readVersions(ctx); err != nil {
 		return err
@@ -197,7 +198,7 @@ func makeClip(ctx context.Context, path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// publishInitialVideos publishes videos, so that the feed is not empty at first, and waits
+// publishInitialVideos publishes videos, so that the feed is not empty at first. It waits
 // for their covers if ffmpeg is installed.
 func (d *simulation) publishInitialVideos(ctx context.Context) error {
 	conn, err := load.Dial(ctx, d.nodes[0].address)
@@ -228,7 +229,7 @@ func (d *simulation) publishInitialVideos(ctx context.Context) error {
 	})
 }
 
-// runUsers runs every user for half of the duration, on the node that shift selects.
+// runUsers runs every user for half of the duration. shift selects the node of each user.
 func (d *simulation) runUsers(ctx context.Context, shift int) error {
 	at := make([][]load.Client, len(d.nodes))
 	for i, v := range d.users {

@@ -13,7 +13,7 @@ import (
 	"ovation/bench/load"
 )
 
-// messageCollector collects delivered messages: every user subscribes to the user's own
+// messageCollector collects delivered messages. Each user subscribes to the user's own
 // messages over a WebSocket.
 type messageCollector struct {
 	simulation    *simulation
@@ -27,7 +27,7 @@ type messageCollector struct {
 	errs     []error
 }
 
-// messageEvent is one event of such a subscription.
+// messageEvent is one event of messagesSubscription.
 type messageEvent struct {
 	Data struct {
 		Messages struct {
@@ -39,7 +39,7 @@ type messageEvent struct {
 
 const messagesSubscription = `subscription Mail($after: String) { messages(after: $after) { id text to { userId } } }`
 
-// collectMessages subscribes each user on the node that the user does not use at first.
+// collectMessages subscribes each user, on the node that the user does not use at first.
 // Each stream begins at the cursor of the user's conversations, so that no message is
 // missed.
 func (d *simulation) collectMessages(ctx context.Context) (_ *messageCollector, err error) {
@@ -92,7 +92,8 @@ func (d *simulation) readMessagesCursor(ctx context.Context, node *process, v *s
 	return "", fmt.Errorf("status %d with %.200s", status, body)
 }
 
-// listen records each message and the delay from sending to delivery.
+// listen records each message. For messages to the user, it also records the delay from
+// sending to delivery.
 func (m *messageCollector) listen(user string, from *load.Subscription) {
 	for {
 		text, err := from.Next()
@@ -128,10 +129,10 @@ func (m *messageCollector) listen(user string, from *load.Subscription) {
 	}
 }
 
-const deliveryWait = 10 * time.Second // for the last message to be delivered
+const deliveryWait = 10 * time.Second // maximum wait for the last delivery
 
-// awaitDelivery waits until all messages are delivered. Every user must receive each of the
-// user's messages that are in Postgres exactly once.
+// awaitDelivery waits until all messages in Postgres are delivered. It returns an error
+// unless each message has reached its sender and its receiver exactly once.
 func (m *messageCollector) awaitDelivery(ctx context.Context, of []*simulatedUser) error {
 	want := map[string]int{}
 	rows, err := m.simulation.installation.database.Query(ctx, `SELECT u, count(*) FROM

@@ -13,23 +13,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// recorder records the durations and failures of users' actions. It is safe for concurrent
-// use.
+// recorder records the durations and failures of users' actions. It is safe for
+// concurrent use.
 type recorder struct {
 	mu            sync.Mutex
 	byAction      map[string]*actionStats
-	deliveryTimes *hdrhistogram.Histogram // messages, in microseconds
-	faults        []string                // the first ones only
+	deliveryTimes *hdrhistogram.Histogram // delivery times of messages, in microseconds
+	faults        []string                // the first maxRecordedFaults only
 }
 
-// actionStats holds the records of one kind of action.
+// actionStats holds the results of one kind of action.
 type actionStats struct {
 	failed  int
 	latency *hdrhistogram.Histogram // microseconds
 }
 
 const (
-	maxRecordedDuration = time.Minute // longer durations are recorded as this one
+	maxRecordedDuration = time.Minute // longer durations are recorded as this value
 	maxRecordedFaults   = 10
 )
 
@@ -38,7 +38,7 @@ func newHistogram() *hdrhistogram.Histogram {
 }
 
 func recordDuration(in *hdrhistogram.Histogram, elapsed time.Duration) {
-	_ = in.RecordValue(max(1, min(elapsed, maxRecordedDuration).Microseconds())) // it is within bounds
+	_ = in.RecordValue(max(1, min(elapsed, maxRecordedDuration).Microseconds())) // the value is within bounds
 }
 
 func newRecorder() *recorder {
@@ -77,8 +77,8 @@ func (d *recorder) failures() (n int) {
 	return n
 }
 
-// drainAndCompare waits until everything is persisted, and compares the
-// contents of Postgres with the acknowledged actions.
+// drainAndCompare waits until Postgres contains the acknowledged actions and no others,
+// and the queues are empty.
 func (d *simulation) drainAndCompare(ctx context.Context) error {
 	var difference error
 	err := poll(ctx, backlogTimeout, "all acknowledged actions are persisted", func() (bool, error) {
@@ -95,8 +95,8 @@ func (d *simulation) drainAndCompare(ctx context.Context) error {
 	return err
 }
 
-// compareDatabase compares Postgres with the acknowledged actions. It returns the first
-// difference, or nil if there is none; err reports that Postgres could not be read.
+// compareDatabase compares Postgres with the acknowledged actions. difference is the
+// first difference, or nil if there is none. err is not nil if Postgres cannot be read.
 func (d *simulation) compareDatabase(ctx context.Context) (difference, err error) {
 	for _, of := range []struct {
 		what, query string
@@ -148,8 +148,8 @@ func (d *simulation) compareDatabase(ctx context.Context) (difference, err error
 	return nil, nil
 }
 
-// compareStored removes the user's states from stored. It returns an error for a state that
-// differs from the acknowledged one.
+// compareStored removes the user's states from stored. It returns an error if a state
+// differs from the acknowledged one, unless the state is uncertain.
 func (m *userStates) compareStored(user string, stored map[stateKey]bool) error {
 	for subject, is := range m.acked {
 		if stored[stateKey{user, subject}] != is && !m.uncertain[subject] {
@@ -163,7 +163,8 @@ func (m *userStates) compareStored(user string, stored map[stateKey]bool) error 
 	return nil
 }
 
-// scanCounts reads a count for each user, and returns the sum of the counts.
+// scanCounts reads rows of a user and a count into a map. It returns the sum of the
+// counts.
 func scanCounts(rows pgx.Rows, into map[string]int) (sum int, err error) {
 	var user string
 	var n int
@@ -175,7 +176,7 @@ func scanCounts(rows pgx.Rows, into map[string]int) (sum int, err error) {
 	return sum, err
 }
 
-// report returns the report.
+// report returns the report of the run.
 func (d *simulation) report(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# A day of the app\n\nWritten by `make load`. %d people for %.0f s over two nodes and two workers, on %s, seed %d.\n\n",

@@ -12,7 +12,7 @@ import (
 	"ovation/bench/load"
 )
 
-// task is one request of a user, with the check of its reply.
+// task is one request of a user, and the check of the reply.
 type task struct {
 	name          string
 	appendRequest func(buf []byte) []byte
@@ -38,8 +38,8 @@ type author struct {
 	} `json:"interactive"`
 }
 
-// graphQLTask returns a task whose reply must have data and no error. seen checks the
-// data.
+// graphQLTask returns a task whose reply must have data and no error. The function seen
+// checks the data.
 func (v *simulatedUser) graphQLTask(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
 	return task{name: what, appendRequest: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
@@ -59,9 +59,9 @@ const feedQuery = `query Reels($after: String) { feed(first: 20, after: $after) 
 	`author { userId interactive { freshness followerCount followed { at } } } ` +
 	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
 
-// scrollFeed returns a task that loads the top of the feed or its next page. The page
-// must reflect the viewer's own actions and, unless must is empty, contain the video
-// whose id is must.
+// scrollFeed returns a task that loads a page of the feed: the first page if top is set,
+// otherwise the next one. The page must reflect the viewer's own actions. If must is not
+// empty, it is the id of a video that the page must contain.
 func (v *simulatedUser) scrollFeed(top bool, must string) task {
 	after := &v.feedCursor
 	if top {
@@ -100,7 +100,8 @@ func (v *simulatedUser) scrollFeed(top bool, must string) task {
 	})
 }
 
-// checkStates compares the states of a LIVE video with the viewer's own actions.
+// checkStates compares the states of a video and of its author with the viewer's own
+// actions. It ignores states that are not LIVE.
 func (v *simulatedUser) checkStates(one *feedVideo) error {
 	id, by := one.VideoID, one.Author.UserID
 	if is := one.Interactive.Liked != nil; one.Interactive.Freshness == "LIVE" && v.liked.contradicts(id, is) {
@@ -144,8 +145,8 @@ func (v *simulatedUser) like(id string) task {
 	return v.setState("like, unlike", query, &v.liked, id, is)
 }
 
-// follow returns a task that follows the author of a video or, one time in three, removes
-// an existing follow.
+// follow returns a task that follows an author or, one time in three, removes an existing
+// follow. If the author is the user, the task scrolls the feed instead.
 func (v *simulatedUser) follow(id string) task {
 	if id == v.name {
 		return v.scrollFeed(true, "")
@@ -189,7 +190,7 @@ func (v *simulatedUser) setState(what, query string, of *userStates, id string, 
 	return one
 }
 
-// withTally returns the task with a check that also counts the result in a tally.
+// withTally returns a task whose check also counts the result in a tally.
 func withTally(one task, in *tally) task {
 	check := one.check
 	one.check = func(status int, body []byte) error {
@@ -204,8 +205,8 @@ func withTally(one task, in *tally) task {
 	return one
 }
 
-// addComment returns a task that comments on a video. The comment must then be among the
-// newest.
+// addComment returns a task that comments on a video. Its check adds another task, which
+// checks that the comment is among the newest.
 func (v *simulatedUser) addComment(id string) task {
 	text := commentTextPrefix + strconv.Itoa(v.random.IntN(1e6))
 	return withTally(v.graphQLTask("comment", addCommentMutation, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
@@ -221,8 +222,8 @@ func (v *simulatedUser) addComment(id string) task {
 		}), &v.commented)
 }
 
-// readComments returns a task that reads the comments on a video. Unless must is empty,
-// they must include the comment whose id is must.
+// readComments returns a task that reads the newest comments on a video. If must is not
+// empty, it is the id of a comment that must be among them.
 func (v *simulatedUser) readComments(id, must string) task {
 	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
@@ -239,9 +240,9 @@ func (v *simulatedUser) sendMessage() task {
 		map[string]any{"input": map[string]string{"to": v.friend(), "text": text}}, func(json.RawMessage) error { return nil }), &v.sent)
 }
 
-// openChat returns a task that opens the list of conversations and one conversation. If
-// the conversation does not exist yet, the remaining task, which marks it as read, is
-// skipped.
+// openChat returns a task that loads the list of conversations and the conversation with
+// one user. If that conversation does not exist yet, the remaining task, which would mark
+// it as read, is skipped.
 func (v *simulatedUser) openChat(with string) task {
 	return v.graphQLTask("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
 		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,
@@ -264,8 +265,8 @@ func (v *simulatedUser) markRead(with string) task {
 		map[string]any{"with": with}, func(json.RawMessage) error { return nil })
 }
 
-// uploadClip returns a task that publishes a clip. The clip must then be on the first
-// page of the feed.
+// uploadClip returns a task that publishes a clip. Its check adds another task, which
+// checks that the clip is on the first page of the feed.
 func (v *simulatedUser) uploadClip() task {
 	return withTally(task{name: "upload a clip", appendRequest: func(buf []byte) []byte {
 		var form bytes.Buffer

@@ -6,41 +6,39 @@ import (
 	"time"
 )
 
-// simulatedUser is one user. It performs one action after another, with pauses in
-// between.
+// simulatedUser is a user that performs one action after another, with pauses in between.
 type simulatedUser struct {
 	simulation  *simulation
 	index       int
 	name, token string
-	address     string // of the node that it uses
+	address     string // of the node that receives the requests
 	random      *rand.Rand
 
 	feed       []feedVideo
-	feedCursor string // the cursor of the next page of the feed, empty at its end
+	feedCursor string // the cursor of the next page of the feed, empty at the end of the feed
 	current    int    // the index of the video on the screen
 
 	tasks       []task // the remaining tasks of the current action
 	currentTask *task
 	sentAt      time.Time
 
-	// The acknowledged actions, and those of unknown outcome.
+	// The acknowledged actions, and actions of unknown outcome.
 	liked, followed           userStates
 	commented, sent, uploaded tally
 }
 
-// userStates holds one user's states of one kind, for example likes, by
-// subject.
+// userStates holds one user's states of one kind, for example likes, by subject.
 type userStates struct {
 	acked     map[string]bool // the last acknowledged state
 	uncertain map[string]bool // the state is unknown, because a request failed
 }
 
-// tally counts the rows that one user created or tried to create.
+// tally counts the requests of one user to create rows of one kind.
 type tally struct{ acked, failed int }
 
 const (
 	minUsers       = 10
-	friendsPerSide = 4 // friends of a user among the preceding users, and as many among the following ones
+	friendsPerSide = 4 // a user has this many friends among the preceding users, and as many among the following users
 )
 
 func newSimulatedUser(d *simulation, n int, name, token string) *simulatedUser {
@@ -85,13 +83,13 @@ func (v *simulatedUser) Done(status int, body []byte) error {
 func (v *simulatedUser) recordMissingReply() {
 	if v.currentTask != nil {
 		v.simulation.recorder.record(v.currentTask.name, time.Since(v.sentAt), fmt.Errorf("%s: %s: no reply", v.name, v.currentTask.name))
-		_ = v.currentTask.check(0, nil) // counts it as failed
+		_ = v.currentTask.check(0, nil) // counts the request as failed
 		v.currentTask = nil
 	}
 	v.tasks = nil
 }
 
-// chooseAction draws the next action. The shares are in thousandths.
+// chooseAction draws the next action. The probabilities are in thousandths.
 func (v *simulatedUser) chooseAction() {
 	if len(v.feed) == 0 {
 		v.tasks = []task{v.scrollFeed(true, "")}

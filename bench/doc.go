@@ -1,34 +1,36 @@
-// Command bench measures Ovation against its targets and writes a report. Next to each
-// figure is that of the floor (bench/floor), a minimal server that answers the same
-// requests on the same machine in the same run. The command has three forms:
+// Command bench measures Ovation against its targets and writes a report. Beside each
+// figure, the report states the same figure for the floor (bench/floor): a minimal server
+// that answers the same requests on the same machine in the same run. The command has
+// three forms:
 //
 //	bench          rates, latencies and CPU times, compared with the floor (make bench)
 //	bench growth   costs as the number of rows grows (make bench-growth)
 //	bench day      the short-video app under the load of many users (make load)
 //
-// bench starts one API node, one worker and both processes of the floor, on the Postgres,
-// Redis and RabbitMQ of the environment. Each run is a separate installation, whose
-// schema, keys and queues are removed at the end. The data is CI&T Deskdrop, if the file
-// is next to the checkout, or generated with the same skew. The floor has the same data.
+// The form bench starts one API node, one worker and both processes of the floor. It uses
+// the Postgres, Redis and RabbitMQ whose URLs are in the environment. Each run creates a
+// separate installation, and removes its schema, keys and queues at the end. The data is
+// CI&T Deskdrop if the file is next to the checkout; otherwise data with the same skew is
+// generated. The floor has the same data.
 //
 // # Methods
 //
-//   - The floor shares no format with Ovation. Otherwise it would pay for Ovation's
-//     protocol, too, and hide that cost.
-//   - Ovation and the floor alternate (A B, B A, A B …), and each ratio is taken within
-//     such a pair, so that other load on the machine affects both.
+//   - The floor shares no format with Ovation. Otherwise its figures would include the
+//     cost of Ovation's protocol, and the comparison would hide that cost.
+//   - Ovation and the floor alternate (A B, B A, A B …). Each ratio is computed within
+//     one such pair, so that other load on the machine affects both.
 //   - Each connection sends requests of random viewers.
 //   - Every page is requested once before the measurement, so that the caches of both
 //     systems are warm.
 //   - Latency is measured from the time at which a request was due (package load), which
 //     avoids coordinated omission.
-//   - Every like and, while nothing changes, every page is checked during the measurement.
-//     A page must equal the contents of Postgres, byte by byte. During likes, one page in
-//     16 is checked: it must agree with earlier replies to its viewer and with the number of
-//     likes sent. One wrong reply fails the run.
+//   - Replies are checked during the measurement. Every reply to a like is checked. While
+//     nothing changes, every page must equal the contents of Postgres, byte by byte.
+//     During likes, one page in 16 is checked: it must agree with earlier replies to its
+//     viewer and with the number of likes sent. One wrong reply fails the run.
 //   - If wrk is installed, it requests the same pages, and the report states both rates.
-//   - After each load, every acknowledged like must be in Postgres, and no like that was
-//     not sent. At the end, ovation verify must find no difference.
+//   - After each load, Postgres must contain every acknowledged like, and no like that
+//     was not sent. At the end, ovation verify must find no difference.
 //   - The report states the CPU time of the load generator and of all other processes on
 //     the machine.
 //   - A seed determines the requests and their order. The number of requests depends on
@@ -37,15 +39,16 @@
 // # Growth
 //
 // bench growth measures the cost of a page and of a like as the number of rows in
-// Postgres grows, and the memory of Redis for each active user and subject. For each
-// size it creates a separate installation and fills the tables by SQL; ovation verify
-// must find no difference before and after the measurement. In its report, "the first
-// time" means a new node over an empty Redis, with no viewer or subject in more than one
-// page. Replies are checked as above, and the keys of Redis are counted one by one.
+// Postgres grows. It also measures the memory that Redis uses for each active user and
+// subject. For each number of rows, it creates a separate installation and fills the
+// tables by SQL; ovation verify must find no difference before and after the measurement.
+// In the report, "the first time" means that the node is new, Redis is empty, and no
+// viewer or subject occurs in two pages. Replies are checked as above. The keys in Redis
+// are counted one by one.
 //
 // # Simulation
 //
-// bench day simulates users of the short-video app for a fixed time, over two nodes and
+// bench day simulates users of the short-video app for a fixed time, with two nodes and
 // two workers. Each user scrolls the feed, watches clips, likes, comments, follows, chats
 // and uploads, one action after another, with pauses in between. The report states the
 // duration of each kind of action, the delay until a message reaches its receiver, and
@@ -53,8 +56,9 @@
 //
 //   - The feed reflects the user's own actions, even after all users have moved to the
 //     other node halfway through. A user's new comment or video is on the first page of
-//     its list. A clip is compared byte by byte.
-//   - Every message is delivered exactly once to the streams of both its users.
+//     its list. Every downloaded clip is compared byte by byte.
+//   - Every message is delivered exactly once to its sender, and exactly once to its
+//     receiver.
 //   - In the end, Postgres contains the acknowledged actions and no others, and ovation
 //     verify finds no difference.
 //
@@ -62,7 +66,7 @@
 //
 //   - Wrong replies are found: TestWrongPagesAreFound, TestWrongPagesAreFoundDuringLikes,
 //     TestWrongLikesAreFound, TestWrongCommentsAreFound, TestFloorPagesAreChecked.
-//   - Wrong replies to simulated users are found, and missing ones counted:
+//   - Wrong replies to simulated users are found, and missing replies are counted:
 //     TestWrongRepliesToSimulatedUsersAreFound, TestRequestsWithoutAReplyCountAsFailed,
 //     TestLostStatesAreFound.
 //   - A seed determines the generated data, which is skewed:

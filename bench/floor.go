@@ -12,7 +12,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// The reply of the floor (bench/floor) to a first like, and SQL for its tables.
+// The reply of the floor (bench/floor) to a first like, and SQL statements for the
+// floor's tables.
 const (
 	floorLikeReply      = `{"changed":true}`
 	floorLikesQuery     = `SELECT user_id, biz_id FROM floor_likes`
@@ -55,8 +56,8 @@ func (b *bench) fillFloor(ctx context.Context) error {
 	})
 }
 
-// floorStates returns the floor's value for a user and a subject: l if liked, then c if
-// collected.
+// floorStates returns the value that the floor stores for a user and a subject: l if the
+// user likes the subject, followed by c if the user has collected it.
 func (t *databaseState) floorStates(of stateKey) (own string) {
 	if _, is := t.liked[of]; is {
 		own = "l"
@@ -67,7 +68,8 @@ func (t *databaseState) floorStates(of stateKey) (own string) {
 	return own
 }
 
-// expectedFloorState returns the state that the floor must have when no message is in flight.
+// expectedFloorState returns the state that the floor must have when no message is in
+// flight.
 func (b *bench) expectedFloorState() *databaseState {
 	p := b.floor.users
 	t := &databaseState{counts: map[string]counts{}, liked: map[stateKey]int64{}, collected: b.initialState.collected}

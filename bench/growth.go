@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// growthRunPlan is the plan of a run at all sizes, which takes about a quarter of an hour.
+// growthRunPlan is the plan of a run at all sizes, which takes about a quarter of an
+// hour.
 var growthRunPlan = runPlan{
 	name: "growth", timeout: 30 * time.Minute, rounds: 3, segment: 2 * time.Second, warmUp: time.Second,
 	backlogActions: 60_000, workerRounds: 3,
@@ -19,8 +20,8 @@ var growthRunPlan = runPlan{
 // Postgres.
 var growthSizes = []int{10_000, 1_000_000, 10_000_000}
 
-// pageKind is a kind of page, given by the number of subjects on each page and the number
-// of different subjects on all pages together.
+// pageKind is a kind of page. size is the number of subjects on a page. distinctSubjects
+// is the maximum number of different subjects on all pages together.
 type pageKind struct{ size, distinctSubjects int }
 
 // pageKinds holds the measured kinds of pages. A kind is skipped at sizes with fewer
@@ -28,7 +29,8 @@ type pageKind struct{ size, distinctSubjects int }
 var pageKinds = []pageKind{{1, minSubjects}, {20, minSubjects}, {100, minSubjects}, {100, 10 * minSubjects}}
 
 // growthClients is small, because the report states the cost of one request, not the
-// throughput. Likes are also measured with many clients, as concurrent likes share costs.
+// throughput. Likes are also measured with growthManyClients clients, because concurrent
+// likes share costs.
 const (
 	growthClients     = 4
 	growthManyClients = 128
@@ -54,7 +56,8 @@ type sizeResult struct {
 	verifyOutput string // the last output of verify
 }
 
-// pageResult is the result for pages of one kind, with an empty Redis and with a filled one.
+// pageResult is the result for pages of one kind, first with an empty Redis and then with
+// a filled one.
 type pageResult struct {
 	pageKind
 
@@ -110,8 +113,8 @@ func runGrowth(ctx context.Context, args []string, stdout io.Writer) error {
 	return g.writeReport(g.report(ctx))
 }
 
-// measureSize measures one size on a separate installation, and, at the last size, also
-// the memory of Redis.
+// measureSize measures costs at one size, on a separate installation. At the last size,
+// it also measures the memory of Redis.
 func (g *growth) measureSize(ctx context.Context, w growthData, last bool) (err error) {
 	if g.installation, err = newInstallation(ctx, g.ovation); err != nil {
 		return err
@@ -149,7 +152,8 @@ func (g *growth) measureSize(ctx context.Context, w growthData, last bool) (err 
 	return nil
 }
 
-// fillDatabase fills the tables, verifies all counts, and measures the tables.
+// fillDatabase fills the tables, verifies all counts, measures the tables and reads the
+// initial state.
 func (g *growth) fillDatabase(ctx context.Context, of *sizeResult) (err error) {
 	began := time.Now()
 	err = of.fill(ctx, g.installation.database, func(done int) { g.progressf("  %s states", formatNumber(float64(done), 0)) })
@@ -205,8 +209,9 @@ func (g *growth) stopNode() error {
 	return p.stop()
 }
 
-// restartEmpty starts a node with empty caches over an empty Redis. It also resets the
-// mirror's row, or else the node would treat the empty Redis as one that has lost data.
+// restartEmpty stops the node and the worker, empties Redis, and starts a new node. It
+// also resets the row of the table mirror. Otherwise the node would treat the empty Redis
+// as one that has lost data.
 func (g *growth) restartEmpty(ctx context.Context) error {
 	if err := errors.Join(g.stopNode(), g.stopWorker()); err != nil {
 		return err

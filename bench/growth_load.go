@@ -28,8 +28,8 @@ func (g *growth) requestAll(ctx context.Context, at *process, all *workload, cli
 	return result, nil
 }
 
-// warmUpConnectionPools makes a new node open its connections, by requests of unknown users for
-// unknown subjects.
+// warmUpConnectionPools makes a new node open its connections, by sending requests of
+// unknown users for unknown subjects.
 func (g *growth) warmUpConnectionPools(ctx context.Context) error {
 	const strangers, greetings = 50, 200
 	names := make([]string, 0, strangers)
@@ -52,7 +52,8 @@ func (g *growth) warmUpConnectionPools(ctx context.Context) error {
 	return err
 }
 
-// measureColdAndWarm measures pages that were never requested before, then the same ones again.
+// measureColdAndWarm measures pages that were never requested before, then the same pages
+// again.
 func (g *growth) measureColdAndWarm(ctx context.Context, of *sizeResult, kind pageKind) error {
 	drawn := of.coldPages(kind)
 	into := &pageResult{kind, newMeasurement("the first time"), newMeasurement("again")}
@@ -86,7 +87,7 @@ func (g *growth) measureColdAndWarm(ctx context.Context, of *sizeResult, kind pa
 	return nil
 }
 
-// measureLoad measures one load.
+// measureLoad measures the load that run executes, and adds the result to into.
 func (g *growth) measureLoad(ctx context.Context, into *measurement, run func() (*load.Result, error)) error {
 	var result *load.Result
 	err := g.withMeter(ctx, g.node.process, into, func() (n int64, err error) {
@@ -104,7 +105,8 @@ func (g *growth) measureLoad(ctx context.Context, into *measurement, run func() 
 	return nil
 }
 
-// measureWrites measures likes, and a worker that starts with many of them in the queue.
+// measureWrites measures likes, and then a worker that starts with many likes in the
+// queue.
 func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
 	if err := g.restartEmpty(ctx); err != nil {
 		return err
@@ -112,7 +114,7 @@ func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
 	if err := g.startWorker(ctx); err != nil {
 		return err
 	}
-	visits := make([]page, readerCount) // every user of likeClients views a page first
+	visits := make([]page, readerCount) // every reader requests a page before it sends likes
 	for i := range visits {
 		visits[i] = page{g.users.viewerCount + i, []int{i % of.subjects}}
 	}
@@ -139,9 +141,9 @@ func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
 	return nil
 }
 
-// checkpoint makes Postgres write the dirty pages left by filling the tables, which it would
-// otherwise write during a measurement. Without permission for a checkpoint, it only logs
-// the refusal.
+// checkpoint makes Postgres write the dirty pages that filling the tables has left.
+// Otherwise Postgres would write them during a measurement. If the user may not order a
+// checkpoint, the function only prints a line of progress.
 func (g *growth) checkpoint(ctx context.Context) error {
 	const forbidden = "42501"
 	_, err := g.installation.database.Exec(ctx, `CHECKPOINT`)
@@ -153,7 +155,8 @@ func (g *growth) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// measureLikeCost measures likes while a worker persists them, after a round to warm up.
+// measureLikeCost measures likes while a worker persists them. The first round only warms
+// up.
 func (g *growth) measureLikeCost(ctx context.Context, of *likeResult, seed uint64) error {
 	for round := range g.runPlan.rounds + 1 {
 		during, into := g.runPlan.segment, of.measurement
@@ -190,7 +193,7 @@ func (g *growth) measureLikeCost(ctx context.Context, of *likeResult, seed uint6
 	return nil
 }
 
-// measureBacklog fills the queue and has a worker empty it.
+// measureBacklog fills the queue and measures a worker that empties it.
 func (g *growth) measureBacklog(ctx context.Context, round uint64, into *likeResult) error {
 	if err := g.stopWorker(); err != nil {
 		return err

@@ -13,25 +13,25 @@ import (
 // redisMemory is the memory used in Redis, by purpose.
 type redisMemory struct {
 	states                                int      // number of states in Postgres
-	subject                               itemSize // the counts of a subject, and the tracking entry of one node that caches them
+	subject                               itemSize // the counts of a subject, and the tracking entry of one node that has cached them
 	secondNode                            itemSize // the tracking entry of one more node
-	emptyWindow, smallWindow, largeWindow itemSize // the window of a user, by its number of states
+	emptyWindow, smallWindow, largeWindow itemSize // the window of a user without, with few and with many states
 }
 
-// itemSize is the mean memory of the entries of one kind, and their number.
+// itemSize is the number of entries of one kind and their mean size in memory.
 type itemSize struct {
 	count     int
 	bytesEach float64
 }
 
 const (
-	maxMeasured    = 100_000 // maximum number of users, and of subjects
+	maxMeasured    = 100_000 // maximum number of measured users, and of measured subjects
 	idleUserCount  = 20_000
 	memoryPageSize = 100
 )
 
-// measureRedis makes subjects and users active, step by step, and measures the memory that
-// each step adds to Redis.
+// measureRedis makes subjects and users active, step by step, and measures the memory
+// that each step adds to Redis.
 func (g *growth) measureRedis(ctx context.Context, w growthData) (h *redisMemory, err error) {
 	if err := g.restartEmpty(ctx); err != nil {
 		return nil, err
@@ -45,7 +45,8 @@ func (g *growth) measureRedis(ctx context.Context, w growthData) (h *redisMemory
 	if h.subject, err = meter.measureSubjects(ctx, memoryPageSize, subjects, subjects); err != nil {
 		return nil, fmt.Errorf("subjects: %w", err)
 	}
-	// Redis tracks what one node has cached; another node requests the same.
+	// Redis tracks the keys that each node has cached. Another node requests the same
+	// subjects, to measure the cost of tracking alone.
 	other, err := g.installation.startNode(ctx)
 	if other != nil {
 		defer func() { err = errors.Join(err, other.stop()) }()
@@ -94,12 +95,12 @@ func (w growthData) usersByActivity() (idle, typical, heavy []string) {
 type redisMeter struct {
 	*growth
 
-	state *databaseState // only the counts
+	state *databaseState // contains counts only
 	node  *process       // receives the requests
 	last  redisReading
 }
 
-// redisReading is the memory and the number of keys of Redis at one time.
+// redisReading holds the memory and the numbers of keys of Redis at one time.
 type redisReading struct {
 	memory, evicted int64
 	counts, windows int // keys of this installation
@@ -117,12 +118,13 @@ func (s *redisMeter) start(ctx context.Context) (err error) {
 	return err
 }
 
-// maxFillAttempts bounds how often requests are repeated until Redis holds everything: a
-// node does not write slow database results to Redis.
+// maxFillAttempts is the maximum number of times that the requests are sent until Redis
+// holds everything. A repetition may be needed, because a node does not write slow
+// database results to Redis.
 const maxFillAttempts = 5
 
-// measureAdded calls ask and takes another reading, repeatedly until the reading has the
-// given numbers of additional keys. It returns the added memory for each of n items.
+// measureAdded calls ask and takes a reading, until the reading has grown by the given
+// numbers of counts and windows. It returns the added memory per item, for n items.
 func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
 	before := s.last
 	for range maxFillAttempts {
@@ -143,8 +145,8 @@ func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, coun
 		s.last.counts-before.counts, s.last.windows-before.windows, counts, windows)
 }
 
-// measureSubjects requests n subjects as an anonymous viewer; unknown is the number of them
-// that are not in Redis yet.
+// measureSubjects requests n subjects, beginning with subject from, as an anonymous
+// viewer. unknown is the number of these subjects that are not in Redis yet.
 func (s *redisMeter) measureSubjects(ctx context.Context, from, n, unknown int) (itemSize, error) {
 	return s.measureAdded(ctx, s.requestSubjects(ctx, from, n), n, unknown, 0)
 }
@@ -162,7 +164,8 @@ func (s *redisMeter) requestSubjects(ctx context.Context, from, n int) func() er
 	return s.requestPages(ctx, someone, visits, s.state)
 }
 
-// measureWindows requests, as each user, one subject whose counts are in Redis.
+// measureWindows requests one subject as each of the named users. The counts of the
+// subject are already in Redis.
 func (s *redisMeter) measureWindows(ctx context.Context, names []string) (itemSize, error) {
 	p, err := newUserPool(names, s.users.subjects, s.installation.secret)
 	if err != nil {

@@ -113,7 +113,7 @@ func (g *growth) writeWorker(out *strings.Builder) {
 		"| states | actions a second | CPU µs: %s | logged bytes |\n|---|---|%s---|\n",
 		formatNumber(float64(g.runPlan.backlogActions), 0), actionsPerMessage, strings.Join(writeServices[1:], " | "), strings.Repeat("---|", len(writeServices)-1))
 	for _, of := range g.results {
-		_, without, _ := strings.Cut(formatCosts(of.worker.measurement), "|") // the node
+		_, without, _ := strings.Cut(formatCosts(of.worker.measurement), "|") // without the column of the node
 		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.label(), formatSpread(of.worker.rate, 0), without, formatSpread(of.worker.walBytes, 0))
 	}
 }

@@ -145,7 +145,7 @@ func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const popular = 100 // these are 7 % of what is drawn
+	const popular = 100 // 7 % of random draws would yield one of these
 	had := &databaseState{liked: map[stateKey]int64{}}
 	for _, user := range p.names[p.viewerCount:] {
 		for _, subject := range p.subjects.names[:popular] {

@@ -15,21 +15,22 @@ import (
 	"ovation/storage"
 )
 
-// growthData determines the contents of Postgres: the given number of states, with three
-// likes for each collection, and users and subjects in proportion. The data is deterministic.
+// growthData determines the contents of Postgres. The states are likes and collections,
+// three to one. The numbers of users and subjects grow with the number of states. The
+// data is deterministic.
 //
-// One user in a hundred is a heavy user with 218 states; the others have 18. The states are
-// skewed: of S subjects the first n have √(n/S) of all states. Every subject also has
-// anonymous reads.
+// One user in a hundred is a heavy user with 218 states; the others have 18. The states
+// are skewed: of S subjects, the first n have √(n/S) of all states. Every subject also
+// has anonymous reads.
 type growthData struct{ states, users, subjects int }
 
 const (
 	heavyUserInterval = 100
 	heavyUserStates   = 218
 	typicalUserStates = 18
-	meanStatesPerUser = 20 // of all users
+	meanStatesPerUser = 20 // mean over all users
 
-	meanStatesPerSubject = 50     // states
+	meanStatesPerSubject = 50
 	minSubjects          = 20_000 // enough for pages that have no subject in common
 )
 
@@ -45,9 +46,10 @@ const fillUsers = 25_000
 
 // selectStates computes the states of the users from $1 to below $2 on $3 subjects. Its
 // columns are user_id, n (the number of the state, from 0 for each user), biz_id and at
-// (the time). The subjects are divided into one stretch for each state of the user: the
-// n-th state is on a subject of the n-th stretch, so that no two states of a user are on
-// the same subject. Multiplying by the prime scatters neighbouring users and times.
+// (the time). For each user, the subjects are divided into as many stretches as the user
+// has states. State n is on a subject of stretch n, so that no two states of a user are
+// on the same subject. Multiplying by the prime scatters the values of neighbouring
+// users.
 const selectStates = `
 SELECT 'user-' || lpad(u::text, 7, '0') AS user_id, n,
     'item-' || lpad((n + floor(($3 - o.held) * power((n + o.begins) / o.held, 2))::bigint)::text, 7, '0') AS biz_id,
@@ -92,8 +94,8 @@ SELECT tenant, user_id, sum(likes), 0, sum(collections), 0, 0 FROM (
 ) s GROUP BY tenant, user_id`
 )
 
-// fill inserts the data into empty tables, then vacuums and analyzes them. From time to time
-// it calls progress with the number of states inserted so far.
+// fill inserts the data into empty tables, then vacuums and analyses them. After each
+// batch of users it calls progress with the number of states inserted so far.
 func (w growthData) fill(ctx context.Context, database *pgxpool.Pool, progress func(done int)) error {
 	indexes, err := dropIndexes(ctx, database)
 	if err != nil {
@@ -111,7 +113,8 @@ func (w growthData) fill(ctx context.Context, database *pgxpool.Pool, progress f
 }
 
 // dropIndexes drops the indexes of states, except the primary keys, and returns the
-// statements that build them: indexes are built faster once all rows are inserted.
+// statements that create them again. Creating an index is faster after all rows are
+// inserted.
 func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []string, err error) {
 	rows, err := database.Query(ctx, `SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
 		WHERE indrelid IN ('user_reaction'::regclass, 'user_collection'::regclass) AND NOT indisprimary`)
@@ -163,9 +166,9 @@ func (w growthData) fillRest(ctx context.Context, database *pgxpool.Pool) error 
 	return nil
 }
 
-// shuffledUser returns the n-th of the users that request pages and like. All are
-// different: first those with states, in an order unrelated to their names, then users
-// without states.
+// shuffledUser returns the n-th of the users that request pages and send likes. Different
+// n give different users. Users with states come first, in an order unrelated to their
+// names; users without states follow.
 func (w growthData) shuffledUser(n int) string {
 	const prime = 2_654_435_761
 	if n >= w.users {
@@ -174,11 +177,11 @@ func (w growthData) shuffledUser(n int) string {
 	return w.user(n * prime % w.users)
 }
 
-// maxColdPages bounds the pages of one size that are requested in one round.
+// maxColdPages bounds the number of pages of one kind that are requested in one round.
 const maxColdPages = 2000
 
-// userPool returns the viewers, who request pages, followed by the readers, who like. If
-// there are too few users for two disjoint groups, the groups overlap.
+// userPool returns the viewers, who request pages, followed by the readers, who send
+// likes. If there are too few users for two disjoint groups, the groups overlap.
 func (w growthData) userPool(secret string) (*userPool, error) {
 	viewers := min(maxColdPages, w.users)
 	firstReader := viewers
@@ -203,7 +206,7 @@ func (w growthData) userPool(secret string) (*userPool, error) {
 	return p, nil
 }
 
-// sampler returns a sampler that draws subjects in proportion to their states.
+// sampler returns a sampler that draws subjects in proportion to their numbers of states.
 func (w growthData) sampler() *sampler {
 	const whole = 1e12
 	d := &sampler{}
@@ -214,8 +217,8 @@ func (w growthData) sampler() *sampler {
 	return d
 }
 
-// newUserPool returns users with tokens and without likes; an empty name is an anonymous
-// viewer.
+// newUserPool returns a pool of the named users, with tokens and without likes. An empty
+// name represents an anonymous viewer.
 func newUserPool(names []string, subjects *sampler, secret string) (*userPool, error) {
 	p := &userPool{names: names, viewerCount: len(names), subjects: subjects, subjectIndex: make(map[string]int, len(subjects.names))}
 	for i, name := range subjects.names {
@@ -235,7 +238,8 @@ func newUserPool(names []string, subjects *sampler, secret string) (*userPool, e
 	return p, nil
 }
 
-// recordExisting records the existing likes of the readers.
+// recordExisting records the existing likes of the readers as sent, so that no reader
+// repeats one.
 func (p *userPool) recordExisting(had *databaseState) {
 	index := make(map[string]int, len(p.names))
 	for i := p.viewerCount; i < len(p.names); i++ {
@@ -271,8 +275,8 @@ func (p *userPool) checkAcked(ctx context.Context, s *installation) error {
 	return nil
 }
 
-// coldPages returns pages that share no viewer and no subject, each with popular and rare
-// subjects.
+// coldPages returns pages that share no viewer and no subject. Each page has popular and
+// rare subjects.
 func (w growthData) coldPages(kind pageKind) []page {
 	size := kind.size
 	n := min(maxColdPages, w.users, kind.distinctSubjects/size)
@@ -287,7 +291,7 @@ func (w growthData) coldPages(kind pageKind) []page {
 	return out
 }
 
-// tableSize is the size of a table, in bytes.
+// tableSize is the number of rows of a table, and its size in bytes.
 type tableSize struct {
 	name        string
 	rows        int64
@@ -312,7 +316,8 @@ func (s *installation) readTableSizes(ctx context.Context) (out []tableSize, err
 	return out, nil
 }
 
-// walPosition returns the number of bytes that Postgres has written to its log (WAL) so far.
+// walPosition returns the number of bytes that Postgres has written to its log (WAL) so
+// far.
 func (s *installation) walPosition(ctx context.Context) (n int64, err error) {
 	err = s.database.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`).Scan(&n)
 	if err != nil {

@@ -13,21 +13,22 @@ import (
 	"ovation/bench/load"
 )
 
-// The mutations of a like: likeMutation is compared with the floor; likeWithCountMutation
-// also requests the fields that a page shows of the like.
+// The mutations of a like. likeMutation is compared with the like of the floor.
+// likeWithCountMutation also requests the count and the reaction that a page shows.
 const (
 	likeMutation          = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
 	likeWithCountMutation = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`
 )
 
-// firstLikeReply is the reply to likeMutation. bypassedLikeReply is the reply of a node that
-// persisted the like itself because the queue did not confirm in time.
+// firstLikeReply is the reply to likeMutation. A node sends bypassedLikeReply instead if
+// it persisted the like itself, because the queue did not confirm in time.
 var (
 	firstLikeReply    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
 	bypassedLikeReply = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
 )
 
-// isFirstLikeReply reports whether body is the reply to a first like.
+// isFirstLikeReply reports whether body is the reply to a first like. It counts likes
+// that bypassed the queue.
 func (s *system) isFirstLikeReply(body []byte) bool {
 	switch {
 	case s.floor:
@@ -39,7 +40,8 @@ func (s *system) isFirstLikeReply(body []byte) bool {
 	return bytes.Equal(body, firstLikeReply)
 }
 
-// appendLike appends the request for a like to buf.
+// appendLike appends the request for a like to buf. It builds the body in scratch, and
+// returns both slices for the next call.
 func (s *system) appendLike(buf, scratch []byte, user int, query, biz, id string) (request, scratched []byte) {
 	scratch = scratch[:0]
 	if s.floor {
@@ -60,21 +62,22 @@ func (s *system) appendLike(buf, scratch []byte, user int, query, biz, id string
 	return load.Post(buf, s.process.address, "/graphql", s.users.tokens[user], scratch), scratch
 }
 
-// likeClient sends likes of random users for subjects that they have not liked yet.
+// likeClient sends likes of random readers. No reader likes a subject twice.
 type likeClient struct {
 	*userPool
 
 	system       *system
 	random       *rand.Rand
 	hotSubject   int  // the only subject to like; negative: random subjects
-	withCount    bool // sends likeWithCountMutation
+	withCount    bool // whether to send likeWithCountMutation
 	initialState *databaseState
 	user         int // the user of the current like
 	subject      int
 	scratch      []byte
 }
 
-// newLikeClients returns n clients that send likes as random readers.
+// newLikeClients returns n clients that send likes of random readers. It calls with to
+// configure each client.
 func (s *system) newLikeClients(n int, seed uint64, with func(*likeClient)) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
@@ -99,7 +102,7 @@ func (l *likeClient) Next(buf []byte) []byte {
 }
 
 // chooseLike draws a user and a subject, and records the like as sent. It returns false
-// if it finds no new like.
+// if it finds no like that was not sent before.
 func (l *likeClient) chooseLike() bool {
 	for range l.names[l.viewerCount:] {
 		l.user = l.viewerCount + l.random.IntN(len(l.names)-l.viewerCount)
@@ -131,14 +134,16 @@ func (l *likeClient) Done(status int, body []byte) error {
 	return nil
 }
 
-// The parts of a reply to likeWithCountMutation before and after the count.
+// The parts of a reply to likeWithCountMutation before and after the count. If the node
+// persisted the like itself, the reply begins with bypassedReplyPrefix.
 var (
 	countReplyPrefix    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":`)
 	bypassedReplyPrefix = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED","interactive":{"likeCount":`)
 	countReplySuffix    = []byte(`,"liked":{"reaction":"LIKE"}}}}}`)
 )
 
-// checkCount checks that the count includes the like, but no more likes than were sent.
+// checkCount checks that the count in body includes the like, but no more likes than were
+// sent.
 func (l *likeClient) checkCount(body []byte) error {
 	rest, before := bytes.CutPrefix(body, countReplyPrefix)
 	if !before {
@@ -161,7 +166,8 @@ func (l *likeClient) checkCount(body []byte) error {
 	return nil
 }
 
-// mixedClient requests pages and sometimes likes a subject of the last page as its viewer.
+// mixedClient requests pages. Sometimes it likes a subject of the last page instead, as
+// the viewer of that page.
 type mixedClient struct {
 	*pageClient
 
@@ -170,17 +176,18 @@ type mixedClient struct {
 	system         *system
 	initialState   *databaseState
 	random         *rand.Rand
-	readOnly       bool // it sends no likes, but other clients do
+	readOnly       bool // whether the client sends no likes, although other clients do
 	isLike         bool
 	subject        int
 	pagesRequested int
-	acked          [pageSize]bool // for each subject, whether the viewer's like was acknowledged before the request
+	acked          [pageSize]bool // for each subject of the page, whether the viewer's like was acknowledged before the request
 	scratch        []byte
 }
 
-const pageCheckInterval = 16 // one page in so many is checked
+const pageCheckInterval = 16 // one of this many pages is checked
 
-// newMixedClients returns n clients that share the pages of a workload.
+// newMixedClients returns n clients that share the pages of a workload. If quiet is set,
+// the clients send no likes.
 func (b *workload) newMixedClients(pages []page, s *system, base *databaseState, n int, seed uint64, quiet bool) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
@@ -207,8 +214,8 @@ func (m *mixedClient) Next(buf []byte) []byte {
 	return buf
 }
 
-// chooseLike chooses a subject of the page that its viewer does not like yet, and records
-// the like as sent. It returns false if there is no such subject.
+// chooseLike chooses a subject of the current page that the viewer has not liked, and
+// records the like as sent. It returns false if there is no such subject.
 func (m *mixedClient) chooseLike() bool {
 	of := &m.pages[m.current]
 	first := m.random.IntN(len(of.subjects))
@@ -239,8 +246,8 @@ func (m *mixedClient) Done(status int, body []byte) error {
 	return nil
 }
 
-// checkPage compares a page with the initial state, the likes acknowledged to its viewer
-// since, and the number of likes sent.
+// checkPage compares the page in body with the initial state. It allows for the likes
+// that were acknowledged to the viewer since then, and for the number of likes sent.
 func (m *mixedClient) checkPage(body []byte) error {
 	of := &m.pages[m.current]
 	items, err := m.system.parsePage(body)
@@ -257,7 +264,7 @@ func (m *mixedClient) checkPage(body []byte) error {
 		_, collected := m.initialState.collected[key]
 		least, most := was.likes, was.likes+m.users.sent[subject].Load()-m.initialState.sent[subject]
 		maybe := !liked && m.users.likes[of.viewer].sent.has(subject)
-		if !liked && g.liked && !m.system.floor { // the floor's counts may be as old as its cache
+		if !liked && g.liked && !m.system.floor { // counts of the floor come from a cache and may lack this like
 			least++
 		}
 		if !liked && m.acked[i] {

@@ -87,16 +87,16 @@ type bench struct {
 	users              *userPool
 	viewerSampler      *sampler       // draws users of the data
 	initialState       *databaseState // before any measurement
-	initialLikes       int64          // that Ovation counted before any measurement
+	initialLikes       int64          // the likes that Ovation counted before any measurement
 	node               system
 	floor              system
-	worker             *process // nil while none is running
+	worker             *process // nil while no worker is running
 	measuredRows       []*row
 	verifyOutput       string // the last output of verify
-	serviceVersions    string // of the services
+	serviceVersions    string // of Postgres, Redis and RabbitMQ
 }
 
-// The names under which CPU time is reported.
+// The names under which the CPU times of processes are reported.
 const (
 	nodeName        = "serve"
 	workerName      = "work"
@@ -164,12 +164,12 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return b.finish(ctx)
 }
 
-// progressf prints the progress.
+// progressf prints a line of progress, preceded by the time since the start.
 func (b *bench) progressf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.stdout, "%4.0f s  "+format+"\n", append([]any{secondsSince(b.started)}, args...)...)
 }
 
-// prepare imports the data, and starts and warms up all processes.
+// prepare imports the data, starts all processes and warms up the node.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.data, err = readData(b.options.data, b.seed); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.startFloor(ctx); err != nil {
 		return err
 	}
-	// Every user who sends likes has viewed a page before.
+	// Each reader requests one page before it sends any likes.
 	visits := make([]page, readerCount)
 	for i := range visits {
 		visits[i] = page{b.users.viewerCount + i, []int{i % len(b.users.subjectIndex)}}
@@ -227,7 +227,7 @@ func (b *bench) startAll(ctx context.Context) error {
 	return nil
 }
 
-// ovationSystem returns Ovation as a system that is reached through a node.
+// ovationSystem describes Ovation, with node as the process that receives the requests.
 func (b *bench) ovationSystem(node *process) system {
 	return system{
 		name: "Ovation", process: node, workerName: workerName, users: b.users, initialLikes: b.initialLikes,
@@ -274,7 +274,8 @@ func (b *bench) stopWorker() error {
 	return w.stop()
 }
 
-// drawPages draws n pages that contain none of the given subjects.
+// drawPages draws n pages, rounded up to a multiple of pageSize. No page contains a
+// subject that is in without.
 func (b *bench) drawPages(n int, without bitset) (out []page) {
 	random := rand.New(rand.NewPCG(b.seed, 4)) //nolint:gosec // it is meant to be the same each time
 	for len(out) < n {
@@ -290,8 +291,8 @@ func (b *bench) drawPages(n int, without bitset) (out []page) {
 
 const warmUpTimeout = 30 * time.Second
 
-// warmUp requests every page of each system's workload until all replies are correct.
-// Recent commits may not be visible at once.
+// warmUp requests every page of each system's workload until all replies are correct. It
+// may take several attempts, because a recent commit may not be visible at once.
 func (b *bench) warmUp(ctx context.Context, systems []*system, workloads []*workload) error {
 	var wrong error
 	err := poll(ctx, warmUpTimeout, "all pages are correct", func() (bool, error) {
@@ -313,14 +314,15 @@ func (b *bench) warmUp(ctx context.Context, systems []*system, workloads []*work
 	return err
 }
 
-// systems returns both systems and, for each, the current state of its data, which its
+// systems returns both systems. states holds, for each system, the current state that its
 // replies must match.
 func (b *bench) systems(ctx context.Context) (all []*system, states []*databaseState, err error) {
 	t, err := b.installation.readState(ctx, b.users)
 	return []*system{&b.node, &b.floor}, []*databaseState{t, b.expectedFloorState()}, err
 }
 
-// warmWorkloads returns the workloads of both systems for the pages, after warming up.
+// warmWorkloads creates a workload of the drawn pages for each system, and warms up both
+// systems.
 func (b *bench) warmWorkloads(ctx context.Context, drawn []page) (states []*databaseState, systems []*system, workloads []*workload, err error) {
 	if systems, states, err = b.systems(ctx); err != nil {
 		return nil, nil, nil, err
@@ -337,8 +339,8 @@ func (b *bench) sumLikeCounts(ctx context.Context, s *system) (n int64, err erro
 	return n, err
 }
 
-// drain waits until everything that a system has acknowledged is counted. A like without
-// a reply may be counted, too.
+// drain waits until Postgres counts at least as many likes as s has acknowledged. The
+// count may be greater, because a like whose reply was lost may be persisted, too.
 func (b *bench) drain(ctx context.Context, s *system) error {
 	return poll(ctx, backlogTimeout, "all likes are persisted", func() (bool, error) {
 		n, err := b.sumLikeCounts(ctx, s)

@@ -13,22 +13,23 @@ import (
 	"ovation/storage"
 )
 
-// system is a system that the benchmark measures or compares with another.
+// system describes a measured server: Ovation, in one of several configurations, or the
+// floor.
 type system struct {
 	name           string
 	process        *process
 	floor          bool   // whether this is the floor, which does not speak GraphQL
-	workerName     string // the name under which the CPU time of its worker is reported
+	workerName     string // the name under which the CPU time of the system's worker is reported
 	users          *userPool
-	likesQuery     string // SQL: the users and subjects of its likes in Postgres
-	likeCountQuery string // SQL: the sum of its like counts in Postgres
+	likesQuery     string // SQL: the users and subjects of the system's likes in Postgres
+	likeCountQuery string // SQL: the sum of the system's like counts in Postgres
 	initialLikes   int64  // likes counted before any measurement
-	mutation       string // the mutation of a like, without further fields; likeMutation if empty
-	withAuthors    bool   // a page shows authors and whether the viewer follows them
+	mutation       string // the mutation that a likeClient sends; likeMutation if empty
+	withAuthors    bool   // whether a page shows authors, and whether the viewer follows them
 }
 
-// pageQuery is a client's query for a page, and pageWithAuthorsQuery its query for a page
-// with authors.
+// pageQuery is the query for a page. pageWithAuthorsQuery also requests the author of
+// each subject.
 const (
 	pageQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
@@ -89,12 +90,12 @@ func (s *system) pageRequest(p *userPool, of *page) []byte {
 func mustJSON(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // unreachable: it consists of strings
+		panic(err) // unreachable: value consists of strings
 	}
 	return text
 }
 
-// expectedReply returns the expected reply while nothing changes.
+// expectedReply returns the reply that a page must receive while nothing changes.
 func (s *system) expectedReply(t *databaseState, p *userPool, of *page) []byte {
 	if s.floor {
 		return expectedFloorReply(t, p, of)
@@ -119,7 +120,7 @@ func (s *system) expectedReply(t *databaseState, p *userPool, of *page) []byte {
 		} else {
 			out.WriteString(`,"collected":null`)
 		}
-		if s.withAuthors { // no viewer follows an author: the data has only follows of subjects
+		if s.withAuthors { // no viewer follows an author: users in the data follow subjects only
 			fmt.Fprintf(&out, `,"author":{"userId":%q,"interactive":{"followed":null}}`, p.authorOf(subject))
 		}
 		out.WriteByte('}')
@@ -143,13 +144,13 @@ func (s *system) newWorkload(p *userPool, t *databaseState, pages []page) *workl
 	return b
 }
 
-// pageClient requests pages while nothing changes, and compares every reply with the expected
-// one.
+// pageClient requests pages while nothing changes. It compares every reply with the
+// expected one.
 type pageClient struct {
 	*workload
 
 	current, step int
-	remaining     int // number of requests left; negative: unlimited
+	remaining     int // number of requests left; negative: no limit
 }
 
 // newPageClients returns n clients that share the pages of a workload. If once is set,
@@ -166,7 +167,7 @@ func (b *workload) newPageClients(n int, once bool) []load.Client {
 	return out
 }
 
-// newPageClient returns the i-th of n clients.
+// newPageClient returns the i-th of n clients that share the pages of a workload.
 func (b *workload) newPageClient(i, n int) *pageClient {
 	return &pageClient{workload: b, current: i - n, step: n, remaining: -1}
 }
@@ -192,7 +193,8 @@ func (p *pageClient) Done(status int, body []byte) error {
 	return fmt.Errorf("status %d with %s, want %s", status, excerpt(body, want), excerpt(want, body))
 }
 
-// excerpt omits most of the prefix that two texts share, and most of the rest.
+// excerpt returns the part of text around its first difference from other, after the
+// offset of that part.
 func excerpt(text, other []byte) string {
 	same := 0
 	for same < len(text) && same < len(other) && text[same] == other[same] {

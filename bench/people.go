@@ -13,18 +13,19 @@ import (
 
 const readerPrefix = "reader-"
 
-// userPool holds all users and their likes in this run. The viewers come first: users of
-// the data, who have a history and request pages. The readers follow; they only like.
+// userPool holds all users and their likes in this run. names lists the viewers first,
+// then the readers. The viewers are the users of the data, who have a history and request
+// pages. The readers only send likes.
 type userPool struct {
 	names         []string
 	tokens        []string
-	viewerCount   int // number of users of the data, who come first
+	viewerCount   int // number of viewers, which come first in names
 	subjects      *sampler
-	subjectIndex  map[string]int // the index of a subject
-	likes         []userLikes    // by user
-	sent          []atomic.Int64 // likes of each subject, over all users, in this run
-	acked         atomic.Int64   // likes of all users
-	bypassedQueue atomic.Int64   // of these, persisted by the node itself
+	subjectIndex  map[string]int // index of each subject, by name
+	likes         []userLikes    // by index of the user
+	sent          []atomic.Int64 // number of likes sent, by index of the subject
+	acked         atomic.Int64   // number of acknowledged likes
+	bypassedQueue atomic.Int64   // number of likes that the node persisted itself, without the queue
 }
 
 // userLikes holds the likes of one user in this run.
@@ -36,10 +37,11 @@ type bitset []atomic.Uint64
 func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
 func (s bitset) has(n int) bool { return s[n/64].Load()&(1<<(n%64)) != 0 }
 
-// add adds n. It returns false if the set already has n.
+// add adds n. It returns false if s already contains n.
 func (s bitset) add(n int) bool { return s[n/64].Or(1<<(n%64))&(1<<(n%64)) == 0 }
 
-// firstNotIn returns the lowest number that the other set lacks, or -1 if there is none.
+// firstNotIn returns the lowest number that is in s but not in other, or -1 if there is
+// none.
 func (s bitset) firstNotIn(other bitset) int {
 	for i := range s {
 		if left := s[i].Load() &^ other[i].Load(); left != 0 {
@@ -71,7 +73,7 @@ func newUserPoolFromData(d *dataset, secret string) (*userPool, error) {
 	return p, nil
 }
 
-// withoutLikes returns the same users without the likes of this run.
+// withoutLikes returns a pool of the same users without any likes.
 func (p *userPool) withoutLikes() *userPool {
 	other := &userPool{names: p.names, tokens: p.tokens, viewerCount: p.viewerCount, subjects: p.subjects, subjectIndex: p.subjectIndex}
 	other.sent = make([]atomic.Int64, len(p.sent))
@@ -81,8 +83,9 @@ func (p *userPool) withoutLikes() *userPool {
 	return other
 }
 
-// drawUnliked draws a subject that a user has not liked in this run, weighted by popularity,
-// and records the like as sent. It returns -1 if the user has liked nearly every subject.
+// drawUnliked draws a subject that the user has not liked in this run, weighted by
+// popularity, and records the like as sent. It returns -1 if 200 draws yield no such
+// subject.
 func (p *userPool) drawUnliked(user int, random *rand.Rand) int {
 	for range 200 {
 		if subject := p.subjects.draw(random); p.recordSent(user, subject) {
@@ -92,8 +95,8 @@ func (p *userPool) drawUnliked(user int, random *rand.Rand) int {
 	return -1
 }
 
-// recordSent records a like as sent, and returns false if it was sent before. recordAcked
-// records it as acknowledged.
+// recordSent records that the user has sent a like of the subject. It returns false if
+// this was recorded before.
 func (p *userPool) recordSent(user, subject int) bool {
 	if !p.likes[user].sent.add(subject) {
 		return false
@@ -102,13 +105,14 @@ func (p *userPool) recordSent(user, subject int) bool {
 	return true
 }
 
+// recordAcked records that the user's like of the subject was acknowledged.
 func (p *userPool) recordAcked(user, subject int) {
 	p.likes[user].acked.add(subject)
 	p.acked.Add(1)
 }
 
-// checkLikes compares the likes of this run with those in Postgres: every acknowledged like
-// must be stored, and no like may be stored that was not sent.
+// checkLikes compares the likes of this run with those in Postgres. Every acknowledged
+// like must be stored, and no like may be stored that was not sent.
 func (b *bench) checkLikes(ctx context.Context, s *system) error {
 	p := s.users
 	index := make(map[string]int, len(p.names))

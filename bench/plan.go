@@ -2,25 +2,26 @@ package main
 
 import "time"
 
-// runPlan sets how long each part of a run takes. On a machine that is fast enough, a full
-// run takes at most 16 minutes and a quick one five; a run that exceeds timeout is cancelled.
+// runPlan sets how long each part of a run takes. On a machine that is fast enough, a
+// full run takes at most 16 minutes, and a quick run at most five. A run that exceeds
+// timeout is cancelled.
 type runPlan struct {
 	name    string
 	timeout time.Duration
-	rounds  int           // of each comparison
-	segment time.Duration // of each variant in a round
-	warmUp  time.Duration // before the first round
+	rounds  int           // number of rounds of each comparison
+	segment time.Duration // how long each variant is measured in a round
+	warmUp  time.Duration // how long each variant runs before the first round
 
-	openDuration time.Duration // the load at a fixed rate
-	probeRate    float64       // likes a second that measure the delay until other users see a like
+	openDuration time.Duration // duration of the load at a fixed rate
+	probeRate    float64       // likes a second that are sent to measure the delay until other users see a like
 
 	backlogActions int // actions in the queue when the worker starts
 	workerRounds   int // rounds of emptying the queue
 	importRounds   int // rounds of an import
-	importCopies   int // of the data in each import
+	importCopies   int // copies of the data in each import
 
-	watchers int // of one subject, at the same time
-	changes  int // of the watched subject
+	watchers int // number of concurrent watchers of one subject
+	changes  int // number of changes of the watched subject
 }
 
 var (
@@ -34,20 +35,21 @@ var (
 	}
 )
 
-// connectionCounts holds the numbers of connections for which each comparison is made.
+// connectionCounts holds the numbers of connections at which Ovation is compared with the
+// floor.
 var connectionCounts = []int{8, 32, 128}
 
 // The rates, connections and page sizes of the loads.
 const (
 	pageSize            = 20
-	pageCount           = 4096 // different pages, which are requested again and again
-	readerCount         = 8000 // users who only like, besides those of the data
-	warmUpConnections   = 32   // connections
+	pageCount           = 4096 // number of different pages, which are requested repeatedly
+	readerCount         = 8000 // users who only send likes, in addition to the users of the data
+	warmUpConnections   = 32
 	hotPageConnections  = 32
 	openLoopConnections = 256
 	openRate            = 2800 // likes a second: ten million an hour
 	hotRate             = 1000 // likes a second of one subject
 	hotLikeConnections  = 64
-	mixedLikeInterval   = 10 // one request in so many is a like
+	mixedLikeInterval   = 10 // one of this many requests is a like
 	actionsPerMessage   = 50 // actions in each message of the backlog
 )

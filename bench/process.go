@@ -22,9 +22,9 @@ type process struct {
 	name    string
 	url     string
 	address string // host and port
-	log     string // a file
+	log     string // path of the log file
 	command *exec.Cmd
-	exited  chan struct{} // closed after it has exited
+	exited  chan struct{} // closed after the process has exited
 }
 
 const (
@@ -34,14 +34,14 @@ const (
 
 var urlPattern = regexp.MustCompile(`http://[0-9.:]+`)
 
-// startProcess starts a server and waits until it prints its URL, on the first line of
-// its output.
+// startProcess starts a server and waits until the first line of the server's output
+// states its URL.
 func startProcess(ctx context.Context, name, log string, environment []string, path string, args ...string) (*process, error) {
 	file, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	defer func() { _ = file.Close() }() // the process has its own
+	defer func() { _ = file.Close() }() // the process has its own copy
 	p := &process{name: name, log: log, exited: make(chan struct{})}
 	p.command = exec.CommandContext(context.WithoutCancel(ctx), path, args...) //nolint:gosec // stop ends it
 	p.command.Env, p.command.Stderr = environment, file
@@ -57,10 +57,10 @@ func startProcess(ctx context.Context, name, log string, environment []string, p
 	go func() { // ends with the process
 		defer close(p.exited)
 		lines := bufio.NewReader(out)
-		line, _ := lines.ReadString('\n') // if there is none, the process has ended, and its exit status shows why
+		line, _ := lines.ReadString('\n') // without a line, the process has ended; stop reports the exit status
 		output <- line
 		_, _ = io.Copy(io.Discard, lines)
-		_ = p.command.Wait() // the exit code is checked
+		_ = p.command.Wait() // stop checks the exit code
 	}()
 	timeout := time.NewTimer(startTimeout)
 	defer timeout.Stop()
@@ -79,7 +79,7 @@ func startProcess(ctx context.Context, name, log string, environment []string, p
 
 // stop terminates the process and waits until it has exited. It may be called twice.
 func (p *process) stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // fails if it has exited
+	_ = p.command.Process.Signal(syscall.SIGTERM) // fails if the process has exited
 	timeout := time.NewTimer(stopTimeout)
 	defer timeout.Stop()
 	select {
@@ -117,7 +117,7 @@ func lastLine(path string) string {
 // metricValues holds the metrics of a process, by name.
 type metricValues map[string]float64
 
-// The metrics that are read.
+// The metrics that the benchmark reads.
 const (
 	metricCPU     = "process_cpu_seconds_total"
 	metricMallocs = "go_memstats_mallocs_total"
@@ -172,8 +172,8 @@ func (p *process) awaitReady(ctx context.Context) error {
 	})
 }
 
-// poll calls a function periodically until it returns true or an error. what names the
-// condition in the error after a timeout.
+// poll calls the given function periodically, until the function returns true or an
+// error. what describes the condition, for the error after the timeout.
 func poll(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -51,8 +51,8 @@ func (b *bench) report(ctx context.Context) string {
 	return out.String()
 }
 
-// formatSpread formats the median and, if there is more than one round, the minimum and the
-// maximum.
+// formatSpread formats the median. If there is more than one round, it adds the minimum
+// and the maximum.
 func formatSpread(s series, digits int) string {
 	if len(s) < 2 {
 		return formatMedian(s, 1, digits)
@@ -60,7 +60,7 @@ func formatSpread(s series, digits int) string {
 	return fmt.Sprintf("%s (%s–%s)", formatMedian(s, 1, digits), formatNumber(slices.Min(s), digits), formatNumber(slices.Max(s), digits))
 }
 
-// formatMedian formats the median.
+// formatMedian formats the median multiplied by scale, or a dash if s is empty.
 func formatMedian(s series, scale float64, digits int) string {
 	if len(s) == 0 {
 		return "–"
@@ -74,7 +74,7 @@ func formatPercent(s series) string {
 
 func formatRate(s series, what string) string { return formatSpread(s, 0) + " " + what + "/s" }
 
-// formatNumber formats a number with its thousands separated.
+// formatNumber formats a number, with commas between groups of three digits.
 func formatNumber(f float64, digits int) string {
 	text := fmt.Sprintf("%.*f", digits, f)
 	whole, rest, _ := strings.Cut(text, ".")
@@ -136,7 +136,8 @@ func memorySize() string {
 	return fmt.Sprintf("%.0f GB", n/(1<<20))
 }
 
-// procField returns the value of a line in a file of /proc, or GOARCH if there is none.
+// procField returns the value of the named field in a file of /proc, or GOARCH if there
+// is no such field.
 func procField(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -150,7 +151,7 @@ func procField(path, name string) string {
 	return runtime.GOARCH
 }
 
-// readVersions returns the versions of the services.
+// readVersions returns the versions of Postgres, Redis and RabbitMQ.
 func (s *installation) readVersions(ctx context.Context) (string, error) {
 	var database string
 	if err := s.database.QueryRow(ctx, `SHOW server_version`).Scan(&database); err != nil {

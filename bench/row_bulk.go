@@ -17,7 +17,7 @@ import (
 	"ovation/worker/amqp"
 )
 
-// The targets of the two bulk rows, per second.
+// The minimum rates of the two bulk rows, per second.
 const (
 	minWorkerRate = 50_000
 	minImportRate = 100_000
@@ -25,8 +25,8 @@ const (
 
 const backlogTimeout = 3 * time.Minute // for the worker to persist the backlog
 
-// measureWorker queues likes while no worker runs, applies them to Redis as a node does,
-// and then starts a worker.
+// measureWorker queues likes while no worker runs, and applies them to Redis as a node
+// does. Then it starts and measures a worker.
 func measureWorker(ctx context.Context, b *bench, r *row) error {
 	into := newMeasurement("ovation work")
 	r.measurements = []*measurement{into}
@@ -58,7 +58,7 @@ func measureWorker(ctx context.Context, b *bench, r *row) error {
 	return b.checkLikes(ctx, &b.node)
 }
 
-// fillQueue publishes likes and applies them to Redis.
+// fillQueue publishes likes, applies them to Redis and returns their number.
 func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) {
 	quiet := slog.New(slog.DiscardHandler)
 	queue, err := amqp.Open(ctx, amqp.Options{URL: b.installation.variables[rabbitmqURL], Prefix: b.installation.prefix, Partitions: partitions, Logger: quiet})
@@ -111,7 +111,7 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 	return n, nil
 }
 
-// nextLike returns a like of the i-th reader, and records it as acknowledged. It returns
+// nextLike draws a like of the i-th reader, and records it as acknowledged. It returns
 // false if the reader has liked nearly every subject.
 func (b *bench) nextLike(i int, random *rand.Rand) (storage.Action, bool) {
 	p := b.users
@@ -128,8 +128,8 @@ func (b *bench) nextLike(i int, random *rand.Rand) (storage.Action, bool) {
 	}, true
 }
 
-// measureDrain measures a worker that empties the queue, from its first persisted batch to
-// its last.
+// measureDrain measures the worker while it empties the queue, from the first persisted
+// batch until n actions are persisted.
 func (b *bench) measureDrain(ctx context.Context, n float64, into *measurement) error {
 	var first, last metricValues
 	var began time.Time
@@ -221,7 +221,8 @@ func (b *bench) importOnce(ctx context.Context, path string, n int, into *measur
 
 func secondsSince(t time.Time) float64 { return time.Since(t).Seconds() }
 
-// checkImported compares the sums of all counts with the data.
+// checkImported compares the sums of all counts, and the number of comments, with the
+// imported copies of the data.
 func (d *dataset) checkImported(ctx context.Context, s *installation, copies int64) error {
 	var want counts
 	var comments, added int64

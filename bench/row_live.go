@@ -15,26 +15,27 @@ import (
 	"ovation/bench/load"
 )
 
-// The limits of the cost of watching.
+// The targets of the row: the delay of a change, and the cost of an idle watcher.
 const (
 	maxDeliveryP99    = 250 * time.Millisecond
 	maxIdleBytes      = 20 << 10 // heap and stack
 	maxIdleGoroutines = 3
 )
 
-// The watched subject, on which nothing else acts.
+// The watched subject. No other row of the report acts on it.
 const (
 	watchedBiz = "live"
 	watchedID  = "1"
 )
 
-// subscribePayload is the subscription of every watcher: the counts that a card shows.
+// subscribePayload is the subscription of every watcher. It requests the counts that a
+// page shows.
 var subscribePayload = []byte(`{"query":"subscription Watch($subjects: [SubjectInput!]!) { interactiveChanged(subjects: $subjects) ` +
 	`{ id biz bizId readCount collectCount version freshness likeCount } }","variables":{"subjects":[{"biz":"` + watchedBiz + `","bizId":"` + watchedID + `"}]}}`)
 
-// measureLive subscribes many watchers to one subject on a separate node. It measures their
-// cost at rest, and the time from the sending of a like until all watchers have received
-// its count.
+// measureLive subscribes many watchers to one subject on a separate node. It measures the
+// cost of the idle watchers. For several likes, it measures the time from sending the
+// like until each watcher has received the new count.
 func measureLive(ctx context.Context, b *bench, r *row) (err error) {
 	node, err := b.installation.startNode(ctx)
 	if node != nil {
@@ -97,12 +98,12 @@ func (now idleUsage) perWatcher(before idleUsage, n int) idleUsage {
 	return idleUsage{(now.bytes - before.bytes) / float64(n), (now.goroutines - before.goroutines) / float64(n)}
 }
 
-// idleCollections is how often the garbage collector must run until stacks are small:
-// each run halves unused ones.
+// idleCollections is the number of garbage collections after which stacks are small: each
+// collection halves unused stacks.
 const idleCollections = 4
 
-// measureIdle sends requests that produce garbage until a node's garbage collector has run
-// often enough, then measures the live memory and the goroutines.
+// measureIdle sends requests that produce garbage until the garbage collector of the
+// process has run often enough. Then it measures the live memory and the goroutines.
 func measureIdle(ctx context.Context, p *process) (idleUsage, error) {
 	first, err := p.readMetrics(ctx)
 	if err != nil {
@@ -132,7 +133,8 @@ func measureIdle(ctx context.Context, p *process) (idleUsage, error) {
 	}
 }
 
-// garbageClient requests the maximum number of unknown subjects, to produce garbage.
+// garbageClient requests the maximum number of unknown subjects at once, to produce
+// garbage.
 type garbageClient struct{ request []byte }
 
 func newGarbageClient(p *process) *garbageClient {
@@ -165,10 +167,11 @@ type watcherGroup struct {
 	receipts      chan receipt
 	closed        chan struct{} // closed when receipts are no longer read
 	listeners     sync.WaitGroup
-	latestCounts  []int64 // by watcher; -1 if it has received none yet
+	latestCounts  []int64 // by watcher; -1 before the first count
 }
 
-// receipt is a count that one watcher received, and the time at which it arrived.
+// receipt is a count that a watcher received, with its time of arrival, or the error that
+// ended the watcher's stream.
 type receipt struct {
 	watcher int
 	likes   int64
@@ -204,7 +207,8 @@ func (c *watcherGroup) close() error {
 	return err
 }
 
-// forward sends the counts that one watcher receives to receipts.
+// forward sends every count that the watcher receives to the channel receipts. It returns
+// after an error, or when the group is closed.
 func (c *watcherGroup) forward(watcher int, one *load.Subscription) {
 	for {
 		text, err := one.Next()
@@ -223,8 +227,8 @@ func (c *watcherGroup) forward(watcher int, one *load.Subscription) {
 	}
 }
 
-// parseLikeCount returns the number of likes in an event. That number is the
-// last member of the event.
+// parseLikeCount returns the number of likes in an event. The number is the last member
+// of the event.
 func parseLikeCount(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
@@ -234,8 +238,9 @@ func parseLikeCount(text []byte) (int64, error) {
 	return likes, nil
 }
 
-// awaitLikes waits until all watchers have received the given number of likes, and returns
-// when each first did. None may receive a greater number, or a lower one than before.
+// awaitLikes waits until every watcher has received the given number of likes. It returns
+// the times at which the watchers first received that number. It returns an error if a
+// watcher receives a greater number, or a lower number than before.
 func (c *watcherGroup) awaitLikes(ctx context.Context, likes int64) ([]time.Time, error) {
 	timeout := time.NewTimer(deliveryTimeout)
 	defer timeout.Stop()
@@ -262,7 +267,7 @@ func (c *watcherGroup) awaitLikes(ctx context.Context, likes int64) ([]time.Time
 }
 
 // likeAndAwait likes the subject and waits until all watchers have received the new
-// count. It returns the time that each took, in microseconds since the like was sent.
+// count. It returns a histogram of their delays, in microseconds since the like was sent.
 func (c *watcherGroup) likeAndAwait(ctx context.Context, b *bench, node *process, nth int) (*hdrhistogram.Histogram, error) {
 	conn, err := load.Dial(ctx, node.address)
 	if err != nil {
@@ -285,7 +290,7 @@ func (c *watcherGroup) likeAndAwait(ctx context.Context, b *bench, node *process
 	}
 	elapsed := hdrhistogram.New(1, deliveryTimeout.Microseconds(), 3)
 	for _, at := range known {
-		_ = elapsed.RecordValue(max(1, at.Sub(sent).Microseconds())) // it is within bounds
+		_ = elapsed.RecordValue(max(1, at.Sub(sent).Microseconds())) // the value is within bounds
 	}
 	return elapsed, nil
 }

@@ -21,9 +21,9 @@ const (
 	maxDrainTime  = time.Second // from the last reply until everything is persisted
 )
 
-// measureOpen sends likes at a fixed rate, and measures with a few additional likes when
-// other users see them. Then it sends likes to the floor at the same rate: a rate that
-// the floor cannot sustain either is too high for the machine.
+// measureOpen sends likes at a fixed rate. A few additional likes measure the delay until
+// other users see a like. Then measureOpen sends likes to the floor at the same rate: a
+// rate that the floor cannot sustain either is too high for the machine.
 func measureOpen(ctx context.Context, b *bench, r *row) error {
 	state, err := b.installation.readState(ctx, b.users)
 	if err != nil {
@@ -59,14 +59,14 @@ func measureOpen(ctx context.Context, b *bench, r *row) error {
 	return errors.Join(b.checkLikes(ctx, &b.node), b.checkLikes(ctx, &b.floor))
 }
 
-// floorLoadDivisor is the factor by which the load on the floor is shorter than
-// that on Ovation.
+// floorLoadDivisor is the factor by which the load on the floor is shorter than the load
+// on Ovation.
 const floorLoadDivisor = 3
 
 func noProbe(context.Context, float64) error { return nil }
 
-// measureOpenLoad sends the load to a system while probe runs. It also returns the time from
-// the end of the load until all likes were persisted.
+// measureOpenLoad sends likes to s while probe runs. drainTime is the time from the end
+// of the load until all likes were persisted.
 func (b *bench) measureOpenLoad(
 	ctx context.Context, r *row, s *system, during time.Duration, probe func(context.Context, float64) error, with func(*likeClient),
 ) (result *load.Result, drainTime time.Duration, err error) {
@@ -100,18 +100,18 @@ func (b *bench) measureOpenLoad(
 	return result, time.Since(ended), err
 }
 
-// prober likes subjects that no other user likes, and polls, as another user, until the
-// like is counted.
+// prober measures the delay until other users see a like. It likes subjects that no other
+// user likes, and polls the count of each as an anonymous viewer.
 type prober struct {
 	system             *system
 	likeConn, readConn *load.Conn
-	visibleAfter       *hdrhistogram.Histogram // from the acknowledgement, in microseconds
+	visibleAfter       *hdrhistogram.Histogram // delays since the acknowledgement, in microseconds
 }
 
 const (
 	probeTimeout = 10 * time.Second
-	// probePollInterval is the pause between two reads of a count, which limits the
-	// load that the reads add. The measured delay is at most this much too long.
+	// probePollInterval is the pause between two requests for a count. It limits the load
+	// that the requests add. A measured delay is too long by at most this pause.
 	probePollInterval = 2 * time.Millisecond
 )
 
@@ -128,7 +128,7 @@ func newProber(ctx context.Context, s *system) (p *prober, err error) {
 
 func (p *prober) close() { _, _ = p.likeConn.Close(), p.readConn.Close() }
 
-// run probes until the context ends.
+// run measures perSecond likes a second until ctx ends.
 func (p *prober) run(ctx context.Context, perSecond float64) error {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer tick.Stop()
@@ -144,8 +144,8 @@ func (p *prober) run(ctx context.Context, perSecond float64) error {
 	}
 }
 
-// probe measures one like. It reads the count before, so that the node has cached it
-// and must learn of the change.
+// probe measures the delay of one like. It first requests the count, so that the node
+// caches the count before the like and must be notified of the change.
 func (p *prober) probe(id string) error {
 	const probes = "probe"
 	if count, err := p.readLikeCount(probes, id); err != nil {

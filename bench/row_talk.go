@@ -17,8 +17,7 @@ import (
 	"ovation/storage"
 )
 
-// The rates that authors, follows and comments must reach, as shares of the rates that
-// they are compared with.
+// The minimum ratios of the rates that the rows authors, follow and comment compare.
 const (
 	minAuthorsRatio = 0.75
 	minFollowRatio  = 0.90
@@ -27,16 +26,16 @@ const (
 
 const (
 	rowConnections     = 32
-	commentedSubjects  = 64 // subjects whose comments are requested
+	commentedSubjects  = 64 // number of subjects whose comments are requested
 	commentsPerSubject = pageSize + 5
 	commentedBiz       = "talk"
 )
 
-// authorOf returns the author of a subject.
+// authorOf returns the name of a subject's author.
 func (p *userPool) authorOf(subject int) string { return p.names[subject%p.viewerCount] }
 
-// measureAuthors compares pages that select each author, and whether the viewer follows
-// the author, with pages that do not.
+// measureAuthors compares pages with authors to pages without authors. A page with
+// authors also selects whether the viewer follows each author.
 func measureAuthors(ctx context.Context, b *bench, r *row) error {
 	if err := b.declareAuthors(ctx); err != nil {
 		return err
@@ -76,7 +75,7 @@ func (b *bench) declareAuthors(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	const most = 100 // declarations in a request
+	const most = 100 // maximum number of declarations in a request
 	for from := 0; from < len(b.users.subjectIndex); from += most {
 		var subjects []map[string]string
 		for i := from; i < min(from+most, len(b.users.subjectIndex)); i++ {
@@ -96,9 +95,10 @@ func (b *bench) declareAuthors(ctx context.Context) error {
 	return nil
 }
 
-// measureFollows compares follows with likes of the same subjects by the same readers.
+// measureFollows compares the rates of follow and like, for the same users and subjects.
 func measureFollows(ctx context.Context, b *bench, r *row) (err error) {
-	// The reply has the same names as that to a like, so that it is checked in the same way.
+	// The reply has the same form as the reply to a like, so that it is checked in the
+	// same way.
 	follow := b.node
 	follow.name, follow.users = "follow", b.users.withoutLikes()
 	follow.mutation = `mutation Like($input: FollowInput!) { like: follow(input: $input) { changed durability } }`
@@ -166,8 +166,8 @@ func (c *commentClient) Done(status int, body []byte) error {
 	return nil
 }
 
-// measureComments compares the rate of comments with the rate at which Postgres can insert
-// such rows.
+// measureComments compares the rate at which Ovation adds comments with the rate at which
+// Postgres inserts such rows.
 func measureComments(ctx context.Context, b *bench, r *row) error {
 	var acked atomic.Int64
 	before, err := b.countComments(ctx)
@@ -236,8 +236,8 @@ func (b *bench) countComments(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// measureCommentPages measures how fast pages of comments are read, with each comment's
-// author, likes and number of replies.
+// measureCommentPages compares pages of comments with pages of subjects. A page of
+// comments includes the author, the likes and the number of replies of each comment.
 func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	if err := b.addComments(ctx); err != nil {
 		return err
@@ -269,7 +269,7 @@ func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	return nil
 }
 
-// addComments adds comments to the requested subjects, the same number to each.
+// addComments adds the same number of comments to each of the commentedSubjects.
 func (b *bench) addComments(ctx context.Context) error {
 	var acked, next atomic.Int64
 	inTurn := func(*rand.Rand) (string, string) {
@@ -293,8 +293,8 @@ func commentsQuery(biz string) string {
 		`commentId text at author { userId } replyCount interactive { likeCount liked { reaction } } } } } } }`
 }
 
-// commentWorkload returns requests for the comments on each subject, with the replies
-// expected from the contents of Postgres.
+// commentWorkload returns requests for the comments on each subject, and the replies that
+// are expected from the contents of Postgres.
 func (b *bench) commentWorkload(ctx context.Context) (*workload, error) {
 	all := &workload{}
 	for subject := range commentedSubjects {

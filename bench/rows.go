@@ -17,7 +17,7 @@ type row struct {
 	key          string // selects the row on the command line
 	title        string
 	target       string
-	result       string // as text
+	result       string // the measured values
 	met          bool
 	notes        []string
 	measurements []*measurement
@@ -33,7 +33,7 @@ type rowSpec struct {
 	measure rowFunc
 }
 
-// rows lists the rows of the report in the order in which they are measured: those that
+// rows lists the rows of the report in the order in which they are measured. Rows that
 // leave the most data in the tables come last.
 var rows = slices.Concat(
 	comparisonRows("page", "page of 20, closed loop", "≥ 80 % of the floor, Redis ≤ 1.5 times its", measurePages),
@@ -65,10 +65,10 @@ func comparisonRows(key, title, target string, measure func(ctx context.Context,
 }
 
 const (
-	minRatio          = 0.80 // required share of the second variant's rate, unless a row has its own
-	maxPageRedisRatio = 1.5  // times the CPU time of Redis for the floor
+	minRatio          = 0.80 // minimum ratio of the first variant's rate to the second's, unless a row sets its own
+	maxPageRedisRatio = 1.5  // maximum ratio of Redis's CPU time for Ovation to that for the floor
 	maxLikeRedisRatio = 2.5
-	maxLikeP50Ratio   = 1.5 // times the floor's
+	maxLikeP50Ratio   = 1.5 // maximum ratio of the p50 of likes to the floor's
 )
 
 // measurePages compares pages while nothing changes.
@@ -139,15 +139,16 @@ func (b *bench) compareRates(ctx context.Context, r *row, variants [2]variant) e
 	return err
 }
 
-// evaluateRates compares the rates of the first variant with those of the second. The
-// target is met if the median of their ratios is not below least.
+// evaluateRates compares the rates of the first variant with the rates of the second. The
+// target is met if the median of the ratios is not below least.
 func (r *row) evaluateRates(of [2]*measurement, least float64) {
 	share := rateRatios(of[0], of[1])
 	r.measurements, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", formatPercent(share), of[1].name)
 }
 
-// requireAtMost adds the ratio of a cost of Ovation to that of the floor to the result of a
-// row. The target is missed if the ratio exceeds most; an unknown ratio does not count.
+// requireAtMost adds a ratio to the result of the row. times is the ratio of a cost of
+// Ovation to the same cost of the floor. The target is missed if times exceeds most; an
+// unknown ratio does not affect the target.
 func (r *row) requireAtMost(what string, times, most float64) {
 	if math.IsNaN(times) || math.IsInf(times, 0) {
 		r.result += "; " + what + " not known"
@@ -157,11 +158,11 @@ func (r *row) requireAtMost(what string, times, most float64) {
 	r.result += fmt.Sprintf("; %s %.2f times", what, times)
 }
 
-// measureHot compares pages that include a hot subject, which is being liked, with pages
-// that do not. The likes continue during both measurements.
+// measureHot compares pages that include a hot subject with pages that do not. Likes of
+// the hot subject continue during both measurements.
 func measureHot(ctx context.Context, b *bench, r *row) error {
 	hot := newBitset(len(b.users.subjectIndex))
-	const popular = 200 // the hot subject is none of the most popular ones
+	const popular = 200 // the hot subjects rank after this many more popular ones
 	for i := range 2 * (b.runPlan.rounds + 1) {
 		hot.add(popular + i)
 	}
@@ -204,7 +205,7 @@ func measureHot(ctx context.Context, b *bench, r *row) error {
 	return b.checkLikes(ctx, s)
 }
 
-// withSubject returns the pages with a subject in the middle of each.
+// withSubject returns copies of the pages, with subject in the middle of each.
 func withSubject(all []page, subject int) []page {
 	out := make([]page, len(all))
 	for i := range all {

@@ -28,13 +28,13 @@ const (
 	rabbitmqURL = "OVATION_RABBITMQ_URL"
 )
 
-const partitions = 4 // as by default
+const partitions = 4 // the default
 
-// installation is a separate installation on the services, with its own schema, keys and
-// queues.
+// installation is a separate installation of Ovation, with a schema, keys and queues of
+// its own.
 type installation struct {
-	binary    string // ovation
-	dir       string // of logs and data, removed at the end
+	binary    string // path of ovation
+	dir       string // directory for logs and data, which close removes
 	prefix    string
 	secret    string
 	variables map[string]string
@@ -42,7 +42,7 @@ type installation struct {
 	cleanups  []func(context.Context) error // called in reverse order
 }
 
-// newInstallation creates an installation with its tables.
+// newInstallation creates an installation and its tables.
 func newInstallation(ctx context.Context, binary string) (_ *installation, err error) {
 	s := &installation{
 		binary: binary, prefix: "bench-" + strings.ToLower(rand.Text()[:10]), secret: rand.Text() + rand.Text(),
@@ -70,7 +70,7 @@ func newInstallation(ctx context.Context, binary string) (_ *installation, err e
 		s.variables[limit] = "0" // few users send all requests
 	}
 	for _, limit := range []string{"OVATION_MAX_STREAMS_PER_ADDRESS", "OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"} {
-		s.variables[limit] = "50000" // all from one address
+		s.variables[limit] = "50000" // all connections come from one address
 	}
 	s.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
 	s.onClose(s.dropKeys)
@@ -83,7 +83,7 @@ func newInstallation(ctx context.Context, binary string) (_ *installation, err e
 	return s, err
 }
 
-// createSchema creates a schema and adds it to the URL.
+// createSchema creates a schema and adds its name to the URL of Postgres.
 func (s *installation) createSchema(ctx context.Context) error {
 	at := s.variables[postgresURL]
 	execute := func(ctx context.Context, statement string) error {
@@ -155,8 +155,8 @@ func (s *installation) dropKeys(ctx context.Context) error {
 	})
 }
 
-// scanKeys calls each for batches of the installation's keys, with the server that holds
-// the batch.
+// scanKeys calls the function each with every batch of the installation's keys. node is
+// the server that holds the batch.
 func (s *installation) scanKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {
@@ -177,7 +177,7 @@ func (s *installation) scanKeys(ctx context.Context, client rueidis.Client, each
 	return nil
 }
 
-// queueNames returns the names of all queues.
+// queueNames returns the names of the dead-letter queue and of the partitions' queues.
 func (s *installation) queueNames() []string {
 	names := append(make([]string, 0, 1+partitions), s.prefix+".dead")
 	for i := range partitions {
@@ -213,7 +213,8 @@ func (s *installation) dropQueues(context.Context) error {
 	})
 }
 
-// checkQueuesEmpty returns an error if messages are left in the queues.
+// checkQueuesEmpty returns an error if messages are left in the dead-letter queue or in
+// the partitions' queues.
 func (s *installation) checkQueuesEmpty() error {
 	n, err := s.countQueued()
 	if err == nil && n > 0 {
@@ -222,7 +223,7 @@ func (s *installation) checkQueuesEmpty() error {
 	return err
 }
 
-// countQueued returns the number of messages in the queues that no worker has received.
+// countQueued returns the number of queued messages that no worker has received.
 func (s *installation) countQueued() (n int, err error) {
 	err = s.withChannel(func(channel *amqp091.Channel) error {
 		for _, name := range s.queueNames() {
@@ -237,7 +238,7 @@ func (s *installation) countQueued() (n int, err error) {
 	return n, err
 }
 
-// environment returns the environment of every process.
+// environment returns the environment variables of every process.
 func (s *installation) environment() []string {
 	out := make([]string, 0, 2+len(s.variables))
 	out = append(out, "OVATION_LOG_LEVEL=warn", "HOME="+os.Getenv("HOME"))
@@ -247,7 +248,7 @@ func (s *installation) environment() []string {
 	return out
 }
 
-// run runs a command of ovation to its end and returns its output.
+// run runs ovation with args, waits until it exits, and returns its output.
 func (s *installation) run(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, s.binary, args...) //nolint:gosec // it is the program under test
 	command.Env = s.environment()
@@ -260,7 +261,8 @@ func (s *installation) run(ctx context.Context, args ...string) (string, error) 
 	return string(out), nil
 }
 
-// verify runs ovation verify and returns its output. It fails if there are differences.
+// verify runs ovation verify and returns its output. It returns an error if there are
+// differences.
 func (s *installation) verify(ctx context.Context) (string, error) {
 	output, err := s.run(ctx, "verify")
 	if err == nil && !strings.HasPrefix(output, "0 differences; ") {
@@ -269,8 +271,7 @@ func (s *installation) verify(ctx context.Context) (string, error) {
 	return strings.TrimSpace(output), err
 }
 
-// startNode starts an API node. startWorker starts a worker, and startFloor one process
-// of the floor.
+// startNode starts an API node and waits until it is ready.
 func (s *installation) startNode(ctx context.Context) (*process, error) {
 	p, err := startProcess(ctx, "ovation serve", s.path("serve.log"),
 		append(s.environment(), "OVATION_JWT_SECRET="+s.secret, "OVATION_ADDR=127.0.0.1:0", "OVATION_DRAIN=0s"), s.binary, "serve")

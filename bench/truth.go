@@ -16,24 +16,24 @@ const biz = "article"
 // counts holds the counts of one subject in Postgres.
 type counts struct{ reads, likes, dislikes, collections int64 }
 
-// databaseState is the state in Postgres while nothing changes, read by SQL that is
+// databaseState is the state in Postgres while nothing changes. The SQL that reads it is
 // independent of Ovation's.
 type databaseState struct {
 	counts    map[string]counts  // by bizId
-	liked     map[stateKey]int64 // the times of likes
+	liked     map[stateKey]int64 // the time of each like, in microseconds
 	collected map[stateKey]int64
-	sent      []int64 // likes of each subject that were sent before the state was read
+	sent      []int64 // number of likes sent before the state was read, by index of the subject
 }
 
-// stateKey is a user and a subject that the user acts on.
+// stateKey identifies the states of a user on a subject.
 type stateKey struct{ user, subject string }
 
-// readState reads counts, and the states of the users of the data.
+// readState reads the counts of all subjects and the states of the viewers.
 func (s *installation) readState(ctx context.Context, p *userPool) (*databaseState, error) {
 	return s.readStateOf(ctx, p, p.names[:p.viewerCount])
 }
 
-// readStateOf reads counts, and the states of some users.
+// readStateOf reads the counts of all subjects and the states of the given users.
 func (s *installation) readStateOf(ctx context.Context, p *userPool, users []string) (*databaseState, error) {
 	t := &databaseState{counts: map[string]counts{}, liked: map[stateKey]int64{}, collected: map[stateKey]int64{}}
 	for i := range p.sent {
@@ -77,11 +77,11 @@ func (s *installation) readStateOf(ctx context.Context, p *userPool, users []str
 // sampler draws names with probabilities proportional to their weights.
 type sampler struct {
 	names             []string
-	cumulativeWeights []int64 // the sum of the weights up to each name
+	cumulativeWeights []int64 // the sum of the weights up to and including each name
 }
 
-// newSampler returns a sampler of names. It sorts them by descending weight, so that the
-// same seed draws the same names.
+// newSampler returns a sampler of the names in weights. It sorts them by descending
+// weight, so that the same seed draws the same names.
 func newSampler(weights map[string]int64) *sampler {
 	d := &sampler{}
 	for name := range weights {
@@ -110,8 +110,8 @@ func (d *sampler) draw(random *rand.Rand) int {
 	return sort.Search(len(d.cumulativeWeights), func(i int) bool { return d.cumulativeWeights[i] > at })
 }
 
-// samplers returns samplers of subjects and users, weighted by their number of rows in the
-// data.
+// samplers returns samplers of subjects and of users, weighted by their numbers of rows
+// in the data.
 func (d *dataset) samplers() (subjects, users *sampler) {
 	bySubject, byUser := map[string]int64{}, map[string]int64{}
 	for i := range d.rows {

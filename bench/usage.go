@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// clockTick is the unit of CPU time in /proc, on every Linux.
+// clockTick is the unit of CPU time in /proc on all Linux systems.
 const clockTick = 10 * time.Millisecond
 
 // The names of consumers of CPU time.
@@ -21,16 +21,16 @@ const (
 	redisName     = "redis"
 )
 
-// cpuUsage is the CPU time of each consumer so far. It is nil without /proc.
+// cpuUsage is the CPU time of each consumer so far. It is nil if the system is not Linux.
 type cpuUsage map[string]time.Duration
 
 // cpuMeter reads the CPU time of processes.
 type cpuMeter struct {
-	pids map[string]int // the first process of each consumer
+	pids map[string]int // the process id of each consumer; descendants of the process are included
 }
 
-// newCPUMeter returns a meter for this process and the services that scripts/services has
-// started. Services started in another way count as others.
+// newCPUMeter returns a meter of this process and of the services that scripts/services
+// has started. Services that were started in another way count as others.
 func newCPUMeter() *cpuMeter {
 	m := &cpuMeter{map[string]int{generatorName: os.Getpid()}}
 	folder := os.Getenv("OVATION_SERVICES_DIR")
@@ -51,13 +51,13 @@ func newCPUMeter() *cpuMeter {
 	return m
 }
 
-// track adds a process to those whose CPU time is measured.
+// track adds p to the processes whose CPU time is measured, under the given name.
 func (m *cpuMeter) track(name string, p *process) { m.pids[name] = p.command.Process.Pid }
 
 // processUsage is the CPU time of one process.
 type processUsage struct {
 	parent int
-	ticks  int64 // its own, and those of its children that have ended
+	ticks  int64 // CPU time of the process and of its children that have ended
 }
 
 // read returns the CPU times so far.
@@ -91,8 +91,8 @@ func (m *cpuMeter) read() cpuUsage {
 	return out
 }
 
-// isDescendant reports whether the process pid is the process first or a descendant of it. It
-// returns false if pid, or a process between pid and first, is measured separately.
+// isDescendant reports whether the process pid is the process first or a descendant of
+// it. It returns false if pid, or a process between pid and first, is tracked separately.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {
@@ -110,16 +110,16 @@ func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]i
 func readProcStat(name string) (pid int, one processUsage, ok bool) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return 0, one, false // it has just exited
+		return 0, one, false // the process has just exited
 	}
 	number, rest, _ := strings.Cut(string(text), " ")
 	pid, err = strconv.Atoi(number)
-	at := strings.LastIndexByte(rest, ')') // the name may hold anything
+	at := strings.LastIndexByte(rest, ')') // the name of a process may contain any character
 	if err != nil || at < 0 {
 		return 0, one, false
 	}
 	words := strings.Fields(rest[at+1:])
-	const parent, first, last = 1, 11, 14 // user, system, and both of children
+	const parent, first, last = 1, 11, 14 // first to last: user and system time, of the process and of its children
 	if len(words) <= last {
 		return 0, one, false
 	}
@@ -145,7 +145,7 @@ func busyTime() time.Duration {
 		return 0
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	const idle, wait, guest = 3, 4, 8 // the time of guests is included in user time, too
+	const idle, wait, guest = 3, 4, 8 // user time already includes the time of guests
 	words := strings.Fields(line)
 	words = words[min(1, len(words)):] // without "cpu"
 	words = words[:min(guest, len(words))]
@@ -171,7 +171,7 @@ func sumTicks(words []string) (total int64, err error) {
 	return total, nil
 }
 
-// since returns the CPU times since an earlier reading, or nil if they are unknown.
+// since returns the CPU times since the reading before, or nil if they are unknown.
 func (u cpuUsage) since(before cpuUsage) cpuUsage {
 	if u == nil || before == nil {
 		return nil

@@ -1,17 +1,17 @@
-// Command floor is the baseline of Ovation's benchmark: a minimal server that answers
-// the two most frequent requests on the same Redis, RabbitMQ and Postgres with the same
+// Command floor is the baseline of Ovation's benchmark: a minimal server that answers the
+// two most frequent requests. It uses the same Redis, RabbitMQ and Postgres, and the same
 // client libraries. It has neither GraphQL nor tokens, and shares no data with Ovation:
-// it has separate keys and tables and a separate queue, which package bench fills and
-// compares.
+// its keys, tables and queue are separate. Package bench fills the keys, creates the
+// tables, and checks their contents.
 //
 //	floor serve   POST /page  {"user":…,"ids":[…]}    POST /like  {"user":…,"id":…}
 //	floor work    persists the likes that serve has queued
 //
-// A page reads counts through client-side caching, three fields of a hash for each
-// subject, and the viewer's states with one command, one field for each subject; the
-// digits are copied as received. A like is one script with two keys and one message with
-// one confirm. Nothing is batched before the queue, read before the write, validated or
-// recovered: every failure is an error.
+// For a page, the floor reads three fields of a hash for each subject, through
+// client-side caching. It reads the viewer's states with one command, one field for each
+// subject. It copies digits as received. For a like, it runs one script with two keys,
+// and publishes one message with one confirm. It does not batch before the queue, read
+// before the write, validate or recover: every failure is an error.
 //
 // Strings in requests must not contain escapes; package bench sends none.
 //

@@ -15,10 +15,10 @@ import (
 const (
 	maxRequestBytes = 64 << 10
 	cacheTTL        = 10 * time.Minute
-	redisTimeout    = 5 * time.Second // of a request's calls to Redis; then the request fails
+	redisTimeout    = 5 * time.Second // limit of a request's calls to Redis, after which the request fails
 )
 
-// server answers the two kinds of requests.
+// server answers requests for a page and for a like.
 type server struct {
 	redis     rueidis.Client
 	keyPrefix string // prefix of all keys
@@ -28,12 +28,12 @@ type server struct {
 var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // countsKey returns the key of a subject's hash, which has the fields r, l and c.
-// statesKey returns the key of a user's hash, which has a field for each subject with the
-// value l, c, lc or cl.
+// statesKey returns the key of a user's hash, which has a field for each subject. The
+// value of the field is l, c or lc.
 func (s *server) countsKey(id string) string   { return s.keyPrefix + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keyPrefix + "u:" + user }
 
-// request is a parsed request. The buffer is for the reply.
+// request is a parsed request, and a buffer for its reply.
 type request struct {
 	user   string
 	ids    []string
@@ -95,13 +95,14 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a request) {
 	_, _ = buffer.Write(body) // so that the grown buffer returns to the pool
 }
 
-// jsonMember is a value from Redis and the text that precedes it in a response.
+// jsonMember is a value from Redis, and the text that precedes the value in a response.
 type jsonMember struct {
 	name  string
 	value *rueidis.RedisMessage
 }
 
-// appendMembers appends values as received from Redis, and nothing for nil.
+// appendMembers appends the name and the value of each member. Values are copied as
+// received; nil is copied as the empty string.
 func appendMembers(to []byte, members ...jsonMember) ([]byte, error) {
 	for _, t := range members {
 		value, err := t.value.ToString()
@@ -113,12 +114,12 @@ func appendMembers(to []byte, members ...jsonMember) ([]byte, error) {
 	return to, nil
 }
 
-// readRequest reads a request: the user, and the ids of subjects.
+// readRequest parses a request. It returns the user and the ids of the subjects.
 func readRequest(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user string, ids []string, err error) {
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxRequestBytes)); err != nil {
 		return "", nil, err
 	}
-	const names = 3 // the first three texts are "user", the name of the user, and "ids" or "id"
+	const names = 3 // the first three strings are "user", the user's name, and "ids" or "id"
 	texts := make([]string, 0, names+20)
 	rest := body.Bytes()
 	for {

@@ -25,8 +25,8 @@ WITH new AS (
 INSERT INTO floor_counts (biz_id, likes) SELECT biz_id, count(*) FROM new GROUP BY biz_id ORDER BY biz_id
 ON CONFLICT (biz_id) DO UPDATE SET likes = floor_counts.likes + excluded.likes`
 
-// startWorker starts a goroutine that persists the likes of the queue until the context
-// ends. The returned function waits for the end and returns the error, if any.
+// startWorker starts a goroutine that persists the queued likes until ctx ends. wait
+// waits for the end of the goroutine and returns its error.
 func startWorker(ctx context.Context, channel *amqp091.Channel, queue, database string) (wait func() error, err error) {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// maxBody bounds a reply, in bytes.
+// maxBody is the maximum size of a reply's body, and of a frame, in bytes.
 const maxBody = 16 << 20
 
-// Conn is one keep-alive connection. It sends one request at a time and
-// belongs to one goroutine.
+// Conn is one keep-alive connection. It sends one request at a time and belongs to one
+// goroutine.
 type Conn struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -35,8 +35,8 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Do sends a whole request and returns the reply, whose body is valid until the next
-// call. After an error the connection is unusable.
+// Do sends a complete request and returns the status and the body of the reply. The body
+// is valid until the next call of Do. After an error the connection is unusable.
 func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, fmt.Errorf("send: %w", err)
@@ -71,7 +71,7 @@ const (
 	unknownLength = -2
 )
 
-// readHeader reads the headers and returns the length of the body.
+// readHeader reads the headers. It returns the length of the body, or chunkedLength.
 func (c *Conn) readHeader() (length int, err error) {
 	length = unknownLength
 	for {
@@ -105,7 +105,7 @@ func headerValue(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name):]), true
 }
 
-// readN appends the next n bytes to those in to.
+// readN reads the next n bytes of the connection and appends them to the slice to.
 func (c *Conn) readN(to []byte, n int) ([]byte, error) {
 	have := len(to)
 	if n > maxBody-have {
@@ -143,8 +143,8 @@ func (c *Conn) readChunked() error {
 // setDeadline sets the deadline of reads and writes.
 func (c *Conn) setDeadline(deadline time.Time) { _ = c.conn.SetDeadline(deadline) }
 
-// Post appends to buf a request that posts JSON with a bearer token, or anonymously if
-// token is empty.
+// Post appends to buf a POST request with a JSON body. The request carries token as a
+// bearer token; if token is empty, the request is anonymous.
 func Post(buf []byte, host, path, token string, body []byte) []byte {
 	buf = append(buf, "POST "...)
 	buf = append(buf, path...)

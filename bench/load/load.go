@@ -11,23 +11,23 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Client makes the requests of one connection and checks the replies. Its methods are
+// Client makes the requests of one connection and checks the replies. Next and Done are
 // called alternately, by one goroutine.
 type Client interface {
-	// Next appends the next request to buf. It returns nil when there is none.
+	// Next appends the next request to buf. It returns nil when no request is left.
 	Next(buf []byte) []byte
-	// Done checks the reply to the request. The body is valid until Done returns. Done
+	// Done checks the reply to the last request. body is valid until Done returns. Done
 	// is not called if the connection has failed.
 	Done(status int, body []byte) error
 }
 
 // Result is the result of a load.
 type Result struct {
-	Requests int64 // requests that were answered
-	Errors   int64 // replies that were wrong, and connections that failed
+	Requests int64 // number of requests that were answered
+	Errors   int64 // number of replies that were wrong, and of connections that failed
 	Faults   []string
 	Elapsed  time.Duration // from the first request to the last reply
-	// Latency holds the latency of each reply in microseconds.
+	// Latency holds the latency of each answered request, in microseconds.
 	Latency *hdrhistogram.Histogram
 }
 
@@ -40,14 +40,14 @@ func (r *Result) Quantile(percent float64) time.Duration {
 }
 
 const (
-	maxFaults    = 3                // faults whose text is reported
-	maxLatency   = time.Minute      // longer latencies are recorded as this one
-	drainTimeout = 15 * time.Second // for the last replies, after the end
+	maxFaults    = 3                // maximum length of Result.Faults
+	maxLatency   = time.Minute      // longer latencies are recorded as this value
+	drainTimeout = 15 * time.Second // maximum wait for the last replies, after the end of the load
 )
 
-// Closed makes each client send its next request as soon as the previous one is answered,
-// for the given time or until no client has requests left. It fails if a connection
-// cannot be established or the context ends.
+// Closed makes each client send its next request as soon as the previous one is answered.
+// It ends after the given time, or once no client has requests left. It returns an error
+// if a connection cannot be established or ctx ends.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
 	r := newLoadRun(address, during)
 	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
@@ -64,9 +64,10 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 }
 
 // Open sends requests at random times, perSecond on average, regardless of earlier
-// requests: each request is sent by the next client that is free. Latency is measured
-// from the time at which a request was due. It fails as Closed does, and also if a client
-// has run out of requests or too many requests are waiting to be sent.
+// requests. The next client that is free sends each request. Latency is measured from the
+// time at which the request was due. Like Closed, Open returns an error if a connection
+// cannot be established or ctx ends. It also returns an error if a client has no requests
+// left, or if too many requests are waiting to be sent.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
 	r := newLoadRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
@@ -103,7 +104,7 @@ func Open(ctx context.Context, address string, clients []Client, perSecond float
 	}, &empty)
 }
 
-// loadRun is one load.
+// loadRun is one call of Closed or Open.
 type loadRun struct {
 	address      string
 	during       time.Duration
@@ -119,8 +120,8 @@ func newLoadRun(address string, during time.Duration) *loadRun {
 	return r
 }
 
-// runClients connects, then runs every client and, concurrently, schedule, if it is
-// not nil. At the end it also returns the errors that clientErrs point to.
+// runClients connects all clients. Then it runs every client and, concurrently, schedule
+// if that is not nil. In the end it also returns the errors that clientErrs point to.
 func (r *loadRun) runClients(
 	ctx context.Context, clients []Client, runClient func(context.Context, Client, *Conn), schedule func(context.Context) error, clientErrs ...*error,
 ) (*Result, error) {
@@ -166,7 +167,7 @@ func (r *loadRun) runClients(
 	return &r.result, err
 }
 
-// exchange sends a request that was due at the given time. It returns false if the
+// exchange sends a request that was due at the time due. It returns false if the
 // connection has failed.
 func (r *loadRun) exchange(c Client, conn *Conn, request []byte, due time.Time) bool {
 	status, body, err := conn.Do(request)
@@ -179,7 +180,7 @@ func (r *loadRun) exchange(c Client, conn *Conn, request []byte, due time.Time) 
 	defer r.mu.Unlock()
 	if !failed {
 		r.result.Requests++
-		_ = r.result.Latency.RecordValue(max(1, took.Microseconds())) // it is within bounds
+		_ = r.result.Latency.RecordValue(max(1, took.Microseconds())) // the value is within bounds
 	}
 	if err != nil {
 		r.result.Errors++

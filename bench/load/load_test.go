@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client sends limit requests, or requests without end if limit is 0.
+// client sends limit requests, or an unlimited number if limit is 0.
 type client struct {
 	request []byte
 	limit   int
@@ -49,7 +49,8 @@ func (c *client) Done(status int, body []byte) error {
 	return c.check(status, body)
 }
 
-// startServer starts a server and returns its address and n clients.
+// startServer starts a server. It returns the server's address, and n clients, both as
+// load.Client and as *client.
 func startServer(t *testing.T, n int, handler http.HandlerFunc) (string, []load.Client, []*client) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -99,7 +100,7 @@ func TestRequestsOfAClientAlternateWithReplies(t *testing.T) {
 	for _, c := range own {
 		c.limit = 50
 	}
-	result, err := load.Closed(t.Context(), address, clients, time.Minute) // Next panics out of turn
+	result, err := load.Closed(t.Context(), address, clients, time.Minute) // Next panics if it is called out of turn
 	if err != nil || result.Requests != 200 || most.Load() > 4 {
 		t.Errorf("got %d requests, %d of them at a time, %v, want 200, at most 4", result.Requests, most.Load(), err)
 	}
@@ -112,7 +113,7 @@ func TestOpenKeepsTheRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The seed draws the times, so that the number is always the same.
+	// The seed determines the times, so that the number of requests is always the same.
 	if result.Requests < 400 || result.Requests > 600 || result.Latency.TotalCount() != result.Requests {
 		t.Errorf("%d requests, %d of them measured, want 400 to 600, all measured", result.Requests, result.Latency.TotalCount())
 	}
@@ -123,7 +124,7 @@ func TestOpenMeasuresFromTheDueTime(t *testing.T) {
 	var once sync.Once
 	var mu sync.Mutex
 	address, clients, _ := startServer(t, 2, func(http.ResponseWriter, *http.Request) {
-		mu.Lock() // while one request stalls, all others do
+		mu.Lock() // while one request stalls, all other requests wait
 		defer mu.Unlock()
 		once.Do(func() { <-time.After(stall) })
 	})
@@ -131,8 +132,8 @@ func TestOpenMeasuresFromTheDueTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of about 200 requests, 100 fall due while the server is stalled. Measured from
-	// when they are sent, only two of them wait.
+	// Of about 200 requests, 100 fall due while the server is stalled. If latency were
+	// measured from the time of sending, only two of these requests would be slow.
 	if waited := result.Quantile(75); waited < stall/4 {
 		t.Errorf("a quarter of the requests waited %v and longer, want at least %v", waited, stall/4)
 	}

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// Subscription is one subscription over a separate WebSocket that speaks
-// graphql-transport-ws. It uses little memory, so that a process can have many. It
-// belongs to one goroutine; Close may be called by any.
+// Subscription is one subscription over a separate WebSocket with the subprotocol
+// graphql-transport-ws. It uses little memory, so that a process can hold many. It
+// belongs to one goroutine, but any goroutine may call Close.
 type Subscription struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	payload []byte
 }
 
-// The opcodes of frames, with the bit of a final fragment set.
+// The first bytes of frames: the opcode, with the bit of a final fragment set.
 const (
 	frameText = 0x81
 	framePing = 0x89
 	framePong = 0x8a
 )
 
-// Subscribe connects to HOST:PORT and subscribes. initPayload is the payload of
-// connection_init, and payload that of the subscribe message; both are JSON objects of
-// up to 64 KB.
+// Subscribe connects to HOST:PORT and subscribes. initPayload is the payload of the
+// message connection_init, and payload the payload of the message subscribe. Both are
+// JSON objects of up to 64 KB.
 func Subscribe(ctx context.Context, address string, initPayload, payload []byte) (_ *Subscription, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -81,8 +81,8 @@ func (w *Subscription) upgrade(host string) error {
 	return nil
 }
 
-// Next waits for the next response, which is valid until the next call. It answers
-// pings meanwhile. It returns an error if the connection or the subscription has
+// Next waits for the next response, which is valid until Next is called again. While it
+// waits, it answers pings. It returns an error if the connection or the subscription has
 // ended.
 func (w *Subscription) Next() ([]byte, error) {
 	const before, after = `{"type":"next","id":"1","payload":`, `}`
@@ -138,7 +138,7 @@ func (w *Subscription) readFrame() (opcode byte, text []byte, err error) {
 	return opcode, w.payload, nil
 }
 
-// writeFrame writes a client's frame, masked with zeros.
+// writeFrame writes a frame as a client must, masked. The mask is zero.
 func (w *Subscription) writeFrame(opcode byte, text []byte) error {
 	const masked = 0x80
 	frame := []byte{opcode, masked | byte(len(text))}

@@ -12,7 +12,7 @@ import (
 	"ovation/bench/load"
 )
 
-// startWebSocketServer starts a server that speaks WebSocket with one watcher.
+// startWebSocketServer starts a server that accepts WebSockets and calls with for each.
 func startWebSocketServer(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
