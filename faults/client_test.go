@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	ownSubjects     = 8  // of each client; no other client acts on them
-	hotSubjects     = 12 // all clients act on them
-	followedClients = 8  // the number of clients that the others follow
+	ownSubjects     = 8  // subjects of each client that no other client acts on
+	hotSubjects     = 12 // subjects that all clients act on
+	followedClients = 8  // clients that other clients may follow
 	pageSize        = 10
 )
 
@@ -30,37 +30,38 @@ type subject struct{ biz, id string }
 
 func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz, s.id) }
 
-// client is one user. It sends one request after another, each to a random node, and records
-// its actions.
+// client is one user. It sends one request after another, each to a random node, and
+// records its actions.
 type client struct {
 	installation      *installation
 	name              string
 	token             string
-	folderID          string // the id of its folder
+	folderID          string // the id of the client's folder
 	random            *rand.Rand
-	subjects          []subject // its own subjects first
-	permanentSubjects int       // the number of subjects, from the first on, that are kept; the rest are comments
+	subjects          []subject // the subjects that the client acts on, its own subjects first
+	permanentSubjects int       // number of leading subjects that are never replaced; the rest are comments
 	expected          map[subject]expectation
-	latestVersions    map[versionKey]int64 // the latest versions seen
+	latestVersions    map[versionKey]int64 // the latest version that each node has returned
 	unmirrored        map[subject]unmirrored
-	commented         []subject            // the subjects that it comments on
-	ownComments       []*ownComment        // all its comments, including deleted ones
-	replyTargets      map[subject][]string // the ids of comments that it may reply to
-	ownMessages       []*ownMessage        // all its messages
+	commented         []subject            // the subjects that the client comments on
+	ownComments       []*ownComment        // all comments of the client, including deleted ones
+	replyTargets      map[subject][]string // the ids of comments that the client may reply to
+	ownMessages       []*ownMessage        // all messages of the client
 	journal           []journalEntry
 }
 
-// unmirrored is an action that a node acknowledged although it could not write it to
-// Redis and no worker persisted it in time. Until a worker has persisted it, other nodes
-// may lack the action; this is a known limit of the mirror (docs/invariants.md).
+// unmirrored represents an action that a node acknowledged, although the node could not
+// write it to Redis and no worker had persisted it. Until a worker has persisted the
+// action, other nodes may lack it. This is a known limit of the mirror
+// (docs/invariants.md).
 type unmirrored struct {
 	node    *process
 	expires time.Time
 }
 
 const (
-	persistWait     = 300 * time.Millisecond // how long such a node waits for a worker
-	maxPersistDelay = 2 * time.Second        // how long even a lagging worker takes to persist the action
+	persistWait     = 300 * time.Millisecond // how long a node without Redis waits for a worker before it replies
+	maxPersistDelay = 2 * time.Second        // how long a lagging worker may take to persist the action
 )
 
 type versionKey struct {
@@ -79,7 +80,7 @@ type journalEntry struct {
 	needsDatabase bool          // the request needs the database
 	mayBeNotFound bool          // NOT_FOUND is a valid reply
 	maxDuration   time.Duration // the maximum duration; if 0, maxDelay applies (see checkOutcome)
-	code          string        // the code of an error
+	code          string        // the code of the error, or "" if the request succeeded
 	changed       bool
 	durability    string
 	shown         *subjectView
@@ -113,7 +114,7 @@ func (s *installation) newClient(n int, seed uint64) *client {
 func tokenOf(user string) string {
 	token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: user}, 2*time.Hour)
 	if err != nil {
-		panic(err) // the test chooses its users
+		panic(err) // unreachable: the test chooses valid users
 	}
 	return token
 }
@@ -143,8 +144,8 @@ var mutations = []string{
 	"like", "like", "unlike", "dislike", "undislike", "collect", "collect", "uncollect", "read", "read", "follow", "follow", "unfollow",
 }
 
-// collectIntoFolder denotes, in the journal, a collect that names a folder. It is the
-// only action that needs the database, because of the folder.
+// collectIntoFolder is the name, in the journal, of a collect into a folder. The folder
+// makes it the only action that needs the database.
 const collectIntoFolder = "collect into the box"
 
 func (c *client) mutate(node *process) {
@@ -191,8 +192,8 @@ func (c *client) mutate(node *process) {
 	c.checkView(node, sub, &got.Did.Interactive)
 }
 
-// readPage reads a page: some of the client's own subjects, some hot ones, and one without
-// any actions.
+// readPage requests a page of random subjects of the client and one subject without any
+// actions.
 func (c *client) readPage(node *process) {
 	page := []subject{{"cold", fmt.Sprint(c.random.IntN(1 << 30))}}
 	for len(page) < pageSize {
@@ -210,7 +211,7 @@ func (c *client) readPage(node *process) {
 	}
 }
 
-// fetchPage reads subjects by one query.
+// fetchPage requests subjects in one query.
 func (c *client) fetchPage(node *process, subjects []subject) (page []subjectView, code string) {
 	var query strings.Builder
 	query.WriteString(`{ interactives(subjects: [`)
@@ -229,7 +230,7 @@ func (c *client) fetchPage(node *process, subjects []subject) (page []subjectVie
 
 const viewerLikesQuery = `{ viewer { userId likes(first: 5) { edges { node { at } } } } }`
 
-// readList reads a list, which only the database can answer.
+// readList requests a list, which only the database can provide.
 func (c *client) readList(node *process) {
 	var got struct{ Viewer struct{ UserID string } }
 	c.execute(node, journalEntry{operation: "list", needsDatabase: true}, viewerLikesQuery, &got)
@@ -255,7 +256,7 @@ func (c *client) checkView(node *process, sub subject, s *subjectView) {
 		}
 	case "STALE":
 	case "UNAVAILABLE":
-		if s.counts != (counts{}) { // the viewer's own states may still be known
+		if s.counts != (counts{}) { // the reply may still contain the viewer's own states
 			c.installation.violationf("invented", c, "the counts are UNAVAILABLE, but the reply is %s", describe(s))
 		}
 		return
@@ -268,7 +269,7 @@ func (c *client) checkView(node *process, sub subject, s *subjectView) {
 	c.latestVersions[key] = max(c.latestVersions[key], s.Version)
 }
 
-// mayLackAction reports whether a node may lack an action that another node has
+// mayLackAction reports whether a node may lack an action on sub that another node has
 // acknowledged.
 func (c *client) mayLackAction(node *process, sub subject) bool {
 	u, ok := c.unmirrored[sub]
@@ -283,9 +284,9 @@ func describe(s *subjectView) string {
 	return string(text)
 }
 
-// execute sends an operation, records its outcome and returns the code of its error: ""
-// if there is none, the code of the API, NODE if the node was killed, or the text of any
-// other error.
+// execute sends an operation, records its outcome and returns a code. The code is "" for
+// success, the API's code for an error of the API, NODE if the node was killed, and the
+// text of any other error.
 func (c *client) execute(node *process, e journalEntry, query string, into any) string {
 	from := c.installation.currentPhase()
 	e.sentAt, e.node = time.Now(), node.name
@@ -311,7 +312,8 @@ type apiError struct{ code, message string }
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
-	// clientHTTP holds the connections of the clients. A request that times out fails the test.
+	// clientHTTP holds the connections of the clients. A request that times out fails the
+	// test.
 	clientHTTP = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 	probeHTTP  = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )

@@ -21,13 +21,13 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// cluster holds the services with a spare for each server: a Redis Cluster of three masters
-// and three replicas, three RabbitMQ nodes, and a Postgres primary with a synchronous
-// standby. Processes connect to them without links.
+// cluster holds services in which every server has a spare: a Redis Cluster of three
+// masters and three replicas, three RabbitMQ nodes, and a Postgres primary with a
+// synchronous standby. Processes connect to the servers without links.
 type cluster struct {
 	dir      string
 	postgres [2]*daemon
-	primary  int // in postgres
+	primary  int // index in postgres
 	redis    [6]*daemon
 	rabbitmq [3]*daemon
 }
@@ -40,8 +40,8 @@ type daemon struct {
 	process *exec.Cmd
 }
 
-// start starts the server, as an unprivileged user if this process is root: Postgres and
-// RabbitMQ refuse to run as root.
+// start starts the server. If this process runs as root, the server runs as an
+// unprivileged user, because Postgres and RabbitMQ refuse to run as root.
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.process = d.command()
@@ -53,24 +53,25 @@ func (d *daemon) start(t *testing.T) {
 	must(t, d.process.Start())
 }
 
-// kill kills the server and all processes that it has started, like the loss of its machine. It may be called twice.
+// kill kills the server and all processes that the server has started, as the loss of
+// its machine would. It may be called twice.
 //
-// Each process of Postgres is in a process group of its own. A process that finds that
-// the first one has died commits a transaction that waits for a standby. The first
-// process is therefore stopped until the others are dead.
+// Each process of Postgres is in a process group of its own. A process that waits for a
+// standby commits its transaction when it finds that the first process has died. The
+// first process is therefore stopped until the others are dead.
 func (d *daemon) kill() {
 	if d.process == nil {
 		return
 	}
 	first := d.process.Process.Pid
 	_ = syscall.Kill(first, syscall.SIGSTOP)
-	children, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(first)).Output() // fails if there are none
+	children, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(first)).Output() // fails if there are no children
 	for child := range strings.FieldsSeq(string(children)) {
 		if pid, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	_ = syscall.Kill(-first, syscall.SIGKILL) // fails if it has exited
+	_ = syscall.Kill(-first, syscall.SIGKILL) // fails if the server has exited
 	_ = d.process.Wait()
 	d.process = nil
 }
@@ -84,8 +85,8 @@ func unprivileged() *syscall.Credential {
 	return &syscall.Credential{Uid: 65534, Gid: 65534}
 }
 
-// runTool runs a program that belongs to a server, as the server's user, and returns its
-// output.
+// runTool runs a program that belongs to a server, as the server's user. It returns the
+// program's output.
 func (c *cluster) runTool(name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Env = c.environment()
@@ -168,13 +169,14 @@ func (c *cluster) startRedis(t *testing.T) string {
 
 func (c *cluster) redisAddress(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.redis[i].port) }
 
-// redisCLI sends a command to a node of Redis and returns the reply, or "" if there is none.
+// redisCLI sends a command to a node of Redis and returns the reply, or "" if there is
+// none.
 func (c *cluster) redisCLI(i int, words ...string) string {
 	out, _ := c.runTool("redis-cli", append([]string{"-p", strconv.Itoa(c.redis[i].port)}, words...)...)
 	return strings.TrimSpace(out)
 }
 
-// awaitRedis waits until every master has a replica that follows it.
+// awaitRedis waits until the Redis Cluster works and every master has a replica.
 func (c *cluster) awaitRedis(t *testing.T) {
 	t.Helper()
 	awaitCondition(t, "the Redis Cluster is whole", waitTimeout, func() bool {
@@ -192,8 +194,8 @@ func (c *cluster) awaitRedis(t *testing.T) {
 	})
 }
 
-// failOverRedis kills a master, waits until its replica has taken over, and restarts the
-// old master, empty, as a replica of the new one.
+// failOverRedis kills a master and waits until its replica has taken over. Then it
+// restarts the old master without data, as a replica of the new master.
 func failOverRedis(t *testing.T, s *installation) {
 	t.Helper()
 	c := s.cluster
@@ -224,7 +226,7 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		server = "rabbitmq-server"
 	}
 	epmd := port.Free(t)
-	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // after its nodes have exited
+	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // after the RabbitMQ nodes have exited
 	must(t, os.WriteFile(filepath.Join(c.dir, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
 	if u := unprivileged(); u != nil {
 		must(t, os.Chown(filepath.Join(c.dir, ".erlang.cookie"), int(u.Uid), int(u.Gid)))
@@ -254,14 +256,14 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		}
 		c.rabbitmq[i] = d
 		d.start(t)
-		c.awaitRabbitMQ(t, i) // one after the other, so that they find each other
+		c.awaitRabbitMQ(t, i) // one node after another, so that they find each other
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", d.port))
 	}
 	return "amqp://ovation:faults@" + startTCPBalancer(t, hosts) + "/"
 }
 
-// startTCPBalancer starts a TCP load balancer, as is common in front of RabbitMQ, and returns
-// its address. It passes each connection on to a host that accepts it.
+// startTCPBalancer starts a TCP load balancer, as is common in front of RabbitMQ, and
+// returns its address. The balancer forwards each connection to a host that accepts it.
 func startTCPBalancer(t *testing.T, hosts []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -298,8 +300,8 @@ func startTCPBalancer(t *testing.T, hosts []string) string {
 	return listener.Addr().String()
 }
 
-// proxyToFirst connects a client to the first host, from the n-th on, that answers,
-// until either side closes the connection.
+// proxyToFirst tries the hosts in order, beginning with the n-th. It connects the client
+// to the first host that answers, until either side closes the connection.
 func proxyToFirst(client net.Conn, hosts []string, n int) {
 	defer client.Close()
 	for i := range hosts {
@@ -317,7 +319,7 @@ func proxyToFirst(client net.Conn, hosts []string, n int) {
 	}
 }
 
-// awaitRabbitMQ waits until a node answers the protocol header.
+// awaitRabbitMQ waits until the i-th node answers the protocol header.
 func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	t.Helper()
 	awaitCondition(t, "a RabbitMQ node answers", waitTimeout, func() bool {
@@ -405,8 +407,8 @@ func (c *cluster) execSQL(t *testing.T, i int, statements ...string) {
 	}
 }
 
-// startStandby makes a server a synchronous standby of the other one, with a new copy of
-// that server's data.
+// startStandby makes the i-th Postgres server a synchronous standby of the other server.
+// It begins with a new copy of the other server's data.
 func (c *cluster) startStandby(t *testing.T, i int) {
 	t.Helper()
 	d, primary := c.postgres[i], c.postgres[1-i]
@@ -417,7 +419,8 @@ func (c *cluster) startStandby(t *testing.T, i int) {
 	d.start(t)
 }
 
-// awaitStandby waits until commits of the primary wait for the standby.
+// awaitStandby waits until the standby is synchronous, so that commits of the primary
+// wait for it.
 func (c *cluster) awaitStandby(t *testing.T) {
 	t.Helper()
 	awaitCondition(t, "the standby is synchronous", waitTimeout, func() (synchronous bool) {

@@ -1,12 +1,12 @@
 // Package faults contains tests only. They run the distributed mode as separate
-// processes and kill, stop and disconnect each of its parts under load.
+// processes, and kill, stop and disconnect its parts under load.
 //
 // Each test starts its own Postgres, Redis and RabbitMQ (scripts/services, or a cluster
 // with a spare for each server), two nodes and two workers. Each process connects to the
 // services through links: TCP proxies that can stop all traffic or hold back a single
 // message. A cluster has no links. During all faults, clients send reactions,
-// collections, follows, reads, comments and messages to both nodes, check each reply and
-// record it in a journal.
+// collections, follows, reads, comments and messages to both nodes. They check each reply
+// and record it in a journal.
 //
 //	clients ─▶ nodes, workers ─▶ links ─▶ Postgres, Redis, RabbitMQ
 //	   │           ▲ kill          ▲ stop     ▲ kill, stop, fail over
@@ -16,16 +16,16 @@
 // # Invariants
 //
 //   - After the faults, invariants I1 to I6 of package storage hold. Every acknowledged
-//     action is in Postgres, every row is counted exactly once, every list and total agrees
-//     with the rows, the nodes return them, and the queues are empty:
+//     action is in Postgres, every row is counted exactly once, every list and total
+//     agrees with the rows, the nodes return them, and the queues are empty:
 //     TestLongFaultsLoseNothing for each fault, TestLongRandomFaults for random sequences
 //     of faults.
 //   - The same holds when a server of a cluster fails and its spare takes over:
 //     TestLongRandomFailovers, TestLongFailoverToADisconnectedStandby.
 //   - During a fault, queries never fail, except at a killed node. A mutation fails only
-//     with UNAVAILABLE, and only before the breakers have opened, while processes
-//     reconnect, or while a service that it needs or more than one service is unavailable.
-//     Breakers bound the delay: the same tests.
+//     with UNAVAILABLE. It may fail before the breakers have opened, while processes
+//     reconnect, while several services are unavailable, and while Postgres is
+//     unavailable if the mutation needs it. Breakers bound the delay: the same tests.
 //
 // Comments and messages are not queued: while Postgres is unavailable, they may fail
 // with UNAVAILABLE. Clients repeat a request of unknown outcome with the same

@@ -2,18 +2,17 @@
 
 package faults_test
 
-// stateSet is a set of states, as bits. A client's knowledge of one
-// state is the set of its possible values: a single one, unless the outcome of an action is
-// unknown.
+// stateSet is a set of possible values of one state, as bits. It has a single value,
+// unless the outcome of an action is unknown.
 type stateSet uint8
 
-// The states of a reaction, of a collection and of a follow.
+// The values of a reaction, of a collection and of a follow.
 const (
 	stateNone stateSet = 1 << iota
 	stateLiked
 	stateDisliked
 
-	stateInDefault = stateLiked // the bits of the two reactions stand for the two folders
+	stateInDefault = stateLiked // the bits of the two reactions also represent the two folders
 	stateInFolder  = stateDisliked
 
 	stateFollowing = stateLiked
@@ -21,19 +20,20 @@ const (
 
 func (s stateSet) has(state stateSet) bool { return s&state != 0 }
 
-// expectation is what a client knows about its own actions on one subject.
+// expectation holds the possible states of a client on one subject, as the client's own
+// actions determine them.
 type expectation struct {
 	reaction, collection, follow stateSet
 	reads, uncertainReads        int64 // numbers of reads: acknowledged, and of unknown outcome
 }
 
-// untouched is the expectation about a subject without any actions.
+// untouched is the expectation for a subject without any actions.
 var untouched = expectation{reaction: stateNone, collection: stateNone, follow: stateNone}
 
 // clientAction is a mutation of a client.
 type clientAction struct {
 	mutation string
-	folder   stateSet // the folder that a collect names
+	folder   stateSet // the folder of a collect
 }
 
 // apply returns the expectation after an acknowledged action.
@@ -61,8 +61,8 @@ func (b expectation) apply(d clientAction) expectation {
 	return b
 }
 
-// clearReaction returns the possible reactions once the given reaction has been cleared.
-// Any other reaction stays as it is.
+// clearReaction returns the possible reactions after the reaction state has been cleared.
+// Other reactions remain possible.
 func clearReaction(s, state stateSet) stateSet {
 	if s.has(state) {
 		return s&^state | stateNone
@@ -124,7 +124,7 @@ func (s *subjectView) readTimes() int64 {
 	return s.Read.Times
 }
 
-// ownCounts returns the counts of the viewer's own states, except reads.
+// ownCounts returns the share of the viewer's own states in the counts, without reads.
 func (s *subjectView) ownCounts() counts {
 	return counts{
 		LikeCount: boolToInt(s.reactionState() == stateLiked), DislikeCount: boolToInt(s.reactionState() == stateDisliked),
@@ -132,7 +132,8 @@ func (s *subjectView) ownCounts() counts {
 	}
 }
 
-// ownMismatchPrefix begins the result of mismatch for a reply that lacks the viewer's last action.
+// ownMismatchPrefix begins the result of mismatch for a reply that lacks the viewer's
+// last action.
 const ownMismatchPrefix = "not the viewer's own "
 
 // mismatch describes the error in a LIVE reply, or returns "" if the reply is correct. If
@@ -151,7 +152,7 @@ func (b expectation) mismatch(s *subjectView, alone bool) string {
 		return "counts that lack the viewer's own state"
 	case alone && counted != own:
 		return "counts that are not those of the only viewer's state"
-	case s.readTimes() > b.reads+b.uncertainReads: // fewer are correct: a read is visible within a second
+	case s.readTimes() > b.reads+b.uncertainReads: // fewer reads are correct, because a read takes up to a second to become visible
 		return "more reads than the viewer's"
 	case alone && s.ReadCount > b.reads+b.uncertainReads:
 		return "a read count above that of the only viewer's reads"

@@ -12,8 +12,8 @@ import (
 )
 
 // TestLongFailoverToADisconnectedStandby makes commits hang for a while, and then
-// replaces the primary with the standby, which has none of these commits: acknowledged
-// actions must still be in the queues, and no user may have seen a lost commit.
+// promotes the standby, which has none of these commits. Acknowledged actions must still
+// be in the queues, and no reply may have shown a lost commit.
 func TestLongFailoverToADisconnectedStandby(t *testing.T) {
 	runUnderLoad(t, startCluster, func(s *installation) {
 		s.injectFault(t, fault{"a lagging standby takes over", allowances{reconnecting: true, unavailable: []string{postgres}}, failOverToLaggingStandby})
@@ -68,7 +68,8 @@ func failOverPostgres(t *testing.T, s *installation) {
 	c.awaitStandby(t)
 }
 
-// killStandby kills the standby for a while: commits hang until they are cancelled.
+// killStandby kills the standby and restarts it after a while. Meanwhile commits hang
+// until they are cancelled.
 func killStandby(t *testing.T, s *installation) {
 	t.Helper()
 	c := s.cluster

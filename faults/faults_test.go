@@ -20,7 +20,7 @@ import (
 	"ovation/internal/testing/seed"
 )
 
-// fault is a fault that is injected under load. When inject returns, every process is
+// fault describes a fault to inject under load. When inject returns, every process is
 // running again, but may not have recovered yet.
 type fault struct {
 	name    string
@@ -35,7 +35,7 @@ const (
 	ackBytes    = "\x00\x00\x00\x0d\x00\x3c\x00\x50"
 )
 
-// withUnavailable returns the allowances while these services are unavailable.
+// withUnavailable returns the allowances while the named services are unavailable.
 func withUnavailable(names ...string) allowances {
 	return allowances{serviceDown: true, unavailable: names}
 }
@@ -120,8 +120,8 @@ func TestLongFaultsLoseNothing(t *testing.T) {
 	})
 }
 
-// TestLongRandomFaults injects random faults, one about every eight seconds, for the time
-// in OVATION_FAULTS_TIME (two minutes if unset).
+// TestLongRandomFaults injects random faults, at most one every eight seconds, for the
+// time in OVATION_FAULTS_TIME (two minutes if unset).
 func TestLongRandomFaults(t *testing.T) { injectRandomFaults(t, startServers, faults) }
 
 // TestLongRandomFailovers injects random faults into a cluster.
@@ -140,8 +140,9 @@ func injectRandomFaults(t *testing.T, start func(*testing.T) *servers, faults []
 	})
 }
 
-// runUnderLoad runs a site with 32 clients on two nodes, injects faults, and checks every
-// reply and everything that is stored in the end.
+// runUnderLoad starts an installation, and calls inject while 32 clients send requests to
+// both nodes. Every reply is checked. In the end, the stored data is compared with the
+// acknowledged actions.
 func runUnderLoad(t *testing.T, start func(*testing.T) *servers, inject func(*installation)) {
 	t.Helper()
 	s := newInstallation(t, seed.Of(t), 32, start)
@@ -166,16 +167,17 @@ func (s *installation) injectFault(t *testing.T, f fault) {
 	t.Logf("%s: %v", f.name, time.Since(began).Round(time.Millisecond))
 }
 
-// checkRecord fails the test if clients saw wrong or slow replies.
+// checkRecord fails the test if clients received wrong replies, or too many slow ones.
 func (s *installation) checkRecord(t *testing.T) {
 	t.Helper()
 	s.enterPhase("the end", allowances{})
 	for _, kind := range slices.Sorted(maps.Keys(s.record.violations)) {
 		t.Errorf("got %d × %s, want none:\n%s", len(s.record.violations[kind]), kind, firstLines(s.record.violations[kind]))
 	}
-	// Without breakers, every request that needs a dead service would take until its timeout:
-	// 10 to 70 % of all requests. A busy machine delays a few requests: the share that it
-	// delays while all services run and, if a service restarts, 1 % more.
+	// Without breakers, every request that needs a dead service would last until its
+	// timeout. Such requests are 10 to 70 % of all. A busy machine delays some requests,
+	// too: control is their share while all services run, and the restart of a service
+	// adds 1 %. The limit is 3 % above control.
 	control := s.record.quietShare()
 	for _, p := range s.record.phases {
 		if p.allowed.serviceDown && p.overdueAfterOpening > 3 && ratio(p.overdueAfterOpening, p.timedAfterOpening) > 0.03+control {
@@ -202,9 +204,9 @@ func (s *installation) replaceWorker(t *testing.T, i int) {
 	s.workers[i] = s.start(t, "work")
 }
 
-// killWorkerAt returns a fault that kills the first worker that sends the bytes to a
-// service: before they arrive or, if holdReply is true, before the worker receives the
-// reply.
+// killWorkerAt returns a fault that kills the first worker that sends the given bytes to
+// a service. The worker is killed before the bytes arrive or, if holdReply is true,
+// before it receives the reply.
 func killWorkerAt(service, bytes string, holdReply bool) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// link forwards connections to a server. While it is stopped, it still accepts connections,
-// but forwards no bytes in either direction.
+// link forwards connections to a server. While it is stopped, it still accepts
+// connections, but forwards no bytes in either direction.
 type link struct {
 	address  string
 	listener net.Listener
@@ -28,7 +28,7 @@ type link struct {
 // server.
 type proxiedConn struct {
 	client, server net.Conn
-	closed         chan struct{} // closed when either is closed
+	closed         chan struct{} // closed when either connection is closed
 	once           sync.Once
 	holdReply      bool // the server's next bytes must be held back
 }
@@ -40,8 +40,8 @@ func (p *proxiedConn) close() {
 	})
 }
 
-// trap holds back bytes of a client that contain the pattern or, if holdReply is set, the
-// server's reply to them. It triggers once.
+// trap holds back the bytes from a client that contain the pattern. If holdReply is set,
+// it holds back the server's reply to these bytes instead. It triggers once.
 type trap struct {
 	pattern   []byte
 	holdReply bool
@@ -55,8 +55,8 @@ func newTrap(pattern string, holdReply bool) *trap {
 	return &trap{pattern: []byte(pattern), holdReply: holdReply, sprung: make(chan struct{})}
 }
 
-// trigger reports whether the chunk is the first one that contains the pattern, and if so
-// records the link.
+// trigger reports whether the chunk is the first one that contains the pattern. If it is,
+// trigger records the link.
 func (t *trap) trigger(l *link, chunk []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +67,8 @@ func (t *trap) trigger(l *link, chunk []byte) bool {
 	return true
 }
 
-// newLink creates a link to a server. The link is closed when the test ends, if not
-// before.
+// newLink creates a link to a server. The link is closed at the end of the test, if not
+// earlier.
 func newLink(t *testing.T, to string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,8 +89,8 @@ func (l *link) accept() {
 	}
 }
 
-// serve forwards a connection until it is closed. If the server is down, it closes the
-// connection at once.
+// serve forwards a client's connection until the connection is closed. If the server is
+// down, serve closes the connection at once.
 func (l *link) serve(client net.Conn) {
 	p := &proxiedConn{client: client, closed: make(chan struct{})}
 	server, err := net.Dial("tcp", l.address)
@@ -167,7 +167,8 @@ func (l *link) admit(p *proxiedConn, chunk []byte, toServer bool) bool {
 	}
 }
 
-// setStopped stops all traffic, or lets it continue where it stopped.
+// setStopped stops all traffic if hangs is true. Otherwise it lets the traffic continue
+// where it stopped.
 func (l *link) setStopped(hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// The following checks of comments and lists run when no request is in
-// progress.
+// The checks of comments and lists in this file run while no request is in progress.
 
-// resolveComments determines the outcome of every comment by repeating requests.
+// resolveComments repeats requests until the outcome of every comment is known.
 func (s *installation) resolveComments(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
@@ -54,8 +53,8 @@ func (s *installation) storedComments(t *testing.T) (out []storedComment) {
 	return out
 }
 
-// checkComments compares the comments of the clients with the rows: no comment is lost or
-// stored twice, and there are no others.
+// checkComments compares the comments of the clients with the rows. No comment may be
+// lost or stored twice, and there may be no other comments.
 func (s *installation) checkComments(t *testing.T) {
 	t.Helper()
 	known := map[int64]*ownComment{} // including deleted ones
@@ -106,17 +105,18 @@ type listPage struct {
 	}
 }
 
-// listQuery is a query for a list of an object. selection selects the name of an entry.
+// listQuery is a query for a list, which is a field of an object. selection selects the
+// name of an entry.
 type listQuery struct{ object, field, arguments, selection string }
 
-// The selections of the entries of lists.
+// The selections of the name of an entry.
 const (
 	subjectSelection = `interactive { biz bizId }`
 	userSelection    = `user { userId }`
 	commentSelection = `commentId`
 )
 
-// readAll reads the list to its end, as a user, and returns the names of the entries.
+// readAll reads the whole list as the given user. It returns the names of the entries.
 func (l listQuery) readAll(node *process, user string) (names []string, err error) {
 	for after, more := "", true; more; {
 		var got struct{ Of *struct{ List listPage } }
@@ -143,7 +143,7 @@ func (l listQuery) readAll(node *process, user string) (names []string, err erro
 
 var errNoObject = errors.New("the object does not exist")
 
-// objectType returns the type of the object.
+// objectType returns the GraphQL type of the object.
 func (l listQuery) objectType() string {
 	switch {
 	case strings.HasPrefix(l.object, "node"):
@@ -154,8 +154,8 @@ func (l listQuery) objectType() string {
 	return "User"
 }
 
-// checkLists compares the lists of every client, and those of the subjects on which all
-// clients act, with the rows.
+// checkLists compares lists that a node returns with the rows: the lists of every client,
+// and the lists of likers and followers of the subjects that all clients act on.
 func (s *installation) checkLists(t *testing.T, node *process) {
 	t.Helper()
 	likes, follows := map[string][]string{}, map[string][]string{}    // by user
@@ -200,7 +200,8 @@ func (s *installation) checkLists(t *testing.T, node *process) {
 	}
 }
 
-// checkCommentLists compares the lists and numbers of comments with the rows.
+// checkCommentLists compares the lists of comments, and the comment counts, with the
+// rows.
 func (s *installation) checkCommentLists(t *testing.T, node *process) {
 	t.Helper()
 	ids := map[int64]string{}

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	commentedSubjects = 2  // the number of its own subjects, and of hot subjects, that a client comments on
-	maxOwnComments    = 5  // the maximum number of comments of a client on one subject
+	commentedSubjects = 2  // a client comments on this many of its own subjects, and on as many hot ones
+	maxOwnComments    = 5  // maximum number of stored comments of a client on one subject
 	commentPageSize   = 50 // comments on a page
-	commentSubjects   = 12 // the number of comments, by any user, that a client acts on
+	commentSubjects   = 12 // number of comments, by any user, that a client acts on at a time
 
-	// maxCommentDuration is how long a request that changes a comment may take: the
-	// transaction in progress, the request's own one, and the reads for the reply, each
-	// until it times out. Changes of one subject wait for each other, so a process whose
-	// connections hang delays the changes of other processes, which may then time out as
-	// well.
+	// maxCommentDuration is the maximum duration of a request that changes a comment or
+	// sends a message. It covers the timeouts of the transaction in progress, of the
+	// request's own transaction, and of the reads for the reply. Changes of one subject
+	// wait for each other. A process whose connections hang therefore delays the changes
+	// of other processes, which may then time out as well.
 	maxCommentDuration = 10 * time.Second
 )
 
@@ -30,14 +30,14 @@ const (
 	outcomeDeleted
 )
 
-// ownComment is a comment of a client, with the client's knowledge of it.
+// ownComment is a comment that a client has sent, with its possible outcomes and texts.
 type ownComment struct {
 	subject   subject
-	requestID string   // its requestId, and its first text
-	texts     []string // its text is one of these
-	parent    string   // the id of the comment that it replies to
+	requestID string   // the requestId, and the first text
+	texts     []string // the possible texts
+	parent    string   // the id of the parent comment, or "" for a comment that is not a reply
 	outcome   stateSet
-	id        string // set once an addition is acknowledged
+	id        string // "" until an addition is acknowledged
 	number    int64
 	edits     int
 }
@@ -57,18 +57,19 @@ const commentFields = `id commentId text deleted replyCount author { userId }`
 
 // number returns the numeric id, by which lists are ordered.
 func (n *listedComment) number() int64 {
-	number, _ := strconv.ParseInt(n.CommentID, 10, 64) // 0 breaks every order
+	number, _ := strconv.ParseInt(n.CommentID, 10, 64) // an invalid number is 0, which violates every order
 	return number
 }
 
-// commentedSubject is a subject with its number of comments.
+// commentedSubject is a subject and its number of comments.
 type commentedSubject struct {
 	subjectView
 
 	CommentCount int64
 }
 
-// mismatch describes the error in the comment as listed, or returns "" if it is correct.
+// mismatch describes how n, the comment in a reply, differs from the expected comment. It
+// returns "" if n is correct.
 func (r *ownComment) mismatch(author string, n *listedComment) string {
 	switch {
 	case n.Deleted && (!r.outcome.has(outcomeDeleted) || n.Text != "" || n.Author != nil):
@@ -82,7 +83,8 @@ func (r *ownComment) mismatch(author string, n *listedComment) string {
 	return ""
 }
 
-// findOwnComment returns the client's own comment with the id, or nil if it has none.
+// findOwnComment returns the client's own comment with the given id, or nil if there is
+// none.
 func (c *client) findOwnComment(id string) *ownComment {
 	for _, r := range c.ownComments {
 		if r.id == id && id != "" {
@@ -130,7 +132,8 @@ func (c *client) resolveComment(node *process, r *ownComment) {
 	}
 }
 
-// newComment returns a comment to add, sometimes a reply to a comment that it has read.
+// newComment returns a comment to add. Sometimes the comment is a reply to a comment that
+// the client has read.
 func (c *client) newComment(sub subject) *ownComment {
 	r := &ownComment{subject: sub, requestID: fmt.Sprintf("%s %d", c.name, len(c.ownComments)), outcome: outcomeAbsent}
 	r.texts = []string{r.requestID}
@@ -141,8 +144,8 @@ func (c *client) newComment(sub subject) *ownComment {
 	return r
 }
 
-// addComment adds a comment, possibly not for the first time. If its parent may have been
-// deleted, NOT_FOUND is a valid reply, unless the comment is known to be stored.
+// addComment adds a comment, possibly not for the first time. If the parent may have been
+// deleted, NOT_FOUND is a valid reply, unless the new comment is known to be stored.
 func (c *client) addComment(node *process, r *ownComment) {
 	replyTo, mayBeNotFound := "", false
 	if r.parent != "" {
@@ -166,8 +169,8 @@ func (c *client) addComment(node *process, r *ownComment) {
 	}
 }
 
-// editComment changes the text. The lock on the counts of the subject orders the edit after
-// every earlier change that may still be committed.
+// editComment changes the text of a comment. The lock on the counts of the subject orders
+// the edit after every earlier change that may still be committed.
 func (c *client) editComment(node *process, r *ownComment) {
 	r.edits++
 	text := fmt.Sprintf("%s, edit %d", r.requestID, r.edits)
@@ -199,8 +202,8 @@ func (c *client) deleteComment(node *process, r *ownComment) {
 	}
 }
 
-// mutateComment sends a mutation of a comment. The text of the mutation ends in an open
-// selection, which mutateComment completes.
+// mutateComment sends a mutation of a comment. mutation ends in an open selection, which
+// mutateComment completes.
 func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mutation string) (got *changedComment, code string) {
 	var data struct{ Did changedComment }
 	e.subject, e.detail, e.needsDatabase, e.maxDuration = r.subject, r.requestID, true, maxCommentDuration
@@ -208,8 +211,7 @@ func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mut
 	return &data.Did, code
 }
 
-// changedComment holds the fields that the client requests from the payload of each
-// mutation of a comment.
+// changedComment holds what the client requests from mutations of a comment.
 type changedComment struct {
 	Comment     listedComment
 	DeletedID   string
@@ -223,9 +225,9 @@ func (c *client) checkOwnComment(node *process, r *ownComment, got *changedComme
 	c.checkCommentedSubject(node, r.subject, &got.Interactive)
 }
 
-// checkCommentedSubject compares a subject with what the client expects, and the
-// subject's comment count with the number of comments that the client has made: only the
-// client itself comments on its own subjects.
+// checkCommentedSubject checks a subject in a reply as checkView does. It also checks
+// that the comment count includes the client's own comments. On the client's own
+// subjects, the count must not be greater, because other clients do not comment there.
 func (c *client) checkCommentedSubject(node *process, sub subject, got *commentedSubject) {
 	c.checkView(node, sub, &got.subjectView)
 	least, most := int64(0), int64(0)
@@ -248,8 +250,8 @@ type commentList struct {
 
 const commentListFields = `{ edges { node { ` + commentFields + ` } } pageInfo { hasNextPage } }`
 
-// readComments reads the comments on a subject and, sometimes, the replies to a comment to
-// which the client has replied.
+// readComments reads the comments on a subject. Sometimes it also reads the replies to
+// the parent of one of the client's own replies.
 func (c *client) readComments(node *process) {
 	sub := c.commented[c.random.IntN(len(c.commented))]
 	order := []string{"NEWEST", "OLDEST", "TOP"}[c.random.IntN(3)]
@@ -279,8 +281,8 @@ func (c *client) readComments(node *process) {
 	}
 }
 
-// addCommentSubject makes one in ten comments a subject that the client acts on. The
-// expectations about earlier ones are kept.
+// addCommentSubject adds one in ten comments to the subjects that the client acts on. The
+// new subject may replace an earlier comment, whose expectation is kept.
 func (c *client) addCommentSubject(number string) {
 	sub := subject{"comment", number}
 	if _, known := c.expected[sub]; known || c.random.IntN(10) > 0 {
@@ -294,7 +296,7 @@ func (c *client) addCommentSubject(number string) {
 	}
 }
 
-// readReplies reads the replies to a comment to which the client has replied.
+// readReplies reads the replies to the parent of r.
 func (c *client) readReplies(node *process, r *ownComment) {
 	var got struct {
 		Of *struct{ Replies commentList }

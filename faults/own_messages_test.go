@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// messagePageSize is the number of messages of a conversation that are read at once.
+// messagePageSize is the number of messages of a conversation on a page.
 const messagePageSize = 50
 
-// ownMessage is a message of a client, with the client's knowledge of it.
+// ownMessage is a message that a client has sent, with its possible outcomes.
 type ownMessage struct {
 	to      string
-	text    string // also its requestId
+	text    string // the text, which is also the requestId
 	outcome stateSet
-	id      string // set once the message is acknowledged
+	id      string // "" until the message is acknowledged
 }
 
 // listedMessage is a message in a reply.
@@ -27,8 +27,8 @@ type listedMessage struct {
 
 const messageFields = `id text from { userId } to { userId }`
 
-// sendNewMessage sends a new message or, if the outcome of the latest one is unknown,
-// repeats that one.
+// sendNewMessage sends a new message. If the outcome of the latest message is unknown, it
+// repeats that message instead.
 func (c *client) sendNewMessage(node *process) {
 	if n := len(c.ownMessages); n > 0 && c.ownMessages[n-1].outcome != outcomeStored {
 		c.sendMessage(node, c.ownMessages[n-1])
@@ -65,8 +65,8 @@ func (c *client) sendMessage(node *process, l *ownMessage) {
 	}
 }
 
-// readConversation reads a conversation, which must contain the last acknowledged message
-// and no message twice.
+// readConversation reads a conversation. The conversation must contain the last
+// acknowledged message, and no message twice.
 func (c *client) readConversation(node *process) {
 	known := slices.DeleteFunc(slices.Clone(c.ownMessages), func(l *ownMessage) bool { return l.outcome != outcomeStored })
 	if len(known) == 0 {
@@ -100,7 +100,7 @@ func (c *client) readConversation(node *process) {
 	}
 }
 
-// resolveMessages determines the outcome of every message by repeating requests.
+// resolveMessages repeats requests until the outcome of every message is known.
 func (s *installation) resolveMessages(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {

@@ -8,7 +8,8 @@ import (
 )
 
 // pauses holds the intervals in which this process was ready to run but was not
-// scheduled: delays of the machine, not of any request. The zero value is ready to use.
+// scheduled. The machine causes these delays, not a request. The zero value is ready to
+// use.
 type pauses struct {
 	mu        sync.Mutex
 	intervals []pause
@@ -36,7 +37,7 @@ func (p *pauses) measure(done <-chan struct{}) {
 	}
 }
 
-// durationBetween returns the total duration of the pauses between two moments.
+// durationBetween returns the total duration of the pauses between from and to.
 func (p *pauses) durationBetween(from, to time.Time) (sum time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,40 +14,40 @@ import (
 const (
 	// breakerOpenTime is the maximum time for a breaker to open.
 	breakerOpenTime = 2 * time.Second
-	// maxDelay is the maximum duration of a request while a service is dead.
+	// maxDelay is the duration above which a request is overdue.
 	maxDelay = 500 * time.Millisecond
 )
 
-// allowances holds the errors and delays that are allowed during a phase. The zero value is
-// for a phase without faults: no errors, but any delay.
+// allowances holds the errors and delays that are allowed during a phase. The zero value
+// is for a phase without faults: no errors, but any delay.
 type allowances struct {
-	serviceDown  bool     // a service is dead: once breakers are open, no request takes longer than maxDelay
+	serviceDown  bool     // a service is dead: once breakers are open, few requests may be overdue (see checkRecord)
 	unavailable  []string // the services that are unavailable; if there are several, mutations may be UNAVAILABLE
-	reconnecting bool     // requests may be UNAVAILABLE at any time, as all processes reconnect
+	reconnecting bool     // requests may be UNAVAILABLE at any time, because all processes reconnect
 }
 
 // databaseUnavailable reports whether Postgres is unavailable.
 func (r allowances) databaseUnavailable() bool { return slices.Contains(r.unavailable, postgres) }
 
-// phase is a period of the run, with the replies that the clients received in it.
+// phase is a period of the run, and the replies that the clients received in that period.
 type phase struct {
 	name    string
 	allowed allowances
 	started time.Time
 	ended   time.Time
 
-	requests, earlyFailures, lateFailures  int           // UNAVAILABLE mutations, before and after breakers must be open
-	nodeErrors                             int           // requests to a killed node
-	lackingReplies                         int           // LIVE replies without an action that may be missing (see unmirrored)
-	slowest, slowestAfterOpening           time.Duration // the longest durations of requests that began in it, and of those that began once breakers must be open
-	timed, overdue                         int           // the requests that began in it, and those of them that took longer than maxDelay
-	timedAfterOpening, overdueAfterOpening int           // the same, of requests that began once breakers must be open
-	slowestProbe                           time.Duration // the longest time that a node took to answer a liveness probe
+	requests, earlyFailures, lateFailures  int           // all requests; UNAVAILABLE mutations, before and after breakers must be open
+	nodeErrors                             int           // requests that failed because the node was killed
+	lackingReplies                         int           // LIVE replies that lack an action that they may lack (see unmirrored)
+	slowest, slowestAfterOpening           time.Duration // the longest duration of a request sent in the phase; the same once breakers must be open
+	timed, overdue                         int           // the requests sent in the phase without a maxDuration; the overdue ones among them
+	timedAfterOpening, overdueAfterOpening int           // the same, of requests that were sent once breakers must be open
+	slowestProbe                           time.Duration // the longest duration of a successful liveness probe
 	byFreshness                            map[string]int
 	recoveryTime                           time.Duration
 }
 
-// breakersOpen reports whether breakers had enough time to open by the given time.
+// breakersOpen reports whether breakers must be open at the given time.
 func (p *phase) breakersOpen(at time.Time) bool { return at.Sub(p.started) >= breakerOpenTime }
 
 // record holds the phases and violations of a run.
@@ -95,8 +95,7 @@ func (s *installation) violationf(kind string, c *client, format string, args ..
 		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
 }
 
-// quietShare returns the share of requests that took longer than maxDelay while all services
-// were running.
+// quietShare returns the share of overdue requests while all services were running.
 func (r *record) quietShare() float64 {
 	over, begun := 0, 0
 	for _, p := range r.phases {
@@ -109,8 +108,8 @@ func (r *record) quietShare() float64 {
 
 func ratio(some, all int) float64 { return float64(some) / float64(max(all, 1)) }
 
-// checkOutcome decides whether the outcome of a request is allowed. The request began in the
-// phase from and ended in the current one.
+// checkOutcome records a violation if the outcome of a request is not allowed. The
+// request began in the phase from and ended in the current phase.
 func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 	to := s.currentPhase()
 	var verdict string
@@ -161,7 +160,7 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 
 // checkFailedMutation returns why a mutation must not be UNAVAILABLE, or "" if it may be.
 // While only one service is unavailable, no mutation may be UNAVAILABLE once the breakers
-// are open.
+// are open. The exception is collectIntoFolder while the database is unavailable.
 func (s *installation) checkFailedMutation(from, to *phase, e *journalEntry) string {
 	late := from == to && from.breakersOpen(e.sentAt)
 	s.updatePhase(func(p *phase) {
@@ -183,8 +182,8 @@ func (s *installation) checkFailedMutation(from, to *phase, e *journalEntry) str
 	return ""
 }
 
-// probeLiveness probes the liveness of the nodes periodically. The durations show how busy
-// the machine is.
+// probeLiveness probes the liveness of the nodes periodically. The durations show how
+// busy the machine is.
 func (s *installation) probeLiveness(done <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

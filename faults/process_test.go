@@ -21,9 +21,9 @@ type process struct {
 	name    string
 	url     string
 	links   map[string]*link
-	log     string // a file
+	log     string // path of the log file
 	killed  atomic.Bool
-	exited  chan struct{} // closed after it has exited
+	exited  chan struct{} // closed after the process has exited
 	command *exec.Cmd
 }
 
@@ -55,9 +55,9 @@ func (s *installation) start(t *testing.T, command string) *process {
 	stdout, err := p.command.StdoutPipe()
 	must(t, err)
 	must(t, p.command.Start())
-	line, _ := bufio.NewReader(stdout).ReadString('\n') // the pipe is closed when the process exits
+	line, _ := bufio.NewReader(stdout).ReadString('\n') // fails if the process exits first
 	go func() {
-		_ = p.command.Wait() // the exit code is checked
+		_ = p.command.Wait() // stop checks the exit code
 		close(p.exited)
 	}()
 	t.Cleanup(p.kill)
@@ -69,7 +69,7 @@ func (s *installation) start(t *testing.T, command string) *process {
 	return p
 }
 
-// status returns the HTTP status of a page, or 0 if the request fails.
+// status returns the HTTP status of a GET request for path, or 0 if the request fails.
 func (p *process) status(path string) int {
 	response, err := probeHTTP.Get(p.url + path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *process) status(path string) int {
 // twice.
 func (p *process) kill() {
 	p.killed.Store(true)
-	_ = p.command.Process.Kill() // fails if it has exited
+	_ = p.command.Process.Kill() // fails if the process has exited
 	<-p.exited
 	for _, l := range p.links {
 		l.close()
@@ -112,14 +112,15 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
-// setStopped stops or continues all links of these processes to a service.
+// setStopped stops the links of the given processes to a service, or lets them continue.
 func setStopped(hangs bool, name string, of ...*process) {
 	for _, p := range of {
 		p.links[name].setStopped(hangs)
 	}
 }
 
-// checkLogs fails the test if a log has an entry that must not occur.
+// checkLogs fails the test if a log contains an entry that must not occur, or if a
+// process has exited unexpectedly.
 func (s *installation) checkLogs(t *testing.T) {
 	t.Helper()
 	for _, p := range s.processes {

@@ -72,7 +72,7 @@ func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal
 	must(t, err)
 	must(t, syscall.Kill(pid, signal))
 	awaitCondition(t, name+" has exited", waitTimeout, func() bool {
-		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is none
+		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is no such process
 		return len(state) == 0 || state[0] == 'Z'
 	})
 }
@@ -89,7 +89,7 @@ func (s *servers) kill(t *testing.T, names ...string) {
 	}
 }
 
-// urlThrough returns the URL of a server through a link.
+// urlThrough returns the URL of a server, with the address of a link as its host.
 func (s *servers) urlThrough(t *testing.T, name string, l *link) string {
 	t.Helper()
 	u, err := url.Parse(s.urls[name])
@@ -109,7 +109,7 @@ func (s *servers) address(t *testing.T, name string) string {
 // waitTimeout is how long a test waits for an event that must occur.
 const waitTimeout = 2 * time.Minute
 
-// pollUntil polls a condition and reports whether it became true in time.
+// pollUntil polls a condition. It reports whether the condition became true in time.
 func pollUntil(within time.Duration, what func() bool) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
@@ -140,5 +140,5 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// urlVariable returns the name of the environment variable with a service's URL.
+// urlVariable returns the name of the environment variable for the URL of a service.
 func urlVariable(name string) string { return fmt.Sprintf("OVATION_%s_URL", strings.ToUpper(name)) }

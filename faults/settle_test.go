@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// storedState is the state that the database holds for a user and a subject.
+// storedState holds the states of one user on one subject in the database.
 type storedState struct {
 	reaction, collection, follow stateSet
 	reads                        int64
@@ -23,7 +23,7 @@ type stateKey struct {
 	subject
 }
 
-// storedStates returns all states.
+// storedStates returns all states in the database.
 func (s *installation) storedStates(t *testing.T) map[stateKey]storedState {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
@@ -48,7 +48,8 @@ func (s *installation) storedStates(t *testing.T) map[stateKey]storedState {
 	return out
 }
 
-// storedStateOf returns the row of a client and a subject, or an empty one.
+// storedStateOf returns the stored states of a client on a subject. They are empty if
+// there is no row.
 func storedStateOf(stored map[stateKey]storedState, c *client, sub subject) storedState {
 	if got, there := stored[stateKey{c.name, sub}]; there {
 		return got
@@ -56,8 +57,7 @@ func storedStateOf(stored map[stateKey]storedState, c *client, sub subject) stor
 	return storedState{reaction: stateNone, collection: stateNone, follow: stateNone}
 }
 
-// findDifferences returns the acknowledged actions that the database lacks, and the states
-// in it that no action explains.
+// findDifferences describes the stored states that differ from the clients' expectations.
 func (s *installation) findDifferences(t *testing.T) (missing []string) {
 	t.Helper()
 	stored := s.storedStates(t)
@@ -73,8 +73,8 @@ func (s *installation) findDifferences(t *testing.T) (missing []string) {
 	return missing
 }
 
-// drainAndCompare waits until everything acknowledged is persisted and checks the result. It
-// checks the replies again once all are LIVE.
+// drainAndCompare waits until everything acknowledged is persisted, and checks the
+// result. It checks the replies again once all replies are LIVE.
 func (s *installation) drainAndCompare(t *testing.T) {
 	t.Helper()
 	s.enterPhase("settling", allowances{})
@@ -129,7 +129,7 @@ func (s *installation) countUnsettled() int {
 		lines := bufio.NewScanner(response.Body)
 		for lines.Scan() {
 			if value, is := strings.CutPrefix(lines.Text(), "ovation_queue_unsettled_messages "); is {
-				f, _ := strconv.ParseFloat(value, 64) // the node formatted it
+				f, _ := strconv.ParseFloat(value, 64) // the worker formatted the number
 				n += int(f)
 			}
 		}
@@ -141,7 +141,7 @@ func (s *installation) countUnsettled() int {
 	return n
 }
 
-// checkCounts compares the counts with the rows that they count.
+// checkCounts compares the stored counts with the rows that they count.
 func (s *installation) checkCounts(t *testing.T) {
 	t.Helper()
 	var wrong []string
@@ -156,7 +156,7 @@ func (s *installation) checkCounts(t *testing.T) {
 	}
 }
 
-// countStates counts the rows of each subject.
+// countStates computes the counts of each subject from the rows.
 func (s *installation) countStates(t *testing.T) map[subject]counts {
 	t.Helper()
 	out := map[subject]counts{}
@@ -242,7 +242,7 @@ func (s *installation) awaitLive(t *testing.T) {
 	t.Logf("all replies are LIVE %v after the load ended", time.Since(began).Round(time.Millisecond))
 }
 
-// firstLines returns the first few lines and the number of further ones.
+// firstLines returns the first few lines, and the number of the lines that it omits.
 func firstLines(lines []string) string {
 	const most = 8
 	if len(lines) > most {

@@ -26,18 +26,18 @@ const (
 	partitions = 4
 )
 
-// installation holds the services, nodes and workers under load, and their
-// clients.
+// installation holds the services, the nodes and workers, and the clients that send the
+// load.
 type installation struct {
 	*servers
 
 	binary      string
-	logs        string // a folder
+	logs        string // a directory
 	random      *rand.Rand
 	database    *pgxpool.Pool // connected directly, without links
 	nodes       [2]atomic.Pointer[process]
 	workers     [2]*process
-	processes   []*process // all that were started
+	processes   []*process // all processes that were ever started
 	clients     []*client
 	record      record
 	pauses      pauses
@@ -52,7 +52,8 @@ func (s *installation) currentNodes() []*process { return []*process{s.node(0), 
 // allProcesses returns the current nodes and workers.
 func (s *installation) allProcesses() []*process { return append(s.currentNodes(), s.workers[:]...) }
 
-// newInstallation starts all processes, but not the load.
+// newInstallation starts the services, the nodes and the workers, and prepares the
+// clients. It does not start the load.
 func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing.T) *servers) *installation {
 	t.Helper()
 	s := &installation{random: rand.New(rand.NewPCG(seed, 0)), record: record{violations: map[string][]string{}}}
@@ -97,7 +98,7 @@ func newInstallation(t *testing.T, seed uint64, clients int, start func(*testing
 	return s
 }
 
-// run runs a command of ovation, without links.
+// run runs ovation with args, without links, and returns its output.
 func (s *installation) run(args ...string) (string, error) {
 	c := exec.Command(s.binary, args...)
 	c.Env = []string{"OVATION_PREFIX=" + prefix}
@@ -137,17 +138,17 @@ func (s *installation) startLoad() (stop func()) {
 	}
 }
 
-// requestInterval is the time from one request of a client to the next, unless the
-// earlier request takes longer.
+// requestInterval is the time from the start of one request of a client to the start of
+// the next, unless the first request takes longer.
 const requestInterval = 30 * time.Millisecond
 
 // runFor waits while the load continues.
 func (s *installation) runFor(d time.Duration) { <-time.After(d) }
 
-// awaitRecovery waits until the installation has recovered by itself, and records how
-// long that took. The installation has recovered when each node has a mutation confirmed
-// by the queue and persisted by a worker, adds a comment, sends a message, declares an
-// author and reads from the database, and all processes are ready.
+// awaitRecovery waits until the installation has recovered by itself, and records the
+// time that this took. The installation has recovered when all processes are ready and
+// the following succeeds over each node: a like that is queued and persisted, a comment,
+// a message, a declaration of an author, and a read from the database.
 func (s *installation) awaitRecovery(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -161,7 +162,8 @@ func (s *installation) awaitRecovery(t *testing.T) {
 		awaitCondition(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), waitTimeout, func() bool {
 			tries++
 			var got struct{ Like struct{ Durability string } }
-			// Each attempt is by a different user, because a second like changes nothing.
+			// Each attempt is by a different user, because a repeated like changes
+			// nothing.
 			err := post(node, tokenOf(fmt.Sprintf("probe-%d", tries)), query, &got)
 			return err == nil && got.Like.Durability == "QUEUED"
 		})
@@ -194,9 +196,9 @@ func (s *installation) awaitRecovery(t *testing.T) {
 }
 
 // checkPersisted compares a client's expectation with the database, if the database is
-// available. A clear that bypassed the queue may be persisted before actions that are
-// still queued: for a clear, the check therefore only proves that the cleared reaction is
-// not stored.
+// available. A clear that bypassed the queue may be persisted before earlier actions,
+// which are still queued. For unlike and undislike, the check therefore only proves that
+// the cleared reaction is not stored.
 func (s *installation) checkPersisted(c *client, sub subject, d clientAction) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -240,7 +242,8 @@ func folderOf(state string) stateSet {
 	return stateInFolder
 }
 
-// countQueued returns the number of messages that are waiting in the queues.
+// countQueued returns the number of queued messages that no worker has received. queues
+// are the names of the queues, without the prefix.
 func (s *installation) countQueued(t *testing.T, queues ...string) int {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])
@@ -265,7 +268,8 @@ func partitionQueues() []string {
 	return names
 }
 
-// keepLogs keeps the logs and writes the journals of a run that failed.
+// keepLogs keeps the logs of a failed run and writes its journals. Otherwise it removes
+// the logs.
 func (s *installation) keepLogs(t *testing.T) {
 	t.Helper()
 	if !t.Failed() {

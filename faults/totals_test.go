@@ -24,7 +24,7 @@ func declare(node *process, sub subject, author string) error {
 // totals holds the totals of a user.
 type totals struct{ Following, Followers, Likes, Collections, Comments, Works, LikesReceived int64 }
 
-// countedTotals returns the totals of every user, counted from the rows.
+// countedTotals counts the totals of every user from the rows.
 func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	t.Helper()
 	out := map[string]totals{}
@@ -63,7 +63,7 @@ func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	return out
 }
 
-// checkTotals compares the totals that a node shows for every user with the rows.
+// checkTotals compares the totals that a node returns for every client with the rows.
 func (s *installation) checkTotals(t *testing.T, node *process) {
 	t.Helper()
 	counted := s.countedTotals(t)
