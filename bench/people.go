@@ -55,7 +55,7 @@ func (s bitset) firstNotIn(other bitset) int {
 	return -1
 }
 
-// newUserPoolFromData returns the users of the data and the readers, each with a token.
+// newUserPoolFromData returns the users in the data and the readers, each with a token.
 func newUserPoolFromData(d *dataset, secret string) (*userPool, error) {
 	subjects, users := d.samplers()
 	names := slices.Clone(users.names)

@@ -95,7 +95,7 @@ func (c *call) merge(given url.Values) {
 	}
 }
 
-// shortened quotes and truncates a name chosen by the client, for use in a message.
+// shortened truncates and quotes a name chosen by the client, for use in a message.
 func shortened(name string) string { return strconv.QuoteToASCII(name[:min(len(name), 32)]) }
 
 var (

@@ -236,10 +236,10 @@ func (p *parser) skip(event string, mapped bool) {
 	p.skipped[s]++
 }
 
-// tieBreaker gives increasing versions, in the order of the file, to actions on one state
-// with the same time. It remembers about as many of the latest actions as rememberedTies
-// says. If two actions on one state with the same time are further apart, the earlier row
-// wins.
+// tieBreaker assigns increasing versions, in the order of the file, to actions on the
+// same state that have the same time. It remembers roughly the latest rememberedTies
+// actions. If two actions on the same state that have the same time are further apart,
+// the earlier row wins.
 type tieBreaker struct {
 	recent, older map[tieKey]int64 // the next free version of each key
 }

@@ -22,8 +22,9 @@ func (w *cachedResults) Interactives(context.Context, storage.User, []storage.Su
 }
 
 // BenchmarkPage measures the cost of the loaders for a page of 20 subjects. The subjects
-// are fetched and then read as a list or one by one. The result includes a copy, which is
-// the cost of storage. The case "storage" measures the copy alone.
+// are fetched and then read as a list or one by one. The result includes the cost of
+// storage, which here is a single copy of the results. The case "storage" measures the
+// copy alone.
 func BenchmarkPage(b *testing.B) {
 	source := &cachedResults{}
 	for i := range 20 {

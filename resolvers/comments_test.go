@@ -329,8 +329,9 @@ func (f *failingComments) CommentsOf(ctx context.Context, keys []storage.Comment
 	return f.Store.CommentsOf(ctx, keys)
 }
 
-// An event is sent only when what is selected of it can be loaded. An event with an error
-// would have no cursor, and the cursor of the next event would skip it.
+// An event is sent only when everything that the operation selects from it can be loaded.
+// An event with an error would have no cursor, and the cursor of the next event would
+// skip it.
 func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 	f := &failingComments{}
 	s := start(t, behind(f, &f.Store))

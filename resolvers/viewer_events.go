@@ -92,10 +92,10 @@ func (s *subscription) await(ready func()) {
 	})
 }
 
-// staleSubjects returns the subjects that must be re-read without an event. These are the
-// subjects that were sent as STALE or UNAVAILABLE although the hub has them as LIVE,
-// because an action of the viewer may not be counted yet. They are also the subjects that
-// were sent with a pending action of the viewer.
+// staleSubjects returns the subjects that must be re-read without an event. Some were
+// sent as STALE or UNAVAILABLE although they are LIVE in the hub, because an action of
+// the viewer may not be counted yet. Others were sent with a pending action of the
+// viewer.
 func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	for i := range s.sent {
 		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {

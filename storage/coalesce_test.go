@@ -82,8 +82,9 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 	})
 }
 
-// TestCoalesceInParts checks that coalescing in parts and then together gives the same
-// result as coalescing at once, whatever the parts.
+// TestCoalesceInParts checks that coalescing the parts of a list and then their results
+// together gives the same result as coalescing the whole list in one call, wherever the
+// list is divided.
 func TestCoalesceInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		actions := rapid.SliceOfN(rapid.Custom(one), 0, 40).Draw(t, "actions")

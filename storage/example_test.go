@@ -11,7 +11,7 @@ import (
 )
 
 // Persist applies messages of actions in one transaction. Counts change only if a state
-// changes, so a repeated like counts once, in the same message or later.
+// changes, so a like that is repeated, in the same message or later, counts only once.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "ovation")

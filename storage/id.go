@@ -1,8 +1,8 @@
 package storage
 
-// The ids of comments, messages, accounts and videos are milliseconds since IDEpoch,
-// shifted by IDShift so that they increase with time, plus a number that distinguishes
-// ids of the same millisecond. They stay below MaxCommentID until 2089.
+// The ids of comments, messages, accounts and videos consist of the milliseconds since
+// IDEpoch, shifted left by IDShift, plus a number that distinguishes ids of the same
+// millisecond; ids therefore increase with time. They stay below MaxCommentID until 2089.
 const (
 	IDEpoch = 1_577_836_800_000 // 2020-01-01, in milliseconds since 1970
 	IDShift = 12

@@ -126,7 +126,7 @@ type AddedDirectMessage struct {
 	Err      error
 }
 
-// The lists of conversations and messages.
+// The queries for lists of conversations and messages.
 type (
 	// ConversationsQuery lists the conversations of a user. Those with the latest
 	// messages come first.

@@ -8,7 +8,7 @@ import (
 )
 
 // keyedMutex serialises the actions on each state within this process, in the order of
-// arrival. Between processes, the versions of the actions decide.
+// arrival. Between processes, the versions of the actions determine their order.
 type keyedMutex struct {
 	mu    sync.Mutex
 	locks map[stateID]*keyLock

@@ -19,7 +19,7 @@ const splitAfter = 4 * time.Second
 
 // persist makes a batch durable in one transaction and returns what changed. While the
 // store or the mirror is unavailable, it retries until ctx ends, unless a batch of
-// several messages took too long. The tries run with the context working, which outlives
+// several messages took too long. Each try runs with working, a context that outlives
 // ctx. Errors: errStopped, or the reason why the batch cannot be persisted, in which case
 // its marks have been invalidated.
 func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
@@ -51,10 +51,10 @@ func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage
 	return storage.Outcome{}, failed
 }
 
-// persistOnce is a single try of persist. It also returns how long the try took without
-// the commit. If the try fails, marks that it made are invalidated, at once or before the
-// next try. An error of the mirror is returned as storage.ErrUnavailable, because it is
-// not the fault of any message.
+// persistOnce is a single try of persist. It also returns how long the try took, not
+// counting the commit. If the try fails, marks that it made are invalidated, at once or
+// before the next try. An error of the mirror is returned as storage.ErrUnavailable,
+// because it is not the fault of any message.
 func (l *batchLoop) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome, took time.Duration, _ error) {
 	start := time.Now()
 	if err := l.invalidate(ctx, batch); err != nil {

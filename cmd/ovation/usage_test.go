@@ -55,7 +55,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A build without a tag has the number of the first version in the changelog.
+// A build without a tag has the number of the topmost version in the changelog.
 func TestVersionIsThatOfTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	must(t, err)

@@ -19,8 +19,8 @@ func (l *Limits) Executor(exec graphql.GraphExecutor) graphql.GraphExecutor {
 	return preparing{exec, l}
 }
 
-// preparing is an executor that prepares documents that were executed before. It passes
-// all new or invalid requests to the embedded executor.
+// preparing is an executor that prepares an operation itself if its document was executed
+// before. It passes all other requests to the embedded executor.
 type preparing struct {
 	graphql.GraphExecutor
 

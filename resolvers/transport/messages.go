@@ -84,7 +84,7 @@ func (e closeReason) truncated() string {
 	return e.reason[:cut] + "…"
 }
 
-// message is a message of a client.
+// message is a message from a client.
 type message struct {
 	kind    string
 	id      string // "" if absent

@@ -152,8 +152,9 @@ func coded(errs gqlerror.List) gqlerror.List {
 }
 
 // statusOf returns the status of a response without data. For mediaJSON, invalid
-// documents and variables get status 200, because clients of this media type cannot
-// distinguish the 400 of a GraphQL server from the 400 of a proxy.
+// documents and variables, and operations that exceed a limit, get status 200, because
+// clients of this media type cannot distinguish the 400 of a GraphQL server from the 400
+// of a proxy.
 func statusOf(code, media string) int {
 	if (code == codes.BadUserInput || code == codes.LimitExceeded) && media == mediaJSON {
 		return http.StatusOK

@@ -70,9 +70,9 @@ func (s *Sessions) active(user storage.User, generation int64) bool {
 	return generation >= s.revoked[user].Generation
 }
 
-// watch calls f, in a goroutine of its own, once the tokens of the user's generation are
-// revoked. stop prevents the call. It returns false if f has been called or stop was
-// called before.
+// watch calls f, in a goroutine of its own, once the user's tokens of the given
+// generation are revoked. stop prevents the call. It returns false if f has been called
+// or stop was called before.
 func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

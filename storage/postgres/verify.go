@@ -14,8 +14,8 @@ import (
 )
 
 // ErrRepairInProgress is returned if another repair, a VACUUM or an ANALYZE holds the
-// lock of repairs for more than three seconds. Two concurrent repairs would correct the
-// same count twice.
+// repair lock for more than three seconds. Two concurrent repairs would correct the same
+// count twice.
 var ErrRepairInProgress = errors.New("another repair of this database, or a VACUUM or ANALYZE of its table secret, is in progress; wait for it to end")
 
 // Verify recounts on a snapshot, while other transactions may read and write.

@@ -136,7 +136,7 @@ func encode(m storage.Message, at time.Time) []byte {
 	return e.out
 }
 
-// formatOf returns the earliest version that can hold a message.
+// formatOf returns the earliest version of the format that can hold a message.
 func formatOf(m *storage.Message) byte {
 	switch {
 	case m.Barrier != storage.Barrier{}:
@@ -151,7 +151,7 @@ func formatOf(m *storage.Message) byte {
 	return format
 }
 
-// formatOfAction returns the earliest version that can hold an action.
+// formatOfAction returns the earliest version of the format that can hold an action.
 func formatOfAction(a *storage.Action) byte {
 	switch {
 	case a.Kind == storage.KindFollow || a.Following:

@@ -31,7 +31,7 @@ func list(t *testing.T, d *DeadLetters, limit int) []DeadLetter {
 	return letters
 }
 
-// rejectAll publishes messages with the given ids, and has a worker reject each of them.
+// rejectAll publishes messages with the given ids, and consumes and rejects each of them.
 func rejectAll(t *testing.T, q *Queue, ids ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -25,10 +25,10 @@ type flight struct {
 
 // load returns the counts of each subject as of a moment after the call began. It calls
 // the function load for the subjects that no other caller is loading, and waits for other
-// callers to load the rest. The function continues even if the caller cancels. A flight
-// that began before the call may return counts older than those that the caller has seen;
-// the subject is then loaded once more. own holds the indices of the subjects that this
-// call has loaded.
+// callers to load the rest. The function load continues even if the caller cancels. A
+// flight that began before the call may return counts older than those that the caller
+// has seen; the subject is then loaded once more. own holds the indices of the subjects
+// that this call has loaded.
 func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),

@@ -50,8 +50,8 @@ func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 }
 
 // observe adopts r if r is more exact than the current reading has become by now. It also
-// adopts r if the two readings contradict each other: one of the clocks was then set, or
-// stood still.
+// adopts r if the two readings contradict each other: in that case, one of the clocks has
+// been set or has stood still.
 func (c *clock) observe(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

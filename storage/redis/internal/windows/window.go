@@ -163,7 +163,7 @@ func (r *Reader) incomplete(ctx context.Context, windows []*Request) (left []*Re
 	return left
 }
 
-// setNone marks absent entries as known to be unset.
+// setNone makes unknown entries known: their states were never set in the database.
 func (w *Request) setNone() {
 	for _, i := range w.indices {
 		w.out[i].SetNone()
