@@ -83,7 +83,7 @@ func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (*stor
 	return s.account(ctx, "read account by name", selectAccountNamed, tenant, nameKey)
 }
 
-// AccountOf looks up an account by its user.
+// AccountOf looks up a user's account.
 func (s *Store) AccountOf(ctx context.Context, user storage.User) (*storage.Account, error) {
 	id, ok := user.AccountID()
 	if !ok || !storable(user.Tenant) {
@@ -134,9 +134,10 @@ WHERE tenant = $1 AND account_id = $2`
 	insertAccountName = `INSERT INTO account_name (tenant, name_key, account_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
 )
 
-// changeAccount locks an account and calls do, which changes the account in memory and
-// reports whether anything differs. If so, changeAccount writes the account. It locks the
-// account before its names. Errors: storage.ErrNotFound.
+// changeAccount locks an account and calls the function do, which changes the account in
+// memory and reports whether anything differs. If so, changeAccount writes the account to
+// the database. It locks the account before the account's names. Errors:
+// storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok || !storable(user.Tenant) {
@@ -197,7 +198,7 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.A
 	})
 }
 
-// UpdateProfile changes the fields of a profile that are set in the change.
+// UpdateProfile changes those fields of a profile that are set in the given change.
 func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
 	change, err := change.Check()
 	if err != nil {

@@ -66,8 +66,7 @@ func (encodeInts) Encode(value any, buf []byte) ([]byte, error) {
 }
 
 // beginArray appends the header of an array: the number of dimensions, whether there are
-// nulls, the type of the elements, and the length and the lower bound of the only
-// dimension.
+// nulls, the element type, and the length and lower bound of the only dimension.
 func beginArray(buf []byte, oid uint32, n int) []byte {
 	head := [...]uint32{1, 0, oid, uint32(n), 1}
 	for _, word := range head {

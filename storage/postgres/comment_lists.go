@@ -32,7 +32,7 @@ func commentKeys(of []storage.CommentKey) columns {
 }
 
 // lookUpCommentsOf queues a lookup of comments, listed or not. Once the batch is sent,
-// into holds the comments that exist.
+// the map into holds the comments that exist.
 func lookUpCommentsOf(b *pgx.Batch, keys []storage.CommentKey, into map[storage.CommentKey]*storage.Comment) {
 	b.Queue(selectComments, commentKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) error {
 		c, err := scanCommentOf(keys, row)
@@ -43,7 +43,7 @@ func lookUpCommentsOf(b *pgx.Batch, keys []storage.CommentKey, into map[storage.
 	}))
 }
 
-// scanCommentOf scans a row of selectComments.
+// scanCommentOf scans a row that selectComments returns.
 func scanCommentOf(keys []storage.CommentKey, row pgx.Rows, more ...any) (*storage.Comment, error) {
 	var i int
 	c, err := scanComment("", row, append(more, &i)...)

@@ -96,8 +96,8 @@ func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, er
 	return ids, t.lookUpRepeated(of)
 }
 
-// lookUpRepeated looks up the comments that earlier requests with the same ids have
-// added. Usually there are none.
+// lookUpRepeated looks up the comments that were added by earlier requests with the same
+// request ids. Usually there are none.
 func (t *tx) lookUpRepeated(of *sqlstore.CommentBatch) error {
 	repeated := of.Repeated()
 	if len(repeated) == 0 {
@@ -212,10 +212,10 @@ const updateComment = `
 UPDATE comment SET user_id = $3, text = $4, edited = $5, deleted = $6, listed = $7, reply_count = $8, version = $9
 WHERE tenant = $1 AND comment_id = $2`
 
-// changeComment calls do, which may change a comment. If do reports a change,
-// changeComment writes the comment, its parent, and the counts. The subject and the
-// parent of a comment never change, so changeComment looks them up before it locks the
-// counts. It then reads both comments again.
+// changeComment calls the function do, which may change a comment. If do reports a
+// change, changeComment writes the comment, its parent, and the counts. The subject and
+// the parent of a comment never change, so changeComment looks them up before it locks
+// the counts. It then reads both comments again.
 func (s *Store) changeComment(
 	ctx context.Context, what string, key storage.CommentKey, do func(e *sqlstore.CommentEdit, at int64) (bool, error),
 ) (*storage.Comment, error) {
@@ -249,7 +249,8 @@ func (s *Store) changeComment(
 }
 
 // lockComment locks the comment counts of a comment's subject. It fills e with these
-// counts, the comment and its parent, and sets at to the start of the transaction.
+// counts, the comment and the comment's parent, and sets *at to the time at which the
+// transaction began.
 func (t *tx) lockComment(e *sqlstore.CommentEdit, at *int64, key storage.CommentKey) error {
 	found := make(map[storage.CommentKey]*storage.Comment, 2)
 	b := t.batch()
@@ -288,8 +289,8 @@ ORDER BY k.ord
 ON CONFLICT (tenant, comment_id, biz_id) DO UPDATE SET like_count = excluded.like_count
 WHERE c.like_count <> excluded.like_count`
 
-// setCommentLikes copies the like count of each comment among the subjects to the
-// comment's row. The caller has locked the counts of the subjects.
+// setCommentLikes copies the like count of each subject that is a comment to the
+// comment's row. The caller must hold the locks on the subjects' counts.
 func setCommentLikes(b *pgx.Batch, subjects []storage.Subject) {
 	keys := sqlstore.CommentsAmong(subjects)
 	if len(keys) > 0 {

@@ -56,7 +56,7 @@ func (s *Store) commit(caller context.Context, t *tx) error {
 
 const selectWaiting = `SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'`
 
-// waitsForStandby reports whether the commit of a backend waits for a standby. It queries
+// waitsForStandby reports whether a backend's commit is waiting for a standby. It queries
 // the server on a separate connection; if that fails, it returns false.
 func (s *Store) waitsForStandby(ctx context.Context, pid uint32) bool {
 	ctx, cancel := context.WithTimeout(ctx, standbyCheckTimeout)
@@ -71,17 +71,17 @@ func (s *Store) waitsForStandby(ctx context.Context, pid uint32) bool {
 	return err == nil && waiting > 0
 }
 
-// notReplicated is the key of CustomData that marks a connection whose commit has stopped
-// waiting for the synchronous standby.
+// notReplicated is a key in a connection's CustomData. It is set if a commit on the
+// connection stopped waiting for the synchronous standby.
 const notReplicated = "ovation: not replicated"
 
 var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wait for the synchronous standby was cancelled",
 	storage.ErrUnavailable)
 
-// onNotice receives the warnings of the server. A commit whose wait for the standby is
-// cancelled succeeds with a warning. The text of this warning may be translated, and
-// other warnings have the same code, so onNotice identifies the warning by the source
-// file that raises it.
+// onNotice receives the server's warnings. If a commit's wait for the standby is
+// cancelled, the commit succeeds with a warning. The text of this warning may be
+// translated, and other warnings have the same code, so onNotice identifies the warning
+// by the source file that raises it.
 func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
 	if strings.HasSuffix(n.File, "syncrep.c") {
 		c.CustomData()[notReplicated] = true

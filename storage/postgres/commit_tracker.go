@@ -35,7 +35,8 @@ func newCommitTracker(logger *slog.Logger, most int) *commitTracker {
 	}
 }
 
-// begin records that a commit is sent. The caller calls end when the commit has returned.
+// begin records that a commit is about to be sent. The caller must call the returned
+// function end once the commit has returned.
 func (c *commitTracker) begin() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

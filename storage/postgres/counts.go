@@ -79,8 +79,8 @@ FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
 CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
-// lookUpCounts queues a lookup of the counts of subjects, which calls row for each
-// result.
+// lookUpCounts queues a lookup of the counts of subjects. The lookup calls the function
+// row for each row of the result.
 func lookUpCounts(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) error) {
 	if len(subjects) == 0 {
 		return

@@ -28,7 +28,8 @@ WHERE tenant = $1 AND video_id = $2 AND NOT covered RETURNING cover_tries`
 	selectCoverReason = `SELECT cover_reason, cover_due = 0 AND NOT covered FROM video WHERE tenant = $1 AND video_id = $2`
 )
 
-// DueCovers returns the keys of videos whose covers are due, and reschedules the covers.
+// DueCovers returns the keys of videos whose covers are due, and reschedules these
+// covers.
 func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKey, err error) {
 	err = s.change(ctx, "take due covers", func(t *tx) error {
 		out = nil

@@ -11,8 +11,8 @@ import (
 )
 
 // upsertDefaultFolders creates missing default folders and locks existing ones. Its DO
-// UPDATE changes nothing. If another folder of the user already has the default name, the
-// name of the default folder gets a suffix. The default folder must exist in any case.
+// UPDATE changes nothing. If another folder of the user already has the default name, a
+// suffix is added to the name, because the default folder must exist even then.
 const upsertDefaultFolders = `
 INSERT INTO folder AS o (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT k.tenant, k.user_id, 'default', $4 || suffix, $5 || suffix, '', FALSE, 0, k.at, k.at
@@ -24,8 +24,8 @@ ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = o.item_count
 
 // lockOwners locks the default folder of each owner until the transaction ends, so that
 // no other transaction changes the owner's folders or their items. It creates missing
-// default folders. owners maps each owner to the creation time of the folder, in
-// microseconds since 1970.
+// default folders. The parameter owners maps each owner to the creation time of the
+// owner's default folder, in microseconds since 1970.
 func lockOwners(b *pgx.Batch, owners map[storage.User]int64) {
 	if len(owners) == 0 {
 		return

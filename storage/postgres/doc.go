@@ -20,11 +20,12 @@
 //  6. comment
 //  7. user_totals and user_comments
 //
-// The lock of a default folder is the lock of its owner. A transaction that holds it has
-// exclusive access to the owner's folders and items, and may lock these in any order.
+// The lock on a default folder serves as the lock on its owner. A transaction that holds
+// it has exclusive access to the owner's folders and items, and may lock these in any
+// order.
 //
 // Messages and accounts have their own lock orders. AddMessages locks mailboxes, then
-// requests, then conversations. A change of an account locks the account and then its
+// requests, then conversations. A change to an account locks the account and then its
 // names.
 //
 // # Plans
@@ -32,8 +33,8 @@
 // Each statement is planned once per connection, for keys of any value. It uses indexes
 // only: it looks up one key after another, by LATERAL … LIMIT 1, which Postgres never
 // turns into another kind of join. Sequential scans are off, except in recounts. A plan
-// that was made while a table was empty therefore remains right when the table grows, and
-// tests can check the plan that is used.
+// that was made while a table was empty therefore remains suitable when the table grows,
+// and tests can check the plan that is used.
 //
 // # Invariants
 //
@@ -49,7 +50,7 @@
 //   - Counts and states in one reply are from the same moment:
 //     TestCountsAndStatesAreOfOneMoment.
 //   - Repair is exact under concurrent writes: TestRepairIsExactUnderWriters.
-//   - At least 80 % of the updates of counts touch no index: TestCountsStayHeapOnly.
+//   - At least 80 % of the updates to counts touch no index: TestCountsStayHeapOnly.
 //   - No error contains the password of the URL: TestOpenErrorsNameTheCause,
 //     TestServerThatRefusesSaysWhy.
 //   - A full disk loses no acknowledged data:

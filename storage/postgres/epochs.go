@@ -17,7 +17,7 @@ const (
 	// history identifies the line of commits that the database is on, by the ids of the
 	// server, the timeline, the database and the table mirror. Every promotion and every
 	// point-in-time recovery changes the timeline. On a primary, the timeline is the
-	// first part of the name of the current WAL segment. pg_restore changes the id of the
+	// first part of the current WAL segment's name. pg_restore changes the id of the
 	// table.
 	history = `(concat_ws('/', (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
     (SELECT oid FROM pg_database WHERE datname = current_database()), mirror.tableoid))`
@@ -48,9 +48,9 @@ FROM mirror WHERE one`
 	nextBarrier  = `greatest(barrier + 1, ` + clock + `)`
 	raiseBarrier = `UPDATE mirror SET barrier = ` + nextBarrier + `, raised_at = ` + clock + ` WHERE one`
 	// recordWatermarks records only the latest barrier. A barrier with another number was
-	// raised earlier, possibly with a higher number, by a server whose clock was ahead
-	// and whose last commits are lost. Workers of different partitions may record
-	// barriers concurrently, so the rows are locked in the order of their keys.
+	// raised earlier. Its number may be higher if the server that raised it had a clock
+	// that was ahead and has lost its last commits. Workers of different partitions may
+	// record barriers concurrently, so the rows are locked in the order of their keys.
 	recordWatermarks = `
 INSERT INTO watermark (partitions, partition, barrier)
 SELECT partitions, partition, max(b.barrier) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS b (partitions, partition, barrier)
@@ -103,8 +103,8 @@ func pinEpoch(b *pgx.Batch) *mirror.Epoch {
 	return e
 }
 
-// Epoch returns the current epoch. If a change of the epoch is in progress, Epoch waits
-// for it, so that it never returns an epoch that has already ended.
+// Epoch returns the current epoch. If the epoch is being changed, Epoch waits for the
+// change, so that it never returns an epoch that has already ended.
 func (s *Store) Epoch(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
@@ -153,7 +153,7 @@ func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error
 	return epoch, err
 }
 
-// shortLockTimeout bounds how long a change of the epoch waits for its lock. While the
+// shortLockTimeout bounds how long a change to the epoch waits for its lock. While the
 // change waits for one writer, all other writers wait for the change. The caller retries.
 const shortLockTimeout = `SET LOCAL lock_timeout = '1s'`
 

@@ -10,7 +10,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// TestEpochChangeTimesOutBehindAHangingTransaction checks that a change of the epoch
+// TestEpochChangeTimesOutBehindAHangingTransaction checks that a change to the epoch
 // gives up soon if it waits for a transaction that hangs. All writers wait behind the
 // change, and continue when it has given up.
 func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {

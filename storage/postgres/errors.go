@@ -31,8 +31,8 @@ var retryableClasses = map[string]bool{
 	"53": true, // disk, memory, connections
 	"55": true, // locks
 	"57": true, // shutdown, timeouts
-	"58": true, // I/O of the server
-	"F0": true, // configuration file of the server
+	"58": true, // I/O on the server
+	"F0": true, // the server's configuration file
 	"XX": true, // internal errors, corruption
 }
 
@@ -58,10 +58,10 @@ var remedies = map[string]string{
 	"57014":     "a statement took longer than statement_timeout, or an administrator cancelled it",
 }
 
-// storageError converts an error of the driver to one of package storage or of the
-// context. c is the connection on which the error occurred, or nil if there was none.
-// Since a URL may name several servers, the error names the server to which c is
-// connected.
+// storageError converts a driver error to an error of package storage or of the context.
+// The parameter c is the connection on which the driver error occurred, or nil if there
+// was none. Since a URL may name several servers, the returned error names the server
+// that c is connected to.
 func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	if err == nil {
 		return nil
@@ -93,8 +93,8 @@ func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	return err
 }
 
-// serverPrefix returns a prefix for errors, which names the server of the connection c.
-// The prefix is empty if c is nil.
+// serverPrefix returns a prefix for error messages. The prefix names the server that c is
+// connected to, and is empty if c is nil.
 func serverPrefix(c *pgx.Conn) string {
 	if c == nil {
 		return ""

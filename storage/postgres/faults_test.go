@@ -50,7 +50,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		fail func(t *testing.T, s *Store, at string) error // returns the error of a call
+		fail func(t *testing.T, s *Store, at string) error // returns a failing call's error
 		want error
 		says string
 	}{
@@ -139,9 +139,9 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 	}
 }
 
-// TestAbortedTransactionsAreRetried checks that the store retries a transaction if the
-// server has aborted it in favour of another transaction. The mark must be called only in
-// the attempt that succeeds.
+// TestAbortedTransactionsAreRetried checks that the store retries a transaction that the
+// server aborted in favour of another transaction. The mark must be called only in the
+// attempt that succeeds.
 func TestAbortedTransactionsAreRetried(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
@@ -202,8 +202,8 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	}
 }
 
-// TestAgesAreByTheClockOfTheDatabase checks that the clock of the database decides how
-// old a message is and whether it is old enough to be pruned.
+// TestAgesAreByTheClockOfTheDatabase checks that the database's clock decides how old a
+// message is and whether it is old enough to be pruned.
 func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": storage.InboxAge / 3, "behind": -storage.InboxAge / 3} {
 		t.Run(name, func(t *testing.T) {

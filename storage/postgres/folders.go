@@ -52,9 +52,9 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	return &f, nil
 }
 
-// lookUpName queues a lookup of a name. Once the batch is sent, *folders is the number of
-// folders that key.Owner has, and *taken reports whether a folder of key.Owner other than
-// key has the name.
+// lookUpName queues a lookup of a folder name. Once the batch is sent, *folders is the
+// number of folders that key.Owner has, and *taken reports whether any of these folders,
+// except the one with the given key, has the name.
 func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
 	folders, taken = new(int), new(bool)
 	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).
@@ -72,7 +72,7 @@ UPDATE folder SET name = $4, name_key = $5, description = $6, public = $7, updat
 WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 )
 
-// UpdateFolder changes the fields of a folder that are set in the change.
+// UpdateFolder changes those fields of a folder that are set in the given change.
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
@@ -119,7 +119,7 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
-// EmptyFolder moves or uncollects up to limit items of a folder.
+// EmptyFolder moves up to limit items of a folder to another folder, or uncollects them.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -144,9 +144,9 @@ func (s *Store) EmptyFolder(
 	return len(outcome.Applied), outcome, nil
 }
 
-// beginFolderChange pins the epoch, locks the owner, and returns Outcome.Epoch for the
-// transaction. Errors: storage.ErrNotFound if one of the folders with these ids does not
-// exist. Empty ids are ignored.
+// beginFolderChange pins the epoch, locks the owner, and returns the value of
+// Outcome.Epoch for the transaction. Errors: storage.ErrNotFound if one of the folders
+// with these ids does not exist. Empty ids are ignored.
 func (t *tx) beginFolderChange(owner storage.User, at time.Time, ids ...string) (int64, error) {
 	if sqlstore.ValidateOwner(owner) != nil {
 		return 0, storage.ErrNotFound

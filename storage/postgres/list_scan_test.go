@@ -8,9 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// TestListsOfOneBizReadBoundedRows checks that a query for a list of one biz examines a
-// bounded number of index entries. In the index, many entries of another biz precede the
-// entries of the list. Each call contains many queries.
+// TestListsOfOneBizReadBoundedRows checks that a query for a list that is limited to one
+// biz examines a bounded number of index entries. In the index, many entries of another
+// biz precede the entries of the list. Each call contains many queries.
 func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)

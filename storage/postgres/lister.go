@@ -9,10 +9,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The statements of the lists. For each query, a nested loop scans one index backwards,
-// starting just below the position. Conditions with constants repeat the conditions of
-// partial indexes. The LATERAL join keeps the entries of one query in the order of the
-// index.
+// The statements that read the lists. For each query, a nested loop scans one index
+// backwards, starting just below the position. Conditions with constants repeat the
+// conditions of partial indexes. The LATERAL join keeps the entries of one query in the
+// order of the index.
 //
 // The likes of one biz come from the index of all likes, and the reads of one biz from
 // the index of all reads. The innermost LIMIT bounds the number of rows that are
@@ -81,7 +81,8 @@ CROSS JOIN LATERAL (
     ORDER BY version DESC, biz DESC, biz_id DESC LIMIT k.entries) l`
 )
 
-// list answers all queries with one statement. add adds the content of a row to its page.
+// list answers all queries with one statement. The function add adds the content of a row
+// to the page that the row belongs to.
 func list[E any](
 	ctx context.Context, s *Store, what, query string, n int, keys columns, add func(row pgx.Rows, to []storage.ListPage[E]) error,
 ) ([]storage.ListPage[E], error) {
@@ -93,8 +94,8 @@ func list[E any](
 	return out, nil
 }
 
-// addEntry returns a function to pass to list as add. read returns the number of the
-// query that a row belongs to, starting at 1, and the entry in the row.
+// addEntry returns a function for the parameter add of list. The function read returns
+// the number of the query that a row belongs to, starting at 1, and the entry in the row.
 func addEntry[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []storage.ListPage[E]) error {
 	return func(row pgx.Rows, to []storage.ListPage[E]) error {
 		i, entry, err := read(row)
@@ -200,15 +201,16 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 	})
 }
 
-// addUserQuery adds a query for a list of subjects of a user. If biz is not empty, the
-// list contains only subjects of that biz.
+// addUserQuery adds a query for one of a user's lists of subjects. If biz is not empty,
+// the list contains only subjects of that biz.
 func addUserQuery(keys columns, user storage.User, biz string, page storage.Page) {
 	at := sqlstore.StartOf(page)
 	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)), int64(page.MaxScan()))
 }
 
-// addExamined adds entry, from the nth row examined for a page, if belongs is true. If
-// the page is not full after the last row that may be examined, to.Resume is set to at.
+// addExamined adds entry to a page if belongs is true. The entry comes from the nth row
+// that was examined for the page. If the page is not full after the last row that may be
+// examined, addExamined sets to.Resume to the row's position at.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) {
 	if belongs {
 		to.Entries = append(to.Entries, entry)

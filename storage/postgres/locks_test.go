@@ -104,9 +104,9 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 }
 
 // TestLockIsReportedBeforeTheDeadline checks that a call that waits for a lock fails with
-// storage.ErrLocked before its deadline, even if the deadline is short. The trial call of
-// a circuit breaker has a short deadline, and a timeout would look like an unresponsive
-// server.
+// storage.ErrLocked before its deadline, even if the deadline is short. A circuit
+// breaker's trial call has a short deadline, and a timeout would look like an
+// unresponsive server.
 func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
@@ -144,9 +144,9 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 }
 
 // TestCommentsAndLikesOfAUserDoNotWaitForEachOther checks that the comments and the likes
-// of one user take different locks. A worker that waits for Redis has locked the totals
-// of the users whose likes it persists. A paused node has locked the totals of the users
-// whose comments it adds.
+// of one user take different locks. A worker that waits for Redis holds locks on the
+// totals of the users whose likes it persists. A paused node holds locks on the totals of
+// the users whose comments it adds.
 func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})

@@ -22,7 +22,7 @@ func (a *queryRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data p
 
 func (*queryRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// trace replaces the pool of a store with a pool whose statements are recorded.
+// trace replaces the pool of a store with a pool that records its statements.
 func trace(t *testing.T, s *Store) *queryRecorder {
 	t.Helper()
 	a, cfg := new(queryRecorder), s.pool.Config()
@@ -34,7 +34,8 @@ func trace(t *testing.T, s *Store) *queryRecorder {
 	return a
 }
 
-// blocks returns how many blocks the statements of a call touch.
+// blocks calls the function call, repeats its statements with EXPLAIN (ANALYZE), and
+// returns how many blocks they touch.
 func (a *queryRecorder) blocks(t *testing.T, s *Store, call func()) (n int64) {
 	t.Helper()
 	a.statements = nil

@@ -199,8 +199,7 @@ func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessag
 	})
 }
 
-// MessagesAfter lists, with one statement, the messages that a user has sent and
-// received.
+// MessagesAfter lists, with one statement, the messages that a user sent or received.
 func (s *Store) MessagesAfter(ctx context.Context, q storage.MailboxQuery) (out []storage.DirectMessage, err error) {
 	if !storable(q.User.UserID) {
 		return nil, nil

@@ -145,7 +145,7 @@ const (
 	lockConversation = `SELECT FROM conversation WHERE tenant = $1 AND user_id = $2 AND peer_id = $3 FOR UPDATE`
 
 	// updateRead does not subtract messages at or below read_to, because earlier calls
-	// have subtracted them.
+	// have already subtracted them.
 	updateRead = `
 UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unread - (
     SELECT count(*) FROM message m

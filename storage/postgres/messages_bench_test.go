@@ -34,9 +34,9 @@ func BenchmarkAddMessages(b *testing.B) {
 	}
 }
 
-// BenchmarkListMessages reads the first and the 500th page of a conversation of 100,000
-// messages, and the first page of a conversation of few messages. The three pages should
-// cost the same.
+// BenchmarkListMessages reads the first and the 500th page of a conversation with 100,000
+// messages, and the first page of a conversation with few messages. The three pages
+// should cost the same.
 func BenchmarkListMessages(b *testing.B) {
 	const many, group, page, far = 100_000, 500, 20, 500
 	s := open(b)

@@ -13,7 +13,7 @@ import (
 )
 
 // metric returns the value of the gauge or counter ovation_postgres_NAME. If state is not
-// empty, the label of the metric has this value.
+// empty, metric selects the one whose first label has this value.
 func metric(t *testing.T, registry *prometheus.Registry, name, state string) float64 {
 	t.Helper()
 	families, err := registry.Gather()

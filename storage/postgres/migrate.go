@@ -18,10 +18,10 @@ import (
 )
 
 // Migrate brings the tables of a database up to this release. A step runs in a
-// transaction, unless it would block users of the tables for long, as the creation of an
-// index on a large table would. Such a step is marked NO TRANSACTION and uses
-// CONCURRENTLY. It may fail halfway, and can be repeated. Processes of the previous
-// release continue to use the tables during and after the migration.
+// transaction, unless it would block users of the tables for long, as creating an index
+// on a large table would. Such a step is marked NO TRANSACTION and uses CONCURRENTLY. It
+// may fail halfway, and can be repeated. Processes of the previous release continue to
+// use the tables during and after the migration.
 //
 // Several processes may call Migrate at the same time. One process works under an
 // advisory lock. The others poll for the lock outside a transaction, so that CREATE INDEX

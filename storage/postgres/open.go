@@ -40,8 +40,9 @@ type Options struct {
 
 // Store is a storage.Store in a PostgreSQL database.
 //
-// A mark, such as the mark of Persist, must not call the same store. If the transactions
-// that call marks held every connection, the marks would wait for a connection forever.
+// A storage.Mark, such as the one that is passed to Persist, must not call the same
+// store. If the transactions that call marks held every connection, the marks would wait
+// for a connection forever.
 type Store struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time

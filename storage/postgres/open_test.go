@@ -165,7 +165,7 @@ func TestSettingsOfConnections(t *testing.T) {
 }
 
 // TestErrorsNameTheServerThatAnswered uses URLs that name several servers. An error must
-// name the server that has answered, or the servers that were tried if none has answered.
+// name the server that answered, or the servers that were tried if none answered.
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)

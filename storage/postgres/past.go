@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (SELECT comment_id FROM comment c
 
 // addPast adds comments that were written in the past, and returns the number of added
 // comments per user, for the totals. It locks the ids of past comments and then comment
-// counts, after the states and before interactive.
+// counts. This comes after the locks on states and before those on interactive.
 func (t *tx) addPast(comments []storage.PastComment) (writers map[storage.User]int64, err error) {
 	if len(comments) == 0 {
 		return writers, nil

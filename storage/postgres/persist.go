@@ -75,7 +75,7 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	return outcome, err
 }
 
-// transactionTime is the start of the transaction, by the database's clock, in
+// transactionTime is the time at which the transaction began, by the database's clock, in
 // microseconds since 1970.
 const transactionTime = `(extract(epoch FROM now()) * 1000000)::bigint`
 
@@ -170,7 +170,7 @@ const selectSeen = `
 SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (id, ord)
 CROSS JOIN LATERAL (SELECT FROM inbox i WHERE i.id = k.id LIMIT 1) i`
 
-// Seen looks the ids up in the inbox.
+// Seen looks up message ids in the inbox.
 func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	out := make([]bool, len(ids))
 	keys := newColumns(1, 0, len(ids))

@@ -57,7 +57,7 @@ SELECT current_user, coalesce(current_schema, ''), current_setting('search_path'
     current_schema IS NOT NULL AND has_schema_privilege(current_schema, 'CREATE')`
 
 // schemaIn returns the user, the schema of the tables, and whether the user may create
-// tables in it. A schema that the user may not use counts as missing.
+// tables in that schema. A schema that the user may not use counts as missing.
 func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate bool, err error) {
 	var path string
 	if err := c.QueryRow(ctx, selectSchema).Scan(&user, &schema, &path, &mayCreate); err != nil {

@@ -31,7 +31,7 @@ WHERE r.at < excluded.at - $6`
 )
 
 // lookUpRequests queues a lookup of earlier requests. Once the batch is sent, of.Before
-// holds them.
+// holds these requests.
 func lookUpRequests(b *pgx.Batch, of *sqlstore.RequestLog) {
 	if len(of.Requests) == 0 {
 		return
@@ -52,9 +52,9 @@ func lookUpRequests(b *pgx.Batch, of *sqlstore.RequestLog) {
 	}))
 }
 
-// recordRequests queues a statement that writes of.New. Once the batch is sent, raced
-// returns errRequestRaced if another transaction has recorded one of these requests in
-// the meantime.
+// recordRequests queues a statement that writes of.New. Once the batch is sent, the
+// function raced returns errRequestRaced if another transaction has recorded one of these
+// requests in the meantime.
 func recordRequests(b *pgx.Batch, of *sqlstore.RequestLog) (raced func() error) {
 	asked := int64(len(of.New))
 	noted := asked
@@ -77,8 +77,8 @@ func recordRequests(b *pgx.Batch, of *sqlstore.RequestLog) (raced func() error) 
 // recorded the same request id in the meantime.
 var errRequestRaced = errors.New("a request with the same id is in progress")
 
-// retryRaced calls do, and repeats the call while it returns errRequestRaced, up to
-// maxTries calls in total.
+// retryRaced calls the function do, and repeats the call while do returns
+// errRequestRaced, up to maxTries calls in total.
 func retryRaced(do func() error) error {
 	for try := 1; ; try++ {
 		if err := do(); err == nil || try == maxTries || !errors.Is(err, errRequestRaced) {

@@ -34,8 +34,8 @@ type ownServer struct {
 	process  *exec.Cmd
 }
 
-// url returns the URL of the server's database at the host. parameters holds alternating
-// names and values.
+// url returns the URL of the server's database at the host. The argument parameters holds
+// alternating names and values.
 func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string {
 	tb.Helper()
 	return withParameters(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
@@ -109,8 +109,8 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// programsOf returns the folder of the programs of Postgres, such as initdb. It skips the
-// test if they are not installed, or fails it in CI.
+// programsOf returns the folder that holds the Postgres programs, such as initdb. It
+// skips the test if they are not installed, or fails it in CI.
 func programsOf(tb testing.TB) string {
 	tb.Helper()
 	path, _ := exec.LookPath("initdb")
@@ -211,8 +211,8 @@ func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	}
 }
 
-// TestServerThatRefusesSaysWhy checks, with a real server, that the errors of Open and
-// Migrate name the cause of a refusal.
+// TestServerThatRefusesSaysWhy checks, with a real server, that the errors that Open and
+// Migrate return name the cause of a refusal.
 func TestServerThatRefusesSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

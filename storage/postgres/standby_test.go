@@ -21,8 +21,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// startPair starts a primary with all tables, and a standby that the commits of the
-// primary wait for. at is the URL of the primary.
+// startPair starts a primary with all tables, and a standby that the primary's commits
+// wait for. The result at is the URL of the primary.
 func startPair(tb testing.TB) (primary, standby *ownServer, at string) {
 	tb.Helper()
 	primary = startServer(tb)
@@ -50,8 +50,8 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 
 // TestRepeatedPersistWaitsForTheStandby checks that a repeated call waits until the
-// commit of the first call has reached the standby. The wait of the first call may have
-// been cut short.
+// commit of the first call has reached the standby, even though the first call stopped
+// waiting before that.
 func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	_, standby, at := startPair(t)

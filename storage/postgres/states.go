@@ -46,7 +46,7 @@ func (w *stateWrites) match(row [][]byte) (*storage.StateChange, error) {
 	return &w.changes[i], nil
 }
 
-// compareKey compares the key of a change with that of a row, in the order of Coalesce.
+// compareKey compares a change's key with a row's key, in the order of Coalesce.
 func compareKey(c *storage.StateChange, row [][]byte) int {
 	for i, s := range [...]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID} {
 		if by := strings.Compare(s, string(row[i])); by != 0 {
@@ -138,7 +138,7 @@ ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state, s
 WHERE s.version < excluded.version
 RETURNING tenant, user_id, biz, biz_id, prev_state`
 
-// collect applies actions of KindCollection, whose folders exist.
+// collect applies actions of KindCollection. The folders must exist.
 func collect(b *pgx.Batch, actions []storage.Action) *stateWrites {
 	w := newStateWrites(actions)
 	if len(actions) == 0 {
@@ -297,7 +297,7 @@ func stateKeys(of []storage.StateKey) columns {
 	return keys
 }
 
-// rowsAffected returns a function that sets *n to the number of rows that a statement has
+// rowsAffected returns a function that sets *n to the number of rows that a statement
 // changed.
 func rowsAffected(n *int64) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error {

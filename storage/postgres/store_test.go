@@ -19,8 +19,8 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// withParameters returns a URL with parameters added or replaced. parameters holds
-// alternating names and values.
+// withParameters returns a URL with parameters added or replaced. The argument parameters
+// holds alternating names and values.
 func withParameters(tb testing.TB, from string, parameters ...string) string {
 	tb.Helper()
 	u, err := url.Parse(from)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// callTimeout bounds a call whose server does not respond. It is longer than the
-	// timeouts of the server, because the server's errors are more precise.
+	// callTimeout bounds a call to a server that does not respond. It is longer than the
+	// server's own timeouts, because the server's errors are more precise.
 	callTimeout = 40 * time.Second
 	// rollbackTimeout bounds the rollback of a transaction.
 	rollbackTimeout = 5 * time.Second
@@ -22,7 +22,8 @@ const (
 	maxTries = 3
 )
 
-// read runs one statement on one snapshot, and calls row for each row of the result.
+// read runs one statement, which reads one snapshot, and calls the function row for each
+// row of the result.
 func (s *Store) read(ctx context.Context, what, query string, args []any, row func(pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
 	defer cancel()
@@ -41,7 +42,7 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, row fu
 	return nil
 }
 
-// eachRow returns a function that calls row for each row of a result.
+// eachRow returns a function that calls the function row for each row of a result.
 func eachRow(row func(pgx.Rows) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		defer rows.Close()
@@ -91,8 +92,8 @@ func (s *Store) changeWithLockTimeout(ctx context.Context, what string, do func(
 	})
 }
 
-// write runs do in a transaction and commits it unless do returns an error. do may run
-// several times; each run starts in a new transaction.
+// write calls the function do with a transaction, and commits the transaction unless do
+// returns an error. It may call do several times, each time with a new transaction.
 func (s *Store) write(caller context.Context, what string, do func(*tx) error) error {
 	ctx, cancel := context.WithTimeoutCause(caller, callTimeout, errNoAnswer)
 	defer cancel()
@@ -111,8 +112,9 @@ func (s *Store) write(caller context.Context, what string, do func(*tx) error) e
 	}
 }
 
-// transact runs do in a transaction, within ctx, and commits it unless do returns an
-// error. ctx does not bound the commit; see commit.
+// transact calls the function do with a transaction that ctx bounds, and commits the
+// transaction unless do returns an error. The commit itself is not bounded by ctx; see
+// the method commit.
 func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do func(*tx) error) error {
 	c, err := s.connection(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 var errUnreadable = errors.New("unreadable")
 
-// unreadable is a codec that fails to decode ordinals. In the calls of this test, only
-// ordinals and row numbers are scanned into an int.
+// unreadable is a codec that fails to decode ordinals. In the calls that this test makes,
+// only ordinals and row numbers are scanned into an int.
 type unreadable struct{ pgtype.Int8Codec }
 
 func (c unreadable) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -32,7 +32,7 @@ type unreadablePlan struct{}
 
 func (unreadablePlan) Scan([]byte, any) error { return errUnreadable }
 
-// setCodec makes the connections of an idle store decode bigints with a codec.
+// setCodec makes the connections of an idle store decode bigints with the given codec.
 func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 	t.Helper()
 	for _, c := range s.pool.AcquireAllIdle(t.Context()) {
@@ -41,8 +41,8 @@ func setCodec(t *testing.T, s *Store, codec pgtype.Codec) {
 	}
 }
 
-// TestRowThatCannotBeDecodedFailsItsCall checks that a call returns an error if a row
-// cannot be decoded, whatever the statement. The next call must succeed.
+// TestRowThatCannotBeDecodedFailsItsCall checks that each call returns an error if a row
+// of its result cannot be decoded. The next call must succeed.
 func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	s := openAt(t, Options{URL: postgrestest.Schema(t), Logger: slog.New(slog.DiscardHandler)})
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})

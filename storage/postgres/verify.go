@@ -20,13 +20,13 @@ var ErrRepairInProgress = errors.New("another repair of this database, or a VACU
 
 // Verify recounts on a snapshot, while other transactions may read and write.
 //
-// A count that is wrong in the snapshot remains wrong by the same amount, whatever is
-// written in between, because every transaction adjusts counts by what it changes. A
-// repair therefore adjusts each wrong count by that amount, in transactions of bounded
-// size. It locks only the rows that it repairs, the owners of repaired folders, and the
-// comment counts of subjects with repaired replies. Repairs that were made before an
-// error are kept. Only one repair runs at a time. A second repair waits for up to three
-// seconds and then fails with ErrRepairInProgress.
+// A count that is wrong in the snapshot remains wrong by the same amount even if it is
+// changed later, because every transaction adjusts counts by the amounts of its own
+// changes. A repair therefore corrects each wrong count by adding the difference, in
+// transactions of bounded size. It locks only the rows that it repairs, the owners of
+// repaired folders, and the comment counts of subjects with repaired replies. Repairs
+// that were made before an error are kept. Only one repair runs at a time. A second
+// repair waits for up to three seconds and then fails with ErrRepairInProgress.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	now := storage.Micros(s.now())
 	v := sqlstore.Recount{Report: report, Repair: func(*sqlstore.Discrepancies) error { return nil }}
@@ -95,7 +95,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 // another transaction waits.
 const repairLockTimeout = `SET LOCAL lock_timeout = '3s'`
 
-// stream runs one statement and passes its rows one by one, without buffering them.
+// stream runs one statement and passes its rows to the function row one by one, without
+// buffering them.
 func (t *tx) stream(query string, row func(scan func(...any) error) error) error {
 	var ours error // an error of row, not of the server
 	rows, err := t.begun.Query(t.ctx, query)
@@ -201,8 +202,8 @@ FROM (
 ) s
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
 
-// repair corrects the counts, and moves the items of missing folders into the default
-// folders of the owners.
+// repair corrects the counts, and moves the items of missing folders into their owners'
+// default folders.
 func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
 	err := s.change(ctx, "repair counts", func(t *tx) error {
 		if err := t.beginRepair(d.Owners); err != nil {
@@ -250,8 +251,8 @@ CROSS JOIN LATERAL (SELECT FROM interactive i
 )
 
 // repairComments corrects the counts of comments and of replies. It copies like counts to
-// comments in a separate transaction, which takes locks in the same order as the
-// transaction of a like.
+// comments in a separate transaction, which takes locks in the same order as a
+// transaction that persists a like.
 func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) error {
 	if len(d.Comments)+len(d.Replies) > 0 {
 		err := s.change(ctx, "repair counts of comments", func(t *tx) error {
@@ -290,7 +291,7 @@ func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) e
 
 // lockDamaged locks the comment counts of the subjects whose counts of comments or
 // replies are repaired, as every change to comments does. Without the lock, a deletion
-// that has read a reply count before the repair would overwrite the repaired count.
+// that read a reply count before the repair would overwrite the repaired count.
 func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
 	subjects := maps.Clone(d.Comments)
 	if len(d.Replies) > 0 { // the subject of a comment never changes

@@ -38,8 +38,8 @@ SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (file, ord)
 CROSS JOIN LATERAL (SELECT FROM video v WHERE v.file = k.file LIMIT 1) v`
 )
 
-// scanVideo scans a row: the first columns into before, and the remaining columns into a
-// video.
+// scanVideo scans a row: the first columns into the destinations before, and the
+// remaining columns into a video.
 func scanVideo(tenant string, row pgx.Rows, before ...any) (*storage.Video, error) {
 	v := new(storage.Video)
 	v.Author.Tenant = tenant
@@ -87,8 +87,8 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	return list(ctx, s, "list videos of users", selectUserVideos, len(queries), keys, addVideo(func(i int) string { return queries[i].User.Tenant }))
 }
 
-// addVideo returns a function to pass to list as add. tenantOf returns the tenant of the
-// query with the given index.
+// addVideo returns a function for the parameter add of list. The function tenantOf
+// returns the tenant of the query with the given index.
 func addVideo(tenantOf func(query int) string) func(pgx.Rows, []storage.ListPage[storage.Video]) error {
 	return addEntry(func(row pgx.Rows) (i int, of storage.Video, err error) {
 		v, err := scanVideo("", row, &i)
@@ -216,7 +216,8 @@ const (
 	selectAuthored = `SELECT authored FROM interactive WHERE tenant = $1 AND biz = $2 AND biz_id = $3`
 )
 
-// DeleteVideo removes a video and the author of its subject in one transaction.
+// DeleteVideo removes a video and clears the author of the video's subject, in one
+// transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
 	key := deletion.Key
 	if key.Validate() != nil {

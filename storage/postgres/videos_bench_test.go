@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// BenchmarkFeed reads the first, the 1,000th and the last page of the feed of a million
+// BenchmarkFeed reads the first, the 1,000th and the last page of a feed of one million
 // videos, and a page of a user's videos. The four pages should cost the same.
 func BenchmarkFeed(b *testing.B) {
 	const many, page, far = 1_000_000, 20, 1000

@@ -49,7 +49,7 @@ func (c *writers) user(random *rand.Rand) storage.User {
 	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", random.IntN(5))}
 }
 
-// folder returns some folder of the owner, possibly a deleted one.
+// folder returns one of the owner's folders, possibly a deleted one.
 func (c *writers) folder(random *rand.Rand, owner storage.User) storage.FolderKey {
 	chosen := storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}
 	c.folders.Range(func(key, _ any) bool {
@@ -133,7 +133,7 @@ func (c *writers) step(ctx context.Context, s *Store, random *rand.Rand, id stri
 }
 
 // comment adds two comments, and a reply to each of the three latest comments of a
-// subject. Sometimes, it then deletes the last comment that it has added.
+// subject. Sometimes, it then deletes the last comment that it added.
 func (c *writers) comment(ctx context.Context, s *Store, random *rand.Rand, by storage.User, text string) error {
 	of := c.action(random).Subject
 	lists, err := s.ListComments(ctx, []storage.CommentsQuery{{Subject: of, Order: storage.Newest, Page: storage.Page{First: 3}}})
@@ -325,7 +325,7 @@ func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	}
 }
 
-// TestCountsStayHeapOnly checks that at least 80 % of the updates of counts write no
+// TestCountsStayHeapOnly checks that at least 80 % of the updates to counts write to no
 // index. The new row is then on the same page as the old row.
 func TestCountsStayHeapOnly(t *testing.T) {
 	at := postgrestest.Schema(t)

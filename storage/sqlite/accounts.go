@@ -15,7 +15,8 @@ INSERT INTO account (tenant, account_id, name, name_key, password, avatar, backg
 VALUES (?, ?, ?, ?, ?, '', '', '', 1, 0, ?)`
 )
 
-// CreateAccount creates an account whose id is above all existing ids of its tenant.
+// CreateAccount creates an account. Its id is above all existing account ids of the
+// tenant.
 func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*storage.Account, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (found
 	return found, err
 }
 
-// AccountOf looks up an account by its user.
+// AccountOf looks up a user's account.
 func (s *Store) AccountOf(ctx context.Context, user storage.User) (found *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok {
@@ -130,9 +131,9 @@ UPDATE account SET name = ?, name_key = ?, password = ?, avatar = ?, background 
     revoked = CASE WHEN generation = ? THEN revoked ELSE max(revoked + 1, ?) END
 WHERE tenant = ? AND account_id = ?`
 
-// changeAccount looks up an account and calls do, which changes the account in memory and
-// reports whether anything differs. If so, changeAccount writes the account. Errors:
-// storage.ErrNotFound.
+// changeAccount looks up an account and calls the function do, which changes the account
+// in memory and reports whether anything differs. If so, changeAccount writes the account
+// to the database. Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok {
@@ -184,7 +185,7 @@ func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.A
 	})
 }
 
-// UpdateProfile changes the fields of a profile that are set in the change.
+// UpdateProfile changes those fields of a profile that are set in the given change.
 func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
 	change, err := change.Check()
 	if err != nil {

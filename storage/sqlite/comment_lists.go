@@ -20,8 +20,8 @@ const selectComments = `
 SELECT k.key, ` + commentColumns + ` FROM jsonb_each(?) k CROSS JOIN comment c
 WHERE c.tenant = k.value ->> 0 AND c.comment_id = k.value ->> 1`
 
-// comments calls found for each comment that exists, listed or not, with the index of its
-// key.
+// comments calls the function found with each comment that exists, listed or not, and the
+// index of the comment's key.
 func (t tx) comments(keys []storage.CommentKey, found func(int, *storage.Comment)) error {
 	if len(keys) == 0 {
 		return nil

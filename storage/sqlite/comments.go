@@ -58,8 +58,8 @@ func (t tx) lookUpComments(b *sqlstore.CommentBatch, now int64) error {
 	return t.comments(append(b.Repeated(), b.Parents...), func(_ int, c *storage.Comment) { b.Comments[c.Key()] = c })
 }
 
-// commentIDs returns as many ids as the batch needs, above all existing ids of its
-// tenants.
+// commentIDs returns as many ids as the batch needs. They are above all existing comment
+// ids of the batch's tenants.
 func (t tx) commentIDs(b *sqlstore.CommentBatch, now int64) ([]sqlstore.NewID, error) {
 	next, tenant := (now/1000-sqlstore.IDEpoch)<<sqlstore.IDShift, ""
 	for _, s := range b.Subjects { // sorted by tenant
@@ -163,8 +163,8 @@ func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange)
 	})
 }
 
-// changeComment looks up a comment and calls do, which may change it. If do reports a
-// change, changeComment writes the comment, its parent, and the counts. Errors:
+// changeComment looks up a comment and calls the function do, which may change it. If do
+// reports a change, changeComment writes the comment, its parent, and the counts. Errors:
 // storage.ErrNotFound.
 func (s *Store) changeComment(
 	ctx context.Context, what string, key storage.CommentKey, do func(*sqlstore.CommentEdit) (bool, error),
@@ -222,7 +222,7 @@ UPDATE comment SET like_count = coalesce((SELECT i.like_count FROM interactive i
     WHERE i.tenant = k.value ->> 0 AND i.biz = 'comment' AND i.biz_id = CAST(k.value ->> 1 AS TEXT)), 0)
 FROM jsonb_each(?) k WHERE tenant = k.value ->> 0 AND comment_id = k.value ->> 1`
 
-// setCommentLikes copies the like count of each comment among the subjects to the
+// setCommentLikes copies the like count of each subject that is a comment to the
 // comment's row.
 func (t tx) setCommentLikes(subjects []storage.Subject) error {
 	keys := sqlstore.CommentsAmong(subjects)

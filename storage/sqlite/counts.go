@@ -25,8 +25,8 @@ WHERE tenant = k.value ->> 0 AND user_id = k.value ->> 1 AND folder_id = k.value
 )
 
 // applyTally declares authors, adjusts counts and totals, and returns the new counts of
-// each subject, ordered by tenant, biz and bizId. The parameter first is the version of
-// new rows.
+// each subject, ordered by tenant, biz and bizId. The parameter first is the version
+// given to new rows.
 func (t tx) applyTally(by sqlstore.Tally, declared []storage.Action, first int64) ([]storage.SubjectCounts, error) {
 	if err := t.adjustItemCounts(by.Folders); err != nil {
 		return nil, err

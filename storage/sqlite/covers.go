@@ -24,7 +24,8 @@ WHERE tenant = ?1 AND video_id = ?2 AND NOT covered RETURNING cover_tries`
 	selectCoverReason = `SELECT cover_reason, cover_due = 0 AND NOT covered FROM video WHERE tenant = ? AND video_id = ?`
 )
 
-// DueCovers returns the keys of videos whose covers are due, and reschedules the covers.
+// DueCovers returns the keys of videos whose covers are due, and reschedules these
+// covers.
 func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKey, err error) {
 	err = s.write(ctx, "take due covers", func(t tx) error {
 		args := []any{storage.Micros(s.now()), max(limit, 0), int64(storage.CoverEvery), int64(sqlstore.MaxCoverWait)}

@@ -51,7 +51,7 @@ func (t tx) resolveFolders(actions []storage.Action) error {
 }
 
 // lookUpFolders looks up which folders exist, and where the items of deleted folders were
-// moved.
+// moved to.
 func (t tx) lookUpFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, error) {
 	p := &sqlstore.FolderIndex{Exist: make(map[storage.FolderKey]bool), Deleted: make(map[storage.FolderKey]sqlstore.Deletion)}
 	if len(keys) == 0 {
@@ -81,8 +81,8 @@ func (t tx) lookUpFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, erro
 }
 
 // insertDefaults inserts missing default folders. If another folder of the user already
-// has the default name, the name of the default folder gets a suffix. The default folder
-// must exist in any case.
+// has the default name, a suffix is added to the name, because the default folder must
+// exist even then.
 const insertDefaults = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (
@@ -94,8 +94,8 @@ SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (
 WHERE true
 ON CONFLICT (tenant, user_id, folder_id) DO NOTHING`
 
-// createDefaultFolders creates the missing default folders of users. users maps each user
-// to the creation time of the folder, in microseconds since 1970.
+// createDefaultFolders creates missing default folders. The parameter users maps each
+// user to the creation time of the user's default folder, in microseconds since 1970.
 func (t tx) createDefaultFolders(users map[storage.User]int64) error {
 	var rows tuples
 	for user, at := range users {

@@ -5,9 +5,9 @@
 // change before it commits. A read uses one snapshot. Many rows are passed to SQLite as
 // one JSON array per statement, so a batch of any size takes the same few statements.
 // Every commit is synced to disk (synchronous = FULL), so acknowledged data survives a
-// power failure; batches keep the cost small. Functions that are called within a
-// transaction (the mark of Persist, the report of Verify) must not write to the same
-// store, because they would deadlock.
+// power failure; batches keep the cost small. Functions that the store calls within a
+// transaction (the argument mark of Persist and the argument report of Verify) must not
+// write to the same store, because they would deadlock.
 //
 // # Invariants
 //

@@ -38,7 +38,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct {
-		fail func(t *testing.T, s *Store) error // returns the error of a call
+		fail func(t *testing.T, s *Store) error // returns a failing call's error
 		mend func(t *testing.T, s *Store)
 		want error
 	}{
@@ -179,8 +179,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	storagetest.CheckCounts(t, s)
 }
 
-// FuzzTextsReachSQLiteUnchanged checks that a string reaches SQLite unchanged, whatever
-// its bytes. A changed string could be the key of another row.
+// FuzzTextsReachSQLiteUnchanged checks that a string of arbitrary bytes reaches SQLite
+// unchanged. A changed string could be the key of another row.
 func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 	for _, text := range []string{"", "a", `"\/`, "\x00", "\x1f\x7f", "\xff\xfe", "é👩‍👩", "\u2028", `\u0041`, "[1]"} {
 		f.Add(text)

@@ -45,7 +45,7 @@ const updateFolder = `
 UPDATE folder SET name = ?, name_key = ?, description = ?, public = ?, updated = ?
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
-// UpdateFolder changes the fields of a folder that are set in the change.
+// UpdateFolder changes those fields of a folder that are set in the given change.
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
@@ -77,7 +77,7 @@ FROM (SELECT biz, biz_id FROM user_collection
 WHERE s.tenant = ?2 AND s.user_id = ?3 AND s.biz = i.biz AND s.biz_id = i.biz_id
 RETURNING biz, biz_id, version`
 
-// EmptyFolder moves or uncollects up to limit items of a folder.
+// EmptyFolder moves up to limit items of a folder to another folder, or uncollects them.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -165,8 +165,8 @@ const selectFolder = `
 SELECT folder_id, name, description, public, item_count, created, updated FROM folder
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
-// folder returns a folder. A default folder that does not exist is created as of the
-// given time. Errors: storage.ErrNotFound.
+// folder returns a folder. A missing default folder is created, with the given time as
+// its creation time. Errors: storage.ErrNotFound.
 func (t tx) folder(key storage.FolderKey, at time.Time) (f storage.Folder, err error) {
 	if key.FolderID == storage.DefaultFolderID && !key.Owner.Anonymous() {
 		if err := t.createDefaultFolders(map[storage.User]int64{key.Owner: storage.Micros(at)}); err != nil {
@@ -196,8 +196,8 @@ func (t tx) countFolders(owner storage.User) (n int, err error) {
 	return n, err
 }
 
-// nameTaken converts the violation of a unique key to storage.ErrNameTaken, and returns
-// any other error unchanged. Callers can violate only the unique key of folder names.
+// nameTaken converts a violation of a unique key to storage.ErrNameTaken, and returns any
+// other error unchanged. Callers can violate only the unique key of folder names.
 func nameTaken(err error) error {
 	fault := new(sqlite.Error)
 	if errors.As(err, &fault) && fault.Code() == codes.SQLITE_CONSTRAINT_UNIQUE {

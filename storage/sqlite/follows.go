@@ -152,7 +152,7 @@ func (t tx) followOf(follower, followed storage.User) (version int64, err error)
 	return version, err
 }
 
-// followers calls row for each follower of a subject, at most limit times.
+// followers calls the function row for each follower of a subject, at most limit times.
 func (t tx) followers(q storage.FollowersQuery, limit int, row func(storage.Followed) error) error {
 	at := sqlstore.StartOf(q.Page)
 	args := []any{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.Version, at.ID, limit}
@@ -165,8 +165,8 @@ func (t tx) followers(q storage.FollowersQuery, limit int, row func(storage.Foll
 	})
 }
 
-// following calls row for each subject that a user follows, at most limit times. It
-// ignores q.Biz.
+// following calls the function row for each subject that a user follows, at most limit
+// times. It ignores q.Biz.
 func (t tx) following(q storage.FollowingQuery, limit int, row func(storage.Followed) error) error {
 	at := sqlstore.StartOf(q.Page)
 	args := []any{q.User.Tenant, q.User.UserID, at.Version, at.Biz, at.ID, limit}

@@ -8,10 +8,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The statements of the lists. Each statement scans one index backwards, starting just
-// below the position. Conditions with constants repeat the conditions of partial indexes.
-// The reads of one biz come from the index of all reads. A separate index would have to
-// be written with every read, the most frequent action.
+// The statements that read the lists. Each statement scans one index backwards, starting
+// just below the position. Conditions with constants repeat the conditions of partial
+// indexes. The reads of one biz come from the index of all reads. A separate index would
+// have to be written with every read, the most frequent action.
 const (
 	selectLikers = `
 SELECT version, user_id FROM user_reaction
@@ -162,9 +162,10 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 	})
 }
 
-// addExamined adds entry, from the nth row examined for a page, if belongs is true. It
-// returns errPageFull once the page is full. If the page is not full after the last row
-// that may be examined, to.Resume is set to at.
+// addExamined adds entry to a page if belongs is true. The entry comes from the nth row
+// that was examined for the page. addExamined returns errPageFull once the page is full.
+// If the page is not full after the last row that may be examined, addExamined sets
+// to.Resume to the row's position at.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) error {
 	if belongs {
 		to.Entries = append(to.Entries, entry)

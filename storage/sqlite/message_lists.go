@@ -44,7 +44,8 @@ WHERE tenant = ?1 AND user_high = ?2 AND message_id > ?3
 ORDER BY message_id LIMIT ?4`
 )
 
-// messages calls found for each message that exists, with the index of its key.
+// messages calls the function found with each message that exists, and the index of the
+// message's key.
 func (t tx) messages(keys []storage.DirectMessageKey, found func(int, *storage.DirectMessage)) error {
 	if len(keys) == 0 {
 		return nil
@@ -76,7 +77,8 @@ func (s *Store) MessagesOf(ctx context.Context, keys []storage.DirectMessageKey)
 	return out, nil
 }
 
-// conversations calls found for each conversation that exists, with the index of its key.
+// conversations calls the function found with each conversation that exists, and the
+// index of the conversation's key.
 func (t tx) conversations(keys []storage.ConversationKey, found func(int, *storage.Conversation)) error {
 	var rows tuples
 	for _, k := range keys {
@@ -150,7 +152,7 @@ func (s *Store) ListMessages(ctx context.Context, queries []storage.DirectMessag
 	})
 }
 
-// MessagesAfter lists the messages that a user has sent and received.
+// MessagesAfter lists the messages that a user sent or received.
 func (s *Store) MessagesAfter(ctx context.Context, q storage.MailboxQuery) (out []storage.DirectMessage, err error) {
 	err = s.readList(ctx, "list messages of a mailbox", func(t tx) error {
 		args := []any{q.User.Tenant, q.User.UserID, q.After, max(q.First, 0)}

@@ -110,7 +110,7 @@ WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id > ? AND messa
 
 // MarkRead marks messages as read. It reduces the unread count by the number of messages
 // that were received between the previous and the new position. Each message is therefore
-// subtracted once.
+// subtracted only once.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (c *storage.Conversation, err error) {
 	err = s.write(ctx, "mark messages as read", func(t tx) error {
 		if err := t.conversations([]storage.ConversationKey{key}, func(_ int, found *storage.Conversation) { c = found }); err != nil {

@@ -149,7 +149,7 @@ func (s *Store) connect(ctx context.Context) error {
 }
 
 // createFile creates the file if it is missing. It opens an existing file, too, because
-// an error of the operating system is clearer than an error of SQLite.
+// an error from the operating system is clearer than one from SQLite.
 func createFile(given, path string) error {
 	if given == "" {
 		return errors.New("path is required")
@@ -165,8 +165,8 @@ func createFile(given, path string) error {
 }
 
 // dsn returns the data source name, which configures each connection. The write-ahead log
-// may grow to 8,000 pages, more than by default. A page that several commits change is
-// then written to the database file once.
+// may grow to 8,000 pages, which is more than the default. A page that several commits
+// change is then written to the database file only once.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},

@@ -131,7 +131,7 @@ func (t tx) lookUpCounts(to *[]storage.SubjectCounts, subjects []storage.Subject
 const selectSeen = `
 SELECT k.key FROM jsonb_each(?) k CROSS JOIN inbox i WHERE i.id = k.value ->> 0`
 
-// Seen looks the ids up in the inbox.
+// Seen looks up message ids in the inbox.
 func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	var out []bool
 	err := s.read(ctx, "look up messages", func(t tx) (err error) {

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 )
 
-// Secret returns the random bytes stored under a name. The first call for a name
+// Secret returns the random bytes stored under the given name. The first call for a name
 // generates them.
 func (s *Store) Secret(ctx context.Context, name string) (value []byte, err error) {
 	const size = 32

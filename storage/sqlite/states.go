@@ -96,8 +96,8 @@ func keyOf(c *storage.StateChange) []string {
 }
 
 // upsert merges the changes into the stored states, and records in each change the
-// previous and the resulting state. fields returns the destinations into which the
-// columns of a change are scanned.
+// previous and the resulting state. The function fields returns the destinations for
+// scanning the columns of a change.
 func (t tx) upsert(
 	changes []storage.StateChange, upsert, rows, lookUp string, fields func(*storage.StateChange) (old any, current []any),
 ) ([]storage.StateChange, error) {
@@ -134,7 +134,7 @@ func (t tx) upsert(
 	})
 }
 
-// setScanned copies the scanned fields into change.
+// setScanned copies the scanned fields into a change.
 func setScanned(change *storage.StateChange, scanned storage.StateChange) {
 	scanned.User, scanned.Subject, scanned.Kind = change.User, change.Subject, change.Kind
 	if scanned.Kind == storage.KindReaction {

@@ -129,8 +129,8 @@ SELECT user_id, times, first_read, version FROM user_read
 WHERE tenant = ? AND biz = ? AND biz_id = ? ORDER BY version DESC, user_id LIMIT ?`
 )
 
-// History returns the latest change of each state of a subject, newest first and at most
-// limit changes, in one snapshot.
+// History returns the latest change to each state of a subject, newest first, as found in
+// one snapshot. It returns at most limit changes.
 func (s *Store) History(ctx context.Context, subject storage.Subject, limit int) (out []storage.PastChange, err error) {
 	if err := subject.Validate(); err != nil {
 		return nil, err

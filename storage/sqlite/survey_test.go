@@ -46,7 +46,7 @@ func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 }
 
 // TestSurveyMatchesPersistedActions checks that a survey returns the sums of counts.
-// History must return the latest change of each state, with the previous state.
+// History must return the latest change to each state, with the previous state.
 func TestSurveyMatchesPersistedActions(t *testing.T) {
 	s := open(t)
 	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }

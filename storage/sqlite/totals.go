@@ -49,7 +49,8 @@ WHERE tenant = ? AND author = ? AND author <> '' AND (authored, biz, biz_id) < (
 ORDER BY authored DESC, biz DESC, biz_id DESC LIMIT ?`
 )
 
-// declare applies actions of KindAuthor to the rows of their subjects and to the tally.
+// declare applies actions of KindAuthor to the rows of the actions' subjects and to the
+// tally.
 func (t tx) declare(by sqlstore.Tally, actions []storage.Action) error {
 	if len(actions) == 0 {
 		return nil

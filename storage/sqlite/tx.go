@@ -32,8 +32,8 @@ func newConn(ctx context.Context, db *sql.DB, setup string) (*conn, error) {
 	return &conn{Conn: c, statements: map[string]*sql.Stmt{}}, nil
 }
 
-// close closes the statements and the connection. It ignores errors, because it is called
-// when no data can be lost any more.
+// close closes the statements and the connection. It ignores errors, because no data can
+// be lost any more when it is called.
 func (c *conn) close() {
 	for _, s := range c.statements {
 		_ = s.Close()
@@ -61,8 +61,8 @@ type tx struct {
 	*conn
 }
 
-// query runs a statement and calls row for each row of the result. The function scan
-// copies the columns of that row.
+// query runs a statement and calls the function row for each row of the result. The
+// argument scan of that function copies the columns of the row.
 func (t tx) query(query string, args []any, row func(scan func(...any) error) error) (err error) {
 	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
@@ -81,7 +81,7 @@ func (t tx) query(query string, args []any, row func(scan func(...any) error) er
 	return nil
 }
 
-// exec runs a statement and returns the number of rows that it has changed.
+// exec runs a statement and returns the number of rows that it changed.
 func (t tx) exec(query string, args ...any) (int64, error) {
 	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
@@ -94,7 +94,7 @@ func (t tx) exec(query string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// read runs do on a snapshot of the database.
+// read calls the function do with a transaction that reads one snapshot of the database.
 func (s *Store) read(ctx context.Context, what string, do func(tx) error) error {
 	return wrap(ctx, what, s.withConn(ctx, s.reader, "BEGIN", do))
 }
@@ -116,8 +116,8 @@ func (s *Store) readWithTimeout(ctx context.Context, what string, on chan *conn,
 	return wrap(ctx, what, err)
 }
 
-// write runs do in a transaction that holds the write lock, and commits it unless do
-// returns an error.
+// write calls the function do with a transaction that holds the write lock, and commits
+// the transaction unless do returns an error.
 func (s *Store) write(ctx context.Context, what string, do func(tx) error) error {
 	return wrap(ctx, what, s.withConn(ctx, s.writer, "BEGIN IMMEDIATE", do))
 }
@@ -179,7 +179,7 @@ func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
 }
 
 // wrap converts an error to one of package storage, if there is a matching one, and adds
-// the operation.
+// the name of the operation.
 func wrap(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Verify recounts on a snapshot. Without repair, it blocks no other call. With repair, if
-// it finds a difference, it recounts under the write lock, so that the counts cannot
-// change before the repair. It repairs everything in one transaction, or nothing if that
-// fails.
+// Verify recounts on a snapshot. If repair is false, it blocks no other call. If repair
+// is true and there is a difference, Verify recounts under the write lock, so that the
+// counts cannot change before the repair. It repairs everything in one transaction; if
+// that transaction fails, nothing is repaired.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
 	recount := func(mend func(*sqlstore.Discrepancies) error) error {
 		return s.read(ctx, "recount", func(t tx) error {

@@ -24,8 +24,8 @@ SELECT ` + videoColumns + ` FROM video v INDEXED BY videos_of WHERE v.tenant = ?
 	selectNamedFiles = `SELECT k.key FROM jsonb_each(?) k CROSS JOIN video v WHERE v.file = k.value ->> 0`
 )
 
-// scanVideo scans a row: the first columns into before, and the remaining columns into a
-// video.
+// scanVideo scans a row: the first columns into the destinations before, and the
+// remaining columns into a video.
 func scanVideo(tenant string, scan func(...any) error, before ...any) (*storage.Video, error) {
 	v := new(storage.Video)
 	v.Author.Tenant = tenant
@@ -69,7 +69,7 @@ func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuer
 	})
 }
 
-// videos returns one page of a list of videos.
+// videos returns one page of videos.
 func (t tx) videos(query, tenant string, args ...any) (out storage.ListPage[storage.Video], err error) {
 	err = t.query(query, args, func(scan func(...any) error) error {
 		v, err := scanVideo(tenant, scan)
@@ -177,7 +177,8 @@ const (
 	selectAuthored = `SELECT authored FROM interactive WHERE tenant = ? AND biz = ? AND biz_id = ?`
 )
 
-// DeleteVideo removes a video and the author of its subject in one transaction.
+// DeleteVideo removes a video and clears the author of the video's subject, in one
+// transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
 	key := deletion.Key
 	err = s.write(ctx, "delete video", func(t tx) (err error) {

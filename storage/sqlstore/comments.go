@@ -35,7 +35,7 @@ type CommentBatch struct {
 
 	// The store fills in the next three fields. Now is the time at which the counts were
 	// locked, in microseconds since 1970. Comments holds the parents, and the comments
-	// that earlier requests with the same ids have added.
+	// that were added by earlier requests with the same request ids.
 	Now      int64
 	Counts   map[storage.Subject]storage.CommentCount
 	Comments map[storage.CommentKey]*storage.Comment
@@ -51,7 +51,7 @@ type CommentBatch struct {
 	times    []int64 // the times at which past comments were written
 }
 
-// NewCommentBatch validates comments and returns a batch of them.
+// NewCommentBatch validates comments and returns a batch that adds them.
 func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
 	b := &CommentBatch{
 		Results: make([]storage.AddedComment, len(comments)), comments: slices.Clone(comments),
@@ -152,9 +152,9 @@ func (b *CommentBatch) add(c *storage.NewComment, id NewID) *storage.Comment {
 	return added
 }
 
-// nextVersion returns the version that follows before. It is not below the time of the
-// change, in microseconds since 1970, so that a restored database does not reuse versions
-// that clients hold as cursors.
+// nextVersion returns the version after a change, given the version before the change and
+// the time of the change in microseconds since 1970. The result is not below that time,
+// so that a restored database does not reuse versions that clients hold as cursors.
 func nextVersion(before, at int64) int64 { return max(before+1, at) }
 
 func parentOf(c *storage.NewComment) storage.CommentKey {
@@ -171,10 +171,10 @@ func CompareComments(a, b storage.CommentKey) int {
 type CommentEdit struct {
 	Comment, Parent *storage.Comment // nil if there is none
 	Counts          storage.CommentCount
-	CommentsByUser  map[storage.User]int64 // change of the number of each user's comments
+	CommentsByUser  map[storage.User]int64 // change in the number of each user's comments
 }
 
-// Edit changes the text of the comment, and reports whether the new text differs. Errors:
+// Edit sets the text of the comment, and reports whether this changes it. Errors:
 // storage.ErrNotFound if the change is not allowed.
 func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) (bool, error) {
 	c := e.Comment
@@ -229,7 +229,7 @@ func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
 	return 0, q.After.Version, nil
 }
 
-// CommentsAmong returns the keys of the subjects that are comments, in the order of
+// CommentsAmong returns the keys of those subjects that are comments, in the order of
 // CompareComments.
 func CommentsAmong(subjects []storage.Subject) (keys []storage.CommentKey) {
 	for _, s := range subjects {

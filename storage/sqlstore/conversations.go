@@ -21,7 +21,7 @@ func PairOf(key storage.ConversationKey) Pair {
 	return Pair{key.Owner, key.With}
 }
 
-// FromLow reports whether p.Low has sent the message.
+// FromLow reports whether p.Low sent the message.
 func (p Pair) FromLow(m *storage.DirectMessage) bool { return m.From == p.Low }
 
 // MessageRow is a row of the table message without the columns that name the two users.
@@ -35,7 +35,7 @@ func (r *MessageRow) Columns() []any {
 	return []any{&r.message.Number, &r.fromLow, &r.message.Text, &r.message.Created}
 }
 
-// Of returns the message, given the pair of its conversation.
+// Of returns the row's message, given the two users of the conversation.
 func (r *MessageRow) Of(pair Pair) storage.DirectMessage {
 	m := r.message
 	if m.From, m.To = pair.High, pair.Low; r.fromLow {
@@ -57,7 +57,7 @@ func (r *ConversationRow) Columns() []any {
 	return append([]any{&r.unread, &r.readTo}, r.latest.Columns()...)
 }
 
-// Of returns the conversation, given its key.
+// Of returns the row's conversation, given the conversation's key.
 func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation {
 	return &storage.Conversation{
 		Owner: key.Owner, With: key.With, Latest: r.latest.Of(PairOf(key)), Unread: r.unread, ReadTo: r.readTo,
@@ -78,8 +78,8 @@ type MessageBatch struct {
 	Users []storage.User
 
 	// The store fills in Latest and Messages. Latest holds the number of each user's
-	// latest message, which Decide increases. Messages holds the messages that earlier
-	// requests with the same ids have added.
+	// latest message; Decide increases these numbers. Messages holds the messages that
+	// were added by earlier requests with the same request ids.
 	Latest   map[storage.User]int64
 	Messages map[storage.DirectMessageKey]*storage.DirectMessage
 
@@ -89,7 +89,7 @@ type MessageBatch struct {
 	messages []storage.NewDirectMessage
 }
 
-// NewMessageBatch validates messages and returns a batch of them.
+// NewMessageBatch validates messages and returns a batch that adds them.
 func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 	b := &MessageBatch{
 		Results: make([]storage.AddedDirectMessage, len(messages)), messages: slices.Clone(messages),
@@ -110,7 +110,7 @@ func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 }
 
 // Repeated returns the keys of the messages that the requests in Before may have added.
-// If a request id was used for something else, no message has that key.
+// If a request id was used for something else, no message has the key returned for it.
 func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	if len(b.Before) == 0 {
 		return nil
@@ -133,9 +133,9 @@ func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	return storage.DirectMessageKey{From: m.From, To: m.To, Number: before.ResultID}, known && b.Results[i].Err == nil
 }
 
-// Decide determines the results and the rows to write. at is the current time, in
-// microseconds since 1970. The number of a message increases with time, and is higher
-// than the numbers of all earlier messages of either user.
+// Decide determines the results and the rows to write. The parameter at is the current
+// time, in microseconds since 1970. Message numbers increase with time, and each is
+// higher than the numbers of all earlier messages to or from either user.
 func (b *MessageBatch) Decide(at int64) {
 	for i := range b.messages {
 		result, m := &b.Results[i], &b.messages[i]

@@ -2,8 +2,8 @@ package sqlstore
 
 import "ovation/storage"
 
-// FolderIndex is the result of a lookup of folders: which of them exist, and the records
-// of those that were deleted. Old records are pruned. The zero value is empty.
+// FolderIndex holds the result of looking up folders: the folders that exist, and the
+// records of folders that were deleted. Old records are pruned. The zero value is empty.
 type FolderIndex struct {
 	Exist   map[storage.FolderKey]bool
 	Deleted map[storage.FolderKey]Deletion
@@ -11,17 +11,17 @@ type FolderIndex struct {
 
 // Deletion is the record of a deleted folder.
 type Deletion struct {
-	MovedTo string // id of the folder to which its items were moved, or empty if they were uncollected
+	MovedTo string // id of the folder that the items moved to, or empty if they were uncollected
 	Version int64  // the time of the deletion, in microseconds since 1970
 }
 
 // ResolveFolders redirects collections into folders that do not exist, by changing the
 // actions. If the folder was deleted after the action, the collection goes to the folder
-// that the items were moved to. This is repeated, up to storage.MaxFolderHops times in
-// total, if that folder does not exist either. If the items were uncollected, the
+// that the items were moved to. If that folder does not exist either, this is repeated,
+// up to storage.MaxFolderHops times in total. If the items were uncollected, the
 // collection is dropped. Any other collection into a missing folder goes to the user's
-// default folder. known holds the folders that the actions name; lookUp looks up further
-// folders.
+// default folder. The parameter known holds the folders that the actions name; lookUp
+// looks up further folders.
 func ResolveFolders(actions []storage.Action, known *FolderIndex, lookUp func([]storage.FolderKey) (*FolderIndex, error)) error {
 	left := make([]*storage.Action, 0, len(actions)) // pointers into actions
 	for i := range actions {

@@ -9,8 +9,8 @@ import (
 // ErrSameFolder is returned if items would be moved to the folder that they are in.
 var ErrSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
 
-// NewFolder validates a folder and returns it as it is to be inserted, with an id that
-// sorts by time.
+// NewFolder validates a folder and returns the folder to insert, with an id that sorts by
+// creation time.
 func NewFolder(folder storage.Folder) (storage.Folder, error) {
 	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
 	if err := ValidateFolderChange(folder.Owner, change); err != nil {
@@ -53,6 +53,6 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// NameSuffix returns a random suffix for the name of a default folder, for users who have
-// another folder with that name.
+// NameSuffix returns a random suffix for a default folder's name. It is needed if the
+// user has another folder with that name.
 func NameSuffix() string { return " " + uuid.NewString()[:8] }

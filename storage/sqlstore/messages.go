@@ -24,8 +24,8 @@ type NewAndSkipped struct {
 	Skipped  []storage.Message     // persisted before, or repeated in the same call
 }
 
-// SplitNew separates the messages whose ids are in fresh from all other messages, and
-// empties fresh.
+// SplitNew separates the messages whose ids are in the set fresh from all other messages,
+// and empties the set.
 func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkipped) {
 	room := 0
 	for i := range messages {
@@ -45,8 +45,8 @@ func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkip
 	return out
 }
 
-// UnchangedSubjects returns the subjects of skipped messages without duplicates, except
-// the subjects in moved.
+// UnchangedSubjects returns the subjects of skipped messages, without duplicates and
+// without the subjects in the tally moved.
 func UnchangedSubjects(skipped []storage.Message, moved Tally) []storage.Subject {
 	var out []storage.Subject
 	seen := make(map[storage.Subject]bool)
@@ -74,7 +74,7 @@ func SplitByKind(actions []storage.Action) (of ByKind) {
 // ByKind holds the actions of one batch by kind.
 type ByKind struct{ Reactions, Collections, Reads, Follows, Authors []storage.Action }
 
-// cutKind splits off the leading actions of a kind.
+// cutKind splits actions into the leading actions of the given kind and the rest.
 func cutKind(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
 	n := slices.IndexFunc(actions, func(a storage.Action) bool { return a.Kind != kind })
 	if n < 0 {

@@ -18,9 +18,9 @@ const (
 
 // idOf returns the lowest id for a comment that was written at the given time, in
 // microseconds since 1970. A later time never gives a lower id. From 2026 on, the result
-// is the lowest id that a new comment could have had at that time. Earlier times share
-// the range below those ids, which is otherwise unused: each id stands for 4 µs since
-// 1970.
+// is the lowest id that a new comment could have had at that time. Earlier times are
+// mapped to the range below those ids, which is otherwise unused. There, each id stands
+// for 4 µs since 1970.
 func idOf(at int64) int64 {
 	if at < firstAdded {
 		return 1 + at/4
@@ -45,12 +45,14 @@ func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 	return b
 }
 
-// AssignPastIDs returns one id for each past comment, in the order of the batch. now
-// holds the ids that new comments would get. A comment that is younger than maxIDAge gets
-// its id from now. Any other comment gets a free id at or above idOf of its time.
+// AssignPastIDs returns one id for each past comment, in the order of the batch. The
+// parameter now holds the ids that new comments would get. A comment that is younger than
+// maxIDAge gets its id from there. Any other comment gets a free id that is not below the
+// result of idOf for the comment's time.
 //
-// taken reports which keys are in use: it maps the index of each such key to the highest
-// id that the key's tenant uses among the span ids from the key on.
+// The function taken reports which keys are in use: it maps the index of each such key to
+// the highest id that the key's tenant uses among span consecutive ids, of which the
+// key's id is the first.
 func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.CommentKey, span int64) (map[int]int64, error)) ([]NewID, error) {
 	ids := slices.Clone(now)
 	var keys []storage.CommentKey
@@ -62,7 +64,7 @@ func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.Comm
 			at = append(at, i)
 		}
 	}
-	// The span doubles in every round, so that a million comments of the same time take
+	// The span doubles in every round, so that a million comments with the same time take
 	// only a few rounds.
 	for span := int64(1) << IDShift; len(keys) > 0; span *= 2 {
 		for i := 1; i < len(keys); i++ {

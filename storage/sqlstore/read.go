@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// Errors of calls that span tenants.
+// Errors for calls whose arguments span tenants.
 var (
 	ErrViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
 	ErrKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
@@ -38,8 +38,8 @@ func CheckTenants(keys []storage.StateKey) error {
 	return nil
 }
 
-// StartOf returns the position after which a page begins. For the first page, it is above
-// every entry.
+// StartOf returns the position after which a page begins. For the first page, this
+// position is above every entry.
 func StartOf(page storage.Page) storage.Position {
 	if page.After == (storage.Position{}) {
 		const aboveEveryText = "\U0010ffff"
@@ -48,8 +48,9 @@ func StartOf(page storage.Page) storage.Position {
 	return page.After
 }
 
-// DefaultFolders returns, for each key of a default folder, the folder as it would be
-// created now, and nil for every other key.
+// DefaultFolders returns one element per key. For the key of a user's default folder,
+// this is the folder as it would be created at the time now; for any other key, it is
+// nil.
 func DefaultFolders(keys []storage.FolderKey, now time.Time) []*storage.Folder {
 	out, at := make([]*storage.Folder, len(keys)), storage.Micros(now)
 	for i, k := range keys {

@@ -11,8 +11,9 @@ const RepairBatch = 1000
 type Discrepancies struct {
 	Tally
 
-	// Owners maps the owners of folders with wrong item counts to the creation time of a
-	// missing default folder, in microseconds since 1970.
+	// Owners maps the owners of folders with wrong item counts to a time in microseconds
+	// since 1970. If an owner's default folder is missing, it is created with this
+	// creation time.
 	Owners         map[storage.User]int64
 	MissingFolders []storage.FolderKey // folders that hold items but do not exist
 	// In Comments, Version is not an amount but the highest version of a comment.
@@ -28,8 +29,9 @@ type Recount struct {
 	Report func(storage.Difference) error
 	// Repair repairs the discrepancies found since the last repair.
 	Repair func(*Discrepancies) error
-	// NoteFolder adds a folder to found. by is the amount by which its item count must be
-	// adjusted. exists is false if the folder holds items but does not exist.
+	// NoteFolder adds a folder to found. The parameter by is the amount by which the
+	// folder's item count must be adjusted. The parameter exists is false if the folder
+	// holds items but does not exist.
 	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
 	// Compared is the number of counts compared.
 	Compared int64
@@ -111,7 +113,7 @@ func (r *Recount) Folder(scan func(...any) error) error {
 
 // Comments receives a row: tenant, biz and bizId of a subject, the number of its comments
 // as stored and as counted, the stored version of its comments, and the highest version
-// of a comment.
+// of any of its comments.
 func (r *Recount) Comments(scan func(...any) error) error {
 	var s storage.Subject
 	count, version := storage.Difference{Count: "commentCount"}, storage.Difference{Count: "commentVersion"}

@@ -22,7 +22,7 @@ import (
 type Tally struct {
 	Subjects map[storage.Subject]*storage.Counts
 	Folders  map[storage.FolderKey]int64
-	// Users holds the changes of users' totals, except those implied by LikesToAuthors.
+	// Users holds the changes to users' totals, except those implied by LikesToAuthors.
 	Users map[storage.User]*storage.UserTotals
 	// LikesToAuthors means that the authors of Subjects receive the likes by which
 	// LikeCount changes. A repair leaves this field unset, because the repair corrects
@@ -38,8 +38,8 @@ func NewTally() Tally {
 	}
 }
 
-// TallyOf returns the changes of counts that result from changed states and from
-// of.Reads.
+// TallyOf returns the changes to counts that result from changes to states and from the
+// reads in of.Reads.
 func TallyOf(changes []storage.StateChange, of ByKind) Tally {
 	t := NewTally()
 	t.LikesToAuthors = true
@@ -57,7 +57,7 @@ func (t Tally) Sorted() []storage.Subject {
 	return slices.SortedFunc(maps.Keys(t.Subjects), CompareSubjects)
 }
 
-// subject returns the changes of a subject's counts, for the caller to add to.
+// subject returns the changes to a subject's counts, for the caller to add to.
 func (t Tally) subject(s storage.Subject) *storage.Counts {
 	counts := t.Subjects[s]
 	if counts == nil {

@@ -14,9 +14,9 @@ type Authored struct {
 	Likes    int64 // the subject's likes before the transaction changes them
 }
 
-// Declare returns the declarations that change something. declared must be coalesced, and
-// rows must hold the locked rows of the subjects. Declare adds the subjects that change,
-// and the changes of their authors' totals, to the tally.
+// Declare returns the declarations that change something, and adds the subjects that they
+// change and the changes to authors' totals to the tally. The declarations must be
+// coalesced, and rows must hold the locked rows of the subjects.
 func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Authored) (changed []storage.Action) {
 	for i := range declared {
 		a := &declared[i]
@@ -45,8 +45,8 @@ func (t Tally) addWork(author storage.User, by, likes int64) {
 	totals.LikesReceived += by * likes
 }
 
-// AddLikesReceived adds the likes that authors receive to their totals if LikesToAuthors
-// is set. counts must hold the new counts of the subjects.
+// AddLikesReceived adds the likes that authors receive to the authors' totals if
+// LikesToAuthors is set. The parameter counts must hold the new counts of the subjects.
 func (t Tally) AddLikesReceived(counts []storage.SubjectCounts) {
 	for i := range counts {
 		c := &counts[i]
@@ -56,7 +56,7 @@ func (t Tally) AddLikesReceived(counts []storage.SubjectCounts) {
 	}
 }
 
-// user returns the changes of a user's totals, for the caller to add to.
+// user returns the changes to a user's totals, for the caller to add to.
 func (t Tally) user(u storage.User) *storage.UserTotals {
 	totals := t.Users[u]
 	if totals == nil {
@@ -66,9 +66,10 @@ func (t Tally) user(u storage.User) *storage.UserTotals {
 	return totals
 }
 
-// UserRows calls totals for each row of user_totals that changes, and comments for each
-// row of user_comments that changes, in the order of CompareUsers. The arguments are the
-// key of the row and the amounts by which its columns change.
+// UserRows calls the function totals for each row of user_totals that changes, and the
+// function comments for each row of user_comments that changes, in the order of
+// CompareUsers. The arguments are the key of the row and the amounts by which its columns
+// change.
 func UserRows(users map[storage.User]*storage.UserTotals, totals, comments func(texts []string, numbers ...int64)) {
 	for _, u := range slices.SortedFunc(maps.Keys(users), CompareUsers) {
 		d := *users[u]
@@ -81,15 +82,14 @@ func UserRows(users map[storage.User]*storage.UserTotals, totals, comments func(
 	}
 }
 
-// AddComments adds the number of each user's new comments to the changes of the user's
-// totals.
+// AddComments adds the number of each user's new comments to the tally.
 func (t Tally) AddComments(by map[storage.User]int64) {
 	for u, n := range by {
 		t.user(u).Comments += n
 	}
 }
 
-// CommentTotals returns the changes of users' totals, given the change of the number of
+// CommentTotals returns the changes to users' totals, given the change in the number of
 // each user's comments.
 func CommentTotals(by map[storage.User]int64) map[storage.User]*storage.UserTotals {
 	out := make(map[storage.User]*storage.UserTotals, len(by))

@@ -11,7 +11,7 @@ type Publication struct {
 	video storage.NewVideo
 }
 
-// NewPublication validates a video and returns its publication.
+// NewPublication validates a video and returns a Publication for it.
 func NewPublication(v storage.NewVideo) (*Publication, error) {
 	v, err := v.Check()
 	if err != nil {
@@ -49,8 +49,8 @@ func PublishDeclaration(v *storage.Video) storage.Action {
 }
 
 // WithdrawDeclaration returns the declaration that the video's subject has no author. The
-// version of the declaration is the time at, in microseconds since 1970, but at least one
-// above authored, the version of the latest declaration.
+// version of the declaration is the time at, in microseconds since 1970, or authored+1 if
+// that is higher; authored is the version of the latest declaration.
 func WithdrawDeclaration(v *storage.Video, at, authored int64) storage.Action {
 	return declaration(v, "", max(at, authored+1))
 }
