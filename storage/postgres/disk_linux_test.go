@@ -16,8 +16,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// smallDisk mounts a disk of size bytes, which the server may write to, and returns the
-// path of the disk.
+// smallDisk mounts a disk of size bytes for the server to write to, and returns the path
+// of the disk.
 func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := filepath.Join(s.folder, "disk")

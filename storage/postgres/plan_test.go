@@ -10,7 +10,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// plan returns the plan by which a connection of the store runs a statement, as one
+// plan returns the plan with which a connection of the store runs a statement, as one
 // string per step.
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()

@@ -289,9 +289,10 @@ func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) e
 	})
 }
 
-// lockDamaged locks the comment counts of the subjects whose counts of comments or
-// replies are repaired, as every change to comments does. Without the lock, a deletion
-// that read a reply count before the repair would overwrite the repaired count.
+// lockDamaged locks the comment counts of each subject for which a number of comments or
+// replies is repaired. Every change to a subject's comments takes the same lock. Without
+// it, a deletion that read a reply count before the repair would overwrite the repaired
+// count.
 func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
 	subjects := maps.Clone(d.Comments)
 	if len(d.Replies) > 0 { // the subject of a comment never changes

@@ -11,7 +11,7 @@ type FolderIndex struct {
 
 // Deletion is the record of a deleted folder.
 type Deletion struct {
-	MovedTo string // id of the folder that the items moved to, or empty if they were uncollected
+	MovedTo string // id of the folder that received the items, or empty if they were uncollected
 	Version int64  // the time of the deletion, in microseconds since 1970
 }
 

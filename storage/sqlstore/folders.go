@@ -37,8 +37,8 @@ func ValidateOwner(owner storage.User) error {
 	return storage.ValidateUserID(owner.UserID)
 }
 
-// ApplyFolderChange copies the fields that are set in change to the folder, and reports
-// whether the folder has changed.
+// ApplyFolderChange sets those fields of a folder that are set in the change, and reports
+// whether the folder differs afterwards.
 func ApplyFolderChange(f *storage.Folder, change storage.FolderChange) bool {
 	before := *f
 	set(&f.Name, change.Name)

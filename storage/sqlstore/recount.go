@@ -111,9 +111,9 @@ func (r *Recount) Folder(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Comments receives a row: tenant, biz and bizId of a subject, the number of its comments
-// as stored and as counted, the stored version of its comments, and the highest version
-// of any of its comments.
+// Comments receives a row: the tenant, biz and bizId of a subject, the number of the
+// subject's comments as stored and as counted, the stored version of these comments, and
+// the highest version of any of them.
 func (r *Recount) Comments(scan func(...any) error) error {
 	var s storage.Subject
 	count, version := storage.Difference{Count: "commentCount"}, storage.Difference{Count: "commentVersion"}
@@ -141,9 +141,10 @@ func (r *Recount) Comments(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Comment receives a row: tenant and id of a comment, the number of its replies as stored
-// and as counted, its copy of the like count and the like count itself, and two flags (1
-// or 0): whether the comment is listed and whether it should be.
+// Comment receives a row: the tenant and id of a comment, the number of the comment's
+// replies as stored and as counted, the comment's copy of the like count and the like
+// count itself, and two flags (1 or 0) for whether the comment is listed and whether it
+// should be.
 func (r *Recount) Comment(scan func(...any) error) error {
 	var key storage.CommentKey
 	replies, likes, listed := storage.Difference{Count: "replyCount"}, storage.Difference{Count: "topCount"}, storage.Difference{Count: "listed"}
