@@ -21,8 +21,8 @@ var errAccountsDisabled = &problem{
 	"this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on",
 }
 
-// credentials returns the name and the password, with the tenant of the viewer and the
-// address of the client. The rate of attempts is limited by that address.
+// credentials returns the given name and password as Credentials, with the viewer's
+// tenant and the client's address. The rate of attempts is limited for each address.
 func (r mutationResolver) credentials(ctx context.Context, name, password string) accounts.Credentials {
 	return accounts.Credentials{
 		Tenant: viewer.FromContext(ctx).Tenant, Name: name, Password: password, From: rate.FromContext(ctx).Address(),
@@ -92,7 +92,8 @@ func (r mutationResolver) accountHolder(ctx context.Context) (storage.User, erro
 	return authenticated(ctx)
 }
 
-// session returns a function that converts the result of a call to a payload.
+// session returns a function that converts the results of a method of accounts.Service to
+// those of a resolver.
 func session(ctx context.Context) func(accounts.Session, error) (*graph.SessionPayload, error) {
 	return func(s accounts.Session, err error) (*graph.SessionPayload, error) {
 		if err != nil {

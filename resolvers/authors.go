@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// clockSkew is how far the clock of a client may be ahead of the server's.
+// clockSkew is how far a client's clock may be ahead of the server's.
 const clockSkew = time.Minute
 
 func (r mutationResolver) DeclareSubjects(ctx context.Context, in graph.DeclareSubjectsInput) (*graph.DeclareSubjectsPayload, error) {
@@ -62,9 +62,9 @@ func declaration(ctx context.Context, in *graph.SubjectDeclaration, now time.Tim
 	return a, err
 }
 
-// declared returns the subjects of a payload, and prefetches what the operation selects
-// of them. If the counts of a subject are unavailable, declared takes them from changed,
-// which holds the counts that were committed with the authors.
+// declared returns the subjects for a payload, and prefetches what the operation selects
+// from them. If a subject's counts are unavailable, the function takes them from the
+// parameter changed, which holds the counts that were committed with the authors.
 func (r mutationResolver) declared(
 	ctx context.Context, subjects []storage.Subject, changed []storage.SubjectCounts,
 ) ([]*storage.Interactive, error) {
@@ -143,8 +143,8 @@ func (p *prefetch) totals(_ *plan.Field, object any) {
 	}
 }
 
-// changeOfComment calls do to change a comment. Besides the comment's author and
-// moderators, the author of the comment's subject may change the comment.
+// changeOfComment changes a comment by calling the given function. A comment may be
+// changed by its author, by moderators and by the author of its subject.
 func changeOfComment(
 	ctx context.Context, change storage.CommentChange, do func(storage.CommentChange) (*storage.Comment, error),
 ) (*storage.Comment, error) {

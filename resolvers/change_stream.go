@@ -27,7 +27,7 @@ const (
 // The watcher only signals that there are more events. The events are read from the
 // database shortly before they are sent, so that none is lost if the subscriber is slow.
 type changeStream[E any] struct {
-	name    string // streams with the same name and version share a read
+	name    string // streams with the same name, version and known share a read
 	subject storage.Subject
 	version int64 // of the last event sent
 	read    func(ctx context.Context, after int64, first int) ([]*E, error)
@@ -41,14 +41,15 @@ type changeStream[E any] struct {
 	out      chan *E
 }
 
-// responder returns the next response of a subscription, or parks. It returns nil when
-// the stream has ended.
+// responder provides the responses of a subscription. Its method respond waits for the
+// next event and returns the response to it, or parks the subscription (see
+// transport.Park). The method returns nil once the stream has ended.
 type responder interface {
 	respond(ctx context.Context, s *subscription, next graphql.ResponseHandler) *graphql.Response
 }
 
-// stream watches the subject for the subscription of ctx until ctx ends. The events are
-// read by subscription.respond, when the next response is requested.
+// stream watches the subject until ctx ends, for the subscription that ctx carries. The
+// events are read by subscription.respond, when the next response is requested.
 func (c *changeStream[E]) stream(ctx context.Context, r *Root, of Watcher) (<-chan *E, error) {
 	s := subscriptionOf(ctx)
 	switch {
@@ -69,7 +70,8 @@ func (c *changeStream[E]) stream(ctx context.Context, r *Root, of Watcher) (<-ch
 	return c.out, nil
 }
 
-// respond waits for the next event and returns its response, or parks.
+// respond waits for the next event and returns the response to it, or parks the
+// subscription. It returns nil once the stream has ended.
 func (c *changeStream[E]) respond(ctx context.Context, s *subscription, next graphql.ResponseHandler) *graphql.Response {
 	for len(c.waiting) == 0 {
 		if !c.more {
@@ -95,8 +97,9 @@ func (c *changeStream[E]) respond(ctx context.Context, s *subscription, next gra
 	return respondTo(ctx, s, next, one, c.out)
 }
 
-// await waits for an event of the watcher, or parks. news is true if the event is newer
-// than the last event sent.
+// await waits for an event from the watcher, or parks the subscription. The result news
+// reports whether the event is newer than the last event sent, and the result ended
+// whether the stream has ended.
 func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool, parked *graphql.Response, ended bool) {
 	s.loaders, c.waiting = nil, nil
 	event, parked := s.takeEvent(ctx)
@@ -107,10 +110,10 @@ func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool
 	return event.Version > c.version, nil, false
 }
 
-// readMore reads the events that follow version. Streams with the same name share a read
-// if their fields version and known are equal. A read that began before the newest
-// reported version was committed would miss that version, and the watcher reports each
-// version only once.
+// readMore reads the events after c.version. Streams with the same name share a read if
+// their version and known fields are equal. The known versions must be equal because a
+// read that began before the newest reported version was committed would miss that
+// version, and the watcher reports each version only once.
 func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	found, err, _ := s.flights.Do(fmt.Sprintf("%q %d %d", c.name, c.version, c.known), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
@@ -133,10 +136,10 @@ func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	return nil
 }
 
-// prepare prefetches what the operation selects of the next event, unless it was
-// prefetched within snapshotTTL. The first call after a read prefetches all waiting
-// events, and later calls prefetch one event each. A slow subscriber therefore loads each
-// event at most twice.
+// prepare prefetches what the operation selects from the next event, unless the event was
+// prefetched within the last snapshotTTL. The first call after a read prefetches all
+// waiting events, and later calls prefetch one event each. A slow subscriber therefore
+// loads each event at most twice.
 func (c *changeStream[E]) prepare(ctx context.Context, s *subscription) error {
 	n := 1
 	switch {

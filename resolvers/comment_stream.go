@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// CommentsChanged streams the changes of a subject's comments until ctx ends.
+// CommentsChanged streams the changes to a subject's comments until ctx ends.
 func (r subscriptionResolver) CommentsChanged(ctx context.Context, biz, bizID string, after *string) (<-chan *graph.CommentEvent, error) {
 	subject, err := subjectOf(ctx, biz, bizID)
 	if err != nil {
@@ -21,7 +21,8 @@ func (r subscriptionResolver) CommentsChanged(ctx context.Context, biz, bizID st
 	return r.commentChanges(subject, version).stream(ctx, r.Root, r.commentHub)
 }
 
-// commentChanges returns a stream of the changes of a subject's comments after a version.
+// commentChanges returns a stream of the changes made to a subject's comments after the
+// given version.
 func (r *Root) commentChanges(subject storage.Subject, version int64) *changeStream[graph.CommentEvent] {
 	return &changeStream[graph.CommentEvent]{
 		name: changesOf(subject), subject: subject, version: version,
@@ -38,7 +39,8 @@ func (r *Root) commentChanges(subject storage.Subject, version int64) *changeStr
 	}
 }
 
-// commentsBegin returns the version after which a stream begins.
+// commentsBegin returns the version after which a new stream delivers changes: that of
+// the given cursor or, without a cursor, the current version.
 func (r *Root) commentsBegin(ctx context.Context, subject storage.Subject, after *string) (int64, error) {
 	if after != nil {
 		at, err := r.cursors.decode(changesOf(subject), *after)

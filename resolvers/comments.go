@@ -80,8 +80,9 @@ func (r mutationResolver) DeleteComment(ctx context.Context, in graph.DeleteComm
 	return &graph.DeleteCommentPayload{DeletedID: in.ID, Interactive: found}, err
 }
 
-// afterComment returns the subject of a payload as it is after the mutation. It
-// prefetches what the operation selects of the subject and of comment, which may be nil.
+// afterComment returns the subject for a payload, as it is after the mutation. It
+// prefetches what the operation selects from the subject and from the comment, which may
+// be nil.
 func (r mutationResolver) afterComment(ctx context.Context, subject storage.Subject, comment *storage.Comment) (storage.Interactive, error) {
 	r.prepare(ctx, "comment", comment)
 	op := graphql.GetOperationContext(ctx)
@@ -116,8 +117,8 @@ func (r commentResolver) Replies(ctx context.Context, obj *storage.Comment, firs
 	return commentsOf(ctx, r.Root, &replies, obj, obj.Subject, pageArgs{nil, first, after})
 }
 
-// commentsOf returns a page of the comments of one subject. The ChangesCursor of the page
-// is the position from which a stream delivers all later changes.
+// commentsOf returns a page of one subject's comments. The page's ChangesCursor is the
+// position from which a stream delivers all later changes.
 func commentsOf[P any](
 	ctx context.Context, r *Root, l *listSpec[P, storage.CommentsQuery, storage.Comment], of *P, subject storage.Subject, part pageArgs,
 ) (*graph.CommentConnection, error) {
@@ -145,7 +146,7 @@ func (r commentResolver) Parent(ctx context.Context, obj *storage.Comment) (*sto
 
 var commentBatch = lookupOf(func(w *loaders.Keys) *[]storage.CommentsQuery { return &w.CommentLists }, (*loaders.Loaders).CommentList)
 
-// commentLists holds the list of a subject's comments in each order.
+// commentLists maps each order to the list of a subject's comments in that order.
 var commentLists = map[storage.CommentOrder]*listSpec[storage.Interactive, storage.CommentsQuery, storage.Comment]{
 	storage.Newest: commentsIn(storage.Newest),
 	storage.Oldest: commentsIn(storage.Oldest),

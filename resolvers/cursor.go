@@ -35,8 +35,8 @@ func newCursors(key []byte) *cursors {
 	return &cursors{sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// encode returns the cursor of a position in a list. The list's name must distinguish
-// it from all other lists.
+// encode returns the cursor for a position in the list with the given name. No other list
+// may have that name.
 func (c *cursors) encode(list string, at storage.Position) string {
 	raw := make([]byte, 0, macBytes+binary.MaxVarintLen64+len(at.Biz)+1+len(at.ID))
 	raw = raw[:macBytes]
@@ -48,8 +48,8 @@ func (c *cursors) encode(list string, at storage.Position) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// decode returns the position in a cursor. It returns errCursor if the cursor is invalid
-// or belongs to another list.
+// decode returns the position that a cursor holds. It returns errCursor if the cursor is
+// invalid or belongs to another list.
 func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	if len(cursor) > maxCursorBytes {
 		return storage.Position{}, errCursor
@@ -70,7 +70,7 @@ func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	return storage.Position{Version: version, Biz: biz, ID: id}, nil
 }
 
-// sign appends the MAC of the list and the payload to dst.
+// sign appends the MAC of the list's name and the payload to dst.
 func (c *cursors) sign(dst []byte, list string, payload []byte) []byte {
 	mac, _ := c.macs.Get().(hash.Hash)
 	defer c.macs.Put(mac)

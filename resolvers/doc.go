@@ -14,8 +14,8 @@
 // # Invariants
 //
 //   - I4 Read your writes: a mutation's payload includes its effect:
-//     TestMutationsReturnTheNewState. An event of a subscription is what a query
-//     would return to the viewer at that moment:
+//     TestMutationsReturnTheNewState. A subscription's event is what a query would return
+//     to the viewer at that moment:
 //     TestSubscriptionStartsWithTheSnapshotAndReportsChanges, and
 //     TestOwnLikeIsInTheCountWhileItIsQueued of cmd/ovation.
 //   - I5 Never backwards: every event for a viewer is newer than the previous one:
@@ -24,7 +24,7 @@
 //     TestErrorsBecomeCodes. Subjects that a subscription could not read are delivered as
 //     soon as they can be read: TestSubscriptionReportsUnreadSubjectsAfterAnOutage,
 //     TestViewerReceivesAnEventWhenCountsAreCertainAgain.
-//   - I7 Bounded: the number of storage calls of a request does not depend on its
+//   - I7 Bounded: the number of storage calls that a request makes does not depend on its
 //     number of subjects: TestConstantNumberOfStorageCalls. Simultaneous events of a
 //     signed-in viewer's subscription cost one call:
 //     TestSubscriptionReadsSimultaneousChangesByOneCall. Events for anonymous viewers
@@ -33,6 +33,7 @@
 //     skips intermediate states: TestSlowConnectionReceivesTheLatestState. The memory of
 //     all subscriptions is bounded: TestWatchedSubjectsAreBounded,
 //     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. A subscription that
+//     has ended leaves nothing behind: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: no user sees another tenant's data or another user's private
 //     folders, reads and dislikes: TestWalls…, one for each type. Declaring authors
 //     requires a scope: TestOnlyTheScopeDeclares.

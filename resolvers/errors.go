@@ -66,8 +66,8 @@ func atPath(place string, err error) error {
 	return err
 }
 
-// inArgument puts the name of an argument into an error about the value of that argument.
-// It returns other errors unchanged.
+// inArgument replaces the field name in an error about a value by the name of the GraphQL
+// argument that holds the value. It returns other errors unchanged.
 func inArgument(argument string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: argument, Reason: invalid.Reason}
@@ -75,7 +75,7 @@ func inArgument(argument string, err error) error {
 	return err
 }
 
-// codeOf returns the code of an error and a message for the client. The message is the
+// codeOf returns the code for an error, and a message for the client. The message is the
 // error's own if that is safe to expose.
 func codeOf(err error) (code, message string) {
 	if p, ok := errors.AsType[*problem](err); ok {

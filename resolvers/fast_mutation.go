@@ -31,7 +31,7 @@ func fastMutation[I subjectInput, P any](resolve func(mutationResolver, context.
 	}}
 }
 
-// tryFast runs a mutation that consists of one action and whose payload can be encoded
+// tryFast runs a mutation if it consists of a single action whose payload can be encoded
 // directly, and returns the payload. In all other cases it returns nil, and the executor
 // responds. If the action fails, q.fastResult passes the error to the executor, so that
 // the action is not repeated.
@@ -58,7 +58,7 @@ func (q *request) tryFast(ctx context.Context) (payload []any) {
 	return []any{q.fastResult.value}
 }
 
-// run runs the action and recovers a panic.
+// run performs the action. If the action panics, the result holds the panic as an error.
 func (a fastAction) run(ctx context.Context, r mutationResolver, in graph.CollectInput) (out *fastResult) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -69,8 +69,8 @@ func (a fastAction) run(ctx context.Context, r mutationResolver, in graph.Collec
 	return &fastResult{value: value, err: err}
 }
 
-// simpleInput returns the input of an action, or false if only the executor can coerce
-// the input.
+// simpleInput converts the input of an action. It returns false if only the executor can
+// coerce the input.
 func simpleInput(given any) (in graph.CollectInput, ok bool) {
 	members, _ := given.(map[string]any)
 	for name, value := range members {

@@ -29,8 +29,8 @@ type request struct {
 	fastResult *fastResult
 }
 
-// begin creates the loaders of an operation and prefetches what a query needs. The fields
-// of a mutation run one after another, and each of them loads what it needs. A
+// begin creates the loaders for an operation and prefetches what a query needs. The
+// fields of a mutation run one after another, and each of them loads what it needs. A
 // subscription creates new loaders for each snapshot.
 //
 // begin answers a query for subjects directly if everything that the query selects has
@@ -147,7 +147,8 @@ func (q *request) resolveField(ctx context.Context, next graphql.Resolver) (any,
 	return plain.Text(text), nil
 }
 
-// callResolver calls a resolver, or returns the result of a fast mutation.
+// callResolver calls the resolver of a field. If the field is a mutation that tryFast has
+// already run, callResolver returns the result of that run, or repeats its panic.
 func (q *request) callResolver(ctx context.Context, next graphql.Resolver) (any, error) {
 	if q.fastResult == nil || graphql.GetFieldContext(ctx).Object != "Mutation" {
 		return next(ctx)

@@ -122,7 +122,8 @@ var fieldTable = map[string]fieldSpec{
 	}},
 }
 
-// planTable returns the part of the table that plans use.
+// planTable returns the FieldInfo of each entry in a field table. Plans use nothing else
+// from the table.
 func planTable(of map[string]fieldSpec) plan.Table {
 	table := make(plan.Table, len(of))
 	for key, line := range of {
@@ -148,13 +149,15 @@ func viewerState[P any](kind storage.Kind, get func(*P) any) fieldSpec {
 	return l
 }
 
-// scanning marks a list for which storage may examine many rows to fill a short page.
+// scanning marks a list for which storage may examine many rows even if few entries are
+// requested.
 func scanning(l fieldSpec) fieldSpec {
 	l.Scans = true
 	return l
 }
 
-// byKey returns the spec of a field whose value is looked up by key.
+// byKey returns the spec of a field whose value is looked up by the key that the given
+// function returns for the field's object.
 func byKey[P any, K comparable, V storage.Node](b lookup[K, V], key func(*P) K) fieldSpec {
 	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
 		of, is := object.(*P)

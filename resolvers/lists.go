@@ -7,8 +7,7 @@ import (
 )
 
 // listSpec describes a list of entries of type T below an object of type P. The list is
-// read by queries of type Q. The resolver and the prefetch of the list share its
-// listSpec.
+// read with queries of type Q. The list's resolver and its prefetch share the listSpec.
 type listSpec[P any, Q comparable, T any] struct {
 	batch lookup[Q, storage.ListPage[T]]
 
@@ -71,7 +70,7 @@ var followers = listSpec[storage.Interactive, storage.FollowersQuery, storage.Fo
 	place: placeOfFollower,
 }
 
-// userFollowers is the list of the followers of a user.
+// userFollowers is the list of a user's followers.
 var userFollowers = listSpec[storage.User, storage.FollowersQuery, storage.Followed]{
 	batch: followers.batch,
 	name: func(of *storage.User, _ string) []string {

@@ -126,7 +126,9 @@ func (r subscriptionResolver) Messages(ctx context.Context, after *string) (<-ch
 	return stream.stream(ctx, r.Root, r.messageHub)
 }
 
-// messagesBegin returns the number of the message after which a stream begins.
+// messagesBegin returns the number of the message after which a new stream delivers
+// messages: the one that a message id or a cursor identifies or, if neither is given, the
+// user's latest message.
 func (r *Root) messagesBegin(ctx context.Context, me storage.User, after *string) (int64, error) {
 	if after == nil {
 		latest, err := r.store.LatestMessages(ctx, []storage.User{me})
@@ -160,8 +162,8 @@ func requestID(given *string) (string, error) {
 	return *given, nil
 }
 
-// prepare prefetches what the operation selects of an object in the payload. It loads the
-// state after the mutation.
+// prepare prefetches what the operation selects from an object in the payload. It first
+// clears the loaders, so that the state after the mutation is loaded.
 func (r mutationResolver) prepare(ctx context.Context, name string, object any) {
 	loaders.FromContext(ctx).ClearAll()
 	op := graphql.GetOperationContext(ctx)

@@ -72,7 +72,7 @@ func (r mutationResolver) Unfollow(ctx context.Context, in graph.UnfollowInput) 
 	return (*graph.UnfollowPayload)(p), err
 }
 
-// record makes an action of the viewer durable. The recorder assigns the action's
+// record makes one of the viewer's actions durable. The recorder assigns the action's
 // version.
 func (r mutationResolver) record(ctx context.Context, biz, bizID string, action storage.Action) (*payload, error) {
 	me := viewer.FromContext(ctx)
@@ -147,8 +147,8 @@ func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subje
 	return found, nil
 }
 
-// ownFolder returns the folder id of one of the viewer's folders, or the error NOT_FOUND
-// if the viewer has no folder with this id.
+// ownFolder returns the FolderID of the viewer's folder with the given node id, or the
+// error NOT_FOUND if the viewer has no such folder.
 func ownFolder(ctx context.Context, argument, id string) (string, error) {
 	key, err := ownFolderKey(ctx, argument, id)
 	if err != nil {

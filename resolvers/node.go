@@ -34,8 +34,8 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 	return nodes, nil
 }
 
-// node returns the object of a ref, or nil if the object does not exist or is not visible
-// to the viewer.
+// node returns the object that a ref identifies, or nil if the object does not exist or
+// is not visible to the viewer.
 func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
 	me := viewer.FromContext(ctx)
 	if admitted, err := admits(me, ref); !admitted {
@@ -64,8 +64,8 @@ func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, err
 	}
 }
 
-// visibleState returns the reaction, item, read or follow of a ref, or nil if it does not
-// exist or is not visible to the viewer.
+// visibleState returns the reaction, item, read or follow that a ref identifies, or nil
+// if it does not exist or is not visible to the viewer.
 func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (storage.Node, error) {
 	states, err := loaders.FromContext(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
 	if err != nil {

@@ -24,9 +24,9 @@ type pageArgs struct {
 	after *string
 }
 
-// buildQuery returns the query for a page of the list below an object, the page, and the
-// name with which the list's cursors are signed. The query requests one entry more than
-// the client does, to find out whether there is a next page.
+// buildQuery returns the query for a page of an object's list, the storage.Page in that
+// query, and the name with which the list's cursors are signed. The page has room for one
+// entry more than the client requests, to find out whether there is a next page.
 func (l *listSpec[P, Q, T]) buildQuery(r *Root, me storage.User, of *P, part pageArgs) (query Q, page storage.Page, name string, err error) {
 	biz, first := "", defaultPage
 	if l.sees != nil {
@@ -51,8 +51,8 @@ func (l *listSpec[P, Q, T]) buildQuery(r *Root, me storage.User, of *P, part pag
 	return l.query(me, of, biz, page), page, name, nil
 }
 
-// field returns the spec of the list's field. The spec prefetches the page and what the
-// nodes of the page need.
+// field returns the spec of the list's field. The spec prefetches a page and what the
+// page's nodes need.
 func (l *listSpec[P, Q, T]) field() fieldSpec {
 	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
 		of, is := object.(*P)
@@ -87,9 +87,9 @@ type edge[T any] interface {
 	}
 }
 
-// connect returns a page of the list below an object as edges. If storage returns a short
-// page, the end cursor is the position at which reading can be resumed, and not the
-// position of the last entry. A short page has an end cursor even if it is empty.
+// connect returns a page of an object's list as edges. If storage returns a short page,
+// the end cursor is the position from which reading can continue, and not that of the
+// last entry. A short page has an end cursor even if it is empty.
 func connect[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, err error) {
 	out, info, _, err = connectVersion[E](ctx, r, l, of, part)
 	return out, info, err

@@ -15,8 +15,8 @@ import (
 
 // prefetch loads what an operation needs before its resolvers ask for it. It walks the
 // plan breadth first: it collects all keys of one level before it loads any. Each level
-// therefore costs one call of storage per kind of object, whatever the number of objects.
-// The resolvers then find everything in the loaders' cache.
+// therefore costs one storage call per kind of object, regardless of the number of
+// objects. The resolvers then find everything in the loaders' cache.
 //
 // A prefetch never changes a response. Resolvers load the objects that were not
 // prefetched. The loaders cache errors, and the resolvers report them. A prefetch
@@ -34,8 +34,8 @@ type prefetch struct {
 	roots     []rootSubjects
 	users     []storage.User // the authors visited, allocated together
 
-	// unavailable is an error of run that clients receive as UNAVAILABLE. Loading may
-	// succeed later.
+	// unavailable is set if loading failed with an error that clients receive as
+	// UNAVAILABLE. Loading may succeed later.
 	unavailable error
 }
 
@@ -96,8 +96,8 @@ func (p *prefetch) run() {
 	}
 }
 
-// visit collects what the selections below a field need. object is the value of the
-// field: a pointer to a type of package storage, or nil.
+// visit collects what the selections below a field need. The parameter object is the
+// field's value: a pointer to a type in package storage, or nil.
 func (p *prefetch) visit(field *plan.Field, object any) {
 	selected := field.Of(graph.PlainType(object))
 	if selected == nil || !selected.Deeper {
@@ -117,7 +117,8 @@ func (p *prefetch) visitField(field *plan.Field, object any) {
 	}
 }
 
-// enqueue adds a key to be loaded, and a callback for the loaded value, which may be nil.
+// enqueue adds a key to be loaded, and a callback for the loaded value. The callback may
+// be nil; it is not called if loading fails.
 func enqueue[K comparable, V any](a *prefetch, b lookup[K, V], key K, then func(found V)) {
 	keys := b.keys(&a.keys)
 	*keys, a.hasKeys = append(*keys, key), true

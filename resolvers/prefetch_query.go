@@ -54,9 +54,10 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 	return subject, err == nil && subject.Validate() == nil
 }
 
-// subjects enqueues the subjects of a field of Query. Their cached authors are visited at
-// once, so that what is selected of the authors is loaded together with the subjects. An
-// author that was not cached, or has changed, is visited after the subjects are loaded.
+// subjects enqueues the subjects of a field of Query. Their cached authors are visited
+// immediately, so that what is selected from the authors is loaded together with the
+// subjects. An author that was not cached, or has changed, is visited after the subjects
+// are loaded.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	root := len(p.roots)
 	p.roots = append(p.roots, rootSubjects{subjects: subjects, single: field.Name == "interactive"})
@@ -154,8 +155,8 @@ func byID(argument string, typ storage.NodeType) fieldSpec {
 	}}
 }
 
-// visitNode enqueues the object of a ref, and the objects that determine whether the
-// viewer may see it.
+// visitNode enqueues the object that a ref identifies, and the objects that determine
+// whether the viewer may see it.
 func (p *prefetch) visitNode(field *plan.Field, ref storage.NodeRef) {
 	look := func() {
 		if found, err := p.node(p.ctx, ref); err == nil {

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxWatchedSubjects is the maximum number of subjects that all subscriptions of a
-	// process watch. A subject counts once for each subscription that watches it, and
-	// takes about 300 bytes in each. It takes about 700 bytes more for its first
+	// maxWatchedSubjects is the maximum number of subjects that the subscriptions of a
+	// process watch together. A subject counts once for each subscription that watches
+	// it, and takes about 300 bytes in each. It takes about 700 bytes more for its first
 	// subscription, and up to 2 KiB of encoded responses. A stream of comments or
 	// messages counts as maxChanges subjects, because it buffers up to maxWaiting bytes.
 	maxWatchedSubjects = 1_000_000
@@ -35,7 +35,7 @@ type quota struct {
 	documents      map[*ast.QueryDocument]int // number of subscriptions by document
 }
 
-// footprint is the memory that a subscription takes besides its subjects.
+// footprint is the memory that a subscription takes in addition to its subjects.
 type footprint struct {
 	anonymous bool
 	document  *ast.QueryDocument
@@ -73,7 +73,7 @@ func (q *quota) acquire(one footprint, subjects int) error {
 	return nil
 }
 
-// release frees the memory that acquire has reserved.
+// release frees the memory that acquire reserved.
 func (q *quota) release(one footprint, subjects int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,7 +87,8 @@ func (q *quota) release(one footprint, subjects int) {
 	}
 }
 
-// textBytes returns the number of bytes of text in the value of a variable.
+// textBytes returns the length, in bytes, of all strings and numbers in a variable's
+// value.
 func textBytes(value any) (n int) {
 	switch v := value.(type) {
 	case string:

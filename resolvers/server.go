@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// requestTimeout bounds the processing of a request, or of one response of a
-	// subscription.
+	// requestTimeout is the maximum time that it may take to process a request, or to
+	// make one response of a subscription.
 	requestTimeout = transport.AnswerTimeout
-	// readyTimeout bounds the readiness check of the store.
+	// readyTimeout is the maximum duration of the store's readiness check.
 	readyTimeout = 2 * time.Second
 )
 
@@ -44,8 +44,9 @@ type Config struct {
 	Messages Messages
 	Auth     *viewer.Authenticator
 	// CachedAuthors returns the ids of the recent authors of subjects, with "" for
-	// unknown authors. It does not wait. What an operation needs of these authors is then
-	// loaded together with the subjects. If CachedAuthors is nil, no author is cached.
+	// unknown authors. It does not wait. What an operation selects from these authors is
+	// then loaded together with the subjects. If CachedAuthors is nil, no author is
+	// cached.
 	CachedAuthors func(subjects []storage.Subject) []string
 	// Accounts registers users and logs them in. It is nil if the site has no accounts of
 	// its own.
@@ -56,20 +57,22 @@ type Config struct {
 	Videos  Videos
 	Uploads http.Handler
 	Files   http.Handler
-	// Douyin returns the handler of paths below /douyin/. around configures the
-	// middleware in front of that handler; /graphql has the same middleware. If Douyin is
-	// nil, these paths are not served.
+	// Douyin returns the handler for paths below /douyin/. Its argument configures the
+	// middleware in front of that handler, which is the same as for /graphql. If Douyin
+	// is nil, these paths are not served.
 	Douyin func(around transport.Config) http.Handler
 	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler
-	// Live delivers changes of counts. If it is nil, counts cannot be watched.
+	// Live delivers changed counts. If it is nil, counts cannot be watched.
 	Live Watcher
-	// CommentHub signals changed comments of subjects. The version of an event is the
-	// Version of storage.CommentCount. If CommentHub is nil, comments cannot be watched.
+	// CommentHub signals changes to a subject's comments. An event's version is that of
+	// the subject's storage.CommentCount. If CommentHub is nil, comments cannot be
+	// watched.
 	CommentHub Watcher
-	// MessageHub signals new messages of a user. The event's subject is the user, and its
-	// version is the result of storage.DirectMessageReader.LatestMessages. If MessageHub
-	// is nil, messages cannot be watched.
+	// MessageHub signals new messages to or from a user. An event's subject is the user,
+	// and its version is the number of the user's latest message, as returned by
+	// storage.DirectMessageReader.LatestMessages. If MessageHub is nil, messages cannot
+	// be watched.
 	MessageHub Watcher
 	// Streams limits subscriptions and their connections. The caller closes it. If it is
 	// nil, WebSockets and event streams are disabled.
@@ -97,8 +100,8 @@ type Config struct {
 	// logs all other requests. If Logger is nil, slog.Default() is used.
 	Logger    *slog.Logger
 	AccessLog bool
-	// Registry registers the metrics of requests and is served at /metrics. If it is nil
-	// or MetricsElsewhere is set, there is no /metrics.
+	// Registry registers the request metrics and is served at /metrics. If it is nil or
+	// MetricsElsewhere is set, there is no /metrics.
 	Registry         *prometheus.Registry
 	MetricsElsewhere bool
 	// Now is the clock. If it is nil, time.Now is used.
@@ -243,7 +246,8 @@ func ready(ctx context.Context, cfg Config, unavailableLog *outage.Log) error {
 	return nil
 }
 
-// Probe responds to a health check: with ok if err is nil, and otherwise with the error.
+// Probe responds to a health check: with "ok" if err is nil, and otherwise with the
+// error.
 func Probe(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -89,7 +89,8 @@ func validateSubjects(ctx context.Context, inputs []*graph.SubjectInput) ([]stor
 }
 
 // subscription is the state of one stream of responses. Responses are requested one after
-// another, by one goroutine at a time. Between them, the subscription has no goroutine.
+// another, by one goroutine at a time. Between two requests, the subscription has no
+// goroutine.
 type subscription struct {
 	*Root
 	me   storage.User
@@ -102,9 +103,10 @@ type subscription struct {
 	out       chan *storage.Interactive // passes the value of the next response to the executor
 
 	events []*live.Event // a buffer for events of the watcher
-	// For signed-in viewers, snapshot holds subjects that have been read but not sent, at
-	// is when they were read, and sent has the last state of each subject that was sent.
-	// A changeStream uses at and loaders for its events.
+	// The following fields are for signed-in viewers: snapshot holds the subjects that
+	// have been read but not sent, at is the time when they were read, and sent holds,
+	// for each subject, the state that was sent last. A changeStream also uses at and
+	// loaders, for its events.
 	snapshot  []*storage.Interactive
 	at        time.Time
 	loaders   *loaders.Loaders
@@ -123,8 +125,8 @@ type sentState struct {
 	// counted holds the counts without the viewer's pending actions.
 	counted storage.Counts
 	rewinds int // of the latest event
-	// rewound is true if a rewind may have lost the state that was sent. Its version then
-	// cannot be compared with later versions.
+	// rewound is true if a rewind may have lost the state that was sent. The version of
+	// that state then cannot be compared with later versions.
 	rewound bool
 }
 
@@ -177,9 +179,9 @@ func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next
 	return responses
 }
 
-// respond waits for the next event and returns its response, or parks. It returns nil
-// when the stream has ended. The data of a response may be shared with other
-// subscriptions and must not be changed.
+// respond waits for the next event and returns the response to it, or parks the
+// subscription (see transport.Park). It returns nil once the stream has ended. The data
+// of a response may be shared with other subscriptions and must not be changed.
 func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	if s.changes != nil {
 		return s.changes.respond(ctx, s, next)
@@ -196,8 +198,8 @@ func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler
 	return s.respondWith(loaders.NewContext(ctx, s.loaders), next, one)
 }
 
-// respondShared sends the counts of the hub's event. Subscribers to the same operation
-// share the encoded response.
+// respondShared responds with the counts in the hub's next event. Subscribers to the same
+// operation share the encoded response.
 func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	event, parked := s.takeEvent(ctx)
 	if event == nil {
@@ -231,8 +233,8 @@ func (s *subscription) respondWith(ctx context.Context, next graphql.ResponseHan
 	return respondTo(ctx, s, next, one, s.out)
 }
 
-// respondTo returns the response for a value, encoded directly if possible. Otherwise it
-// sends the value to the channel out, and the executor encodes the response.
+// respondTo returns the response for a value, encoded directly if possible. Otherwise
+// respondTo sends the value on the given channel, and the executor encodes the response.
 func respondTo[T any](ctx context.Context, s *subscription, next graphql.ResponseHandler, one *T, out chan<- *T) *graphql.Response {
 	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
 	memory := loaders.NewContext(ctx, loaders.FromContext(ctx).CachedOnly())
@@ -244,8 +246,8 @@ func respondTo[T any](ctx context.Context, s *subscription, next graphql.Respons
 	return next(ctx)
 }
 
-// takeEvent returns an event, or parks. It returns nil and nil when the stream has
-// ended.
+// takeEvent waits for an event and returns it, or parks the subscription. Both results
+// are nil once the stream has ended.
 func (s *subscription) takeEvent(ctx context.Context) (event *live.Event, parked *graphql.Response) {
 	for {
 		n, err := s.watcher.Take(s.events[:1])

@@ -24,7 +24,7 @@ var errVideosDisabled = &problem{
 	"this site has no videos of its own: --videos (OVATION_VIDEOS) turns them on",
 }
 
-// feed is the list of all videos of a tenant.
+// feed identifies the list of all videos of a tenant.
 type feed struct{ tenant string }
 
 func (r queryResolver) Feed(ctx context.Context, first *int, after *string) (*graph.VideoConnection, error) {

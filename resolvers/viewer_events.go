@@ -12,9 +12,10 @@ import (
 	"ovation/storage"
 )
 
-// nextOfViewer waits for the next event of a signed-in viewer, or parks. It returns nil
-// and nil when the stream has ended. Subjects that change together are read by one call,
-// as in a query, so that the viewer's own actions agree with the counts.
+// nextOfViewer waits for the next event for a signed-in viewer, or parks the
+// subscription. Both results are nil once the stream has ended. Subjects that change
+// together are read by one call, as in a query, so that the viewer's own actions agree
+// with the counts.
 func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
 	for {
 		if len(s.snapshot) == 0 {
@@ -42,8 +43,8 @@ func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interacti
 	}
 }
 
-// nextChanged waits until there are subjects to read, or parks. It returns nil and nil
-// when the stream has ended.
+// nextChanged waits until there are subjects to read, or parks the subscription. Both
+// results are nil once the stream has ended.
 func (s *subscription) nextChanged(ctx context.Context) (subjects []storage.Subject, parked *graphql.Response) {
 	for {
 		n, err := s.watcher.Take(s.events)
@@ -118,13 +119,14 @@ func (s *subscription) recheckDelay() time.Duration {
 	return again - rand.N(again/2) //nolint:gosec // only spreads load
 }
 
-// read reads subjects and prefetches what the operation selects of them. It retries until
-// it succeeds, and returns false when the context has ended.
+// read reads subjects and prefetches what the operation selects from them. It retries
+// until it succeeds. It returns false if the context ends first.
 func (s *subscription) read(ctx context.Context, subjects []storage.Subject) bool {
 	return retry(ctx, func() error { return s.readOnce(ctx, subjects) })
 }
 
-// retry calls do until it succeeds. It returns false when the context has ended.
+// retry calls the given function until the function returns no error. It returns false if
+// the context ends first.
 func retry(ctx context.Context, do func() error) bool {
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
 		if do() == nil {
@@ -164,10 +166,10 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	return nil
 }
 
-// isNew reports whether the state one must be sent. This is the case if the subject was
-// never sent, if the state sent last may have been lost, or if the new state differs from
-// it and is not older. If one is UNAVAILABLE, isNew replaces it by the state sent last,
-// as STALE.
+// isNew reports whether a subject's new state must be sent. This is the case if the
+// subject was never sent, if the state sent last may have been lost, or if the new state
+// differs from the state sent last and is not older. If the new state is UNAVAILABLE,
+// isNew overwrites it with the state sent last, marked as STALE.
 func (s *subscription) isNew(one *storage.Interactive) bool {
 	last := s.stateOf(one.Subject)
 	if !last.sent {

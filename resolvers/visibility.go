@@ -30,7 +30,7 @@ import (
 //
 // An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
 // every signed-in viewer sees, the viewer's own lists, and objects by id, except
-// subjects, videos and comments. A private list of a user is NOT_FOUND for all other
+// subjects, videos and comments. A user's private list is NOT_FOUND for all other
 // viewers, including anonymous ones. Anonymous viewers reach a user only as an author, or
 // in the payload of a login or registration: Query.user is UNAUTHENTICATED for them.
 
@@ -47,8 +47,8 @@ func signedIn(me storage.User) error {
 	return nil
 }
 
-// mayDo returns an error unless the viewer may record actions of a kind. Anonymous
-// viewers may record only reads.
+// mayDo returns an error unless the viewer may record actions of the given kind.
+// Anonymous viewers may record only reads.
 func mayDo(me storage.User, kind storage.Kind) error {
 	if kind == storage.KindRead {
 		return nil
@@ -56,7 +56,7 @@ func mayDo(me storage.User, kind storage.Kind) error {
 	return signedIn(me)
 }
 
-// ownFolderKey returns the key of a folder of the viewer, whether or not the folder
+// ownFolderKey returns the key of one of the viewer's folders, whether or not the folder
 // exists.
 func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, error) {
 	me, err := authenticated(ctx)
@@ -70,8 +70,9 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 	return ref.FolderKey(), nil
 }
 
-// admits reports whether the object of an id may be looked up for the viewer. If the
-// object exists, sees decides whether the viewer sees it.
+// admits reports whether the object that a ref identifies may be looked up for the
+// viewer. If the object exists, the function sees then decides whether it is visible to
+// the viewer.
 func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	if ref.Type == storage.NodeInteractive {
 		return ref.Subject.Tenant == me.Tenant, nil
@@ -132,9 +133,10 @@ func seesFollowers(me storage.User, _ *storage.Interactive) error { return signe
 // works, videos and folders. All of these are visible to signed-in viewers.
 func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
 
-// seesOwn returns nil if a private list belongs to the viewer, who must be signed in. If
-// it belongs to another user, seesOwn returns NOT_FOUND with the message. If the viewer
-// and the user are both anonymous, it returns errUnauthenticated.
+// seesOwn returns nil if a private list belongs to the viewer and the viewer is signed
+// in. If the list belongs to another user, seesOwn returns a NOT_FOUND error with the
+// given message. If the viewer and the list's user are both anonymous, it returns
+// errUnauthenticated.
 func seesOwn(me storage.User, of *storage.User, message string) error {
 	if me != *of {
 		return &problem{codes.NotFound, message}
@@ -160,8 +162,9 @@ func seesMessages(me storage.User, of *storage.Conversation) error {
 	return seesConversations(me, &of.Owner)
 }
 
-// conversationWith returns the key of the viewer's conversation with a user. argument is
-// the name of the argument that has the userID, for errors.
+// conversationWith returns the key of the viewer's conversation with a user. The
+// parameter argument is the name of the GraphQL argument that holds userID; it is used in
+// error messages.
 func conversationWith(ctx context.Context, argument, userID string) (storage.ConversationKey, error) {
 	return conversationOf(viewer.FromContext(ctx), argument, userID)
 }
@@ -177,8 +180,8 @@ func conversationOf(me storage.User, argument, userID string) (storage.Conversat
 	return key, nil
 }
 
-// conversationOfFriends returns the key of the conversation of two friends. If the viewer
-// is neither of them, visible is false.
+// conversationOfFriends returns the key of the conversation between two friends. If the
+// viewer is neither of the two, the result visible is false.
 func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.ConversationKey, visible bool) {
 	switch me {
 	case f.Of:

@@ -23,7 +23,7 @@ import (
 // values are strings. Rows must not be modified.
 type Rows struct {
 	Names  []string // of the members, without duplicates
-	Values []string // of the first object in the order of Names, then of the next
+	Values []string // of the first object, in the order of Names, then of the next object
 }
 
 // Len returns the number of objects.
