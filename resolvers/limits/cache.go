@@ -11,10 +11,10 @@ import (
 	"ovation/resolvers/plan"
 )
 
-// The bounds of the cache of documents. A document takes up to 110 bytes of memory for
-// each byte of its text, if the text consists of lists of short values. Its plan takes up
-// to 140 bytes for each field. The cache therefore takes at most 150 MB, even if a client
-// keeps sending new documents.
+// Limits on the document cache. A document takes up to 110 bytes of memory for each byte
+// of its text, if the text consists of lists of short values. Its plan takes up to 140
+// bytes for each field. The cache therefore takes at most 150 MB, even if a client keeps
+// sending new documents.
 const (
 	maxCacheEntries = 1_000
 	maxCacheBytes   = 1 << 20 // bytes of text, plus one for each field of a plan
@@ -51,7 +51,7 @@ func newCache(entries, size int) *cache {
 	return c
 }
 
-// Get returns the document with a text, or false if the document is not cached.
+// Get returns the cached document with the given text, or false if there is none.
 func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 	document, _, known := c.get(text)
 	return document, known

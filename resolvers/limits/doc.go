@@ -1,13 +1,13 @@
 // Package limits bounds operations before anything expensive is done for them. Limits is
 // an extension of the GraphQL server. It checks a document before it is validated, the
 // variables before they are coerced, and the cost before the operation is executed. The
-// document is checked first because the time of validation grows with the square of the
-// number of repeated fields.
+// document is checked first because validation time grows with the square of the number
+// of repeated fields.
 //
 // # Invariants
 //
-//   - The time until a request is rejected or executed is bounded, whatever it
-//     contains: TestHostileDocumentsAreAnsweredSoon, FuzzDocuments.
+//   - The time until a request is rejected or executed is bounded, regardless of its
+//     content: TestHostileDocumentsAreAnsweredSoon, FuzzDocuments.
 //   - A response has at most Config.MaxCost fields, because its number of fields never
 //     exceeds the cost of the operation: TestCostIsTheMaximumSizeOfTheResponse.
 //   - Every error states the value and the bound: TestEachLimitErrorStatesTheActualValue.

@@ -15,8 +15,8 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// The bounds of a document. They limit parsing and validation to a few tens of
-// milliseconds. They leave room for what clients write and generate: the introspection
+// Limits on a document. They limit the time of parsing and validation to a few tens of
+// milliseconds, and leave room for what clients write and generate: the introspection
 // query of graphql-js has 230 fields on 15 levels.
 const (
 	MaxQueryBytes         = 64 << 10 // the text
@@ -31,7 +31,7 @@ const (
 	maxNameBytes          = 256      // the name of the operation to execute
 )
 
-// The bounds of the cost.
+// Limits on the cost of an operation.
 const (
 	// DefaultMaxCost allows a page of 100 subjects with 20 likers each (about 8,000),
 	// but not 100 folders with 100 items each (over 30,000).
@@ -63,8 +63,8 @@ type Config struct {
 	Fast  plain.Schema
 }
 
-// Limits is an extension of gqlgen. Its cache holds valid documents. A cached document is
-// not checked, parsed or validated again.
+// Limits is a gqlgen extension. Its cache holds valid documents. A cached document is not
+// checked, parsed or validated again.
 type Limits struct {
 	cfg       Config
 	schema    *ast.Schema

@@ -14,7 +14,7 @@ import (
 )
 
 // Executor wraps an executor. A document that was executed before is not parsed or
-// validated again: with valid variables, it can be executed at once.
+// validated again; only the variables and the cost of the operation are checked.
 func (l *Limits) Executor(exec graphql.GraphExecutor) graphql.GraphExecutor {
 	return preparing{exec, l}
 }
@@ -27,8 +27,8 @@ type preparing struct {
 	limits *Limits
 }
 
-// CreateOperationContext implements graphql.GraphExecutor. The variables of the returned
-// context contain *rows.Rows if those of the parameters do.
+// CreateOperationContext implements graphql.GraphExecutor. The variables in the returned
+// context may contain *rows.Rows if those in params do.
 func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	if operation, price := e.limits.prepare(ctx, params); operation != nil {
 		if refused := charge(ctx, price); refused != nil {

@@ -8,8 +8,9 @@ import (
 	"ovation/resolvers/plan"
 )
 
-// checkTokens bounds the tokens and the nesting of a text, so that parsing it is cheap.
-// A text that is not GraphQL passes, because the parser stops at the error.
+// checkTokens limits the number of tokens in a text and the nesting of its brackets, so
+// that parsing the text is cheap. A text that is not GraphQL passes, because the parser
+// stops at the error.
 func checkTokens(text string) *gqlerror.Error {
 	scanner := lexer.New(&ast.Source{Input: text})
 	tokens, nesting := 0, 0
@@ -42,9 +43,8 @@ func checkTokens(text string) *gqlerror.Error {
 type shape struct {
 	fields  int // number of fields and fragments
 	aliases int
-	// depth is the depth of the fields outside __schema and __type, introspection is the
-	// depth of __schema or __type and the fields below, and total is the depth of all
-	// fields.
+	// depth counts the levels of fields outside __schema and __type, introspection counts
+	// the levels from __schema or __type downwards, and total counts all levels.
 	depth, introspection, total int
 }
 
@@ -71,8 +71,8 @@ type shaper struct {
 	err         *gqlerror.Error // the first error
 }
 
-// checkShape bounds a document that is parsed but not validated, and may therefore be
-// invalid in any way.
+// checkShape returns an error if a document exceeds a limit. The document has been parsed
+// but not validated, so it may be invalid in any way.
 func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	if n := len(document.Operations) + len(document.Fragments); n > MaxDefinitions {
 		return exceeded("the document has %d operations and fragments; at most %d are allowed", n, MaxDefinitions)

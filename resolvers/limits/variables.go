@@ -119,10 +119,10 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError 
 	return &valueError{reason: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
 }
 
-// checkRows accepts rows if the names alone show that all objects are valid: typ is a
-// list of an input type, all members are fields of type String or ID, and no required
-// field is missing. It returns an error for all other rows, even if their objects are
-// valid.
+// checkRows returns nil if the names in rows are enough to show that all objects are
+// valid: typ is a list of an input type, all members are fields of type String or ID, and
+// no required field is missing. It returns an error for all other rows, even if their
+// objects are valid.
 func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {
 		return mismatch("of type "+typ.String(), value)

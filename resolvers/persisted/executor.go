@@ -19,8 +19,8 @@ import (
 // hash.
 const Extension = "persistedQuery"
 
-// messageNotFound is the message of the error for an unknown hash. Some clients check it
-// instead of the code.
+// messageNotFound is the error message for an unknown hash. Some clients check the
+// message instead of the code.
 const messageNotFound = "PersistedQueryNotFound"
 
 // Store shares documents between nodes. Implementations are safe for concurrent
@@ -29,7 +29,7 @@ type Store interface {
 	// Document returns the text that a tenant's clients registered under a hash, or "" if
 	// there is none. The hash is in hexadecimal digits.
 	Document(ctx context.Context, tenant, hash string) (text string, err error)
-	// KeepDocument registers a text under its hash for a tenant's clients.
+	// KeepDocument registers a document's text under its hash for a tenant's clients.
 	KeepDocument(ctx context.Context, tenant, hash, text string) error
 }
 
@@ -88,7 +88,7 @@ func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *
 	return operation, errs
 }
 
-// find returns the text with a hash, or "" if the hash is unknown.
+// find returns the text with the given hash, or "" if the hash is unknown.
 func (e *persistedExecutor) find(ctx context.Context, of key) string {
 	text, found := e.memory.get(of)
 	if !found && e.store != nil {
@@ -110,8 +110,8 @@ func (e *persistedExecutor) find(ctx context.Context, of key) string {
 	return text
 }
 
-// register stores a valid document. If the store fails, the request is executed
-// nevertheless; a client of another node then has to send the text once more.
+// register stores the text of a valid document. If the store fails, the request is
+// executed nevertheless; clients of other nodes then have to send the text once more.
 func (e *persistedExecutor) register(ctx context.Context, of key, text string) {
 	if _, known := e.memory.get(of); known {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// The bounds of the documents in memory.
+// Limits on the documents in memory.
 const (
 	maxDocuments = 1_000
 	maxBytes     = 2 << 20 // of text; a document has 64 KiB at most

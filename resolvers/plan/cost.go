@@ -13,8 +13,8 @@ import (
 
 const (
 	// maxList is the maximum length of a list that a field returns or takes. A request
-	// for a longer list costs as much as one for maxList entries. The resolver rejects it
-	// with a message that names the argument.
+	// for a longer list costs as much as one for maxList entries, and the resolver
+	// rejects it with a message that names the argument.
 	maxList = 100
 	// unknownList is the assumed length of lists of unknown length.
 	unknownList = 10
@@ -22,7 +22,7 @@ const (
 	tooMany = 1 << 30
 )
 
-// Cost returns an upper bound of the number of fields in a response, separately for data
+// Cost returns an upper bound on the number of fields in a response, separately for data
 // and for introspection.
 //
 // Every field counts 1 plus its FieldInfo.Weight, even if @skip or @include leaves it
@@ -30,12 +30,13 @@ const (
 //   - A list of edges has as many entries as the argument `first` requests.
 //   - A field that takes `subjects` or `ids` returns, or watches, as many entries as that
 //     argument has.
-//   - commentsChanged and messages have one entry for each event that they load at once.
+//   - commentsChanged and messages have one entry for each event that they load in one
+//     read.
 //
 // The value of `first` is added, because that many rows are read from the database,
-// whatever is selected of them. If a list is restricted to one biz, or if FieldInfo.Scans
-// is true, storage.Page.MaxScan is added instead: the number of rows that the database
-// may examine for the page.
+// regardless of what is selected from them. If a list is restricted to one biz, or if
+// FieldInfo.Scans is true, storage.Page.MaxScan is added instead: the number of rows that
+// the database may examine for the page.
 //
 //	interactives(subjects: [100 of them]) {     1
 //	  likeCount                                 100 × 1
@@ -46,8 +47,8 @@ const (
 //	  }
 //	}                                           total: 8,301
 //
-// Each list of introspection is assumed to have the average length of such lists in the
-// schema.
+// Each list in an introspection query is assumed to have the average length of such lists
+// in the schema.
 func (p *Plan) Cost(variables map[string]any) (data, introspection int) {
 	return p.cost.total(variables, 0), p.introspection
 }
@@ -178,8 +179,8 @@ func isVariable(v *ast.Value) bool {
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf returns how the number of entries of a field is determined. entries is the
-// number itself if it is fixed, and otherwise its minimum.
+// lengthOf returns how the number of entries of a field is determined. The result entries
+// is that number if it is fixed, and otherwise its minimum.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {
@@ -272,8 +273,8 @@ func defaultOf(field *ast.Field, name string) any {
 	return value
 }
 
-// introspectionSizes returns the average length of each list of introspection, rounded
-// up, by the name of its field.
+// introspectionSizes maps the name of each introspection field that returns a list to the
+// average length of these lists in the schema, rounded up.
 func introspectionSizes(schema *ast.Schema) map[string]int {
 	sums, lists := map[string]int{}, map[string]int{}
 	add := func(name string, n int) { sums[name], lists[name] = sums[name]+n, lists[name]+1 }

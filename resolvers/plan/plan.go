@@ -21,15 +21,15 @@ type FieldInfo struct {
 	Loads bool
 	// Entries is the maximum length of a list without arguments, where 0 stands for
 	// unknownList. For a subscription that takes no list, it is the number of events that
-	// are loaded at once, where 0 stands for 1.
+	// are loaded in one read, where 0 stands for 1.
 	Entries int
 	// Scans is true if the database may examine up to storage.MaxListScan rows for a page
 	// of the list, even if few entries are requested.
 	Scans bool
 }
 
-// Table holds a FieldInfo by "Type.field". A field without an entry has the zero
-// FieldInfo.
+// Table maps "Type.field" to the FieldInfo of that field. A field without an entry has
+// the zero FieldInfo.
 type Table map[string]FieldInfo
 
 // Planner makes the plans of one schema.
@@ -37,7 +37,7 @@ type Planner struct {
 	schema *ast.Schema
 	table  Table
 	fast   plain.Schema
-	sizes  map[string]int // average lengths of the lists of introspection
+	sizes  map[string]int // average lengths of introspection lists, by field name
 }
 
 // NewPlanner returns a planner. Fields that are not in fast are never encoded directly.
@@ -49,8 +49,8 @@ func NewPlanner(schema *ast.Schema, table Table, fast plain.Schema) *Planner {
 type Plan struct {
 	// Kinds are the kinds of the viewer's states that the operation selects anywhere.
 	Kinds storage.Kinds
-	// Fields is the number of fields of the operation, and RootFields the number of its
-	// root fields. Fields that the executor would merge count separately.
+	// Fields is the number of fields in the operation, and RootFields the number of root
+	// fields. Fields that the executor would merge count separately.
 	Fields, RootFields int
 	// Varies is true if the selections below the root fields depend on variables. The
 	// arguments of the root fields do not count.
@@ -79,8 +79,8 @@ func (p *Planner) Plan(operation *ast.OperationDefinition) *Plan {
 	return out
 }
 
-// Conditions returns the values on which @skip and @include depend. It returns false if
-// one of them is not a boolean, which would make the executor panic.
+// Conditions returns the values of the variables on which @skip and @include depend. It
+// returns false if one of them is not a boolean, which would make the executor panic.
 func (p *Plan) Conditions(variables map[string]any) (values []bool, ok bool) {
 	for _, condition := range p.conditions {
 		value, err := condition.Value(variables)

@@ -9,14 +9,15 @@ import (
 	"ovation/plain"
 )
 
-// Selection is what is selected of objects of one type, with fragments expanded and
-// fields of the same alias merged. A nil Selection selects nothing.
+// Selection is what an operation selects from objects of one type, with fragments
+// expanded and fields with the same alias merged. A nil Selection selects nothing.
 type Selection struct {
 	Type   string
 	Fields []Field
 	// Deeper is true if a field at any depth has to be looked up.
 	Deeper bool
-	// Fast holds the fields for direct encoding: either all of them or none.
+	// Fast holds all fields in the form for direct encoding. It is nil if the object
+	// cannot be encoded directly.
 	Fast     []plain.Field
 	Writable bool // whether the object can be encoded directly
 }
@@ -30,7 +31,7 @@ type Field struct {
 	selection []Selection
 }
 
-// selection makes the tree of a selection set for objects of a type.
+// selection makes the tree of a selection set for objects of the given type.
 func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, set ast.SelectionSet) Selection {
 	numbers, known := p.fast[typ.Name]
 	s := Selection{Type: typ.Name, Writable: known}
@@ -90,7 +91,7 @@ func (p *Planner) objects(field *ast.FieldDefinition) []*ast.Definition {
 	}
 }
 
-// Field returns the field with an alias, or nil if there is none.
+// Field returns the field with the given alias, or nil if there is none.
 func (s *Selection) Field(alias string) *Field {
 	if s != nil {
 		for i := range s.Fields {
@@ -102,7 +103,7 @@ func (s *Selection) Field(alias string) *Field {
 	return nil
 }
 
-// Named returns the fields with a name, one for each alias.
+// Named returns the fields with the given name, one for each alias.
 func (s *Selection) Named(name string) (out []*Field) {
 	if s != nil {
 		for i := range s.Fields {
@@ -128,8 +129,8 @@ func (s *Selection) At(fc *graphql.FieldContext) *Field {
 	return s.At(fc.Parent).Of(fc.Object).Field(fc.Field.Alias)
 }
 
-// Of returns the selection for objects of a type, or nil if the field does not hold
-// any. A nil Field holds nothing.
+// Of returns the selection for objects of the given type, or nil if the field does not
+// hold any. A nil Field holds nothing.
 func (f *Field) Of(typ string) *Selection {
 	if f != nil {
 		for i := range f.selection {

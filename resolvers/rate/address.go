@@ -89,7 +89,7 @@ func parseHop(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), true
 }
 
-// parseElement parses the address of an element of Forwarded.
+// parseElement parses the address in an element of a Forwarded header.
 func parseElement(text string) (netip.Addr, bool) {
 	for pair := range strings.SplitSeq(text, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -100,13 +100,13 @@ func parseElement(text string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// networkBits is the number of leading bits of an IPv6 address that identify a customer
-// of a provider.
+// networkBits is the number of leading bits of an IPv6 address that identify a provider's
+// customer.
 const networkBits = 64
 
-// network returns the unit to which limits apply: an IPv4 address, or the first address
-// of an IPv6 network. All addresses of an IPv6 network of this size belong to one
-// customer.
+// network returns the address to which a client's limits apply: an IPv4 address itself,
+// or the first address in the client's IPv6 network. All addresses in such a network
+// belong to one customer.
 func network(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Attempts limits attempts for many keys, such as names and addresses. A nil *Attempts
-// limits nothing. It is safe for concurrent use, and its memory is bounded like that of
-// a Limiter.
+// Attempts limits the attempts for each of many keys, such as names and addresses. A nil
+// *Attempts limits nothing. It is safe for concurrent use, and its memory is bounded like
+// that of a Limiter.
 type Attempts struct {
 	buckets *buckets
 	seed    maphash.Seed
 	since   time.Time
 }
 
-// NewAttempts returns Attempts that allow burst attempts per key at once, and one more
-// after each interval. It returns nil, for no limit, if burst is 0.
+// NewAttempts returns Attempts that allow each key a burst of the given number of
+// attempts, and one more after each interval. If burst is 0, there is no limit, and
+// NewAttempts returns nil.
 func NewAttempts(burst int, every time.Duration) *Attempts {
 	if burst <= 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 // burstTime is the time in which an empty bucket fills.
 const burstTime = 10 * time.Second
 
-// messageTime is the time in which a user's empty bucket of messages fills.
+// messageTime is the time in which a user's empty message bucket fills.
 const messageTime = time.Minute
 
 // pace is the speed at which buckets fill. Times are in nanoseconds. A bucket is

@@ -6,8 +6,7 @@
 // A request costs PerRequest plus its operation: the cost that package limits computes,
 // PerAction for each root field of a mutation, and a tenth of the cost of introspection.
 // A document that is not cached, and a body that is rejected, also cost one unit per
-// byte, because the time of validation grows with the square of the number of repeated
-// fields.
+// byte, because validation time grows with the square of the number of repeated fields.
 //
 // # Invariants
 //

@@ -19,7 +19,7 @@ import (
 	"ovation/storage"
 )
 
-// The prices of requests besides the cost of their operations.
+// Prices that are added to the cost of a request's operation.
 const (
 	// PerRequest is the price of a request, or of an operation on a WebSocket, before
 	// it is parsed.
@@ -31,20 +31,20 @@ const (
 // Config sets the limits, in units per second. A bucket holds the units of ten seconds. A
 // limit of 0 means no limit.
 type Config struct {
-	// PerUser is the limit of a signed-in user.
+	// PerUser is the limit for a signed-in user.
 	PerUser int
-	// PerAddress is the limit of all anonymous requests from one IPv4 address or from one
-	// /64 of IPv6.
+	// PerAddress is the combined limit for all anonymous requests from one IPv4 address
+	// or one IPv6 /64.
 	PerAddress int
-	// PerSocket is the limit of one WebSocket.
+	// PerSocket is the limit for one WebSocket.
 	PerSocket int
 	// MessagesPerUser is the number of messages that a signed-in user may send per
 	// minute. The bucket holds the messages of one minute.
 	MessagesPerUser int
 	// TrustedProxies may name their clients by X-Forwarded-For or Forwarded.
 	TrustedProxies []netip.Prefix
-	// Logger logs one warning if requests through an untrusted proxy exceed the limit of
-	// its address. If it is nil, slog.Default() is used.
+	// Logger logs one warning if requests through an untrusted proxy exceed the limit for
+	// the proxy's address. If it is nil, slog.Default() is used.
 	Logger *slog.Logger
 	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
@@ -121,8 +121,9 @@ func (p *Payer) Address() netip.Addr {
 }
 
 // Payer returns the payer of a user's requests. The requests are charged to the user or,
-// if the user is anonymous, to the address. They are also charged to on, the bucket of
-// their WebSocket. Without a WebSocket, on is the zero value.
+// if the user is anonymous, to the client's address. They are also charged to the given
+// bucket of the WebSocket on which they arrive; for requests without a WebSocket, the
+// bucket is the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
 	switch {
 	case l == nil:

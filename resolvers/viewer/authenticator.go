@@ -28,8 +28,8 @@ type Config struct {
 	Secret []byte
 	// SiteKeys verify the EdDSA tokens of the site's own accounts.
 	SiteKeys []SiteKey
-	// Sessions holds the revocations of the tokens of accounts. If it is nil, tokens of
-	// accounts are rejected.
+	// Sessions holds the revocations of account tokens. If it is nil, account tokens are
+	// rejected.
 	Sessions *Sessions
 	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256, ES256 and
 	// EdDSA tokens, or empty. A URL must be https; http is allowed for loopback hosts.
@@ -119,8 +119,8 @@ type Identity struct {
 }
 
 // OnRevoked calls f, in a goroutine of its own, once the token's key is removed from the
-// key set or the token's session is revoked. stop prevents the call. It may be called
-// twice.
+// key set or the token's session is revoked. The returned function stop prevents the call
+// of f; it may be called twice.
 func (i Identity) OnRevoked(f func()) (stop func() bool) {
 	switch {
 	case i.sessions != nil:
@@ -143,8 +143,9 @@ func (a *Authenticator) Authenticate(r *http.Request) (Identity, error) {
 }
 
 // Credentials is like Authenticate, but takes only headers, such as those in
-// connection_init. distrust is the reason why development headers are rejected. If it is
-// nil, they are accepted, unless the Authenticator ignores them.
+// connection_init. The parameter distrust is the reason why development headers are
+// rejected. If it is nil, the headers are accepted, unless the Authenticator ignores
+// them.
 func (a *Authenticator) Credentials(ctx context.Context, header http.Header, distrust *Error) (Identity, error) {
 	tokens := header.Values("Authorization")
 	switch {
@@ -166,8 +167,8 @@ func (a *Authenticator) Credentials(ctx context.Context, header http.Header, dis
 	return Identity{User: user}, err
 }
 
-// Token returns the identity of a token. A token is accepted until leeway after it
-// expires. Every error is an *Error.
+// Token returns the identity that a token states. A token is accepted for up to leeway
+// after it expires. Every error is an *Error.
 func (a *Authenticator) Token(ctx context.Context, token string) (Identity, error) {
 	return a.tokens.verify(ctx, token)
 }

@@ -36,7 +36,8 @@ const (
 )
 
 // ForeignPage returns the error for development headers from a page of another origin.
-// flag is the flag that would allow the origin, or "" if there is none.
+// The parameter flag is the command-line flag that would allow the origin, or "" if there
+// is none.
 func ForeignPage(flag string) *Error {
 	if flag == "" {
 		return refuse("X-Ovation-User is not accepted from pages of this origin: send a bearer token")
@@ -77,7 +78,8 @@ func proxySign(r *http.Request) string {
 	return ""
 }
 
-// isForwardingHeader reports whether only proxies send a header of this canonical name.
+// isForwardingHeader reports whether a header with this canonical name is sent only by
+// proxies.
 func isForwardingHeader(name string) bool {
 	switch name {
 	case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Host", "X-Original-Url",

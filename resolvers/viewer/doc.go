@@ -46,8 +46,8 @@ type contextValue struct {
 	session Session
 }
 
-// NewContext returns ctx with the user as its viewer, and with the scope and session of
-// the token.
+// NewContext returns a copy of ctx that has the identity's user as its viewer, with the
+// scope and session of the token.
 func (i Identity) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &contextValue{i.User, i.Scope, i.Session})
 }
@@ -73,7 +73,7 @@ func SessionFrom(ctx context.Context) Session {
 	return Session{}
 }
 
-// NewContext returns ctx with user as its viewer.
+// NewContext returns a copy of ctx with the given user as its viewer.
 func NewContext(ctx context.Context, user storage.User) context.Context {
 	return context.WithValue(ctx, contextKey{}, &contextValue{user: user})
 }

@@ -55,8 +55,8 @@ type publicKey struct {
 	remove  context.CancelFunc
 }
 
-// same reports whether k and other have the same key, id and algorithm. They then verify
-// the same tokens.
+// same reports whether two entries have the same key, id and algorithm. Such entries
+// verify the same tokens.
 func (k publicKey) same(other publicKey) bool {
 	key, is := k.key.(interface {
 		Equal(other crypto.PublicKey) bool
@@ -119,8 +119,8 @@ func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	return k.known(kid, algorithm)
 }
 
-// refresh reads the set again, or waits for the running read. It waits at most until ctx
-// ends; the read continues.
+// refresh reads the set again, or waits for the running read. If ctx ends first, refresh
+// returns and the read continues.
 func (k *keySet) refresh(ctx context.Context) {
 	read := k.reads.DoChan("", func() (any, error) {
 		k.reload()
@@ -181,7 +181,8 @@ func (k *keySet) load(ctx context.Context) error {
 	return nil
 }
 
-// replace puts keys into use, and revokes the former keys that are not among them.
+// replace puts the given keys into use, and revokes the former keys that are not among
+// the new ones.
 func (k *keySet) replace(keys []publicKey) {
 	var before []publicKey
 	if current := k.keys.Load(); current != nil {

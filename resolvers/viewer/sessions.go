@@ -36,7 +36,7 @@ func NewSessions() *Sessions {
 }
 
 // Revoke rejects the tokens of the user's earlier generations from now on, and ends the
-// streams of these tokens. Revocations may be repeated and may come in any order.
+// streams that use these tokens. Revocations may be repeated and may come in any order.
 func (s *Sessions) Revoke(r storage.Revocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Sessions) Revoke(r storage.Revocation) {
 	}
 }
 
-// Prune removes the revocations made before a time, in microseconds since 1970.
+// Prune removes the revocations made before the given time, in microseconds since 1970.
 func (s *Sessions) Prune(before int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,8 @@ func (s *Sessions) active(user storage.User, generation int64) bool {
 }
 
 // watch calls f, in a goroutine of its own, once the user's tokens of the given
-// generation are revoked. stop prevents the call. It returns false if f has been called
-// or stop was called before.
+// generation are revoked. The returned function stop prevents the call of f. It returns
+// false if f has already been called or stop was called before.
 func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,7 @@ func Sign(secret []byte, user storage.User, ttl time.Duration, options ...SignOp
 	return token, nil
 }
 
-// claimsOf returns the claims of a token for a user.
+// claimsOf returns the claims for a user's token.
 func claimsOf(user storage.User, now time.Time, ttl time.Duration, options ...SignOption) (jwt.MapClaims, error) {
 	if err := storage.ValidateTenant(user.Tenant); err != nil {
 		return nil, err

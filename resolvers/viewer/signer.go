@@ -105,7 +105,7 @@ func (s *Signer) Issue(user storage.User, of Session) (token string, expires tim
 	return token, time.Unix(now.Add(s.TTL).Unix(), 0).UTC(), nil
 }
 
-// The claims of a session. A token of an account has both.
+// The claims that hold a session. An account's token has both.
 const (
 	generationClaim = "ovation_generation"
 	loggedInClaim   = "auth_time" // as in OpenID Connect

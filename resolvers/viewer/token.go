@@ -160,8 +160,8 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 	return keys, found, nil
 }
 
-// signer finds the candidate whose key has signed a verified token. It returns the
-// candidate's field removed, or nil if there are no candidates.
+// signer finds the key that signed a verified token, and returns the context that ends
+// once that key is removed from the key set. It returns nil if there are no candidates.
 func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	for i, candidate := range candidates {
 		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]
@@ -214,7 +214,7 @@ func at(t *jwt.NumericDate, err error) string {
 	return " at " + t.UTC().Format(time.RFC3339)
 }
 
-// missing returns the name of the first required claim that the token lacks.
+// missing returns the name of the first required claim that a token does not have.
 func (v *verifier) missing(claims jwt.MapClaims) string {
 	switch {
 	case !hasValue(claims["exp"]):
@@ -261,7 +261,7 @@ func scopeOf(claims jwt.MapClaims) (string, error) {
 	return text, nil
 }
 
-// usable reports whether a public key can be used with the algorithm.
+// usable reports whether a public key can be used with the given algorithm.
 func usable(key any, algorithm string) bool {
 	switch key := key.(type) {
 	case *rsa.PublicKey:

@@ -14,11 +14,11 @@ const maxVerified = 16_384
 // verified caches the verifications of the most recently used valid tokens, so that a
 // token need not be verified at each request.
 //
-// The key is the token's SHA-256: no token is kept that could be stolen, the time of a
-// lookup reveals nothing about other tokens, and a long token takes no more memory than
-// a short one. Rejected tokens are not cached. find checks that a token has not expired.
-// Reading the keys again empties the cache. verifier.verify checks, after the lookup,
-// that the session of an account has not been revoked.
+// Each token is identified by its SHA-256. The cache therefore holds no token that could
+// be stolen, the time of a lookup reveals nothing about other tokens, and a long token
+// takes no more memory than a short one. Rejected tokens are not cached. find checks that
+// a token has not expired. Reading the keys again empties the cache. verifier.verify
+// checks, after the lookup, that the session of an account has not been revoked.
 type verified struct {
 	mu    sync.Mutex
 	under *[]publicKey // the keys that were in use when the tokens were verified
@@ -42,9 +42,9 @@ func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bo
 	return found, ok && time.Now().Before(found.Until)
 }
 
-// add caches a verification. before holds the keys that were in use before the
-// verification, and under the keys in use now. If the two differ, the key of the token
-// may have been removed meanwhile, and the verification is not cached.
+// add caches the identity of a verified token. The parameter before is the key set that
+// was in use before the verification, and under is the one in use now. If the two differ,
+// the token's key may have been removed in the meantime, and the identity is not cached.
 func (v *verified) add(sum [sha256.Size]byte, is Identity, before, under *[]publicKey) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
