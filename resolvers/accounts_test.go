@@ -25,7 +25,7 @@ func (s *service) session(t *testing.T, name string) (token, userID string) {
 	return dig(t, data, "register", "token").(string), dig(t, data, "register", "user", "userId").(string)
 }
 
-// refusedBy sends an operation with a token. The operation must fail with the code.
+// refusedBy sends an operation with a token. The operation must fail with the given code.
 func (s *service) refusedBy(t *testing.T, code, token, query string, variables ...any) string {
 	t.Helper()
 	return s.askBy(t, token, query, variables...).refused(t, code, query)

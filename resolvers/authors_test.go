@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// declareAs declares the authors of subjects, as a user whose token has the scope.
+// declareAs declares the authors of subjects, as a user whose token has the given scope.
 func (s *service) declareAs(t *testing.T, userID, scope string, subjects ...any) answer {
 	t.Helper()
 	return s.askWith(t, userID, scope, declareDocument, map[string]any{"in": map[string]any{"subjects": subjects}})
@@ -127,8 +127,8 @@ func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
 	s.ok(t, "carol", remove, "id", second)
 }
 
-// withoutCounts is a store whose counts can be made unavailable, like those of a mirror
-// without slots for reads.
+// withoutCounts is a store whose counts are unavailable until knows is set, as they are
+// if the mirror has no slot left for a read.
 type withoutCounts struct {
 	storage.Store
 
@@ -228,7 +228,7 @@ func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 	}
 }
 
-// A change of the author is an event like a change of the counts.
+// A change of author is sent as an event, like a change in the counts.
 func TestSubscriptionReportsAuthors(t *testing.T) {
 	s := start(t)
 	for _, user := range []string{"", "bob"} {

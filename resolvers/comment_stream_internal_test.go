@@ -22,7 +22,7 @@ type commentStore struct {
 
 	comments int64
 	text     string
-	reads    int // number of calls of Interactives
+	reads    int // number of calls to Interactives
 	read     int // number of subjects in these calls
 }
 
@@ -38,7 +38,7 @@ func (t *commentStore) Interactives(ctx context.Context, viewer storage.User, su
 	return t.stubStore.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// A subscription buffers few comments at a time. What the operation selects of each
+// A subscription buffers few comments at a time. What the operation selects from each
 // comment is loaded once for a fast client, and at most twice for a slow one.
 func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 	const comments = 3 * maxChanges

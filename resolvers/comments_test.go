@@ -16,7 +16,8 @@ import (
 	"ovation/storage"
 )
 
-// says adds a comment of a user on video 1, or a reply to replyTo, and returns its id.
+// says adds a user's comment on video 1, or the user's reply to replyTo, and returns the
+// id of the new comment.
 func (s *service) says(t *testing.T, user, text string, replyTo any) string {
 	t.Helper()
 	data := s.ok(t, user, `mutation($t: String!, $r: ID) { addComment(input: {biz: "video", bizId: "1", text: $t, replyTo: $r}) { comment { id } } }`, "t", text, "r", replyTo)
@@ -128,7 +129,7 @@ func TestBadCommentsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { commentCount } }`), `{"interactive":{"commentCount":3}}`)
 }
 
-// Users whose token has the scope viewer.Moderate may change the comments of other users.
+// Users whose token has the scope viewer.Moderate may change other users' comments.
 func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	s := start(t)
 	top := s.says(t, "alice", "top", nil)
@@ -256,7 +257,8 @@ func TestCommentsChangedCostsOneBatch(t *testing.T) {
 	}
 }
 
-// delayedChanges is a store that delays the result of the next read of changes.
+// delayedChanges is a store that, when hold is set, delays the result of the next read of
+// changes.
 type delayedChanges struct {
 	storage.Store
 

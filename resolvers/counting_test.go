@@ -10,8 +10,8 @@ import (
 	"ovation/storage/metered"
 )
 
-// background lists the methods that the worker calls, and the one that accounts calls to
-// poll.
+// background lists the methods that the worker calls, and the one that package accounts
+// calls to poll for revocations.
 var background = []string{"Persist", "Prune", "Revocations"}
 
 // counting is a store that counts the calls that requests make.
@@ -27,7 +27,7 @@ func newCounting(next storage.Store) *counting {
 	return &counting{Store: metered.New(next, registry), registry: registry, counted: map[string]int{}}
 }
 
-// taken returns the number of calls since the last call of taken, by method.
+// taken returns the number of calls since the last call to taken, by method.
 func (c *counting) taken(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := c.registry.Gather()

@@ -69,7 +69,7 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 }
 
 // The plan of a cached document depends on the values of its conditions, but not on the
-// order of requests or on their viewers.
+// order of the requests or on the viewers who send them.
 func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 	plainly, ordinary := newHandlerPair(t, seededDatabase(t), &countingRecorder{}, &countingRecorder{})
 	const page = `query($a: Boolean!, $b: Boolean = true) { interactive(biz: "video", bizId: "1") {
@@ -233,7 +233,8 @@ func newHandlerPair(t *testing.T, store storage.Store, didPlainly, didOrdinarily
 	return plainly, ordinary
 }
 
-// guessedAuthors returns an author for each subject. Some of them are wrong or unknown.
+// guessedAuthors returns an author for each subject. Some of these authors are wrong or
+// unknown.
 func guessedAuthors(subjects []storage.Subject) []string {
 	ids := make([]string, len(subjects))
 	for i, of := range subjects {
@@ -306,7 +307,7 @@ func (u *countingRecorder) Record(_ context.Context, a storage.Action, _ *storag
 	return worker.Recorded{Known: true, Durability: storage.Queued}, nil
 }
 
-// escapedIDs are bizIds. Some of them need escaping in JSON.
+// escapedIDs are bizIds, some of which need escaping in JSON.
 var escapedIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
 
 // seededDatabase returns a database with actions of alice and bob.

@@ -90,7 +90,7 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 	}
 	s.refused(t, "BAD_USER_INPUT", "alice", `mutation($d: String!) { createFolder(input: {name: "x", description: $d}) { folder { id } } }`,
 		"d", strings.Repeat("x", 1001))
-	// A folder may change the case of its own name.
+	// A folder may be renamed to its own name in a different case.
 	s.ok(t, "bob", `mutation($id: ID!) { updateFolder(input: {id: $id, name: "TRIPS"}) { folder { id } } }`,
 		"id", dig(t, s.ok(t, "bob", `{ viewer { folders(first: 1) { edges { node { id } } } } }`), "viewer", "folders", "edges", 0, "node", "id"))
 }

@@ -48,8 +48,8 @@ func TestFollowsRefuseBadInput(t *testing.T) {
 	s.refused(t, "UNAUTHENTICATED", "", `{ interactive(biz: "user", bizId: "bob") { followers { edges { cursor } } } }`)
 }
 
-// follows makes alice follow some users and some videos. back is the number of these
-// users who follow her back.
+// follows makes alice follow the given numbers of users and videos. The parameter back is
+// the number of these users who follow her back.
 func follows(t *testing.T, s *service, users, back, videos int) {
 	t.Helper()
 	alice := storage.User{UserID: "alice"}

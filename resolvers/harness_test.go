@@ -78,7 +78,7 @@ func withRates(rates rate.Config) option { return func(s *settings) { s.rates = 
 // withoutIntrospection turns introspection off.
 func withoutIntrospection(s *settings) { s.introspection = false }
 
-// withStore replaces the real store by the result of wrap.
+// withStore replaces the real store by the store that wrap returns for it.
 func withStore(wrap func(storage.Store) storage.Store) option {
 	return func(s *settings) { s.wrap = wrap }
 }
@@ -258,7 +258,7 @@ func (s *service) get(t *testing.T, path string) (status int, header http.Header
 	return s.exchange(t, http.MethodGet, path, "")
 }
 
-// askWith executes an operation without HTTP, as a user whose token has the scope.
+// askWith executes an operation without HTTP, as a user whose token has the given scope.
 func (s *service) askWith(t *testing.T, userID, scope, query string, variables map[string]any) answer {
 	t.Helper()
 	who := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}

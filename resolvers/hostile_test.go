@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A token is accepted only in the Authorization header. A token of another user elsewhere
-// in a request does not change the viewer.
+// A token is accepted only in the Authorization header. Another user's token elsewhere in
+// a request does not change the viewer.
 func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	s := start(t, withAccounts)
 	alice, id := s.session(t, "alice")
@@ -38,7 +38,7 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	socket.say(`{"type":"subscribe","id":"1","payload":` + smuggle(who) + `}`)
 	socket.receives(`{"type":"next","id":"1","payload":{"data":{"viewer":{"userId":"carol"}}}}`)
 
-	// No data is stored, and the response contains no data of bob.
+	// No data is stored, and the response contains none of bob's data.
 	for _, mutation := range []string{
 		`like(input: {biz: "video", bizId: "1"}) { changed }`, `sendMessage(input: {to: "carol", text: "x"}) { message { id } }`,
 		`updateProfile(input: {name: "mallory"}) { user { userId } }`, `logOutEverywhere { user { userId } }`, `refreshToken { token }`,

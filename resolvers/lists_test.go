@@ -9,9 +9,9 @@ import (
 	"ovation/storage"
 )
 
-// pages reads all pages of a list, such as "likes(%s)". It returns the value at key, such
-// as "interactive bizId", of each node. of is the field that has the list, or "" if Query
-// has it.
+// pages reads all pages of a list, such as "likes(%s)". The parameter of is the field
+// that has the list, or "" if Query has it. For each node, pages returns the value at the
+// path key, such as "interactive bizId".
 func (s *service) pages(t *testing.T, user, of, list, key string, first int) []string {
 	t.Helper()
 	path, keys := []any{"list"}, strings.Fields(key)

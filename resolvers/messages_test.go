@@ -108,7 +108,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	same(t, dig(t, s.ok(t, "bob", `{ conversation(with: "alice") { unread } }`), "conversation", "unread"), `2`)
 }
 
-// The latest message of two friends is visible only to the two of them.
+// The latest message between two friends is visible only to these two users.
 func TestFriendsShowTheLatestMessage(t *testing.T) {
 	s := start(t)
 	for _, pair := range [][2]string{{"alice", "bob"}, {"bob", "alice"}, {"alice", "carol"}, {"carol", "alice"}} {

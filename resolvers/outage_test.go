@@ -12,7 +12,7 @@ import (
 )
 
 // During an outage, a response calls the store once for each kind of object that it
-// needs, whatever the number of fields.
+// needs, regardless of the number of fields.
 func TestOutageCostsOneCallAKind(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}

@@ -26,8 +26,9 @@ func isRateLimited(t *testing.T, got answer) {
 	}
 }
 
-// wantRateLimit calls do, which costs price units, until it is refused. It checks that a
-// bucket that gains perSecond units per second allows all earlier calls.
+// wantRateLimit repeats a call that costs price units until the call is refused. It
+// checks that no more calls were accepted than a bucket that gains perSecond units per
+// second allows.
 func wantRateLimit(t *testing.T, perSecond, price int, do func() (refused bool)) {
 	t.Helper()
 	begin := time.Now()

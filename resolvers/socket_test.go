@@ -21,7 +21,7 @@ type socket struct {
 	t *testing.T
 }
 
-// connect opens a WebSocket as the user of the default tenant.
+// connect opens a WebSocket as a user of the default tenant.
 func (s *service) connect(t *testing.T, user string) *socket {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -131,7 +131,7 @@ func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	})
 }
 
-// revertedLike is a store with a pending like of the viewer, until the like is undone.
+// revertedLike is a store in which the viewer has a pending like until reverted is set.
 // Only the viewer sees the like and its count.
 type revertedLike struct {
 	stubStore
@@ -168,7 +168,8 @@ func TestViewerReceivesTheUndoOfAPendingLike(t *testing.T) {
 	})
 }
 
-// lossy is a store that returns version to signed-in viewers, and version 3 to the hub.
+// lossy is a store that returns counts with version 3 to the hub, and counts with the
+// version in its field to signed-in viewers.
 type lossy struct {
 	stubStore
 
@@ -186,8 +187,8 @@ func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects 
 	return out, err
 }
 
-// A failover may lose commits. A viewer who was sent their counts then receives the
-// remaining counts, even if no other viewer was sent the lost ones.
+// A failover may lose commits. A viewer who was sent counts from lost commits then
+// receives the remaining counts, even if no other viewer was sent the lost counts.
 func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}

@@ -90,7 +90,7 @@ func videos(n int) map[string]any {
 	return map[string]any{"s": subjects}
 }
 
-// reads returns two actions of alice for each of n videos: a read and a collection.
+// reads returns two actions by alice for each of n videos: a read and a collection.
 func reads(n int) []storage.Action {
 	var actions []storage.Action
 	for i := range n {
@@ -311,7 +311,7 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 }
 
 // TestEventsKeepNoDocument watches one subject for a long time. Another subscription to
-// it, with another document, ends, and the document must not stay in memory.
+// the same subject, with another document, ends. That document must not stay in memory.
 func TestEventsKeepNoDocument(t *testing.T) {
 	s := start(t)
 	s.subscribe(t, "", watchOne, nil).data(t)

@@ -99,8 +99,8 @@ func (s *service) plan(tb testing.TB, query, variables string) gqlerror.List {
 	return errs
 }
 
-// processorTime returns the CPU time that this process uses during a call, including that
-// of the garbage collector.
+// processorTime returns the CPU time that this process uses during a call, including the
+// time that the garbage collector uses.
 func processorTime(tb testing.TB, call func()) time.Duration {
 	tb.Helper()
 	used := func() time.Duration {

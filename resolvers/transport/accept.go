@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// The media types of GraphQL responses. The first has meaningful status codes. The second
-// is the default for clients that request no media type. The third is a stream of
-// responses.
+// The media types of GraphQL responses. Responses of type mediaGraphQL have meaningful
+// status codes, mediaJSON is the default for clients that request no media type, and
+// mediaEvents is for streams of responses.
 const (
 	mediaGraphQL = "application/graphql-response+json"
 	mediaJSON    = "application/json"

@@ -78,8 +78,9 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 	}
 }
 
-// TestOneAddressTakesNoShare lets the clients of one address take all that they can. When
-// one of them ends, another may connect.
+// TestOneAddressTakesNoShare lets anonymous clients of one address open as many sockets
+// and subscriptions as they may have. Clients of other addresses, and signed-in users,
+// can still connect. When one of the sockets is closed, another may be opened.
 func TestOneAddressTakesNoShare(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerAddress: 3, MaxSubscriptionsPerAddress: 2}})
 	var open []*client

@@ -107,7 +107,7 @@ func (s *eventStream) open() {
 	header.Set("X-Content-Type-Options", "nosniff")
 	_ = s.control.SetReadDeadline(time.Time{}) // the request has been read; a writer without deadlines is accepted
 	s.w.WriteHeader(http.StatusOK)
-	s.write([]byte(":\n\n")) // a comment, which shows the client at once that the stream is open
+	s.write([]byte(":\n\n")) // a comment, which shows the client immediately that the stream is open
 }
 
 // next sends a response. It returns false if the client has disconnected.

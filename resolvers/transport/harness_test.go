@@ -61,10 +61,10 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 	}, nil
 }
 
-// InteractiveChanged sends events of the only subject. The subject's biz determines them:
-// none ("wait"), endlessly many ("flood"), as many as the number in the bizId ("count"),
-// or one for each value from the channel of the bizId in eventChannels ("events"). For
-// "panic" it panics, and for "fail" it returns an error.
+// InteractiveChanged sends events about the only subject. The subject's biz determines
+// them: none ("wait"), endlessly many ("flood"), as many as the number in the bizId
+// ("count"), or one for each value from the channel of the bizId in eventChannels
+// ("events"). For "panic" it panics, and for "fail" it returns an error.
 func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
 	if len(subjects) != 1 {
 		return nil, &gqlerror.Error{Message: "one subject, please", Extensions: map[string]any{"code": "BAD_USER_INPUT"}}

@@ -12,11 +12,11 @@ import (
 // HTTP answers an operation with one response, as specified by GraphQL over HTTP: POST
 // with a JSON body, and GET for queries. If the client accepts text/event-stream, a
 // subscription is answered by a stream of events (the distinct connections mode of
-// graphql-sse). Another operation is answered by a stream only if the client accepts
+// graphql-sse). Other operations are answered by a stream only if the client accepts
 // nothing else.
 //
-// HTTP supports every request, so that each gets a GraphQL response. Add it after all
-// other transports.
+// HTTP supports every request, so that every request gets a GraphQL response. Add it
+// after all other transports.
 type HTTP struct {
 	// Streams limits event streams. If it is nil, there are none.
 	Streams *Streams

@@ -46,7 +46,7 @@ const (
 	closeInternal         websocket.StatusCode = 4500
 )
 
-// Reasons whose wording clients may rely on.
+// Close reasons whose wording clients may rely on.
 var (
 	initTimeout    = closeReason{closeInitTimeout, "Connection initialisation timeout"}
 	unauthorized   = closeReason{closeUnauthorized, "Unauthorized"}
@@ -57,7 +57,7 @@ var (
 	goingAway      = closeReason{websocket.StatusGoingAway, "the server is stopping; connect again"}
 )
 
-// Reasons that are logged but never sent to a client.
+// Close reasons that are logged but never sent to a client.
 var (
 	closedByClient = closeReason{code: 0, reason: "the client closed it"}
 	connectionLost = closeReason{code: 0, reason: "the connection to the client broke or its time ran out"}
@@ -179,8 +179,8 @@ func (m message) credentials() (http.Header, *closeReason) {
 	return header, nil
 }
 
-// writeMessage writes a message to the client. An empty id and a nil payload are left
-// out.
+// writeMessage appends a message for the client to the buffer out. An empty id and a nil
+// payload are left out.
 func writeMessage(out *bytes.Buffer, kind, id string, payload any) {
 	out.WriteString(`{"type":"` + kind + `"`)
 	if id != "" {

@@ -11,8 +11,9 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// FuzzMessages checks that every text from a client is either a message or has a close reason
-// that fits into a close frame, and that responses are JSON on one line.
+// FuzzMessages checks that every text from a client is either accepted as a message or
+// rejected with a reason that fits into a close frame, and that responses are JSON on one
+// line.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`,

@@ -18,8 +18,8 @@ const maxOperations = 200
 // nameTTL is how long a name must be unused before another name may replace it.
 const nameTTL = time.Hour
 
-// The labels of operations whose names are not in the metrics. Only names from valid
-// documents are added, so that arbitrary texts cannot use up maxOperations.
+// The labels for operations that are not counted under their own names. Only names in
+// valid documents become labels, so that arbitrary texts cannot use up maxOperations.
 const (
 	unnamed = "unnamed"
 	invalid = "invalid" // the document was rejected, whatever name it has

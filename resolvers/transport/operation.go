@@ -80,7 +80,7 @@ func (s *socket) add(o *operation) bool {
 }
 
 // complete ends an operation at the client's request. An unknown id is not an error,
-// because the client's message may cross the last message of the operation.
+// because the client's message may cross the operation's last message.
 func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.operations[id]

@@ -17,9 +17,9 @@ import (
 // OriginOptions determines which pages of other web sites may call the API.
 type OriginOptions struct {
 	// Allowed are origins as browsers send them ("https://app.example.com"), or "*" for
-	// all. CheckOrigin must accept each of them.
+	// all. CheckOrigin must accept each entry.
 	Allowed []string
-	// Development also admits pages of this machine: of localhost and of loopback
+	// Development also admits pages from this machine: from localhost and from loopback
 	// addresses, on any port. Pages of other origins receive a response that says how to
 	// admit them. This includes WebSockets, for which browsers would otherwise report a
 	// failure without a reason.
@@ -92,7 +92,7 @@ const (
 	pageNamed
 )
 
-// The header in which browsers state how the origin of a page relates to that of the
+// The header in which browsers state how a page's origin relates to the origin of the
 // requested URL, and one of its values. Scripts cannot set this header.
 const (
 	fetchSite  = "Sec-Fetch-Site"

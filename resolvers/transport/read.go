@@ -152,7 +152,7 @@ func members(what string, text []byte) (*graphql.RawParams, *refusal) {
 }
 
 // namesDocument reports whether a request identifies its document by a hash. Such a
-// request may lack the text.
+// request need not contain the document's text.
 func namesDocument(params *graphql.RawParams) bool {
 	_, has := params.Extensions[persisted.Extension]
 	return has

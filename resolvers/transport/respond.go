@@ -151,10 +151,10 @@ func coded(errs gqlerror.List) gqlerror.List {
 	return errs
 }
 
-// statusOf returns the status of a response without data. For mediaJSON, invalid
-// documents and variables, and operations that exceed a limit, get status 200, because
-// clients of this media type cannot distinguish the 400 of a GraphQL server from the 400
-// of a proxy.
+// statusOf returns the status of a response without data. With mediaJSON, the status is
+// 200 for invalid documents and variables and for operations that exceed a limit, because
+// clients that use this media type cannot distinguish a GraphQL server's 400 from a
+// proxy's.
 func statusOf(code, media string) int {
 	if (code == codes.BadUserInput || code == codes.LimitExceeded) && media == mediaJSON {
 		return http.StatusOK

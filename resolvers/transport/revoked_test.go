@@ -49,7 +49,7 @@ func (set *keySet) publish(t *testing.T, kids ...string) {
 	must(t, os.Rename(set.path+".new", set.path)) // so that no incomplete file is read
 }
 
-// bearer returns a token for a user, signed with the key of the kid.
+// bearer returns a token for a user, signed with the key that has the given kid.
 func (set *keySet) bearer(t *testing.T, user, kid string) string {
 	t.Helper()
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()})

@@ -13,10 +13,11 @@ import (
 // AnswerTimeout bounds the execution of a query or a mutation.
 const AnswerTimeout = 15 * time.Second
 
-// run executes an operation and passes its responses to give. A query or a mutation has
-// one response. A subscription has responses until the stream ends, the context ends or
-// give returns false. A response without data is the last one. After a panic, the last
-// response is an error without data. A response is valid until give returns.
+// run executes an operation and passes its responses to the function give. A query or a
+// mutation has one response. A subscription has responses until the stream ends, the
+// context ends or give returns false. A response without data is the last one. After a
+// panic, the last response is an error without data. A response is valid until give
+// returns.
 func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, give func(*graphql.Response) bool) {
 	defer recoverPanic(ctx, give)
 	if operation.Operation.Operation != ast.Subscription {
@@ -41,8 +42,8 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 	}
 }
 
-// recoverPanic must be deferred. After a panic it recovers and passes an error response to
-// give.
+// recoverPanic must be deferred. After a panic it recovers and passes an error response
+// to the function give.
 func recoverPanic(ctx context.Context, give func(*graphql.Response) bool) {
 	if value := recover(); value != nil {
 		give(failure(codes.Internal, recordOf(ctx).panicked(ctx, value)))
@@ -59,11 +60,12 @@ type parking struct {
 // parked is the response of a subscription that has nothing to send yet.
 var parked = new(graphql.Response)
 
-// A subscription that has nothing to send yet calls Park. If the transport can release
-// the goroutine meanwhile, Park returns a response, which the subscription must return at
-// once. The transport requests the next response when ready is called. await must arrange
-// for ready to be called once, even if the context ends first. If the transport cannot
-// release the goroutine, Park returns nil, and the subscription has to wait.
+// Park parks a subscription that has nothing to send yet. If the transport can release
+// the goroutine in the meantime, Park returns a response, which the subscription must
+// return immediately. The transport requests the next response when ready is called. The
+// function await must arrange for ready to be called once, even if the context ends
+// first. If the transport cannot release the goroutine, Park returns nil, and the
+// subscription has to wait.
 func Park(ctx context.Context, await func(ready func())) *graphql.Response {
 	if p, ok := ctx.Value(parkingKey{}).(*parking); ok {
 		p.await = await

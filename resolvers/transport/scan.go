@@ -74,14 +74,14 @@ func (s *scanner) space() {
 	}
 }
 
-// take skips a byte that must be next.
+// take skips the byte c, which must be next. It returns false after an error.
 func (s *scanner) take(c byte) bool {
 	s.failed = s.failed || s.peek() != c
 	s.at++
 	return !s.failed
 }
 
-// word skips a word that must be next.
+// word skips the given word, which must be next.
 func (s *scanner) word(word string) {
 	s.failed = s.failed || !bytes.HasPrefix(s.text[s.at:], []byte(word))
 	s.at += len(word)
@@ -125,8 +125,8 @@ func (s *scanner) stringOrNull(name string) string {
 	return ""
 }
 
-// objectOrNull reads the value of a member, which must be an object or null. The members
-// of the object are read by value.
+// objectOrNull reads the value of a member, which must be an object or null. Each value
+// in the object is read by calling the function value.
 func (s *scanner) objectOrNull(name string, value func() any) map[string]any {
 	switch s.peek() {
 	case '{':
@@ -146,8 +146,9 @@ func (s *scanner) mapping(value func() any) map[string]any {
 	return out
 }
 
-// members reads an object and calls known for each name. known must read the value, or
-// return false for an unknown name. A known member may occur only once.
+// members reads an object and calls the given function with each name. The function must
+// read the member's value or, if it does not know the name, return false. A member with a
+// known name may occur only once.
 func (s *scanner) members(known func(name string) bool) {
 	seen := make([]string, 0, 4)
 	s.object(func(name string) {
@@ -162,7 +163,8 @@ func (s *scanner) members(known func(name string) bool) {
 	})
 }
 
-// object reads an object. For each name it calls member, which must read the value.
+// object reads an object. For each name it calls the given function, which must read the
+// member's value.
 func (s *scanner) object(member func(name string)) {
 	if !s.open('{') {
 		return

@@ -20,8 +20,8 @@ import (
 
 var _ = seed.ForRapid()
 
-// library does what members does, but with encoding/json. It returns nil for a text that
-// members must refuse.
+// library parses a text as the function members does, but with encoding/json. It returns
+// nil for a text that members must refuse.
 func library(text []byte) *graphql.RawParams {
 	if depth, values := measure(text); !utf8.Valid(text) || depth > maxJSONDepth || values > maxJSONValues {
 		return nil
@@ -88,8 +88,8 @@ func measure(text []byte) (deepest, values int) {
 	return deepest, values
 }
 
-// same checks that the scanner and library return the same result, or that both refuse
-// the text. It returns whether they accept it.
+// same checks that the functions members and library either return the same result for a
+// text or both refuse it. It reports whether they accept the text.
 func same(t interface {
 	Errorf(format string, args ...any)
 }, text []byte,

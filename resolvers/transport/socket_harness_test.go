@@ -30,7 +30,7 @@ import (
 	"ovation/storage"
 )
 
-// deadline limits the wait for an event that should come at once.
+// deadline limits the wait for an event that should come immediately.
 const deadline = 2 * time.Minute
 
 var secret = []byte("0123456789abcdef0123456789abcdef")
@@ -289,7 +289,7 @@ func (s *site) raw(tb testing.TB) net.Conn {
 	return conn
 }
 
-// masked returns a frame of a client, masked by zeros.
+// masked returns a frame as a client sends it, masked with zeros.
 func masked(opcode byte, text string) string {
 	return string([]byte{0x80 | opcode, 0x80 | byte(len(text)), 0, 0, 0, 0}) + text
 }

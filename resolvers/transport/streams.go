@@ -22,20 +22,20 @@ import (
 // StreamOptions limits long-lived connections. Zero values are replaced by the default
 // given for each field.
 type StreamOptions struct {
-	// MaxStreams is the maximum number of WebSockets and event streams of a process.
+	// MaxStreams is the maximum number of WebSockets and event streams in a process.
 	// Default 20,000.
 	MaxStreams int
-	// MaxStreamsPerUser is the maximum number of streams of one signed-in user. Default
-	// 50.
+	// MaxStreamsPerUser is the maximum number of streams that one signed-in user may
+	// have. Default 50.
 	MaxStreamsPerUser int
-	// MaxStreamsPerAddress is the maximum number of streams of all anonymous users of one
-	// address. Default 1,000.
+	// MaxStreamsPerAddress is the maximum number of streams that all anonymous users at
+	// one address may have together. Default 1,000.
 	MaxStreamsPerAddress int
-	// MaxSubscriptions is the maximum number of subscriptions of a process. Default
+	// MaxSubscriptions is the maximum number of subscriptions in a process. Default
 	// 50,000.
 	MaxSubscriptions int
-	// MaxSubscriptionsPerAddress is the maximum number of subscriptions of all anonymous
-	// users of one address. Default 5,000.
+	// MaxSubscriptionsPerAddress is the maximum number of subscriptions that all
+	// anonymous users at one address may have together. Default 5,000.
 	MaxSubscriptionsPerAddress int
 	// AnonymousPercent is the share of MaxStreams and MaxSubscriptions that anonymous
 	// users may take. The rest is reserved for signed-in users. Default 75.
@@ -46,7 +46,7 @@ type StreamOptions struct {
 	// MaxPending is the maximum number of WebSockets on which the client has not sent
 	// connection_init. If there are more, or if a new stream needs the place, the oldest
 	// of these WebSockets is closed. Default half of MaxStreams, because all clients may
-	// reconnect at once.
+	// reconnect at the same time.
 	MaxPending int
 	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
 	InitTimeout time.Duration
@@ -61,7 +61,7 @@ type StreamOptions struct {
 	// Default 2 s.
 	CloseTimeout time.Duration
 	// Spread is the period over which Close closes the connections, so that the clients
-	// do not reconnect all at once. Default 1 s.
+	// do not all reconnect at the same time. Default 1 s.
 	Spread time.Duration
 	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
@@ -141,8 +141,8 @@ func NewStreams(options StreamOptions) *Streams {
 	}
 }
 
-// Close ends all streams one after another, and waits until they have ended or ctx has
-// ended. New streams are refused. Close may be called twice, and on a nil *Streams.
+// Close ends all streams one after another, and waits for them to end, at most until ctx
+// ends. New streams are refused. Close may be called twice, and on a nil *Streams.
 func (s *Streams) Close(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -176,9 +176,9 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// begin admits a stream of a user at an address. A WebSocket is pending, without an
-// owner, until it is authenticated. An older pending WebSocket may be closed in favour of
-// a new stream, so that clients that never authenticate do not block others. While these
+// begin admits a user's stream from an address. A WebSocket is pending, without an owner,
+// until it is authenticated. An older pending WebSocket may be closed in favour of a new
+// stream, so that clients that never authenticate do not block others. While these
 // WebSockets are closing, the number of streams may exceed MaxStreams by up to
 // MaxPending.
 func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop func(closeReason)) (*stream, *refusal) {
@@ -240,9 +240,9 @@ func (one *stream) identify(user storage.User) *refusal {
 	return refused
 }
 
-// setOwner sets the user of a stream. It refuses the stream if that user already has too
-// many. For an anonymous user, it refuses the stream if the address or all anonymous
-// users together have too many. The caller holds the mutex.
+// setOwner sets the user of a stream. It refuses the stream if a signed-in user already
+// has too many streams. For an anonymous user, it refuses the stream if the address, or
+// all anonymous users together, have too many. The caller holds the mutex.
 func (one *stream) setOwner(user storage.User) *refusal {
 	s := one.streams
 	if !user.Anonymous() {

@@ -173,7 +173,7 @@ func TestAReaderThatStopsReadingIsCutOff(t *testing.T) {
 	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
-// flood is a subscription to an endless stream of events of 50 KB.
+// flood is a subscription to an endless stream of 50 KB events.
 var flood = watching("flood", strings.Repeat("x", 50_000))
 
 // heap returns the number of bytes in use. It collects twice, because objects in a

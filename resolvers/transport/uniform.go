@@ -23,7 +23,7 @@ func (s *scanner) variable() any {
 	return s.value()
 }
 
-// span is the position of a string in the text of a scanner.
+// span is the position of a string in a scanner's text.
 type span struct{ from, to int32 }
 
 // uniformList reads a list of objects with the same members in the same order. All values
@@ -79,7 +79,7 @@ func (s *scanner) uniformObject(values []span, names []string) ([]span, []string
 	return values, names, at == len(names)
 }
 
-// texts returns the strings at the given positions. All of them are parts of one copy.
+// texts returns the strings at the given positions. All strings are parts of one copy.
 func (s *scanner) texts(at []span) []string {
 	size := int32(0)
 	for _, one := range at {

@@ -12,7 +12,7 @@ import (
 	"ovation/resolvers/codes"
 )
 
-// WebSocket answers any number of operations over one connection, by the protocol
+// WebSocket answers any number of operations over one connection, with the protocol
 // graphql-transport-ws.
 type WebSocket struct {
 	// Streams limits the WebSockets and closes them at shutdown.
@@ -30,8 +30,9 @@ func (WebSocket) Supports(r *http.Request) bool {
 	})
 }
 
-// Do takes over the connection. It returns at once, so that no part of the request stays
-// in memory. Streams waits for the goroutine that serves the connection.
+// Do takes over the connection. It returns without waiting for the connection to end, so
+// that no part of the request stays in memory. Streams waits for the goroutine that
+// serves the connection.
 func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	rec := recordOf(r.Context())
 	rec.kind = kindWebSocket

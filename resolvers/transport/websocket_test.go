@@ -195,8 +195,8 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 	s.wantMetric(t, "ovation_streams websocket", 1)
 }
 
-// TestFramesInPieces sends messages in fragments with control frames between
-// them, several frames at once, and a frame byte by byte.
+// TestFramesInPieces sends messages in fragments with control frames between them,
+// several frames in one write, and a frame byte by byte.
 func TestFramesInPieces(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	conn := s.raw(t)

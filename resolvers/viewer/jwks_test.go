@@ -105,7 +105,8 @@ func TestKeysAreNotConfused(t *testing.T) {
 	}
 }
 
-// endpoint serves a JWKS and counts the reads. set replaces the JWKS.
+// endpoint serves a JWKS and counts the reads. The returned function set replaces the
+// JWKS. If the JWKS is nil, reads fail.
 func endpoint(t *testing.T, text []byte) (server *httptest.Server, set func([]byte), reads *atomic.Int64) {
 	t.Helper()
 	var current atomic.Pointer[[]byte]

@@ -142,7 +142,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	}
 	is, done := Identity{User: accountHolder, Session: Session{Generation: 2}, sessions: sessions}, make(chan struct{})
 	is.OnRevoked(func() { close(done) })
-	<-done // at once: it was revoked before
+	<-done // immediately, because the session was revoked before
 	sessions.Prune(21)
 	if len(sessions.revoked) != 0 || len(sessions.watched) != 0 {
 		t.Errorf("got %d revocations and %d watches left, want none", len(sessions.revoked), len(sessions.watched))
