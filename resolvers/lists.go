@@ -6,8 +6,9 @@ import (
 	"ovation/storage"
 )
 
-// listSpec describes a list of entries of type T below an object of type P. The list is
-// read with queries of type Q. The list's resolver and its prefetch share the listSpec.
+// listSpec describes a list of entries of type T that belongs to an object of type P. The
+// list is read with queries of type Q. The list's resolver and its prefetch share the
+// listSpec.
 type listSpec[P any, Q comparable, T any] struct {
 	batch lookup[Q, storage.ListPage[T]]
 

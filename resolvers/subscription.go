@@ -116,7 +116,7 @@ type subscription struct {
 	changes responder // a changeStream; nil for InteractiveChanged
 }
 
-// sentState is the state of a subject that was last sent to the viewer.
+// sentState is the state that was last sent to the viewer for a subject.
 type sentState struct {
 	storage.Interactive
 
@@ -144,8 +144,8 @@ func newSentStates(subjects []storage.Subject) []sentState {
 	return out
 }
 
-// stateOf returns the state of a subject that was last sent. A linear search suffices for
-// 100 subjects. A map would take ten times the memory.
+// stateOf returns the state that was last sent for a subject. A linear search suffices
+// for 100 subjects. A map would take ten times the memory.
 func (s *subscription) stateOf(subject storage.Subject) *sentState {
 	for i := range s.sent {
 		if s.sent[i].Subject == subject {

@@ -37,7 +37,7 @@ func (s *service) subscribe(t *testing.T, user, query string, variables map[stri
 	return out
 }
 
-// next waits for the next response. It is nil when the stream has ended.
+// next waits for the next response and returns it, or nil once the stream has ended.
 func (s *stream) next() *graphql.Response { return s.responses(s.ctx) }
 
 // data waits for the next event of interactiveChanged.

@@ -94,9 +94,9 @@ func (s *subscription) await(ready func()) {
 }
 
 // staleSubjects returns the subjects that must be re-read without an event. Some were
-// sent as STALE or UNAVAILABLE although they are LIVE in the hub, because an action of
-// the viewer may not be counted yet. Others were sent with a pending action of the
-// viewer.
+// sent as STALE or UNAVAILABLE although they are LIVE in the hub, because one of the
+// viewer's actions may not be counted yet. Others were sent in a state that includes a
+// pending action of the viewer.
 func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	for i := range s.sent {
 		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {

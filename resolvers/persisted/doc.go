@@ -5,8 +5,8 @@
 //
 // # Invariants
 //
-//   - A hash stands only for the text that has this hash, whatever a client sends or a
-//     Store contains: TestAHashStandsForItsText.
+//   - A hash stands only for the text that has this hash, regardless of what a client
+//     sends or a Store contains: TestAHashStandsForItsText.
 //   - Only documents that the executor accepts are kept: TestOnlyValidDocumentsAreKept.
 //   - Documents are bounded in number and bytes, in memory and in the Store:
 //     TestDocumentsAreBounded, and TestPersistedQueriesAreBounded in storage/redis.

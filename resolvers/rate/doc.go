@@ -10,8 +10,8 @@
 //
 // # Invariants
 //
-//   - No client gets more than its burst plus what has been refilled since, whatever the
-//     distribution of its requests: TestABucketGivesItsBurstAndThenItsRate,
+//   - No client gets more than its burst plus what has been refilled since, regardless of
+//     how its requests are distributed: TestABucketGivesItsBurstAndThenItsRate,
 //     TestOperationsAreLimitedByCost in package resolvers.
 //   - Memory is bounded for any number of clients, and the bucket of a limited client is
 //     not evicted in favour of those of clients that are not limited:

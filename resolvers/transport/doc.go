@@ -7,9 +7,9 @@
 //
 // # Invariants
 //
-//   - Every response is a GraphQL response, whatever the client sent. If nothing was
-//     executed, it has errors and no data. Each error has a code of resolvers/codes:
-//     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
+//   - Every response is a GraphQL response, regardless of what the client sent. If
+//     nothing was executed, it has errors and no data. Each error has a code of
+//     resolvers/codes: TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
 //   - Requests that a web page of another origin can send without a preflight execute
 //     only queries: no form, no text body, no mutation by GET, no WebSocket:
 //     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.

@@ -54,7 +54,7 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 	}
 }
 
-// follow sends the events of a subscription, and keep-alive comments between them. If the
+// follow sends a subscription's events, with keep-alive comments in between. If the
 // server ends the stream, it sends no complete event, so that the client reconnects.
 func (h HTTP) follow(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, out *eventStream) {
 	rec := recordOf(ctx)

@@ -22,7 +22,7 @@ const nameTTL = time.Hour
 // valid documents become labels, so that arbitrary texts cannot use up maxOperations.
 const (
 	unnamed = "unnamed"
-	invalid = "invalid" // the document was rejected, whatever name it has
+	invalid = "invalid" // the document was rejected, whether or not its operation has a name
 	other   = "other"   // maxOperations other names are in use
 )
 

@@ -224,7 +224,8 @@ func (s *Streams) limited(reason, format string, most int) *refusal {
 	return &refusal{http.StatusTooManyRequests, codes.RateLimited, fmt.Sprintf(format, most)}
 }
 
-// identify sets the user of a pending WebSocket.
+// identify sets the user of a pending WebSocket, which is then no longer pending. It
+// refuses the WebSocket if setOwner does.
 func (one *stream) identify(user storage.User) *refusal {
 	s := one.streams
 	s.mu.Lock()

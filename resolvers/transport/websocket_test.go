@@ -149,7 +149,7 @@ func TestCloseCodes(t *testing.T) {
 // TestHugeMessagesAreNotKept sends several huge messages at the same time, and checks
 // that the server keeps none of them in memory.
 func TestHugeMessagesAreNotKept(t *testing.T) {
-	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: time.Hour}}) // no pings, because the clients do not answer them meanwhile
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: time.Hour}}) // no pings, because the clients would not answer them
 	other := s.bystander(t, "huge")
 	long := []byte(`{"type":"ping","payload":{"":"` + strings.Repeat("x", 8<<20) + `"}}`)
 	before := heap()

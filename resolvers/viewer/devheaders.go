@@ -45,7 +45,7 @@ func ForeignPage(flag string) *Error {
 	return refuse("X-Ovation-User is not accepted from other origins: add %s, or send a token", flag)
 }
 
-// Distrust returns the reason why the development headers of a request must be rejected,
+// Distrust returns the reason why the development headers in a request must be rejected,
 // or nil if there is none. Requests with evidence of a proxy are always distrusted,
 // because any client may have sent them.
 func (a *Authenticator) Distrust(r *http.Request) *Error {

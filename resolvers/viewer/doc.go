@@ -13,7 +13,7 @@
 //   - A key is used only with its own algorithm: HS256 with the secret; RS256, ES256 and
 //     EdDSA with the keys of the JWKS; and EdDSA with the keys of the site:
 //     TestKeysAreNotConfused, TestSiteKeysAreNotConfused.
-//   - A revoked token of an account is rejected and its streams end, even if its
+//   - An account's revoked token is rejected and its streams end, even if its
 //     verification is cached: TestRevokedTokensAreRefused.
 //   - Tokens of other applications that are signed with the keys of the same JWKS are
 //     rejected, unless the configuration accepts any audience:

@@ -16,9 +16,10 @@ const maxVerified = 16_384
 //
 // Each token is identified by its SHA-256. The cache therefore holds no token that could
 // be stolen, the time of a lookup reveals nothing about other tokens, and a long token
-// takes no more memory than a short one. Rejected tokens are not cached. find checks that
-// a token has not expired. Reading the keys again empties the cache. verifier.verify
-// checks, after the lookup, that the session of an account has not been revoked.
+// takes no more memory than a short one. Rejected tokens are not cached. The method find
+// checks that a token has not expired. Reading the keys again empties the cache.
+// verifier.verify checks, after the lookup, that the session of an account has not been
+// revoked.
 type verified struct {
 	mu    sync.Mutex
 	under *[]publicKey // the keys that were in use when the tokens were verified
