@@ -234,7 +234,7 @@ func TestGeneratedDataIsReproducibleAndSkewed(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		of          *sampler
-		least, most int64 // bounds of the number of rows of the first name
+		least, most int64 // limits on the number of rows with the first name
 	}{{"subjects", subjects, 250, 500}, {"users", users, 1400, 2400}} {
 		if first := c.of.cumulativeWeights[0]; first < c.least || first > c.most {
 			t.Errorf("%s: the first has %d of %d rows, want %d to %d", c.name, first, generatedRows, c.least, c.most)

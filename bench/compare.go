@@ -10,18 +10,18 @@ import (
 	"ovation/bench/load"
 )
 
-// variant is one of the two measured alternatives of a comparison.
+// variant is one of the two alternatives that a comparison measures.
 type variant struct {
 	name   string
 	system *system
-	// newClients returns the clients of a round.
+	// newClients returns the clients for a round.
 	newClients func(ctx context.Context, round int) ([]load.Client, error)
 	// backgroundLoad, if not nil, runs at the same time as the clients.
 	backgroundLoad func(ctx context.Context, round int, during time.Duration) error
 	// afterRound, if not nil, waits until all work of the round is completed.
 	afterRound func(ctx context.Context) error
 	// operations, if not nil, is measured instead of clients. It performs operations for
-	// the duration during, and returns their number.
+	// the given duration and returns their number.
 	operations func(ctx context.Context, during time.Duration) (int64, error)
 }
 
@@ -37,7 +37,8 @@ func (s series) median() float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// measurement is the result of one variant, or of a row that makes no comparison.
+// measurement holds the measured values for one variant, or for a row that makes no
+// comparison.
 type measurement struct {
 	name       string
 	rate       series // requests a second
@@ -46,7 +47,7 @@ type measurement struct {
 	mallocs    series // objects allocated by the server, per request
 	bytes      series // bytes allocated by the server, per request
 	requests   int64
-	processors map[string]series // number of processors used by each consumer
+	processors map[string]series // number of processors used by each consumer of CPU time
 	workerName string            // the name under which the CPU time of the system's worker is reported
 }
 
@@ -54,8 +55,8 @@ func newMeasurement(name string) *measurement {
 	return &measurement{name: name, processors: map[string]series{}}
 }
 
-// cpuPerRequest returns the CPU time of a consumer in each round, in microseconds per
-// request.
+// cpuPerRequest returns the CPU time that a consumer used in each round, in microseconds
+// per request.
 func (m *measurement) cpuPerRequest(name string) (out series) {
 	for i, used := range m.processors[name] {
 		if i < len(m.rate) {
@@ -126,8 +127,8 @@ func (b *bench) measureSegment(ctx context.Context, c *variant, round int, durin
 	return nil
 }
 
-// withMeter measures the cost of a load and adds it to into. run executes the load and
-// returns its number of requests.
+// withMeter calls run, which executes a load and returns the number of requests. It adds
+// the measured cost of the load to the given measurement.
 func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, run func() (int64, error)) error {
 	before, err := p.readMetrics(ctx)
 	if err != nil {
@@ -168,7 +169,8 @@ func replyErrors(r *load.Result) error {
 	return fmt.Errorf("%d of %d replies were wrong or missing: %q", r.Errors, r.Requests, r.Faults)
 }
 
-// rateRatios returns the ratio of the two rates in each round.
+// rateRatios returns, for each round, the rate in the first measurement divided by the
+// rate in the second.
 func rateRatios(of, to *measurement) (out series) {
 	for i := range min(len(of.rate), len(to.rate)) {
 		out = append(out, of.rate[i]/to.rate[i])

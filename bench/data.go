@@ -13,10 +13,11 @@ import (
 	"strconv"
 )
 
-// The generated data resembles CI&T Deskdrop in its numbers of rows, users and items, its
-// time span of a year, and the share of each event. Users and items are ranked from 0,
-// the most frequent first. The share of user n is proportional to 1/(n+8), and the share
-// of item n to 1/(n+50). Both formulas hold to within a tenth over most of the range.
+// The generated data resembles CI&T Deskdrop in the numbers of rows, users and items, in
+// its time span (a year), and in the share of each kind of event. Users and items are
+// ranked from 0, the most frequent first. The share of user n is proportional to 1/(n+8),
+// and the share of item n to 1/(n+50). Both formulas are accurate to within a tenth over
+// most of the range.
 const (
 	generatedRows  = 72_312
 	generatedUsers = 1895
@@ -33,12 +34,13 @@ var generatedEvents = []struct {
 	share float64
 }{{"VIEW", 0.845}, {"LIKE", 0.079}, {"BOOKMARK", 0.034}, {"COMMENT CREATED", 0.022}, {"FOLLOW", 0.020}}
 
-// dataColumns holds the names of the columns that are used.
+// dataColumns holds the names of the columns that the benchmark uses.
 var dataColumns = []string{"timestamp", "eventType", "contentId", "personId"}
 
-// dataset holds the rows to import. The values of a row are those of dataColumns.
+// dataset holds the rows to import. A row has one value for each of the dataColumns, in
+// the same order.
 type dataset struct {
-	source string // where the rows come from, for the report
+	source string // the origin of the rows, as the report states it
 	rows   [][4]string
 }
 
@@ -119,7 +121,7 @@ func generateData(seed uint64) *dataset {
 	return d
 }
 
-// write writes the data to the file at path as often as copies says, each time with
+// write writes the given number of copies of the data to the file at path. Each copy has
 // different users. It returns the number of rows written.
 func (d *dataset) write(path string, copies int) (rows int, err error) {
 	file, err := os.Create(path)

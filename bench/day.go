@@ -22,7 +22,7 @@ const (
 	defaultDuration   = time.Minute
 	meanPause         = time.Second      // mean time between two actions of a user
 	maxPause          = 4 * time.Second  // a node closes a new connection without a request after 5 s
-	simulationTimeout = 10 * time.Minute // limit of the run, in addition to the simulated time
+	simulationTimeout = 10 * time.Minute // limit on the duration of the run, in addition to the simulated time
 	initialVideos     = 60               // videos published before the simulation begins
 	coverTimeout      = time.Minute      // for making the covers of these videos
 )
@@ -181,8 +181,9 @@ func ffmpeg() string {
 	return path
 }
 
-// makeClip returns a clip of one second, made by ffmpeg. Without ffmpeg it returns a
-// file that has only the header of a clip, and no covers are made.
+// makeClip returns a clip of one second that it makes with ffmpeg. If ffmpeg is not
+// installed, it returns a file that has only the header of a clip, and no covers are
+// made.
 func makeClip(ctx context.Context, path string) ([]byte, error) {
 	program := ffmpeg()
 	if program == "" {
@@ -229,7 +230,8 @@ func (d *simulation) publishInitialVideos(ctx context.Context) error {
 	})
 }
 
-// runUsers runs every user for half of the duration. shift selects the node of each user.
+// runUsers runs every user for half of the duration. The parameter shift determines which
+// node each user sends requests to.
 func (d *simulation) runUsers(ctx context.Context, shift int) error {
 	at := make([][]load.Client, len(d.nodes))
 	for i, v := range d.users {

@@ -13,8 +13,8 @@ import (
 	"ovation/bench/load"
 )
 
-// messageCollector collects delivered messages. Each user subscribes to the user's own
-// messages over a WebSocket.
+// messageCollector collects delivered messages. For each user, it subscribes to that
+// user's messages over a WebSocket.
 type messageCollector struct {
 	simulation    *simulation
 	subscriptions []*load.Subscription
@@ -27,7 +27,7 @@ type messageCollector struct {
 	errs     []error
 }
 
-// messageEvent is one event of messagesSubscription.
+// messageEvent is an event that messagesSubscription delivers.
 type messageEvent struct {
 	Data struct {
 		Messages struct {
@@ -39,9 +39,9 @@ type messageEvent struct {
 
 const messagesSubscription = `subscription Mail($after: String) { messages(after: $after) { id text to { userId } } }`
 
-// collectMessages subscribes each user, on the node that the user does not use at first.
-// Each stream begins at the cursor of the user's conversations, so that no message is
-// missed.
+// collectMessages subscribes to the messages of each user, on the node that the user does
+// not use in the first half of the run. Each stream begins at the cursor in the user's
+// list of conversations, so that no message is missed.
 func (d *simulation) collectMessages(ctx context.Context) (_ *messageCollector, err error) {
 	w := &messageCollector{simulation: d, closed: make(chan struct{}), received: map[string]map[string]int{}}
 	defer func() {
@@ -92,8 +92,9 @@ func (d *simulation) readMessagesCursor(ctx context.Context, node *process, v *s
 	return "", fmt.Errorf("status %d with %.200s", status, body)
 }
 
-// listen records each message. For messages to the user, it also records the delay from
-// sending to delivery.
+// listen records each message that a user's subscription delivers. If the message was
+// sent to that user, listen also records the delay from sending to delivery. It returns
+// after the first error.
 func (m *messageCollector) listen(user string, from *load.Subscription) {
 	for {
 		text, err := from.Next()
@@ -131,8 +132,8 @@ func (m *messageCollector) listen(user string, from *load.Subscription) {
 
 const deliveryWait = 10 * time.Second // maximum wait for the last delivery
 
-// awaitDelivery waits until all messages in Postgres are delivered. It returns an error
-// unless each message has reached its sender and its receiver exactly once.
+// awaitDelivery waits until all messages in Postgres have been delivered. It returns an
+// error unless each message has reached its sender and its receiver exactly once.
 func (m *messageCollector) awaitDelivery(ctx context.Context, of []*simulatedUser) error {
 	want := map[string]int{}
 	rows, err := m.simulation.installation.database.Query(ctx, `SELECT u, count(*) FROM

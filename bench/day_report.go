@@ -95,8 +95,9 @@ func (d *simulation) drainAndCompare(ctx context.Context) error {
 	return err
 }
 
-// compareDatabase compares Postgres with the acknowledged actions. difference is the
-// first difference, or nil if there is none. err is not nil if Postgres cannot be read.
+// compareDatabase compares Postgres with the acknowledged actions. The result difference
+// describes the first difference, or is nil if there is none. The result err is not nil
+// if Postgres cannot be read.
 func (d *simulation) compareDatabase(ctx context.Context) (difference, err error) {
 	for _, of := range []struct {
 		what, query string
@@ -148,8 +149,9 @@ func (d *simulation) compareDatabase(ctx context.Context) (difference, err error
 	return nil, nil
 }
 
-// compareStored removes the user's states from stored. It returns an error if a state
-// differs from the acknowledged one, unless the state is uncertain.
+// compareStored compares the user's stored states with the acknowledged ones, and removes
+// them from the map stored. It returns an error if a state differs from the acknowledged
+// one, unless the state is uncertain.
 func (m *userStates) compareStored(user string, stored map[stateKey]bool) error {
 	for subject, is := range m.acked {
 		if stored[stateKey{user, subject}] != is && !m.uncertain[subject] {
@@ -163,8 +165,8 @@ func (m *userStates) compareStored(user string, stored map[stateKey]bool) error 
 	return nil
 }
 
-// scanCounts reads rows of a user and a count into a map. It returns the sum of the
-// counts.
+// scanCounts reads rows that each contain a user and a count, and stores the counts in a
+// map by user. It returns the sum of the counts.
 func scanCounts(rows pgx.Rows, into map[string]int) (sum int, err error) {
 	var user string
 	var n int

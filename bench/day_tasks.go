@@ -12,14 +12,14 @@ import (
 	"ovation/bench/load"
 )
 
-// task is one request of a user, and the check of the reply.
+// task is a single user request, with a check of its reply.
 type task struct {
 	name          string
 	appendRequest func(buf []byte) []byte
 	check         func(status int, body []byte) error
 }
 
-// feedVideo is a video in a page of the feed.
+// feedVideo is a video on a page of the feed.
 type feedVideo struct {
 	VideoID     string `json:"videoId"`
 	PlayURL     string `json:"playUrl"`
@@ -38,8 +38,8 @@ type author struct {
 	} `json:"interactive"`
 }
 
-// graphQLTask returns a task whose reply must have data and no error. The function seen
-// checks the data.
+// graphQLTask returns a task whose reply must contain data and no error. The task calls
+// the function seen to check the data.
 func (v *simulatedUser) graphQLTask(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
 	return task{name: what, appendRequest: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
@@ -59,9 +59,10 @@ const feedQuery = `query Reels($after: String) { feed(first: 20, after: $after) 
 	`author { userId interactive { freshness followerCount followed { at } } } ` +
 	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
 
-// scrollFeed returns a task that loads a page of the feed: the first page if top is set,
-// otherwise the next one. The page must reflect the viewer's own actions. If must is not
-// empty, it is the id of a video that the page must contain.
+// scrollFeed returns a task that loads a page of the feed: the first page if top is true,
+// otherwise the next one. The page must reflect the viewer's own actions. If the
+// parameter must is not empty, it is the id of a video, and the page must contain that
+// video.
 func (v *simulatedUser) scrollFeed(top bool, must string) task {
 	after := &v.feedCursor
 	if top {
@@ -135,7 +136,8 @@ func (v *simulatedUser) recordView(one feedVideo) task {
 		map[string]any{"id": one.VideoID}, func(json.RawMessage) error { return nil })
 }
 
-// like returns a task that likes a video or, one time in three, removes an existing like.
+// like returns a task that likes a video. If the user already likes the video, then in
+// one case out of three the task removes the like instead.
 func (v *simulatedUser) like(id string) task {
 	name, is := "like", true
 	if v.liked.acked[id] && v.random.IntN(3) == 0 {
@@ -145,8 +147,9 @@ func (v *simulatedUser) like(id string) task {
 	return v.setState("like, unlike", query, &v.liked, id, is)
 }
 
-// follow returns a task that follows an author or, one time in three, removes an existing
-// follow. If the author is the user, the task scrolls the feed instead.
+// follow returns a task that follows an author. If the user already follows the author,
+// then in one case out of three the task removes the follow instead. If the author is the
+// user, the task loads the first page of the feed.
 func (v *simulatedUser) follow(id string) task {
 	if id == v.name {
 		return v.scrollFeed(true, "")
@@ -190,7 +193,8 @@ func (v *simulatedUser) setState(what, query string, of *userStates, id string, 
 	return one
 }
 
-// withTally returns a task whose check also counts the result in a tally.
+// withTally returns the given task with a check that also counts its own result in a
+// tally.
 func withTally(one task, in *tally) task {
 	check := one.check
 	one.check = func(status int, body []byte) error {
@@ -206,7 +210,7 @@ func withTally(one task, in *tally) task {
 }
 
 // addComment returns a task that comments on a video. Its check adds another task, which
-// checks that the comment is among the newest.
+// checks that the new comment is among the newest comments on the video.
 func (v *simulatedUser) addComment(id string) task {
 	text := commentTextPrefix + strconv.Itoa(v.random.IntN(1e6))
 	return withTally(v.graphQLTask("comment", addCommentMutation, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
@@ -222,8 +226,8 @@ func (v *simulatedUser) addComment(id string) task {
 		}), &v.commented)
 }
 
-// readComments returns a task that reads the newest comments on a video. If must is not
-// empty, it is the id of a comment that must be among them.
+// readComments returns a task that reads the newest comments on a video. If the parameter
+// must is not empty, it is the id of a comment, and that comment must be among them.
 func (v *simulatedUser) readComments(id, must string) task {
 	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
@@ -233,16 +237,17 @@ func (v *simulatedUser) readComments(id, must string) task {
 	})
 }
 
-// sendMessage returns a task that sends a message containing the time of sending.
+// sendMessage returns a task that sends a message. The text of the message contains the
+// time of sending.
 func (v *simulatedUser) sendMessage() task {
 	text := fmt.Sprintf("%d is when I saw it", time.Now().UnixNano())
 	return withTally(v.graphQLTask("send a message", `mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { message { id } } }`,
 		map[string]any{"input": map[string]string{"to": v.friend(), "text": text}}, func(json.RawMessage) error { return nil }), &v.sent)
 }
 
-// openChat returns a task that loads the list of conversations and the conversation with
-// one user. If that conversation does not exist yet, the remaining task, which would mark
-// it as read, is skipped.
+// openChat returns a task that loads the user's list of conversations and the
+// conversation with one other user. If that conversation does not exist yet, the
+// remaining task, which would mark the conversation as read, is skipped.
 func (v *simulatedUser) openChat(with string) task {
 	return v.graphQLTask("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
 		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,

@@ -15,14 +15,14 @@ type simulatedUser struct {
 	random      *rand.Rand
 
 	feed       []feedVideo
-	feedCursor string // the cursor of the next page of the feed, empty at the end of the feed
+	feedCursor string // the cursor for the next page of the feed; empty at the end of the feed
 	current    int    // the index of the video on the screen
 
 	tasks       []task // the remaining tasks of the current action
 	currentTask *task
 	sentAt      time.Time
 
-	// The acknowledged actions, and actions of unknown outcome.
+	// The acknowledged actions, and the actions whose outcome is unknown.
 	liked, followed           userStates
 	commented, sent, uploaded tally
 }
@@ -33,7 +33,7 @@ type userStates struct {
 	uncertain map[string]bool // the state is unknown, because a request failed
 }
 
-// tally counts the requests of one user to create rows of one kind.
+// tally counts a user's requests to create rows of one kind.
 type tally struct{ acked, failed int }
 
 const (

@@ -1,4 +1,4 @@
-// Command bench measures Ovation against its targets and writes a report. Beside each
+// Command bench measures Ovation against its targets and writes a report. Next to each
 // figure, the report states the same figure for the floor (bench/floor): a minimal server
 // that answers the same requests on the same machine in the same run. The command has
 // three forms:
@@ -7,11 +7,11 @@
 //	bench growth   costs as the number of rows grows (make bench-growth)
 //	bench day      the short-video app under the load of many users (make load)
 //
-// The form bench starts one API node, one worker and both processes of the floor. It uses
+// The first form starts one API node, one worker and both processes of the floor. It uses
 // the Postgres, Redis and RabbitMQ whose URLs are in the environment. Each run creates a
 // separate installation, and removes its schema, keys and queues at the end. The data is
 // CI&T Deskdrop if the file is next to the checkout; otherwise data with the same skew is
-// generated. The floor has the same data.
+// generated. The floor is filled with the same data.
 //
 // # Methods
 //
@@ -19,15 +19,16 @@
 //     cost of Ovation's protocol, and the comparison would hide that cost.
 //   - Ovation and the floor alternate (A B, B A, A B …). Each ratio is computed within
 //     one such pair, so that other load on the machine affects both.
-//   - Each connection sends requests of random viewers.
+//   - Each connection sends requests as random viewers.
 //   - Every page is requested once before the measurement, so that the caches of both
 //     systems are warm.
 //   - Latency is measured from the time at which a request was due (package load), which
 //     avoids coordinated omission.
 //   - Replies are checked during the measurement. Every reply to a like is checked. While
-//     nothing changes, every page must equal the contents of Postgres, byte by byte.
-//     During likes, one page in 16 is checked: it must agree with earlier replies to its
-//     viewer and with the number of likes sent. One wrong reply fails the run.
+//     no writes are in progress, every page must equal the contents of Postgres, byte by
+//     byte. While likes are being sent, one page in 16 is checked: it must agree with
+//     earlier replies to its viewer and with the number of likes sent. One wrong reply
+//     fails the run.
 //   - If wrk is installed, it requests the same pages, and the report states both rates.
 //   - After each load, Postgres must contain every acknowledged like, and no like that
 //     was not sent. At the end, ovation verify must find no difference.

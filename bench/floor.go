@@ -12,8 +12,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// The reply of the floor (bench/floor) to a first like, and SQL statements for the
-// floor's tables.
+// The reply that the floor (bench/floor) sends to a first like, and SQL statements for
+// the floor's tables.
 const (
 	floorLikeReply      = `{"changed":true}`
 	floorLikesQuery     = `SELECT user_id, biz_id FROM floor_likes`
@@ -90,7 +90,8 @@ func (b *bench) expectedFloorState() *databaseState {
 	return t
 }
 
-// expectedFloorReply returns the reply of the floor to a request for a page.
+// expectedFloorReply returns the reply that the floor must send to the request for a
+// page.
 func expectedFloorReply(t *databaseState, p *userPool, of *page) []byte {
 	var out bytes.Buffer
 	out.WriteString(`{"items":[`)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// growthRunPlan is the plan of a run at all sizes, which takes about a quarter of an
+// growthRunPlan is the plan for a run at all sizes, which takes about a quarter of an
 // hour.
 var growthRunPlan = runPlan{
 	name: "growth", timeout: 30 * time.Minute, rounds: 3, segment: 2 * time.Second, warmUp: time.Second,
@@ -56,15 +56,15 @@ type sizeResult struct {
 	verifyOutput string // the last output of verify
 }
 
-// pageResult is the result for pages of one kind, first with an empty Redis and then with
-// a filled one.
+// pageResult holds the results for one kind of page, first with an empty Redis and then
+// with a filled one.
 type pageResult struct {
 	pageKind
 
 	cold, warm *measurement
 }
 
-// likeResult is the result for likes, or for a worker that persists them.
+// likeResult holds the results for likes, or for a worker that persists them.
 type likeResult struct {
 	*measurement
 
@@ -113,8 +113,8 @@ func runGrowth(ctx context.Context, args []string, stdout io.Writer) error {
 	return g.writeReport(g.report(ctx))
 }
 
-// measureSize measures costs at one size, on a separate installation. At the last size,
-// it also measures the memory of Redis.
+// measureSize measures costs at one size, on a separate installation. If last is true, it
+// also measures the memory that Redis uses.
 func (g *growth) measureSize(ctx context.Context, w growthData, last bool) (err error) {
 	if g.installation, err = newInstallation(ctx, g.ovation); err != nil {
 		return err
@@ -181,7 +181,8 @@ func (g *growth) fillDatabase(ctx context.Context, of *sizeResult) (err error) {
 }
 
 // checkDatabase checks that every acknowledged like is stored and counted, that no other
-// like is counted, and that no message is left in a queue.
+// like is counted, that no message is left in a queue, and that ovation verify finds no
+// difference.
 func (g *growth) checkDatabase(ctx context.Context, of *sizeResult) (err error) {
 	if err := g.users.checkAcked(ctx, g.installation); err != nil {
 		return err
@@ -210,7 +211,7 @@ func (g *growth) stopNode() error {
 }
 
 // restartEmpty stops the node and the worker, empties Redis, and starts a new node. It
-// also resets the row of the table mirror. Otherwise the node would treat the empty Redis
+// also resets the row in the table mirror. Otherwise the node would treat the empty Redis
 // as one that has lost data.
 func (g *growth) restartEmpty(ctx context.Context) error {
 	if err := errors.Join(g.stopNode(), g.stopWorker()); err != nil {

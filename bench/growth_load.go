@@ -11,7 +11,7 @@ import (
 	"ovation/bench/load"
 )
 
-// requestAllTimeout is the maximum time for requesting many pages once.
+// requestAllTimeout is the maximum time that requestAll may take.
 const requestAllTimeout = 3 * time.Minute
 
 // requestAll requests every page of a workload once. Every reply must be correct.
@@ -28,8 +28,8 @@ func (g *growth) requestAll(ctx context.Context, at *process, all *workload, cli
 	return result, nil
 }
 
-// warmUpConnectionPools makes a new node open its connections, by sending requests of
-// unknown users for unknown subjects.
+// warmUpConnectionPools makes a new node open its connections. To do so, it requests
+// unknown subjects as unknown users.
 func (g *growth) warmUpConnectionPools(ctx context.Context) error {
 	const strangers, greetings = 50, 200
 	names := make([]string, 0, strangers)
@@ -87,7 +87,8 @@ func (g *growth) measureColdAndWarm(ctx context.Context, of *sizeResult, kind pa
 	return nil
 }
 
-// measureLoad measures the load that run executes, and adds the result to into.
+// measureLoad calls run, which executes a load, and adds the measured values to the given
+// measurement.
 func (g *growth) measureLoad(ctx context.Context, into *measurement, run func() (*load.Result, error)) error {
 	var result *load.Result
 	err := g.withMeter(ctx, g.node.process, into, func() (n int64, err error) {
@@ -141,9 +142,9 @@ func (g *growth) measureWrites(ctx context.Context, of *sizeResult) error {
 	return nil
 }
 
-// checkpoint makes Postgres write the dirty pages that filling the tables has left.
-// Otherwise Postgres would write them during a measurement. If the user may not order a
-// checkpoint, the function only prints a line of progress.
+// checkpoint makes Postgres write the pages that became dirty while the tables were
+// filled. Otherwise Postgres would write them during a measurement. If the user has no
+// permission for CHECKPOINT, the function only prints a line of progress.
 func (g *growth) checkpoint(ctx context.Context) error {
 	const forbidden = "42501"
 	_, err := g.installation.database.Exec(ctx, `CHECKPOINT`)

@@ -14,7 +14,7 @@ import (
 type redisMemory struct {
 	states                                int      // number of states in Postgres
 	subject                               itemSize // the counts of a subject, and the tracking entry of one node that has cached them
-	secondNode                            itemSize // the tracking entry of one more node
+	secondNode                            itemSize // the tracking entry for one more node
 	emptyWindow, smallWindow, largeWindow itemSize // the window of a user without, with few and with many states
 }
 
@@ -100,7 +100,7 @@ type redisMeter struct {
 	last  redisReading
 }
 
-// redisReading holds the memory and the numbers of keys of Redis at one time.
+// redisReading holds how much memory Redis used and how many keys it had at one time.
 type redisReading struct {
 	memory, evicted int64
 	counts, windows int // keys of this installation
@@ -118,13 +118,15 @@ func (s *redisMeter) start(ctx context.Context) (err error) {
 	return err
 }
 
-// maxFillAttempts is the maximum number of times that the requests are sent until Redis
-// holds everything. A repetition may be needed, because a node does not write slow
-// database results to Redis.
+// maxFillAttempts is the maximum number of times that the same requests are sent to fill
+// Redis. A repetition may be needed, because a node does not write slow database results
+// to Redis.
 const maxFillAttempts = 5
 
-// measureAdded calls ask and takes a reading, until the reading has grown by the given
-// numbers of counts and windows. It returns the added memory per item, for n items.
+// measureAdded calls ask and takes a reading. It repeats this until Redis has gained the
+// given numbers of counts and windows, but no more than maxFillAttempts times. It returns
+// the number of items, n, and the mean memory added for each. It returns an error if
+// Redis has evicted keys, or has not gained exactly those numbers after the last attempt.
 func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
 	before := s.last
 	for range maxFillAttempts {
@@ -145,8 +147,9 @@ func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, coun
 		s.last.counts-before.counts, s.last.windows-before.windows, counts, windows)
 }
 
-// measureSubjects requests n subjects, beginning with subject from, as an anonymous
-// viewer. unknown is the number of these subjects that are not in Redis yet.
+// measureSubjects measures the memory that is added by requesting n subjects as an
+// anonymous viewer, beginning with the subject at index from. The parameter unknown is
+// the number of these subjects that are not in Redis yet.
 func (s *redisMeter) measureSubjects(ctx context.Context, from, n, unknown int) (itemSize, error) {
 	return s.measureAdded(ctx, s.requestSubjects(ctx, from, n), n, unknown, 0)
 }
@@ -164,8 +167,8 @@ func (s *redisMeter) requestSubjects(ctx context.Context, from, n int) func() er
 	return s.requestPages(ctx, someone, visits, s.state)
 }
 
-// measureWindows requests one subject as each of the named users. The counts of the
-// subject are already in Redis.
+// measureWindows measures the memory that is added by requesting a page of one subject as
+// each of the named users. The counts of these subjects are already in Redis.
 func (s *redisMeter) measureWindows(ctx context.Context, names []string) (itemSize, error) {
 	p, err := newUserPool(names, s.users.subjects, s.installation.secret)
 	if err != nil {
@@ -190,7 +193,7 @@ func (s *redisMeter) requestPages(ctx context.Context, p *userPool, visits []pag
 	}
 }
 
-// readRedis reads the memory of Redis and counts its keys.
+// readRedis reads how much memory Redis uses, and counts the installation's keys.
 func (s *installation) readRedis(ctx context.Context) (r redisReading, err error) {
 	err = s.withRedis(func(client rueidis.Client) error {
 		info, err := client.Do(ctx, client.B().Info().Build()).ToString()

@@ -83,8 +83,8 @@ func (g *growth) writePages(out *strings.Builder) {
 	}
 }
 
-// writeServices holds the services that take part in a write, in the order of the tables'
-// columns.
+// writeServices holds the services that take part in a write, in the order of the columns
+// in the report's tables.
 var writeServices = []string{nodeName, workerName, "postgres", "redis", "rabbitmq"}
 
 func formatCosts(m *measurement) string {

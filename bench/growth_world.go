@@ -44,12 +44,12 @@ func (growthData) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
 // fillUsers is the number of users whose states one statement inserts.
 const fillUsers = 25_000
 
-// selectStates computes the states of the users from $1 to below $2 on $3 subjects. Its
-// columns are user_id, n (the number of the state, from 0 for each user), biz_id and at
-// (the time). For each user, the subjects are divided into as many stretches as the user
-// has states. State n is on a subject of stretch n, so that no two states of a user are
-// on the same subject. Multiplying by the prime scatters the values of neighbouring
-// users.
+// selectStates computes the states of the users from $1 up to, but not including, $2 on
+// $3 subjects. Its columns are user_id, n (the number of the state, from 0 for each
+// user), biz_id and at (the time). For each user, the subjects are divided into as many
+// stretches as the user has states. State n is on a subject of stretch n, so that no two
+// states of a user are on the same subject. Multiplying by the prime scatters the values
+// of neighbouring users.
 const selectStates = `
 SELECT 'user-' || lpad(u::text, 7, '0') AS user_id, n,
     'item-' || lpad((n + floor(($3 - o.held) * power((n + o.begins) / o.held, 2))::bigint)::text, 7, '0') AS biz_id,
@@ -112,9 +112,9 @@ func (w growthData) fill(ctx context.Context, database *pgxpool.Pool, progress f
 	return w.fillRest(ctx, database)
 }
 
-// dropIndexes drops the indexes of states, except the primary keys, and returns the
-// statements that create them again. Creating an index is faster after all rows are
-// inserted.
+// dropIndexes drops the indexes on the tables of states, except the primary keys, and
+// returns the statements that create them again. Creating an index is faster after all
+// rows have been inserted.
 func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []string, err error) {
 	rows, err := database.Query(ctx, `SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
 		WHERE indrelid IN ('user_reaction'::regclass, 'user_collection'::regclass) AND NOT indisprimary`)
@@ -177,7 +177,8 @@ func (w growthData) shuffledUser(n int) string {
 	return w.user(n * prime % w.users)
 }
 
-// maxColdPages bounds the number of pages of one kind that are requested in one round.
+// maxColdPages is the maximum number of pages of one kind that are requested in one
+// round.
 const maxColdPages = 2000
 
 // userPool returns the viewers, who request pages, followed by the readers, who send
@@ -238,8 +239,8 @@ func newUserPool(names []string, subjects *sampler, secret string) (*userPool, e
 	return p, nil
 }
 
-// recordExisting records the existing likes of the readers as sent, so that no reader
-// repeats one.
+// recordExisting records as sent the likes that the readers already have in Postgres, so
+// that no reader sends one of them again.
 func (p *userPool) recordExisting(had *databaseState) {
 	index := make(map[string]int, len(p.names))
 	for i := p.viewerCount; i < len(p.names); i++ {
@@ -291,7 +292,7 @@ func (w growthData) coldPages(kind pageKind) []page {
 	return out
 }
 
-// tableSize is the number of rows of a table, and its size in bytes.
+// tableSize holds the number of rows in a table, and the table's size in bytes.
 type tableSize struct {
 	name        string
 	rows        int64

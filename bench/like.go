@@ -13,7 +13,7 @@ import (
 	"ovation/bench/load"
 )
 
-// The mutations of a like. likeMutation is compared with the like of the floor.
+// The mutations that like a subject. likeMutation is compared with a like on the floor.
 // likeWithCountMutation also requests the count and the reaction that a page shows.
 const (
 	likeMutation          = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
@@ -40,8 +40,8 @@ func (s *system) isFirstLikeReply(body []byte) bool {
 	return bytes.Equal(body, firstLikeReply)
 }
 
-// appendLike appends the request for a like to buf. It builds the body in scratch, and
-// returns both slices for the next call.
+// appendLike appends the request for a like to buf. It builds the body in scratch. It
+// returns both slices, so that the next call can reuse them.
 func (s *system) appendLike(buf, scratch []byte, user int, query, biz, id string) (request, scratched []byte) {
 	scratch = scratch[:0]
 	if s.floor {
@@ -62,7 +62,7 @@ func (s *system) appendLike(buf, scratch []byte, user int, query, biz, id string
 	return load.Post(buf, s.process.address, "/graphql", s.users.tokens[user], scratch), scratch
 }
 
-// likeClient sends likes of random readers. No reader likes a subject twice.
+// likeClient sends likes as random readers. No reader likes a subject twice.
 type likeClient struct {
 	*userPool
 
@@ -76,8 +76,8 @@ type likeClient struct {
 	scratch      []byte
 }
 
-// newLikeClients returns n clients that send likes of random readers. It calls with to
-// configure each client.
+// newLikeClients returns n clients that send likes as random readers. It passes each
+// client to the given function, which configures the client.
 func (s *system) newLikeClients(n int, seed uint64, with func(*likeClient)) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
@@ -186,7 +186,7 @@ type mixedClient struct {
 
 const pageCheckInterval = 16 // one of this many pages is checked
 
-// newMixedClients returns n clients that share the pages of a workload. If quiet is set,
+// newMixedClients returns n clients that share the pages of a workload. If quiet is true,
 // the clients send no likes.
 func (b *workload) newMixedClients(pages []page, s *system, base *databaseState, n int, seed uint64, quiet bool) []load.Client {
 	out := make([]load.Client, n)
@@ -246,8 +246,9 @@ func (m *mixedClient) Done(status int, body []byte) error {
 	return nil
 }
 
-// checkPage compares the page in body with the initial state. It allows for the likes
-// that were acknowledged to the viewer since then, and for the number of likes sent.
+// checkPage compares the page in body with the initial state. It takes into account the
+// viewer's likes that have been acknowledged since then, and the number of likes that all
+// users have sent.
 func (m *mixedClient) checkPage(body []byte) error {
 	of := &m.pages[m.current]
 	items, err := m.system.parsePage(body)
@@ -264,7 +265,7 @@ func (m *mixedClient) checkPage(body []byte) error {
 		_, collected := m.initialState.collected[key]
 		least, most := was.likes, was.likes+m.users.sent[subject].Load()-m.initialState.sent[subject]
 		maybe := !liked && m.users.likes[of.viewer].sent.has(subject)
-		if !liked && g.liked && !m.system.floor { // counts of the floor come from a cache and may lack this like
+		if !liked && g.liked && !m.system.floor { // the floor's counts come from a cache and may lack this like
 			least++
 		}
 		if !liked && m.acked[i] {

@@ -274,8 +274,8 @@ func (b *bench) stopWorker() error {
 	return w.stop()
 }
 
-// drawPages draws n pages, rounded up to a multiple of pageSize. No page contains a
-// subject that is in without.
+// drawPages draws n pages, rounded up to a multiple of pageSize. Subjects in the set
+// without are on none of the pages.
 func (b *bench) drawPages(n int, without bitset) (out []page) {
 	random := rand.New(rand.NewPCG(b.seed, 4)) //nolint:gosec // it is meant to be the same each time
 	for len(out) < n {
@@ -292,7 +292,7 @@ func (b *bench) drawPages(n int, without bitset) (out []page) {
 const warmUpTimeout = 30 * time.Second
 
 // warmUp requests every page of each system's workload until all replies are correct. It
-// may take several attempts, because a recent commit may not be visible at once.
+// may take several attempts, because a recent commit may not be visible immediately.
 func (b *bench) warmUp(ctx context.Context, systems []*system, workloads []*workload) error {
 	var wrong error
 	err := poll(ctx, warmUpTimeout, "all pages are correct", func() (bool, error) {
@@ -314,8 +314,8 @@ func (b *bench) warmUp(ctx context.Context, systems []*system, workloads []*work
 	return err
 }
 
-// systems returns both systems. states holds, for each system, the current state that its
-// replies must match.
+// systems returns both systems and, for each of them, the current state that its replies
+// must match.
 func (b *bench) systems(ctx context.Context) (all []*system, states []*databaseState, err error) {
 	t, err := b.installation.readState(ctx, b.users)
 	return []*system{&b.node, &b.floor}, []*databaseState{t, b.expectedFloorState()}, err
@@ -340,7 +340,8 @@ func (b *bench) sumLikeCounts(ctx context.Context, s *system) (n int64, err erro
 }
 
 // drain waits until Postgres counts at least as many likes as s has acknowledged. The
-// count may be greater, because a like whose reply was lost may be persisted, too.
+// count may be greater, because a like may have been persisted even if its reply was
+// lost.
 func (b *bench) drain(ctx context.Context, s *system) error {
 	return poll(ctx, backlogTimeout, "all likes are persisted", func() (bool, error) {
 		n, err := b.sumLikeCounts(ctx, s)

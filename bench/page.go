@@ -38,7 +38,7 @@ const (
 		`author { userId interactive { followed { at } } } } }`
 )
 
-// page is a request of one viewer for some subjects.
+// page is one viewer's request for some subjects.
 type page struct {
 	viewer   int
 	subjects []int
@@ -95,7 +95,8 @@ func mustJSON(value any) []byte {
 	return text
 }
 
-// expectedReply returns the reply that a page must receive while nothing changes.
+// expectedReply returns the expected reply to the request for a page while no writes are
+// in progress.
 func (s *system) expectedReply(t *databaseState, p *userPool, of *page) []byte {
 	if s.floor {
 		return expectedFloorReply(t, p, of)
@@ -129,7 +130,8 @@ func (s *system) expectedReply(t *databaseState, p *userPool, of *page) []byte {
 	return out.Bytes()
 }
 
-// workload holds the requests to one system for all pages, with the expected replies.
+// workload holds the requests that ask one system for all pages, with the expected
+// replies.
 type workload struct {
 	requests        [][]byte
 	expectedReplies [][]byte
@@ -144,8 +146,8 @@ func (s *system) newWorkload(p *userPool, t *databaseState, pages []page) *workl
 	return b
 }
 
-// pageClient requests pages while nothing changes. It compares every reply with the
-// expected one.
+// pageClient requests pages while no writes are in progress. It compares every reply with
+// the expected one.
 type pageClient struct {
 	*workload
 
@@ -153,7 +155,7 @@ type pageClient struct {
 	remaining     int // number of requests left; negative: no limit
 }
 
-// newPageClients returns n clients that share the pages of a workload. If once is set,
+// newPageClients returns n clients that share the pages of a workload. If once is true,
 // each page is requested once.
 func (b *workload) newPageClients(n int, once bool) []load.Client {
 	out := make([]load.Client, n)
@@ -193,8 +195,8 @@ func (p *pageClient) Done(status int, body []byte) error {
 	return fmt.Errorf("status %d with %s, want %s", status, excerpt(body, want), excerpt(want, body))
 }
 
-// excerpt returns the part of text around its first difference from other, after the
-// offset of that part.
+// excerpt returns a part of text, preceded by its offset. The part begins shortly before
+// the first byte that differs from the other text.
 func excerpt(text, other []byte) string {
 	same := 0
 	for same < len(text) && same < len(other) && text[same] == other[same] {

@@ -40,8 +40,8 @@ func (s bitset) has(n int) bool { return s[n/64].Load()&(1<<(n%64)) != 0 }
 // add adds n. It returns false if s already contains n.
 func (s bitset) add(n int) bool { return s[n/64].Or(1<<(n%64))&(1<<(n%64)) == 0 }
 
-// firstNotIn returns the lowest number that is in s but not in other, or -1 if there is
-// none.
+// firstNotIn returns the lowest number that is in s but not in the other set, or -1 if
+// there is none.
 func (s bitset) firstNotIn(other bitset) int {
 	for i := range s {
 		if left := s[i].Load() &^ other[i].Load(); left != 0 {
@@ -95,8 +95,8 @@ func (p *userPool) drawUnliked(user int, random *rand.Rand) int {
 	return -1
 }
 
-// recordSent records that the user has sent a like of the subject. It returns false if
-// this was recorded before.
+// recordSent records that the user sends a like of the subject. It returns false if the
+// like is already recorded.
 func (p *userPool) recordSent(user, subject int) bool {
 	if !p.likes[user].sent.add(subject) {
 		return false

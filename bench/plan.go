@@ -21,7 +21,7 @@ type runPlan struct {
 	importCopies   int // copies of the data in each import
 
 	watchers int // number of concurrent watchers of one subject
-	changes  int // number of changes of the watched subject
+	changes  int // number of changes to the watched subject
 }
 
 var (

@@ -172,8 +172,9 @@ func (p *process) awaitReady(ctx context.Context) error {
 	})
 }
 
-// poll calls the given function periodically, until the function returns true or an
-// error. what describes the condition, for the error after the timeout.
+// poll calls the given function periodically, until it returns true or an error. If that
+// takes too long, poll returns an error that uses what as the description of the
+// condition.
 func poll(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -136,8 +136,8 @@ func memorySize() string {
 	return fmt.Sprintf("%.0f GB", n/(1<<20))
 }
 
-// procField returns the value of the named field in a file of /proc, or GOARCH if there
-// is no such field.
+// procField returns the value of the named field in a file below /proc, or GOARCH if the
+// file cannot be read or has no such field.
 func procField(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -111,7 +111,7 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 	return n, nil
 }
 
-// nextLike draws a like of the i-th reader, and records it as acknowledged. It returns
+// nextLike draws a like for the i-th reader, and records it as acknowledged. It returns
 // false if the reader has liked nearly every subject.
 func (b *bench) nextLike(i int, random *rand.Rand) (storage.Action, bool) {
 	p := b.users
@@ -221,8 +221,8 @@ func (b *bench) importOnce(ctx context.Context, path string, n int, into *measur
 
 func secondsSince(t time.Time) float64 { return time.Since(t).Seconds() }
 
-// checkImported compares the sums of all counts, and the number of comments, with the
-// imported copies of the data.
+// checkImported compares the sum of each count, and the number of comments, with those in
+// the imported copies of the data.
 func (d *dataset) checkImported(ctx context.Context, s *installation, copies int64) error {
 	var want counts
 	var comments, added int64

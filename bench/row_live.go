@@ -15,7 +15,8 @@ import (
 	"ovation/bench/load"
 )
 
-// The targets of the row: the delay of a change, and the cost of an idle watcher.
+// The targets of the row: the delay until a watcher receives a change, and the cost of an
+// idle watcher.
 const (
 	maxDeliveryP99    = 250 * time.Millisecond
 	maxIdleBytes      = 20 << 10 // heap and stack
@@ -34,8 +35,8 @@ var subscribePayload = []byte(`{"query":"subscription Watch($subjects: [SubjectI
 	`{ id biz bizId readCount collectCount version freshness likeCount } }","variables":{"subjects":[{"biz":"` + watchedBiz + `","bizId":"` + watchedID + `"}]}}`)
 
 // measureLive subscribes many watchers to one subject on a separate node. It measures the
-// cost of the idle watchers. For several likes, it measures the time from sending the
-// like until each watcher has received the new count.
+// cost of the idle watchers. Then it sends several likes, and measures the time from
+// sending each like until each watcher has received the new count.
 func measureLive(ctx context.Context, b *bench, r *row) (err error) {
 	node, err := b.installation.startNode(ctx)
 	if node != nil {
@@ -91,7 +92,8 @@ func measureLive(ctx context.Context, b *bench, r *row) (err error) {
 	return nil
 }
 
-// idleUsage is the memory and the number of goroutines of an idle process.
+// idleUsage holds the memory in use, in bytes, and the number of goroutines of an idle
+// process.
 type idleUsage struct{ bytes, goroutines float64 }
 
 func (now idleUsage) perWatcher(before idleUsage, n int) idleUsage {
@@ -133,8 +135,8 @@ func measureIdle(ctx context.Context, p *process) (idleUsage, error) {
 	}
 }
 
-// garbageClient requests the maximum number of unknown subjects at once, to produce
-// garbage.
+// garbageClient sends requests that each name the maximum number of subjects, all of them
+// unknown, to produce garbage.
 type garbageClient struct{ request []byte }
 
 func newGarbageClient(p *process) *garbageClient {
@@ -227,8 +229,8 @@ func (c *watcherGroup) forward(watcher int, one *load.Subscription) {
 	}
 }
 
-// parseLikeCount returns the number of likes in an event. The number is the last member
-// of the event.
+// parseLikeCount returns the number of likes in an event, which is the last member of the
+// event. It returns an error if the event is not LIVE.
 func parseLikeCount(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
@@ -267,7 +269,8 @@ func (c *watcherGroup) awaitLikes(ctx context.Context, likes int64) ([]time.Time
 }
 
 // likeAndAwait likes the subject and waits until all watchers have received the new
-// count. It returns a histogram of their delays, in microseconds since the like was sent.
+// count. It returns a histogram of the watchers' delays, in microseconds since the like
+// was sent.
 func (c *watcherGroup) likeAndAwait(ctx context.Context, b *bench, node *process, nth int) (*hdrhistogram.Histogram, error) {
 	conn, err := load.Dial(ctx, node.address)
 	if err != nil {

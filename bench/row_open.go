@@ -59,14 +59,14 @@ func measureOpen(ctx context.Context, b *bench, r *row) error {
 	return errors.Join(b.checkLikes(ctx, &b.node), b.checkLikes(ctx, &b.floor))
 }
 
-// floorLoadDivisor is the factor by which the load on the floor is shorter than the load
-// on Ovation.
+// floorLoadDivisor is the duration of the load on Ovation divided by the duration of the
+// load on the floor.
 const floorLoadDivisor = 3
 
 func noProbe(context.Context, float64) error { return nil }
 
-// measureOpenLoad sends likes to s while probe runs. drainTime is the time from the end
-// of the load until all likes were persisted.
+// measureOpenLoad sends likes to the system s while the function probe runs. The result
+// drainTime is the time from the end of the load until all likes were persisted.
 func (b *bench) measureOpenLoad(
 	ctx context.Context, r *row, s *system, during time.Duration, probe func(context.Context, float64) error, with func(*likeClient),
 ) (result *load.Result, drainTime time.Duration, err error) {
@@ -101,7 +101,7 @@ func (b *bench) measureOpenLoad(
 }
 
 // prober measures the delay until other users see a like. It likes subjects that no other
-// user likes, and polls the count of each as an anonymous viewer.
+// user likes, and polls the like count of each as an anonymous viewer.
 type prober struct {
 	system             *system
 	likeConn, readConn *load.Conn
@@ -128,7 +128,7 @@ func newProber(ctx context.Context, s *system) (p *prober, err error) {
 
 func (p *prober) close() { _, _ = p.likeConn.Close(), p.readConn.Close() }
 
-// run measures perSecond likes a second until ctx ends.
+// run measures the delay of perSecond likes a second until ctx is done.
 func (p *prober) run(ctx context.Context, perSecond float64) error {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer tick.Stop()

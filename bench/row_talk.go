@@ -31,11 +31,11 @@ const (
 	commentedBiz       = "talk"
 )
 
-// authorOf returns the name of a subject's author.
+// authorOf returns the user id of a subject's author.
 func (p *userPool) authorOf(subject int) string { return p.names[subject%p.viewerCount] }
 
 // measureAuthors compares pages with authors to pages without authors. A page with
-// authors also selects whether the viewer follows each author.
+// authors also shows whether the viewer follows each author.
 func measureAuthors(ctx context.Context, b *bench, r *row) error {
 	if err := b.declareAuthors(ctx); err != nil {
 		return err
@@ -126,7 +126,7 @@ func measureFollows(ctx context.Context, b *bench, r *row) (err error) {
 	return b.checkLikes(ctx, &follow)
 }
 
-// commentClient sends comments of random readers on subjects.
+// commentClient sends comments on subjects as random readers.
 type commentClient struct {
 	system    *system
 	random    *rand.Rand
@@ -167,7 +167,7 @@ func (c *commentClient) Done(status int, body []byte) error {
 }
 
 // measureComments compares the rate at which Ovation adds comments with the rate at which
-// Postgres inserts such rows.
+// Postgres inserts rows of the same kind.
 func measureComments(ctx context.Context, b *bench, r *row) error {
 	var acked atomic.Int64
 	before, err := b.countComments(ctx)
@@ -236,8 +236,9 @@ func (b *bench) countComments(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// measureCommentPages compares pages of comments with pages of subjects. A page of
-// comments includes the author, the likes and the number of replies of each comment.
+// measureCommentPages compares pages of comments with pages of subjects. For each
+// comment, a page of comments includes the author, the number of replies, the number of
+// likes and the viewer's reaction.
 func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	if err := b.addComments(ctx); err != nil {
 		return err
@@ -269,7 +270,7 @@ func measureCommentPages(ctx context.Context, b *bench, r *row) error {
 	return nil
 }
 
-// addComments adds the same number of comments to each of the commentedSubjects.
+// addComments adds commentsPerSubject comments to each of the commented subjects.
 func (b *bench) addComments(ctx context.Context) error {
 	var acked, next atomic.Int64
 	inTurn := func(*rand.Rand) (string, string) {
@@ -293,8 +294,8 @@ func commentsQuery(biz string) string {
 		`commentId text at author { userId } replyCount interactive { likeCount liked { reaction } } } } } } }`
 }
 
-// commentWorkload returns requests for the comments on each subject, and the replies that
-// are expected from the contents of Postgres.
+// commentWorkload returns a request for the newest comments on each commented subject,
+// and the replies that are expected from the contents of Postgres.
 func (b *bench) commentWorkload(ctx context.Context) (*workload, error) {
 	all := &workload{}
 	for subject := range commentedSubjects {

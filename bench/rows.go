@@ -52,8 +52,8 @@ var rows = slices.Concat(
 	},
 )
 
-// comparisonRows returns the rows of a comparison with the floor, one for each number of
-// connections.
+// comparisonRows returns the rows that compare Ovation with the floor, one for each
+// number of connections.
 func comparisonRows(key, title, target string, measure func(ctx context.Context, b *bench, r *row, clients int) error) (out []rowSpec) {
 	for _, n := range connectionCounts {
 		out = append(out, rowSpec{
@@ -71,7 +71,7 @@ const (
 	maxLikeP50Ratio   = 1.5 // maximum ratio of the p50 of likes to the floor's
 )
 
-// measurePages compares pages while nothing changes.
+// measurePages compares pages while no writes are in progress.
 func measurePages(ctx context.Context, b *bench, r *row, clients int) error {
 	_, systems, workloads, err := b.warmWorkloads(ctx, b.drawPages(pageCount, nil))
 	if err != nil {
@@ -140,15 +140,15 @@ func (b *bench) compareRates(ctx context.Context, r *row, variants [2]variant) e
 }
 
 // evaluateRates compares the rates of the first variant with the rates of the second. The
-// target is met if the median of the ratios is not below least.
+// target is met if the median of the ratios is not below the given minimum.
 func (r *row) evaluateRates(of [2]*measurement, least float64) {
 	share := rateRatios(of[0], of[1])
 	r.measurements, r.met, r.result = of[:], share.median() >= least, fmt.Sprintf("%s of %s", formatPercent(share), of[1].name)
 }
 
-// requireAtMost adds a ratio to the result of the row. times is the ratio of a cost of
-// Ovation to the same cost of the floor. The target is missed if times exceeds most; an
-// unknown ratio does not affect the target.
+// requireAtMost adds a ratio to the row's result: a cost of Ovation divided by the same
+// cost for the floor. The target is missed if the ratio exceeds the given maximum; an
+// unknown ratio does not affect the target. The result names the cost by the text what.
 func (r *row) requireAtMost(what string, times, most float64) {
 	if math.IsNaN(times) || math.IsInf(times, 0) {
 		r.result += "; " + what + " not known"

@@ -30,8 +30,8 @@ const (
 
 const partitions = 4 // the default
 
-// installation is a separate installation of Ovation, with a schema, keys and queues of
-// its own.
+// installation is a separate installation of Ovation, with its own schema, keys and
+// queues.
 type installation struct {
 	binary    string // path of ovation
 	dir       string // directory for logs and data, which close removes
@@ -116,8 +116,9 @@ func (s *installation) onClose(what func(context.Context) error) {
 
 const cleanupTimeout = time.Minute
 
-// close removes everything that belongs to the installation from the services, even if
-// ctx has ended.
+// close calls the functions registered with onClose, the last one first, even if ctx is
+// done. They stop the processes, and remove the installation's directory and everything
+// that belongs to the installation from the services.
 func (s *installation) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -155,8 +156,8 @@ func (s *installation) dropKeys(ctx context.Context) error {
 	})
 }
 
-// scanKeys calls the function each with every batch of the installation's keys. node is
-// the server that holds the batch.
+// scanKeys passes the installation's keys to the given function in batches, each with a
+// client of the server that holds the batch.
 func (s *installation) scanKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {
@@ -238,7 +239,7 @@ func (s *installation) countQueued() (n int, err error) {
 	return n, err
 }
 
-// environment returns the environment variables of every process.
+// environment returns the environment variables that all processes share.
 func (s *installation) environment() []string {
 	out := make([]string, 0, 2+len(s.variables))
 	out = append(out, "OVATION_LOG_LEVEL=warn", "HOME="+os.Getenv("HOME"))

@@ -16,8 +16,8 @@ const biz = "article"
 // counts holds the counts of one subject in Postgres.
 type counts struct{ reads, likes, dislikes, collections int64 }
 
-// databaseState is the state in Postgres while nothing changes. The SQL that reads it is
-// independent of Ovation's.
+// databaseState holds the counts and states in Postgres, read while no writes are in
+// progress. The SQL that reads them is independent of Ovation's.
 type databaseState struct {
 	counts    map[string]counts  // by bizId
 	liked     map[stateKey]int64 // the time of each like, in microseconds
@@ -25,7 +25,7 @@ type databaseState struct {
 	sent      []int64 // number of likes sent before the state was read, by index of the subject
 }
 
-// stateKey identifies the states of a user on a subject.
+// stateKey identifies a user's states on a subject.
 type stateKey struct{ user, subject string }
 
 // readState reads the counts of all subjects and the states of the viewers.
@@ -110,8 +110,8 @@ func (d *sampler) draw(random *rand.Rand) int {
 	return sort.Search(len(d.cumulativeWeights), func(i int) bool { return d.cumulativeWeights[i] > at })
 }
 
-// samplers returns samplers of subjects and of users, weighted by their numbers of rows
-// in the data.
+// samplers returns a sampler of subjects and a sampler of users. The weight of each
+// subject or user is the number of its rows in the data.
 func (d *dataset) samplers() (subjects, users *sampler) {
 	bySubject, byUser := map[string]int64{}, map[string]int64{}
 	for i := range d.rows {

@@ -29,8 +29,8 @@ type cpuMeter struct {
 	pids map[string]int // the process id of each consumer; descendants of the process are included
 }
 
-// newCPUMeter returns a meter of this process and of the services that scripts/services
-// has started. Services that were started in another way count as others.
+// newCPUMeter returns a meter for this process and for the services that scripts/services
+// has started. Services that were started in any other way count as others.
 func newCPUMeter() *cpuMeter {
 	m := &cpuMeter{map[string]int{generatorName: os.Getpid()}}
 	folder := os.Getenv("OVATION_SERVICES_DIR")
@@ -51,7 +51,8 @@ func newCPUMeter() *cpuMeter {
 	return m
 }
 
-// track adds p to the processes whose CPU time is measured, under the given name.
+// track adds a process to those whose CPU time is measured. The CPU time is reported
+// under the given name.
 func (m *cpuMeter) track(name string, p *process) { m.pids[name] = p.command.Process.Pid }
 
 // processUsage is the CPU time of one process.
@@ -91,8 +92,9 @@ func (m *cpuMeter) read() cpuUsage {
 	return out
 }
 
-// isDescendant reports whether the process pid is the process first or a descendant of
-// it. It returns false if pid, or a process between pid and first, is tracked separately.
+// isDescendant reports whether the process with the id pid descends from the process with
+// the id first, or is that process. It returns false if the process pid, or a process
+// between the two, is tracked separately.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {
@@ -171,7 +173,8 @@ func sumTicks(words []string) (total int64, err error) {
 	return total, nil
 }
 
-// since returns the CPU times since the reading before, or nil if they are unknown.
+// since returns the CPU time that each consumer has used since an earlier reading, or nil
+// if it is unknown.
 func (u cpuUsage) since(before cpuUsage) cpuUsage {
 	if u == nil || before == nil {
 		return nil

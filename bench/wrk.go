@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// wrkScript makes wrk send random requests from a file, which has one request per line,
-// with \1 for each line end within the request.
+// wrkScript makes wrk send random requests from a file. The file has one request on each
+// line, with \1 in place of each line end within the request.
 const wrkScript = `
 local requests = {}
 for line in io.lines(%q) do requests[#requests + 1] = line:gsub("\1", "\r\n") end
@@ -25,7 +25,7 @@ var (
 	wrkErrors = regexp.MustCompile(`Non-2xx or 3xx responses: \d+|Socket errors: .*`)
 )
 
-// crossCheck requests the same pages with wrk, if it is installed, to cross-check the
+// crossCheck requests the same pages with wrk, if wrk is installed, to cross-check the
 // rates that this program measures. wrk does not check the replies.
 func (b *bench) crossCheck(ctx context.Context, r *row, systems []*system, workloads []*workload, clients int) error {
 	path, err := exec.LookPath("wrk")

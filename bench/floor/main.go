@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// run runs the role serve or work until ctx ends.
+// run runs the role given in args ("serve" or "work") until ctx is done.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout io.Writer) (err error) {
 	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
 	prefix := flags.String("prefix", "", "prefix of the keys and of the queue")

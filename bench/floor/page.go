@@ -15,7 +15,7 @@ import (
 const (
 	maxRequestBytes = 64 << 10
 	cacheTTL        = 10 * time.Minute
-	redisTimeout    = 5 * time.Second // limit of a request's calls to Redis, after which the request fails
+	redisTimeout    = 5 * time.Second // limit on the duration of a request's calls to Redis; a slower request fails
 )
 
 // server answers requests for a page and for a like.
@@ -29,11 +29,11 @@ var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // countsKey returns the key of a subject's hash, which has the fields r, l and c.
 // statesKey returns the key of a user's hash, which has a field for each subject. The
-// value of the field is l, c or lc.
+// value of each such field is l, c or lc.
 func (s *server) countsKey(id string) string   { return s.keyPrefix + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keyPrefix + "u:" + user }
 
-// request is a parsed request, and a buffer for its reply.
+// request is a parsed request, with a buffer for its reply.
 type request struct {
 	user   string
 	ids    []string
@@ -114,7 +114,8 @@ func appendMembers(to []byte, members ...jsonMember) ([]byte, error) {
 	return to, nil
 }
 
-// readRequest parses a request. It returns the user and the ids of the subjects.
+// readRequest parses a request. It returns the name of the user and the ids of the
+// subjects.
 func readRequest(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user string, ids []string, err error) {
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxRequestBytes)); err != nil {
 		return "", nil, err

@@ -25,8 +25,9 @@ WITH new AS (
 INSERT INTO floor_counts (biz_id, likes) SELECT biz_id, count(*) FROM new GROUP BY biz_id ORDER BY biz_id
 ON CONFLICT (biz_id) DO UPDATE SET likes = floor_counts.likes + excluded.likes`
 
-// startWorker starts a goroutine that persists the queued likes until ctx ends. wait
-// waits for the end of the goroutine and returns its error.
+// startWorker starts a goroutine that persists the queued likes until ctx is done. The
+// function that it returns waits until the goroutine has ended and returns the
+// goroutine's error.
 func startWorker(ctx context.Context, channel *amqp091.Channel, queue, database string) (wait func() error, err error) {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {

@@ -36,7 +36,7 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 func (c *Conn) Close() error { return c.conn.Close() }
 
 // Do sends a complete request and returns the status and the body of the reply. The body
-// is valid until the next call of Do. After an error the connection is unusable.
+// is valid until the next call to Do. After an error the connection is unusable.
 func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, fmt.Errorf("send: %w", err)
@@ -105,7 +105,7 @@ func headerValue(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name):]), true
 }
 
-// readN reads the next n bytes of the connection and appends them to the slice to.
+// readN reads the next n bytes from the connection and appends them to the given slice.
 func (c *Conn) readN(to []byte, n int) ([]byte, error) {
 	have := len(to)
 	if n > maxBody-have {

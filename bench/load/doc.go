@@ -12,7 +12,7 @@
 //     at which it was sent. Time spent waiting for a stalled server is therefore included
 //     (no coordinated omission): TestOpenMeasuresFromTheDueTime.
 //   - Open sends at the given rate: TestOpenKeepsTheRate.
-//   - Each connection belongs to one client. Next and Done of a client are called
+//   - Each connection belongs to one client. A client's methods Next and Done are called
 //     alternately: TestRequestsOfAClientAlternateWithReplies.
 //   - Wrong replies and failed connections are counted and reported:
 //     TestFaultsAreCounted.

@@ -11,8 +11,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Client makes the requests of one connection and checks the replies. Next and Done are
-// called alternately, by one goroutine.
+// Client creates the requests for one connection and checks the replies. Next and Done
+// are called alternately, by one goroutine.
 type Client interface {
 	// Next appends the next request to buf. It returns nil when no request is left.
 	Next(buf []byte) []byte
@@ -21,7 +21,7 @@ type Client interface {
 	Done(status int, body []byte) error
 }
 
-// Result is the result of a load.
+// Result reports the outcome of a load.
 type Result struct {
 	Requests int64 // number of requests that were answered
 	Errors   int64 // number of replies that were wrong, and of connections that failed
@@ -47,7 +47,7 @@ const (
 
 // Closed makes each client send its next request as soon as the previous one is answered.
 // It ends after the given time, or once no client has requests left. It returns an error
-// if a connection cannot be established or ctx ends.
+// if a connection cannot be established or ctx is done.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
 	r := newLoadRun(address, during)
 	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
@@ -64,10 +64,10 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 }
 
 // Open sends requests at random times, perSecond on average, regardless of earlier
-// requests. The next client that is free sends each request. Latency is measured from the
-// time at which the request was due. Like Closed, Open returns an error if a connection
-// cannot be established or ctx ends. It also returns an error if a client has no requests
-// left, or if too many requests are waiting to be sent.
+// requests. Each request is sent by the next client that is free. Latency is measured
+// from the time at which the request was due. Like Closed, Open returns an error if a
+// connection cannot be established or ctx is done. It also returns an error if a client
+// has no requests left, or if too many requests are waiting to be sent.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
 	r := newLoadRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
@@ -104,7 +104,7 @@ func Open(ctx context.Context, address string, clients []Client, perSecond float
 	}, &empty)
 }
 
-// loadRun is one call of Closed or Open.
+// loadRun is the state of one call to Closed or Open.
 type loadRun struct {
 	address      string
 	during       time.Duration
@@ -120,8 +120,9 @@ func newLoadRun(address string, during time.Duration) *loadRun {
 	return r
 }
 
-// runClients connects all clients. Then it runs every client and, concurrently, schedule
-// if that is not nil. In the end it also returns the errors that clientErrs point to.
+// runClients connects all clients. Then it runs every client and, if schedule is not nil,
+// calls schedule concurrently. The error that it returns includes the errors that
+// clientErrs point to.
 func (r *loadRun) runClients(
 	ctx context.Context, clients []Client, runClient func(context.Context, Client, *Conn), schedule func(context.Context) error, clientErrs ...*error,
 ) (*Result, error) {
@@ -167,8 +168,8 @@ func (r *loadRun) runClients(
 	return &r.result, err
 }
 
-// exchange sends a request that was due at the time due. It returns false if the
-// connection has failed.
+// exchange sends a request and records the reply. Latency is measured from the given
+// time, at which the request was due. It returns false if the connection has failed.
 func (r *loadRun) exchange(c Client, conn *Conn, request []byte, due time.Time) bool {
 	status, body, err := conn.Do(request)
 	took := min(time.Since(due), maxLatency)

@@ -49,8 +49,8 @@ func (c *client) Done(status int, body []byte) error {
 	return c.check(status, body)
 }
 
-// startServer starts a server. It returns the server's address, and n clients, both as
-// load.Client and as *client.
+// startServer starts a server. It returns the server's address and n clients, once as
+// load.Client and once as *client.
 func startServer(t *testing.T, n int, handler http.HandlerFunc) (string, []load.Client, []*client) {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -4,5 +4,5 @@ package load
 
 import "time"
 
-// sleepUntil sleeps until at, to within about a millisecond.
+// sleepUntil sleeps until the given time, to within about a millisecond.
 func sleepUntil(at time.Time) { time.Sleep(time.Until(at)) }

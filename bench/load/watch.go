@@ -29,9 +29,9 @@ const (
 	framePong = 0x8a
 )
 
-// Subscribe connects to HOST:PORT and subscribes. initPayload is the payload of the
-// message connection_init, and payload the payload of the message subscribe. Both are
-// JSON objects of up to 64 KB.
+// Subscribe connects to HOST:PORT and subscribes. In the handshake, initPayload is sent
+// in the connection_init message and payload in the subscribe message. Both are JSON
+// objects of up to 64 KB.
 func Subscribe(ctx context.Context, address string, initPayload, payload []byte) (_ *Subscription, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *Subscription) upgrade(host string) error {
 	return nil
 }
 
-// Next waits for the next response, which is valid until Next is called again. While it
+// Next waits for the next response, which is valid until the next call to Next. While it
 // waits, it answers pings. It returns an error if the connection or the subscription has
 // ended.
 func (w *Subscription) Next() ([]byte, error) {
@@ -138,7 +138,8 @@ func (w *Subscription) readFrame() (opcode byte, text []byte, err error) {
 	return opcode, w.payload, nil
 }
 
-// writeFrame writes a frame as a client must, masked. The mask is zero.
+// writeFrame writes a masked frame, as the protocol requires of clients. The mask is
+// zero.
 func (w *Subscription) writeFrame(opcode byte, text []byte) error {
 	const masked = 0x80
 	frame := []byte{opcode, masked | byte(len(text))}

@@ -12,7 +12,8 @@ import (
 	"ovation/bench/load"
 )
 
-// startWebSocketServer starts a server that accepts WebSockets and calls with for each.
+// startWebSocketServer starts a server that accepts WebSockets and calls the given
+// function for each. It returns the server's address.
 func startWebSocketServer(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
