@@ -44,15 +44,15 @@ type client struct {
 	latestVersions    map[versionKey]int64 // the latest version that each node has returned
 	unmirrored        map[subject]unmirrored
 	commented         []subject            // the subjects that the client comments on
-	ownComments       []*ownComment        // all comments of the client, including deleted ones
+	ownComments       []*ownComment        // all comments by the client, including deleted ones
 	replyTargets      map[subject][]string // the ids of comments that the client may reply to
-	ownMessages       []*ownMessage        // all messages of the client
+	ownMessages       []*ownMessage        // all messages that the client sent
 	journal           []journalEntry
 }
 
 // unmirrored represents an action that a node acknowledged, although the node could not
-// write it to Redis and no worker had persisted it. Until a worker has persisted the
-// action, other nodes may lack it. This is a known limit of the mirror
+// write the action to Redis and no worker had persisted it. Until a worker has persisted
+// the action, other nodes may lack it. This is a known limitation of the mirror
 // (docs/invariants.md).
 type unmirrored struct {
 	node    *process
@@ -144,8 +144,8 @@ var mutations = []string{
 	"like", "like", "unlike", "dislike", "undislike", "collect", "collect", "uncollect", "read", "read", "follow", "follow", "unfollow",
 }
 
-// collectIntoFolder is the name, in the journal, of a collect into a folder. The folder
-// makes it the only action that needs the database.
+// collectIntoFolder is the name that the journal uses for a collect into a folder.
+// Because of the folder, it is the only action that needs the database.
 const collectIntoFolder = "collect into the box"
 
 func (c *client) mutate(node *process) {
@@ -192,8 +192,8 @@ func (c *client) mutate(node *process) {
 	c.checkView(node, sub, &got.Did.Interactive)
 }
 
-// readPage requests a page of random subjects of the client and one subject without any
-// actions.
+// readPage requests a page of subjects that the client acts on, chosen at random, and one
+// subject without any actions.
 func (c *client) readPage(node *process) {
 	page := []subject{{"cold", fmt.Sprint(c.random.IntN(1 << 30))}}
 	for len(page) < pageSize {
@@ -285,8 +285,8 @@ func describe(s *subjectView) string {
 }
 
 // execute sends an operation, records its outcome and returns a code. The code is "" for
-// success, the API's code for an error of the API, NODE if the node was killed, and the
-// text of any other error.
+// success, the code of an error that the API returned, NODE if the node was killed, and
+// the text of any other error.
 func (c *client) execute(node *process, e journalEntry, query string, into any) string {
 	from := c.installation.currentPhase()
 	e.sentAt, e.node = time.Now(), node.name
@@ -306,14 +306,13 @@ func (c *client) execute(node *process, e journalEntry, query string, into any) 
 	return e.code
 }
 
-// apiError is an error of the API.
+// apiError is an error that the API returned.
 type apiError struct{ code, message string }
 
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
-	// clientHTTP holds the connections of the clients. A request that times out fails the
-	// test.
+	// clientHTTP holds the clients' connections. A request that times out fails the test.
 	clientHTTP = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 	probeHTTP  = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )

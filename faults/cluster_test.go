@@ -23,7 +23,7 @@ import (
 
 // cluster holds services in which every server has a spare: a Redis Cluster of three
 // masters and three replicas, three RabbitMQ nodes, and a Postgres primary with a
-// synchronous standby. Processes connect to the servers without links.
+// synchronous standby. Processes connect to the servers directly, without links.
 type cluster struct {
 	dir      string
 	postgres [2]*daemon
@@ -56,9 +56,9 @@ func (d *daemon) start(t *testing.T) {
 // kill kills the server and all processes that the server has started, as the loss of
 // its machine would. It may be called twice.
 //
-// Each process of Postgres is in a process group of its own. A process that waits for a
-// standby commits its transaction when it finds that the first process has died. The
-// first process is therefore stopped until the others are dead.
+// Each Postgres process is in its own process group. A process that waits for a standby
+// commits its transaction when it finds that the first process has died. The first
+// process is therefore stopped until the others are dead.
 func (d *daemon) kill() {
 	if d.process == nil {
 		return
@@ -169,8 +169,8 @@ func (c *cluster) startRedis(t *testing.T) string {
 
 func (c *cluster) redisAddress(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.redis[i].port) }
 
-// redisCLI sends a command to a node of Redis and returns the reply, or "" if there is
-// none.
+// redisCLI sends a command to the i-th Redis node and returns the reply, or "" if there
+// is none.
 func (c *cluster) redisCLI(i int, words ...string) string {
 	out, _ := c.runTool("redis-cli", append([]string{"-p", strconv.Itoa(c.redis[i].port)}, words...)...)
 	return strings.TrimSpace(out)
@@ -300,8 +300,9 @@ func startTCPBalancer(t *testing.T, hosts []string) string {
 	return listener.Addr().String()
 }
 
-// proxyToFirst tries the hosts in order, beginning with the n-th. It connects the client
-// to the first host that answers, until either side closes the connection.
+// proxyToFirst tries the hosts in order, beginning with the n-th. It forwards traffic
+// between the client and the first host that answers, until either side closes the
+// connection.
 func proxyToFirst(client net.Conn, hosts []string, n int) {
 	defer client.Close()
 	for i := range hosts {
@@ -337,7 +338,7 @@ func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	})
 }
 
-// failOverRabbitMQ kills a node of RabbitMQ and starts it again after a while.
+// failOverRabbitMQ kills a RabbitMQ node and starts it again after a while.
 func failOverRabbitMQ(t *testing.T, s *installation) {
 	t.Helper()
 	i := s.random.IntN(len(s.cluster.rabbitmq))
@@ -419,7 +420,7 @@ func (c *cluster) startStandby(t *testing.T, i int) {
 	d.start(t)
 }
 
-// awaitStandby waits until the standby is synchronous, so that commits of the primary
+// awaitStandby waits until the standby is synchronous, so that commits on the primary
 // wait for it.
 func (c *cluster) awaitStandby(t *testing.T) {
 	t.Helper()

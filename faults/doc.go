@@ -16,25 +16,25 @@
 // # Invariants
 //
 //   - After the faults, invariants I1 to I6 of package storage hold. Every acknowledged
-//     action is in Postgres, every row is counted exactly once, every list and total
-//     agrees with the rows, the nodes return them, and the queues are empty:
-//     TestLongFaultsLoseNothing for each fault, TestLongRandomFaults for random sequences
-//     of faults.
-//   - The same holds when a server of a cluster fails and its spare takes over:
+//     action is in Postgres, every row is counted exactly once, the nodes return the
+//     stored states and counts, every list and total agrees with the rows, and the queues
+//     are empty: TestLongFaultsLoseNothing for each fault, TestLongRandomFaults for
+//     random sequences of faults.
+//   - The same holds when a server in a cluster fails and its spare takes over:
 //     TestLongRandomFailovers, TestLongFailoverToADisconnectedStandby.
 //   - During a fault, queries never fail, except at a killed node. A mutation fails only
 //     with UNAVAILABLE. It may fail before the breakers have opened, while processes
-//     reconnect, while several services are unavailable, and while Postgres is
-//     unavailable if the mutation needs it. Breakers bound the delay: the same tests.
+//     reconnect, while several services are unavailable, and, if it needs Postgres, while
+//     Postgres is unavailable. Breakers bound the delay: the same tests.
 //
-// Comments and messages are not queued: while Postgres is unavailable, they may fail
-// with UNAVAILABLE. Clients repeat a request of unknown outcome with the same
-// requestId.
+// Comments and messages are not queued: while Postgres is unavailable, requests that read
+// or change them may fail with UNAVAILABLE. If it is unknown whether a comment or a
+// message was added, the client repeats the request with the same requestId.
 //
 // # Running
 //
 // The tests belong to the long tier (make test-faults, make test-long). OVATION_SEED
-// repeats the order of the faults and the actions of the clients. OVATION_FAULTS
+// determines the order of the faults and the actions of the clients. OVATION_FAULTS
 // selects faults by a part of their name. OVATION_FAULTS_TIME is the duration of the
 // tests with random faults. A failed run keeps the logs of all processes and the
 // journals, and prints their location.

@@ -6,7 +6,7 @@ package faults_test
 // unless the outcome of an action is unknown.
 type stateSet uint8
 
-// The values of a reaction, of a collection and of a follow.
+// The values of the three states: the reaction, the collection and the follow.
 const (
 	stateNone stateSet = 1 << iota
 	stateLiked
@@ -20,11 +20,11 @@ const (
 
 func (s stateSet) has(state stateSet) bool { return s&state != 0 }
 
-// expectation holds the possible states of a client on one subject, as the client's own
-// actions determine them.
+// expectation holds the possible states of a client on one subject, as determined by the
+// client's own actions.
 type expectation struct {
 	reaction, collection, follow stateSet
-	reads, uncertainReads        int64 // numbers of reads: acknowledged, and of unknown outcome
+	reads, uncertainReads        int64 // numbers of acknowledged reads, and of reads whose outcome is unknown
 }
 
 // untouched is the expectation for a subject without any actions.
@@ -61,8 +61,8 @@ func (b expectation) apply(d clientAction) expectation {
 	return b
 }
 
-// clearReaction returns the possible reactions after the reaction state has been cleared.
-// Other reactions remain possible.
+// clearReaction returns the possible reactions after the given reaction has been cleared.
+// Other reactions in the set s remain possible.
 func clearReaction(s, state stateSet) stateSet {
 	if s.has(state) {
 		return s&^state | stateNone
@@ -70,7 +70,7 @@ func clearReaction(s, state stateSet) stateSet {
 	return s
 }
 
-// afterUnknown returns the expectation after an action of unknown outcome.
+// afterUnknown returns the expectation after an action whose outcome is unknown.
 func (b expectation) afterUnknown(d clientAction) expectation {
 	if d.mutation == "read" {
 		b.uncertainReads++
@@ -124,7 +124,7 @@ func (s *subjectView) readTimes() int64 {
 	return s.Read.Times
 }
 
-// ownCounts returns the share of the viewer's own states in the counts, without reads.
+// ownCounts returns what the viewer's own states, except reads, contribute to the counts.
 func (s *subjectView) ownCounts() counts {
 	return counts{
 		LikeCount: boolToInt(s.reactionState() == stateLiked), DislikeCount: boolToInt(s.reactionState() == stateDisliked),
@@ -132,12 +132,13 @@ func (s *subjectView) ownCounts() counts {
 	}
 }
 
-// ownMismatchPrefix begins the result of mismatch for a reply that lacks the viewer's
-// last action.
+// ownMismatchPrefix begins the text that mismatch returns for a reply that lacks the
+// viewer's last action.
 const ownMismatchPrefix = "not the viewer's own "
 
-// mismatch describes the error in a LIVE reply, or returns "" if the reply is correct. If
-// alone is true, no other user acts on the subject, so that its counts are known, too.
+// mismatch returns a description of the error in a LIVE reply, or "" if the reply is
+// correct. If alone is true, no other user acts on the subject, so that its counts are
+// known, too.
 func (b expectation) mismatch(s *subjectView, alone bool) string {
 	own, counted := s.ownCounts(), s.counts
 	counted.ReadCount = 0

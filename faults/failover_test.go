@@ -41,7 +41,7 @@ func failOverToLaggingStandby(t *testing.T, s *installation) {
 	c.awaitStandby(t)
 }
 
-// workerLogged reports whether a worker has logged the words.
+// workerLogged reports whether a worker has logged the given words.
 func (s *installation) workerLogged(t *testing.T, words string) bool {
 	t.Helper()
 	for _, p := range s.workers {
@@ -54,8 +54,8 @@ func (s *installation) workerLogged(t *testing.T, words string) bool {
 	return false
 }
 
-// failOverPostgres kills the primary, promotes the standby and makes the old
-// primary the standby of the new one.
+// failOverPostgres kills the primary, promotes the standby and makes the old primary the
+// standby of the new one.
 func failOverPostgres(t *testing.T, s *installation) {
 	t.Helper()
 	c := s.cluster

@@ -72,7 +72,7 @@ var faults = []fault{
 	{"Redis and RabbitMQ are unavailable", withUnavailable(redis, rabbitmq), killFor(10*time.Second, redis, rabbitmq)},
 }
 
-// failoverDowntime is how long a server of a cluster is unavailable.
+// failoverDowntime is how long a server in a cluster is unavailable.
 const failoverDowntime = 8 * time.Second
 
 var failovers = []fault{
@@ -175,9 +175,10 @@ func (s *installation) checkRecord(t *testing.T) {
 		t.Errorf("got %d × %s, want none:\n%s", len(s.record.violations[kind]), kind, firstLines(s.record.violations[kind]))
 	}
 	// Without breakers, every request that needs a dead service would last until its
-	// timeout. Such requests are 10 to 70 % of all. A busy machine delays some requests,
-	// too: control is their share while all services run, and the restart of a service
-	// adds 1 %. The limit is 3 % above control.
+	// timeout. Such requests make up 10 to 70 % of all requests. A busy machine delays
+	// some requests, too. The variable control is the share of requests that are overdue
+	// while all services run; the restart of a service adds 1 % to it. The limit is
+	// control plus 3 %.
 	control := s.record.quietShare()
 	for _, p := range s.record.phases {
 		if p.allowed.serviceDown && p.overdueAfterOpening > 3 && ratio(p.overdueAfterOpening, p.timedAfterOpening) > 0.03+control {
@@ -204,9 +205,9 @@ func (s *installation) replaceWorker(t *testing.T, i int) {
 	s.workers[i] = s.start(t, "work")
 }
 
-// killWorkerAt returns a fault that kills the first worker that sends the given bytes to
-// a service. The worker is killed before the bytes arrive or, if holdReply is true,
-// before it receives the reply.
+// killWorkerAt returns a function that kills the first worker that sends the given bytes
+// to a service. The worker is killed before the bytes arrive or, if holdReply is true,
+// before the worker receives the reply.
 func killWorkerAt(service, bytes string, holdReply bool) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()
@@ -228,8 +229,8 @@ func killWorkerAt(service, bytes string, holdReply bool) func(*testing.T, *insta
 	}
 }
 
-// killAndRestart returns a fault that kills a service and starts it again. Redis starts
-// without its data.
+// killAndRestart returns a function that kills a service and starts it again. Redis
+// starts without its data.
 func killAndRestart(name string) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()
@@ -248,7 +249,7 @@ func restoreOldRedis(t *testing.T, s *installation) {
 	must(t, os.Remove(s.path(redis, "dump.rdb"))) // the next restart begins without data
 }
 
-// killFor returns a fault that kills services and restarts them after a while.
+// killFor returns a function that kills services and restarts them after the given time.
 func killFor(d time.Duration, names ...string) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()
@@ -259,7 +260,7 @@ func killFor(d time.Duration, names ...string) func(*testing.T, *installation) {
 	}
 }
 
-// hangLinks returns a fault that makes all links to a service hang for a while.
+// hangLinks returns a function that makes all links to a service hang for a while.
 func hangLinks(name string) func(*testing.T, *installation) {
 	return func(t *testing.T, s *installation) {
 		t.Helper()

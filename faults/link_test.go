@@ -40,8 +40,8 @@ func (p *proxiedConn) close() {
 	})
 }
 
-// trap holds back the bytes from a client that contain the pattern. If holdReply is set,
-// it holds back the server's reply to these bytes instead. It triggers once.
+// trap holds back the bytes from a client that contain the pattern. If holdReply is true,
+// it holds back the server's reply to these bytes instead. A trap triggers only once.
 type trap struct {
 	pattern   []byte
 	holdReply bool
@@ -67,8 +67,8 @@ func (t *trap) trigger(l *link, chunk []byte) bool {
 	return true
 }
 
-// newLink creates a link to a server. The link is closed at the end of the test, if not
-// earlier.
+// newLink creates a link to the server at the given address. If the link is still open at
+// the end of the test, it is closed then.
 func newLink(t *testing.T, to string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,7 +90,7 @@ func (l *link) accept() {
 }
 
 // serve forwards a client's connection until the connection is closed. If the server is
-// down, serve closes the connection at once.
+// down, serve closes the connection immediately.
 func (l *link) serve(client net.Conn) {
 	p := &proxiedConn{client: client, closed: make(chan struct{})}
 	server, err := net.Dial("tcp", l.address)
@@ -136,7 +136,8 @@ func (l *link) forward(p *proxiedConn, from, to net.Conn, toServer bool) {
 	}
 }
 
-// admit waits until the chunk may pass. It returns false if the connection is closed.
+// admit waits until the chunk may be forwarded. It returns false if the connection is
+// closed.
 func (l *link) admit(p *proxiedConn, chunk []byte, toServer bool) bool {
 	for {
 		l.mu.Lock()

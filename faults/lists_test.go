@@ -36,7 +36,7 @@ type storedComment struct {
 	replies, likes  int64
 }
 
-// storedComments returns the comments on the subjects of the clients, the oldest first.
+// storedComments returns the comments on the clients' subjects, the oldest first.
 func (s *installation) storedComments(t *testing.T) (out []storedComment) {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
@@ -53,8 +53,8 @@ func (s *installation) storedComments(t *testing.T) (out []storedComment) {
 	return out
 }
 
-// checkComments compares the comments of the clients with the rows. No comment may be
-// lost or stored twice, and there may be no other comments.
+// checkComments compares the clients' comments with the rows in the database. No comment
+// may be lost or stored twice, and there may be no other comments.
 func (s *installation) checkComments(t *testing.T) {
 	t.Helper()
 	known := map[int64]*ownComment{} // including deleted ones
@@ -105,18 +105,18 @@ type listPage struct {
 	}
 }
 
-// listQuery is a query for a list, which is a field of an object. selection selects the
-// name of an entry.
+// listQuery is a query for a list, which is a field of an object. The part called
+// selection selects the name of each entry.
 type listQuery struct{ object, field, arguments, selection string }
 
-// The selections of the name of an entry.
+// The selections for listQuery, each of which selects the name of an entry.
 const (
 	subjectSelection = `interactive { biz bizId }`
 	userSelection    = `user { userId }`
 	commentSelection = `commentId`
 )
 
-// readAll reads the whole list as the given user. It returns the names of the entries.
+// readAll reads the whole list as the given user and returns the names of the entries.
 func (l listQuery) readAll(node *process, user string) (names []string, err error) {
 	for after, more := "", true; more; {
 		var got struct{ Of *struct{ List listPage } }
@@ -154,8 +154,9 @@ func (l listQuery) objectType() string {
 	return "User"
 }
 
-// checkLists compares lists that a node returns with the rows: the lists of every client,
-// and the lists of likers and followers of the subjects that all clients act on.
+// checkLists compares the lists that a node returns with the rows in the database. It
+// checks the lists of every client, and the likers and followers of each subject that all
+// clients act on.
 func (s *installation) checkLists(t *testing.T, node *process) {
 	t.Helper()
 	likes, follows := map[string][]string{}, map[string][]string{}    // by user
@@ -200,8 +201,8 @@ func (s *installation) checkLists(t *testing.T, node *process) {
 	}
 }
 
-// checkCommentLists compares the lists of comments, and the comment counts, with the
-// rows.
+// checkCommentLists compares the lists of comments and the comment counts that a node
+// returns with the rows in the database.
 func (s *installation) checkCommentLists(t *testing.T, node *process) {
 	t.Helper()
 	ids := map[int64]string{}
@@ -254,7 +255,7 @@ func (s *installation) checkCommentLists(t *testing.T, node *process) {
 	}
 }
 
-// commentOrders holds the comparison function of each order of comments.
+// commentOrders holds the comparison function for each order of comments.
 var commentOrders = map[string]func(a, b storedComment) int{
 	"NEWEST": func(a, b storedComment) int { return cmp.Compare(b.number, a.number) },
 	"OLDEST": func(a, b storedComment) int { return cmp.Compare(a.number, b.number) },

@@ -11,15 +11,16 @@ import (
 
 const (
 	commentedSubjects = 2  // a client comments on this many of its own subjects, and on as many hot ones
-	maxOwnComments    = 5  // maximum number of stored comments of a client on one subject
+	maxOwnComments    = 5  // maximum number of stored comments by a client on one subject
 	commentPageSize   = 50 // comments on a page
 	commentSubjects   = 12 // number of comments, by any user, that a client acts on at a time
 
 	// maxCommentDuration is the maximum duration of a request that changes a comment or
-	// sends a message. It covers the timeouts of the transaction in progress, of the
-	// request's own transaction, and of the reads for the reply. Changes of one subject
-	// wait for each other. A process whose connections hang therefore delays the changes
-	// of other processes, which may then time out as well.
+	// sends a message. It covers the timeout of a transaction that is already in
+	// progress, the timeout of the request's own transaction, and the timeouts of the
+	// reads for the reply. Changes to one subject wait for each other. If the connections
+	// of one process hang, changes that other processes make are therefore delayed, and
+	// may time out as well.
 	maxCommentDuration = 10 * time.Second
 )
 
@@ -30,7 +31,7 @@ const (
 	outcomeDeleted
 )
 
-// ownComment is a comment that a client has sent, with its possible outcomes and texts.
+// ownComment is a comment that a client sent, with its possible outcomes and texts.
 type ownComment struct {
 	subject   subject
 	requestID string   // the requestId, and the first text
@@ -132,8 +133,8 @@ func (c *client) resolveComment(node *process, r *ownComment) {
 	}
 }
 
-// newComment returns a comment to add. Sometimes the comment is a reply to a comment that
-// the client has read.
+// newComment returns a comment to add. Sometimes the new comment is a reply to a comment
+// that the client read earlier.
 func (c *client) newComment(sub subject) *ownComment {
 	r := &ownComment{subject: sub, requestID: fmt.Sprintf("%s %d", c.name, len(c.ownComments)), outcome: outcomeAbsent}
 	r.texts = []string{r.requestID}
@@ -169,8 +170,8 @@ func (c *client) addComment(node *process, r *ownComment) {
 	}
 }
 
-// editComment changes the text of a comment. The lock on the counts of the subject orders
-// the edit after every earlier change that may still be committed.
+// editComment changes the text of a comment. Each change locks the counts of the subject.
+// The edit therefore comes after every earlier change that may still be committed.
 func (c *client) editComment(node *process, r *ownComment) {
 	r.edits++
 	text := fmt.Sprintf("%s, edit %d", r.requestID, r.edits)
@@ -202,8 +203,8 @@ func (c *client) deleteComment(node *process, r *ownComment) {
 	}
 }
 
-// mutateComment sends a mutation of a comment. mutation ends in an open selection, which
-// mutateComment completes.
+// mutateComment sends a mutation that changes a comment. The text in mutation ends within
+// an open selection, which mutateComment completes.
 func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mutation string) (got *changedComment, code string) {
 	var data struct{ Did changedComment }
 	e.subject, e.detail, e.needsDatabase, e.maxDuration = r.subject, r.requestID, true, maxCommentDuration
@@ -211,7 +212,8 @@ func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mut
 	return &data.Did, code
 }
 
-// changedComment holds what the client requests from mutations of a comment.
+// changedComment holds the fields that the client requests in mutations that change a
+// comment.
 type changedComment struct {
 	Comment     listedComment
 	DeletedID   string
@@ -281,8 +283,9 @@ func (c *client) readComments(node *process) {
 	}
 }
 
-// addCommentSubject adds one in ten comments to the subjects that the client acts on. The
-// new subject may replace an earlier comment, whose expectation is kept.
+// addCommentSubject adds the comment, one time in ten, to the subjects that the client
+// acts on. If the client already acts on commentSubjects comments, the new one replaces
+// one of them; the expectation for the replaced comment is kept.
 func (c *client) addCommentSubject(number string) {
 	sub := subject{"comment", number}
 	if _, known := c.expected[sub]; known || c.random.IntN(10) > 0 {
@@ -312,8 +315,9 @@ func (c *client) readReplies(node *process, r *ownComment) {
 	c.checkCommentPage(node, r.subject, r.parent, "OLDEST", &got.Of.Replies)
 }
 
-// checkCommentPage compares a page with the client's own comments: it must contain each
-// acknowledged comment once, except those beyond the end of the page.
+// checkCommentPage compares a page of comments with the client's own comments. The page
+// must contain each of the client's acknowledged comments once, except those beyond the
+// end of the page. If the order is NEWEST or OLDEST, it also checks the order.
 func (c *client) checkCommentPage(node *process, sub subject, parent, order string, page *commentList) {
 	wrong := func(what string, about any) {
 		c.installation.violationf(what, c, "%v, replies to %q, %s, on %s: %+v; the page is %+v", sub, parent, order, node.name, about, page.Edges)
@@ -332,7 +336,7 @@ func (c *client) checkCommentPage(node *process, sub subject, parent, order stri
 				wrong(mismatch, *r)
 			}
 		} else if n.Author != nil && n.Author.UserID == c.name {
-			name = n.Text // to detect a second comment of the same request
+			name = n.Text // to detect a second comment by the same request
 			unacknowledged := func(r *ownComment) bool {
 				return r.id == "" && r.outcome.has(outcomeStored) && r.requestID == n.Text && r.parent == parent
 			}

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// messagePageSize is the number of messages of a conversation on a page.
+// messagePageSize is the number of messages that the client requests from a conversation.
 const messagePageSize = 50
 
-// ownMessage is a message that a client has sent, with its possible outcomes.
+// ownMessage is a message that a client sent, with its possible outcomes.
 type ownMessage struct {
 	to      string
 	text    string // the text, which is also the requestId
@@ -113,7 +113,7 @@ func (s *installation) resolveMessages(t *testing.T) {
 	}
 }
 
-// checkMessages compares the messages of the clients with the rows.
+// checkMessages compares the clients' messages with the rows in the database.
 func (s *installation) checkMessages(t *testing.T) {
 	t.Helper()
 	type key struct{ from, to, text string }

@@ -37,7 +37,7 @@ func (p *pauses) measure(done <-chan struct{}) {
 	}
 }
 
-// durationBetween returns the total duration of the pauses between from and to.
+// durationBetween returns the total duration of the pauses in the given interval.
 func (p *pauses) durationBetween(from, to time.Time) (sum time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,8 @@ type allowances struct {
 // databaseUnavailable reports whether Postgres is unavailable.
 func (r allowances) databaseUnavailable() bool { return slices.Contains(r.unavailable, postgres) }
 
-// phase is a period of the run, and the replies that the clients received in that period.
+// phase describes a period of the run, and the replies that the clients received in that
+// period.
 type phase struct {
 	name    string
 	allowed allowances
@@ -41,7 +42,7 @@ type phase struct {
 	lackingReplies                         int           // LIVE replies that lack an action that they may lack (see unmirrored)
 	slowest, slowestAfterOpening           time.Duration // the longest duration of a request sent in the phase; the same once breakers must be open
 	timed, overdue                         int           // the requests sent in the phase without a maxDuration; the overdue ones among them
-	timedAfterOpening, overdueAfterOpening int           // the same, of requests that were sent once breakers must be open
+	timedAfterOpening, overdueAfterOpening int           // the same for requests that were sent once breakers must be open
 	slowestProbe                           time.Duration // the longest duration of a successful liveness probe
 	byFreshness                            map[string]int
 	recoveryTime                           time.Duration
@@ -95,7 +96,8 @@ func (s *installation) violationf(kind string, c *client, format string, args ..
 		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
 }
 
-// quietShare returns the share of overdue requests while all services were running.
+// quietShare returns the share of requests that were overdue while all services were
+// running.
 func (r *record) quietShare() float64 {
 	over, begun := 0, 0
 	for _, p := range r.phases {
@@ -109,7 +111,8 @@ func (r *record) quietShare() float64 {
 func ratio(some, all int) float64 { return float64(some) / float64(max(all, 1)) }
 
 // checkOutcome records a violation if the outcome of a request is not allowed. The
-// request began in the phase from and ended in the current phase.
+// parameter from is the phase in which the request began. The request ended in the
+// current phase.
 func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 	to := s.currentPhase()
 	var verdict string

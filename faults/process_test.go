@@ -29,7 +29,8 @@ type process struct {
 
 var urlPattern = regexp.MustCompile(`http://[0-9.:]+`)
 
-// start starts a serve or work process and waits until it is ready.
+// start starts a process that runs the given command ("serve" or "work"), and waits until
+// the process is ready.
 func (s *installation) start(t *testing.T, command string) *process {
 	t.Helper()
 	p := &process{links: map[string]*link{}, exited: make(chan struct{})}
@@ -112,7 +113,8 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
-// setStopped stops the links of the given processes to a service, or lets them continue.
+// setStopped stops all traffic between the given processes and a service if hangs is
+// true. Otherwise it lets the traffic continue.
 func setStopped(hangs bool, name string, of ...*process) {
 	for _, p := range of {
 		p.links[name].setStopped(hangs)

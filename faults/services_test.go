@@ -62,8 +62,7 @@ func (s *servers) runScript(t *testing.T, command string) {
 
 func (s *servers) path(name, file string) string { return filepath.Join(s.dir, "data", name, file) }
 
-// signalAndWait sends a signal to a server and waits until the server has
-// exited.
+// signalAndWait sends a signal to a server and waits until the server has exited.
 func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal) {
 	t.Helper()
 	text, err := os.ReadFile(s.path(name, "pid"))
@@ -77,7 +76,7 @@ func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal
 	})
 }
 
-// kill kills servers.
+// kill kills the named servers.
 func (s *servers) kill(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -109,7 +108,8 @@ func (s *servers) address(t *testing.T, name string) string {
 // waitTimeout is how long a test waits for an event that must occur.
 const waitTimeout = 2 * time.Minute
 
-// pollUntil polls a condition. It reports whether the condition became true in time.
+// pollUntil polls a condition. It reports whether the condition became true within the
+// given time.
 func pollUntil(within time.Duration, what func() bool) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
@@ -125,7 +125,9 @@ func pollUntil(within time.Duration, what func() bool) bool {
 	return true
 }
 
-// awaitCondition waits until a condition is true. It fails the test after the given time.
+// awaitCondition waits until the given function returns true. If that takes longer than
+// the given time, awaitCondition fails the test; the failure message names the condition
+// by the text what.
 func awaitCondition(t *testing.T, what string, within time.Duration, is func() bool) {
 	t.Helper()
 	if !pollUntil(within, is) {
@@ -140,5 +142,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// urlVariable returns the name of the environment variable for the URL of a service.
+// urlVariable returns the name of the environment variable that holds the URL of a
+// service.
 func urlVariable(name string) string { return fmt.Sprintf("OVATION_%s_URL", strings.ToUpper(name)) }

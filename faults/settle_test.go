@@ -117,8 +117,8 @@ func (s *installation) drainAndCompare(t *testing.T) {
 	s.checkLogs(t)
 }
 
-// countUnsettled returns the number of unsettled messages of the workers, or 1 if a
-// worker's metrics cannot be read.
+// countUnsettled returns the number of messages that the workers have not settled, or 1
+// if a worker's metrics cannot be read.
 func (s *installation) countUnsettled() int {
 	n := 0
 	for _, p := range s.workers {
@@ -141,7 +141,7 @@ func (s *installation) countUnsettled() int {
 	return n
 }
 
-// checkCounts compares the stored counts with the rows that they count.
+// checkCounts compares the stored counts with counts that are computed from the rows.
 func (s *installation) checkCounts(t *testing.T) {
 	t.Helper()
 	var wrong []string
@@ -242,7 +242,8 @@ func (s *installation) awaitLive(t *testing.T) {
 	t.Logf("all replies are LIVE %v after the load ended", time.Since(began).Round(time.Millisecond))
 }
 
-// firstLines returns the first few lines, and the number of the lines that it omits.
+// firstLines returns the first few lines. If it omits lines, it adds a line that states
+// how many.
 func firstLines(lines []string) string {
 	const most = 8
 	if len(lines) > most {

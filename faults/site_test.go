@@ -112,7 +112,7 @@ func (s *installation) run(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// startLoad makes all clients send requests until stop is called.
+// startLoad makes all clients send requests until the function that it returns is called.
 func (s *installation) startLoad() (stop func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
@@ -138,17 +138,17 @@ func (s *installation) startLoad() (stop func()) {
 	}
 }
 
-// requestInterval is the time from the start of one request of a client to the start of
-// the next, unless the first request takes longer.
+// requestInterval is the time from the start of one client request to the start of the
+// same client's next request, unless the first request takes longer.
 const requestInterval = 30 * time.Millisecond
 
 // runFor waits while the load continues.
 func (s *installation) runFor(d time.Duration) { <-time.After(d) }
 
-// awaitRecovery waits until the installation has recovered by itself, and records the
+// awaitRecovery waits until the installation has recovered without help, and records the
 // time that this took. The installation has recovered when all processes are ready and
-// the following succeeds over each node: a like that is queued and persisted, a comment,
-// a message, a declaration of an author, and a read from the database.
+// the following succeed through each node: a like that is queued and persisted, a
+// comment, a message, a declaration of an author, and a read from the database.
 func (s *installation) awaitRecovery(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -196,9 +196,9 @@ func (s *installation) awaitRecovery(t *testing.T) {
 }
 
 // checkPersisted compares a client's expectation with the database, if the database is
-// available. A clear that bypassed the queue may be persisted before earlier actions,
-// which are still queued. For unlike and undislike, the check therefore only proves that
-// the cleared reaction is not stored.
+// available. When a mutation that clears a reaction bypasses the queue, it may be
+// persisted before earlier actions that are still queued. For unlike and undislike, the
+// check therefore proves only that the cleared reaction is not stored.
 func (s *installation) checkPersisted(c *client, sub subject, d clientAction) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -242,8 +242,8 @@ func folderOf(state string) stateSet {
 	return stateInFolder
 }
 
-// countQueued returns the number of queued messages that no worker has received. queues
-// are the names of the queues, without the prefix.
+// countQueued returns the number of messages that no worker has received from the given
+// queues. The names of the queues do not include the prefix.
 func (s *installation) countQueued(t *testing.T, queues ...string) int {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])

@@ -21,10 +21,10 @@ func declare(node *process, sub subject, author string) error {
 	return post(node, token, fmt.Sprintf(`mutation { declareSubjects(input: {subjects: [{%s, author: %q}]}) { __typename } }`, sub.input(), author), &struct{}{})
 }
 
-// totals holds the totals of a user.
+// totals holds a user's totals.
 type totals struct{ Following, Followers, Likes, Collections, Comments, Works, LikesReceived int64 }
 
-// countedTotals counts the totals of every user from the rows.
+// countedTotals computes the totals of every user from the rows in the database.
 func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	t.Helper()
 	out := map[string]totals{}
@@ -63,7 +63,8 @@ func (s *installation) countedTotals(t *testing.T) map[string]totals {
 	return out
 }
 
-// checkTotals compares the totals that a node returns for every client with the rows.
+// checkTotals compares the totals that a node returns for every client with the totals
+// that countedTotals computes.
 func (s *installation) checkTotals(t *testing.T, node *process) {
 	t.Helper()
 	counted := s.countedTotals(t)
