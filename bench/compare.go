@@ -18,7 +18,8 @@ type variant struct {
 	newClients func(ctx context.Context, round int) ([]load.Client, error)
 	// backgroundLoad, if not nil, runs at the same time as the clients.
 	backgroundLoad func(ctx context.Context, round int, during time.Duration) error
-	// afterRound, if not nil, waits until all work of the round is completed.
+	// afterRound, if not nil, waits until all work that the round has caused is
+	// completed.
 	afterRound func(ctx context.Context) error
 	// operations, if not nil, is measured instead of clients. It performs operations for
 	// the given duration and returns their number.

@@ -38,8 +38,8 @@ type author struct {
 	} `json:"interactive"`
 }
 
-// graphQLTask returns a task whose reply must contain data and no error. The task calls
-// the function seen to check the data.
+// graphQLTask returns a task whose reply must contain data and no error. To check the
+// data, the task calls seen.
 func (v *simulatedUser) graphQLTask(what, query string, variables map[string]any, seen func(data json.RawMessage) error) task {
 	return task{name: what, appendRequest: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
@@ -61,8 +61,7 @@ const feedQuery = `query Reels($after: String) { feed(first: 20, after: $after) 
 
 // scrollFeed returns a task that loads a page of the feed: the first page if top is true,
 // otherwise the next one. The page must reflect the viewer's own actions. If the
-// parameter must is not empty, it is the id of a video, and the page must contain that
-// video.
+// parameter must is not empty, the page must contain the video with that id.
 func (v *simulatedUser) scrollFeed(top bool, must string) task {
 	after := &v.feedCursor
 	if top {
@@ -227,7 +226,7 @@ func (v *simulatedUser) addComment(id string) task {
 }
 
 // readComments returns a task that reads the newest comments on a video. If the parameter
-// must is not empty, it is the id of a comment, and that comment must be among them.
+// must is not empty, the comment with that id must be among them.
 func (v *simulatedUser) readComments(id, must string) task {
 	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {

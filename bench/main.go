@@ -274,8 +274,8 @@ func (b *bench) stopWorker() error {
 	return w.stop()
 }
 
-// drawPages draws n pages, rounded up to a multiple of pageSize. Subjects in the set
-// without are on none of the pages.
+// drawPages draws n pages, rounded up to a multiple of pageSize. If without is not nil,
+// none of the pages contains a subject from that set.
 func (b *bench) drawPages(n int, without bitset) (out []page) {
 	random := rand.New(rand.NewPCG(b.seed, 4)) //nolint:gosec // it is meant to be the same each time
 	for len(out) < n {

@@ -148,7 +148,7 @@ func (r *row) evaluateRates(of [2]*measurement, least float64) {
 
 // requireAtMost adds a ratio to the row's result: a cost of Ovation divided by the same
 // cost for the floor. The target is missed if the ratio exceeds the given maximum; an
-// unknown ratio does not affect the target. The result names the cost by the text what.
+// unknown ratio does not affect the target. The result uses what as the name of the cost.
 func (r *row) requireAtMost(what string, times, most float64) {
 	if math.IsNaN(times) || math.IsInf(times, 0) {
 		r.result += "; " + what + " not known"

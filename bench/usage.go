@@ -21,7 +21,8 @@ const (
 	redisName     = "redis"
 )
 
-// cpuUsage is the CPU time of each consumer so far. It is nil if the system is not Linux.
+// cpuUsage holds the CPU time that each consumer has used so far. It is nil if the system
+// is not Linux.
 type cpuUsage map[string]time.Duration
 
 // cpuMeter reads the CPU time of processes.
@@ -92,9 +93,9 @@ func (m *cpuMeter) read() cpuUsage {
 	return out
 }
 
-// isDescendant reports whether the process with the id pid descends from the process with
-// the id first, or is that process. It returns false if the process pid, or a process
-// between the two, is tracked separately.
+// isDescendant reports whether the process with the id pid is the process with the id
+// first or descends from it. It returns false if the process pid, or a process between
+// the two, is tracked separately.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {

@@ -20,8 +20,8 @@ import (
 	"ovation/internal/testing/seed"
 )
 
-// fault describes a fault to inject under load. When inject returns, every process is
-// running again, but may not have recovered yet.
+// fault describes a fault to inject under load. When the function inject returns, every
+// process is running again, but may not have recovered yet.
 type fault struct {
 	name    string
 	allowed allowances

@@ -105,11 +105,11 @@ type listPage struct {
 	}
 }
 
-// listQuery is a query for a list, which is a field of an object. The part called
-// selection selects the name of each entry.
+// listQuery is a query for a list, which is a field of an object. The field selection of
+// listQuery selects the name of each entry.
 type listQuery struct{ object, field, arguments, selection string }
 
-// The selections for listQuery, each of which selects the name of an entry.
+// The possible values of the field selection of listQuery.
 const (
 	subjectSelection = `interactive { biz bizId }`
 	userSelection    = `user { userId }`

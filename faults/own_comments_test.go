@@ -203,8 +203,8 @@ func (c *client) deleteComment(node *process, r *ownComment) {
 	}
 }
 
-// mutateComment sends a mutation that changes a comment. The text in mutation ends within
-// an open selection, which mutateComment completes.
+// mutateComment sends a mutation that changes a comment. The parameter mutation ends
+// within an open selection, which mutateComment completes.
 func (c *client) mutateComment(node *process, e journalEntry, r *ownComment, mutation string) (got *changedComment, code string) {
 	var data struct{ Did changedComment }
 	e.subject, e.detail, e.needsDatabase, e.maxDuration = r.subject, r.requestID, true, maxCommentDuration

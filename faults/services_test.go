@@ -126,8 +126,8 @@ func pollUntil(within time.Duration, what func() bool) bool {
 }
 
 // awaitCondition waits until the given function returns true. If that takes longer than
-// the given time, awaitCondition fails the test; the failure message names the condition
-// by the text what.
+// the given time, awaitCondition fails the test; the failure message uses what as the
+// description of the condition.
 func awaitCondition(t *testing.T, what string, within time.Duration, is func() bool) {
 	t.Helper()
 	if !pollUntil(within, is) {
