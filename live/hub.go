@@ -96,7 +96,7 @@ func (h *Hub) Close() {
 	}
 }
 
-// Changed signals that subjects may have changed. Rewound is fast and never blocks.
+// Changed signals that subjects may have changed. It is fast and never blocks.
 func (h *Hub) Changed(subjects []storage.Subject) {
 	if h.watched.Load() > 0 && len(subjects) > 0 {
 		h.changes.add(subjects)

@@ -160,8 +160,8 @@ func charge(ctx context.Context, price int) *gqlerror.Error {
 	return nil
 }
 
-// The price of introspection is its cost divided by introspectionDiscount. Introspection
-// is cheap, because it needs no lookups.
+// introspectionDiscount is the number by which the cost of introspection is divided to
+// give its price. Introspection is cheap, because it needs no lookups.
 const introspectionDiscount = 10
 
 // check rejects operations beyond the limits, and returns the price of all others.

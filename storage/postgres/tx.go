@@ -16,9 +16,9 @@ const (
 	callTimeout = 40 * time.Second
 	// rollbackTimeout bounds the rollback of a transaction.
 	rollbackTimeout = 5 * time.Second
-	// maxTries is the maximum number of attempts at a transaction. Another attempt
-	// follows if the server aborts the transaction in favour of a different one, or if
-	// the attempt returns errRequestRaced.
+	// maxTries is the maximum number of attempts at a transaction that the server aborts
+	// in favour of a different one (see write). Separately, it is the maximum number of
+	// calls that return errRequestRaced (see retryRaced).
 	maxTries = 3
 )
 

@@ -24,9 +24,10 @@ var ErrRepairInProgress = errors.New("another repair of this database, or a VACU
 // changed later, because every transaction adjusts counts by the amounts of its own
 // changes. A repair therefore corrects each wrong count by adding the difference, in
 // transactions of bounded size. It locks only the rows that it repairs, the owners of
-// repaired folders, and the comment counts of subjects with repaired replies. Repairs
-// that were made before an error are kept. Only one repair runs at a time. A second
-// repair waits for up to three seconds and then fails with ErrRepairInProgress.
+// repaired or missing folders, the comment counts of subjects with repaired replies, and
+// the counts of comments whose copy of the like count is repaired. Repairs that were made
+// before an error are kept. Only one repair runs at a time. A second repair waits for up
+// to three seconds and then fails with ErrRepairInProgress.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	now := storage.Micros(s.now())
 	v := sqlstore.Recount{Report: report, Repair: func(*sqlstore.Discrepancies) error { return nil }}

@@ -165,8 +165,8 @@ func createFile(given, path string) error {
 }
 
 // dsn returns the data source name, which configures each connection. The write-ahead log
-// may grow to 8,000 pages, which is more than the default. A page that several commits
-// change is then written to the database file only once.
+// may grow to 8,000 pages (about 32 MB), more than by default. A page that several
+// commits change is then written to the database file only once.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},

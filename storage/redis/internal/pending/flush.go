@@ -14,8 +14,8 @@ const (
 	maxRetry = 2 * time.Second
 )
 
-// Until the context ends, Run applies pending writes to Redis, and polls the database for
-// those that callers await.
+// Run applies pending writes to Redis until the context ends. It also polls the database
+// for the actions whose persistence callers await (see AwaitWorker).
 func (u *Writes) Run(ctx context.Context) {
 	var looking sync.WaitGroup
 	looking.Go(func() { u.watchPersisted(ctx) })
