@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of accounts.
+// Limits for accounts.
 const (
 	MaxAccountNameRunes = 32 // characters: code points
 	MaxSignatureRunes   = 200
@@ -42,7 +42,7 @@ func (u User) AccountID() (id int64, ok bool) {
 	return id, true
 }
 
-// AccountUser returns the user of an account.
+// AccountUser returns the user whose account has the given id.
 func AccountUser(tenant string, id int64) User { return User{tenant, strconv.FormatInt(id, 10)} }
 
 // Profile is what an account shows to others.
@@ -74,7 +74,7 @@ type NewAccount struct {
 	Password string // encoded hash
 }
 
-// Validate returns an *InvalidError for a value out of bounds.
+// Validate returns an *InvalidError if a value is out of bounds.
 func (a NewAccount) Validate() error {
 	if err := ValidateTenant(a.Tenant); err != nil {
 		return err
@@ -117,19 +117,20 @@ type PasswordChange struct {
 	Revoke bool
 }
 
-// Validate returns an *InvalidError for a value out of bounds.
+// Validate returns an *InvalidError if a value is out of bounds.
 func (c PasswordChange) Validate() error { return validatePassword(c.To) }
 
-// ProfileChange is a change of a profile. A nil field leaves the value as it is.
+// ProfileChange is a change to a profile. Values whose field is nil stay as they are.
 type ProfileChange struct {
 	Name       *string
-	NameKey    string // of Name
+	NameKey    string // the folded form of Name
 	Avatar     *string
 	Background *string
 	Signature  *string
 }
 
-// Check returns the change with its signature as it will be stored, or an *InvalidError.
+// Check returns the change with the signature in the form in which it will be stored, or
+// an *InvalidError.
 func (c ProfileChange) Check() (ProfileChange, error) {
 	if c.Name != nil {
 		if err := validateAccountName(*c.Name, c.NameKey); err != nil {
@@ -194,7 +195,7 @@ func validateURL(field, address string) error {
 	return &InvalidError{Field: field, Reason: "must be an http or https URL, or an absolute path on this site, of printable ASCII"}
 }
 
-// Revocation invalidates the tokens of User that were issued in a generation before
+// Revocation invalidates all tokens that were issued to User in generations before
 // Generation.
 type Revocation struct {
 	User       User
@@ -202,38 +203,39 @@ type Revocation struct {
 	At         int64 // by the store's clock, in microseconds since 1970
 }
 
-// RevocationOverlap is the longest time from the At of a revocation until the revocation
-// becomes visible, in microseconds. At is read when the transaction begins. A reader that
-// follows revocations re-reads this span.
+// RevocationOverlap is the longest time, in microseconds, from a revocation's At until
+// the revocation becomes visible. The two differ because At is read when the transaction
+// begins. A reader that follows revocations must therefore re-read this span.
 const RevocationOverlap = 120 * 1_000_000
 
-// ProfileReader looks profiles up.
+// ProfileReader looks up profiles.
 type ProfileReader interface {
 	// Profiles returns the profile of each user, or nil for a user without an account.
 	Profiles(ctx context.Context, users []User) ([]*Profile, error)
 }
 
-// Accounts stores accounts. Changes are committed before a method returns, and visible to
-// every later call of any store on the same database.
+// Accounts stores accounts. Changes are committed before a method returns, and are then
+// visible to every later call to any store on the same database.
 type Accounts interface {
 	ProfileReader
-	// CreateAccount creates an account of generation 1. Errors: ErrInvalid,
+	// CreateAccount creates an account with Generation 1. Errors: ErrInvalid,
 	// ErrAccountNameTaken.
 	CreateAccount(ctx context.Context, account NewAccount) (*Account, error)
 	// AccountNamed returns the account with this folded name, or nil if there is none.
 	AccountNamed(ctx context.Context, tenant, nameKey string) (*Account, error)
-	// AccountOf returns the account of a user, or nil if there is none.
+	// AccountOf returns the user's account, or nil if there is none.
 	AccountOf(ctx context.Context, user User) (*Account, error)
-	// ReplacePassword replaces the hash of a password and returns the account. Errors:
-	// ErrInvalid; ErrNotFound if the user has no account or its hash is not change.From.
+	// ReplacePassword replaces a user's password hash and returns the account. Errors:
+	// ErrInvalid; ErrNotFound if the user has no account, or if the account's hash is not
+	// change.From.
 	ReplacePassword(ctx context.Context, user User, change PasswordChange) (*Account, error)
 	// RevokeTokens begins the user's next generation. Errors: ErrNotFound.
 	RevokeTokens(ctx context.Context, user User) (*Account, error)
-	// UpdateProfile changes a profile and returns it. Errors: ErrInvalid,
+	// UpdateProfile changes a profile and returns the result. Errors: ErrInvalid,
 	// ErrNotFound, ErrAccountNameTaken.
 	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*Profile, error)
-	// Revocations returns the first revocations that follow the argument after, at most
-	// limit. They are ordered by At, then by tenant, then by user id as a number. For
-	// each user, only the latest revocation is stored.
+	// Revocations returns up to limit revocations, beginning with the first one that
+	// follows the given revocation. They are ordered by At, then by tenant, then by user
+	// id as a number. For each user, only the latest revocation is stored.
 	Revocations(ctx context.Context, after Revocation, limit int) ([]Revocation, error)
 }

@@ -24,14 +24,14 @@ const (
 // AddsUp reports whether every action of the kind counts, in any order. Only KindRead
 // adds up. Actions of all other kinds set a state: the latest action wins, and a repeated
 // action changes nothing. A kind that adds up has no StateChange, no lock in the recorder
-// and no entry in the mirror. Only the id of the message keeps its actions from being
-// counted twice.
+// and no entry in the mirror. Only the id of the message keeps the actions in it from
+// being counted twice.
 func (k Kind) AddsUp() bool { return k == KindRead }
 
 // Kinds is a set of Kind.
 type Kinds uint8
 
-// AllKinds is the set of all kinds of state of a user.
+// AllKinds is the set of all kinds of state that belong to a user.
 const AllKinds = Kinds(1<<KindReaction | 1<<KindCollection | 1<<KindRead | 1<<KindFollow)
 
 // KindsOf returns the set of the given kinds.
@@ -66,18 +66,18 @@ const (
 	Persisted Durability = "PERSISTED" // in the database
 )
 
-// Action is one action of a user on a subject. Version is the time of the action, in
+// Action is one action by a user on a subject. Version is the time of the action, in
 // microseconds since 1970, UTC. It also orders the actions on one state (one Kind of one
 // user on one subject): the state is the result of these actions in the order of their
-// versions, whatever the order of arrival (see Register).
+// versions, regardless of the order in which they arrive (see Register).
 //
 // An Action of a kind that adds up (Kind.AddsUp) stands for Times actions that were made
 // from First to Version. Their order does not matter. The actions of all anonymous users
 // (no UserID) on a subject are stored together.
 //
 // A declaration (KindAuthor) has no user; it sets the author of the subject as of
-// Version. The latest declaration wins; of several with the same version, the one
-// persisted last.
+// Version. The declaration with the highest version wins; if several have that version,
+// the one that was persisted last wins.
 type Action struct {
 	User     User
 	Subject  Subject // of the same tenant as User
@@ -88,8 +88,8 @@ type Action struct {
 	// unconditional.
 	If        Reaction
 	FolderID  string // KindCollection: the new folder, or empty to uncollect
-	Times     int64  // of a kind that adds up: the number of actions, at least 1
-	First     int64  // of a kind that adds up: the time of the first action
+	Times     int64  // for a kind that adds up: the number of actions, at least 1
+	First     int64  // for a kind that adds up: the time of the first action
 	Following bool   // KindFollow: whether the user follows the subject from now on
 	Author    string // KindAuthor: the id of the author, or empty if there is none
 	Version   int64
@@ -175,16 +175,16 @@ type Message struct {
 	// 1970, or 0 if the age of the message does not matter (see Outcome.Expired).
 	Published int64
 	// If Barrier is set, the message is a barrier and has no actions. Only a
-	// mirror.Database records barriers; for any other store, the message is empty.
+	// mirror.Database records barriers; any other store treats the message as empty.
 	Barrier Barrier
 	// If Cover is set, the message is a job that creates the cover of this video, and has
-	// no actions. For a store, the message is empty.
+	// no actions. A store treats the message as empty.
 	Cover VideoKey
 }
 
 // Barrier is a marker in one partition of a queue. Once it is persisted, every message
 // that was queued before it in the partition has been persisted or rejected. The zero
-// Barrier means none.
+// Barrier means that there is none.
 type Barrier struct {
 	Number     int64 // see mirror.Epochs.RaiseBarrier
 	Partition  int   // from 0 to Partitions-1
@@ -194,14 +194,15 @@ type Barrier struct {
 // InboxAge is how long a store keeps the ids of messages that it has persisted.
 const InboxAge = 7 * 24 * time.Hour
 
-// MaxMessageAge is the maximum time since Message.Published at which a message with
+// MaxMessageAge is the age, counted from Message.Published, up to which a message with
 // actions that add up is still persisted. It is an hour less than InboxAge to allow for
 // clock skew.
 const MaxMessageAge = InboxAge - time.Hour
 
 // MayExpire reports whether a store has to check the age of the message. The ID may have
 // been pruned after the message was persisted; actions that add up would then count
-// again. Other actions are idempotent by their version. now may be off by days.
+// again. Other actions are idempotent by their version. The given time may be off by
+// days.
 func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
 		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind.AddsUp() })

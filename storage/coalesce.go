@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Supersedes reports whether a makes b, an action on the same state, redundant.
+// Supersedes reports whether action a makes action b redundant. Both must be on the same
+// state.
 func (a Action) Supersedes(b Action) bool {
 	return b.Version <= a.Version && (a.If == NoReaction || a.If == b.If)
 }
@@ -14,9 +15,9 @@ func (a Action) Supersedes(b Action) bool {
 // Coalesce keeps, for each state (user, subject, kind), the unconditional action with the
 // highest version. Of several actions with that version, it keeps the first or, if they
 // are declarations, the last. Actions that add up are summed. Of the conditional clears
-// of a state, Coalesce keeps the latest clear of a like and the latest clear of a
-// dislike, if their versions are higher than that of the unconditional action. In the
-// result, clears follow the unconditional action.
+// on a state, Coalesce keeps the latest one that clears a like and the latest one that
+// clears a dislike, each only if its version is higher than the version of the
+// unconditional action. In the result, clears follow the unconditional action.
 //
 // The result is ordered by kind, tenant, user, biz and bizId. A store locks the rows of
 // one kind in this order. The order of the tables depends on the store (see the

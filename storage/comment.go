@@ -27,8 +27,8 @@ func (k CommentKey) Subject() Subject {
 	return Subject{k.Tenant, BizComment, strconv.FormatInt(k.CommentID, 10)}
 }
 
-// CommentOf returns the comment that a subject stands for; ok is false for any other
-// subject. The comment need not exist.
+// CommentOf returns the key of the comment that a subject stands for. The result ok is
+// false if the subject does not stand for a comment. The comment need not exist.
 func CommentOf(s Subject) (key CommentKey, ok bool) {
 	if s.Biz != BizComment {
 		return CommentKey{}, false
@@ -59,7 +59,7 @@ type Comment struct {
 	DeletedAt  int64 // 0 if it is not deleted
 	LikeCount  int64 // likes of the comment as a subject, for the order Top
 	ReplyCount int64 // replies that are not deleted
-	// Version is the version of the subject's comments as of the last change of this
+	// Version is the version of the subject's comments as of the last change to this
 	// comment. No two comments of a subject have the same version, and versions rise in
 	// the order in which the changes were committed. A version is at least the time of
 	// the change, in microseconds since 1970 by the store's clock.
@@ -107,8 +107,8 @@ type NewComment struct {
 	User     User // of the same tenant
 	ParentID int64
 	Text     string
-	// RequestID makes the addition idempotent: a second request of the same user with the
-	// same id within RequestAge adds nothing. It is optional.
+	// RequestID makes the addition idempotent: a second request by the same user with the
+	// same id, within RequestAge, adds nothing. It is optional.
 	RequestID string
 }
 
@@ -159,13 +159,13 @@ func (c PastComment) Check() (PastComment, error) {
 	return c, nil
 }
 
-// Fingerprint returns a hash that distinguishes c from other comments with its request
-// id.
+// Fingerprint returns a hash that distinguishes c from other comments with the same
+// request id.
 func (c NewComment) Fingerprint() string {
 	return fingerprint(c.Subject.Biz, c.Subject.BizID, strconv.FormatInt(c.ParentID, 10), c.Text)
 }
 
-// AddedComment is the result for a NewComment.
+// AddedComment is the result of adding a NewComment.
 type AddedComment struct {
 	Comment *Comment // its current state; nil if there is an error
 	// Repeated is true if the comment had been added before with the same request id.
@@ -186,9 +186,9 @@ func (c CommentChange) Allows(to *Comment) bool {
 	return to != nil && !to.Deleted() && c.By.Tenant == to.Subject.Tenant && (c.Moderates || c.By == to.User)
 }
 
-// CommentCount is the number of comments of a subject, including replies but not deleted
-// comments. Version is 0 if the subject never had a comment, and increases whenever one
-// of its comments changes.
+// CommentCount is the number of comments on a subject, including replies but not deleted
+// comments. Version is 0 if the subject never had a comment, and increases whenever a
+// comment on the subject changes.
 type CommentCount struct {
 	Comments int64
 	Version  int64
@@ -204,7 +204,7 @@ const (
 	Top    CommentOrder = "TOP" // most liked, then newest
 )
 
-// Place returns the comment's position in a list of this order.
+// Place returns the comment's position in a list in this order.
 func (o CommentOrder) Place(c *Comment) Position {
 	if o == Top {
 		return Position{Version: c.LikeCount, ID: c.CommentID()}
@@ -215,16 +215,17 @@ func (o CommentOrder) Place(c *Comment) Position {
 // The lists of comments.
 type (
 	// CommentsQuery lists the replies to the comment Parent on Subject or, if Parent is
-	// 0, the comments on Subject that are not replies. The positions of its pages are
-	// those of Order.Place.
+	// 0, the comments on Subject that are not replies. The positions in its pages are
+	// those that Order.Place returns.
 	CommentsQuery struct {
 		Subject Subject
 		Parent  int64
 		Order   CommentOrder
 		Page
 	}
-	// CommentChangesQuery lists up to First comments of a subject whose versions are
-	// above Version, in the order of versions. Replies and deleted comments are included.
+	// CommentChangesQuery lists up to First comments on a subject, those with the lowest
+	// versions above Version, in the order of versions. Replies and deleted comments are
+	// included.
 	CommentChangesQuery struct {
 		Subject Subject
 		Version int64

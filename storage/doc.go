@@ -6,13 +6,13 @@
 //
 // # Invariants
 //
-// Every Store has these properties, whatever the database. The names are those of
+// Every Store has these properties, regardless of the database. The names are those of
 // the cases in storage/storagetest.
 //
 //   - I1 Acknowledged is durable. Once Persist has returned without an error, the
 //     messages that it was given survive a crash of the process: PersistedSurvivesReopen.
-//   - I2 Counts are exact. Every count equals what the state rows that it counts add up
-//     to, and Verify finds every difference: CountsMatchStates, FollowersAreCounted,
+//   - I2 Counts are exact. Every count equals the sum over the state rows that it counts,
+//     and Verify finds every difference: CountsMatchStates, FollowersAreCounted,
 //     VerifyFindsAndRepairs, Model. The same holds for the counts of comments:
 //     VerifyRecountsComments, ConcurrentCommentersAgree; for the totals of users:
 //     AuthorsReceiveLikes, TotalsCountActionsOfUsers, ConcurrentAuthorsAgree,
@@ -21,8 +21,8 @@
 //     MessagesModel. The transaction that publishes a video also sets its author, and the
 //     transaction that deletes it removes the author: PublishedVideosAreStoredUnchanged,
 //     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
-//   - I3 Once. A message takes effect once, however often it is persisted and with
-//     whatever other messages. Of two actions on one state, the one with the higher
+//   - I3 Once. A message takes effect once, however often and with whichever other
+//     messages it is persisted. Of two actions on one state, the one with the higher
 //     version wins: RedeliveredMessageCountsOnce, LatestVersionWins,
 //     LatestDeclarationIsInForce, Model. A comment with a request id is added once, and a
 //     direct message with a request id is sent once: RepeatedRequestAddsOnce,
@@ -34,7 +34,7 @@
 //     order of arrival: ClearsAreConditional, ReactionsMergeInAnyOrder,
 //     TestRegisterEqualsActionsInOrderOfVersion.
 //   - I5 Never backwards. The version of a subject's counts increases with every change
-//     and never decreases: CountVersionsOnlyRise. A reader that follows the changes of
+//     and never decreases: CountVersionsOnlyRise. A reader that follows changes to
 //     comments by their versions misses none: CommentChangesMissNothing, CommentsModel,
 //     ConcurrentCommentersAgree. A restored database reuses neither the versions of
 //     comments nor the ids of messages, videos and accounts: VersionsAreNotReused,

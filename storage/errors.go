@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// The errors that a caller of a Store should distinguish with errors.Is. Any other
-// error is a fault of the store or of its caller.
+// The errors that a caller of a Store should distinguish with errors.Is. Any other error
+// is a fault in the store or in its caller.
 var (
 	// ErrInvalid means that a value is out of bounds. Use errors.As with *InvalidError
 	// for the field and the reason.
@@ -48,8 +48,9 @@ func (e *InvalidError) Error() string { return e.Field + " " + e.Reason }
 // Is makes every InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// Ended returns the error of an operation whose context has ended; doing describes the
-// operation. An exceeded deadline is ErrUnavailable: the dependency was too slow.
+// Ended returns the error for an operation whose context has ended. The parameter doing
+// describes the operation. An exceeded deadline is ErrUnavailable: the dependency was too
+// slow.
 func Ended(ctx context.Context, doing string) error {
 	err := context.Cause(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

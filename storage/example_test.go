@@ -10,7 +10,7 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// Persist applies messages of actions in one transaction. Counts change only if a state
+// Persist applies messages with actions in one transaction. Counts change only if a state
 // changes, so a like that is repeated, in the same message or later, counts only once.
 func Example() {
 	ctx := context.Background()

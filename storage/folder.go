@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of folders.
+// Limits for folders.
 const (
 	MaxFolders              = 1000 // a user's folders, the default one included
 	MaxFolderNameRunes      = 100
@@ -24,7 +24,7 @@ const (
 	DefaultFolderName = "Default"
 )
 
-// FolderKey names one folder of one user.
+// FolderKey identifies a user's folder.
 type FolderKey struct {
 	Owner    User
 	FolderID string // DefaultFolderID, or a UUID that the store assigned
@@ -54,20 +54,20 @@ func (f *Folder) CreatedAt() time.Time { return Time(f.Created) }
 // UpdatedAt is when name, description or visibility last changed.
 func (f *Folder) UpdatedAt() time.Time { return Time(f.Updated) }
 
-// VisibleTo reports whether the viewer may see the folder: it is public, or
-// the viewer's own.
+// VisibleTo reports whether the viewer may see the folder: it is public or belongs to the
+// viewer.
 func (f *Folder) VisibleTo(viewer User) bool {
 	return f.Owner.Tenant == viewer.Tenant && (f.Public || f.Owner == viewer)
 }
 
-// FolderChange is a change of a folder. A nil field leaves the value as it is.
+// FolderChange is a change to a folder. Values whose field is nil stay as they are.
 type FolderChange struct {
 	Name        *string
 	Description *string
 	Public      *bool
 }
 
-// Validate returns an *InvalidError for a name or description out of bounds.
+// Validate returns an *InvalidError if the name or the description is out of bounds.
 func (c FolderChange) Validate() error {
 	if c.Name != nil {
 		if err := ValidateFolderName(*c.Name); err != nil {
@@ -80,7 +80,7 @@ func (c FolderChange) Validate() error {
 	return nil
 }
 
-// ValidateFolderName checks a name: 1 to 100 characters of printable text
+// ValidateFolderName checks the name of a folder: 1 to 100 characters of printable text
 // that does not begin or end with a space.
 func ValidateFolderName(name string) error {
 	if err := validateText("name", name, MaxFolderNameRunes, ""); err != nil {
@@ -95,8 +95,8 @@ func ValidateFolderName(name string) error {
 	return nil
 }
 
-// ValidateFolderDescription checks a description: at most 1,000 characters of
-// printable text; line breaks and tabs are allowed.
+// ValidateFolderDescription checks the description of a folder: at most 1,000 characters
+// of printable text; line breaks and tabs are allowed.
 func ValidateFolderDescription(text string) error {
 	return validateText("description", text, MaxFolderDescriptionLen, "\r\n\t")
 }
@@ -108,9 +108,9 @@ func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(
 // The joiners that emoji and several scripts are written with.
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// validateText allows printable characters, the characters of the argument also, and the
-// two joiners that emoji and several scripts are written with. The text may be empty. The
-// argument most is the maximum number of characters.
+// validateText allows printable characters and the two joiners that emoji and several
+// scripts are written with. The parameter also lists further characters that are allowed.
+// The text may be empty. The parameter most is the maximum number of characters.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}

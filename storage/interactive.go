@@ -12,8 +12,8 @@ const (
 	Unavailable Freshness = "UNAVAILABLE" // not known: the counts are zeros as placeholders
 )
 
-// Counts holds the counts of a subject, and its author. Version is 0 for a subject
-// without actions and increases with every change of a counted state or of the author.
+// Counts holds a subject's counts and its author. Version is 0 for a subject without
+// actions and increases with every change to a counted state or to the author.
 type Counts struct {
 	ReadCount     int64
 	LikeCount     int64
@@ -49,15 +49,15 @@ func (i *Interactive) Author() *User {
 	return &User{i.Tenant, i.AuthorID}
 }
 
-// States holds the states of one user on one subject; nil means none. Reaction,
-// collection and follow also have the version of the latest action, or 0 if there was
-// none.
+// States holds the states of one user on one subject; nil means none. For the reaction,
+// the collection and the follow, there is also the version of the latest action, or 0 if
+// there was none.
 type States struct {
 	Liked             *Liked
 	Collected         *Collected
 	Read              *Read
 	Followed          *Followed
-	Reaction          Register // its value is that of Liked
+	Reaction          Register // its Value is the reaction of Liked, or NoReaction
 	CollectionVersion int64
 	FollowVersion     int64
 	// CountsVersion is the version that the subject's counts had when the states were
@@ -86,7 +86,7 @@ type Liked struct {
 // At is when the user reacted.
 func (l *Liked) At() time.Time { return Time(l.Version) }
 
-// Collected is one subject in one folder of one user.
+// Collected is one subject in one of a user's folders.
 type Collected struct {
 	User     User
 	Subject  Subject
@@ -100,7 +100,7 @@ func (c *Collected) At() time.Time { return Time(c.Version) }
 // FolderKey names the folder that the subject is in.
 func (c *Collected) FolderKey() FolderKey { return FolderKey{c.User, c.FolderID} }
 
-// Followed is the follow of one subject by one user.
+// Followed is a user's follow of one subject.
 type Followed struct {
 	User    User
 	Subject Subject
@@ -110,9 +110,9 @@ type Followed struct {
 // At is when the user began to follow the subject.
 func (f *Followed) At() time.Time { return Time(f.Version) }
 
-// Friend is a user whom another user follows, and who follows that user back.
+// Friend is a user who is followed by another user and follows that user back.
 type Friend struct {
-	Of       User // the user whose friend User is
+	Of       User // the user that User is a friend of
 	User     User
 	Version  int64    // the version of the later of the two follows
 	Position Position // in the list that was searched (FriendsQuery)
@@ -121,7 +121,7 @@ type Friend struct {
 // Since is when the two began to follow each other.
 func (f *Friend) Since() time.Time { return Time(f.Version) }
 
-// Read is the record of how often and when a user has read a subject.
+// Read records how often and when a user has read a subject.
 type Read struct {
 	User    User
 	Subject Subject

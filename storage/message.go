@@ -8,9 +8,10 @@ const MaxDirectMessageRunes = 2000
 // DirectMessage is a text that one user has sent to another.
 //
 // Number is the message's id: below MaxCommentID, and higher than the id of every earlier
-// message that either user has sent or received. Sorted by Number, the messages of a
-// conversation, and all messages of a user, are in the order in which they were
-// committed. Messages that have no user in common may share a number.
+// message that either user has sent or received. Sorted by Number, the messages in a
+// conversation are in the order in which they were committed, and so are all messages
+// that a user has sent or received. Messages that have no user in common may share a
+// number.
 type DirectMessage struct {
 	From, To User // two different users of one tenant
 	Number   int64
@@ -24,20 +25,20 @@ func (m *DirectMessage) At() time.Time { return Time(m.Created) }
 // Key is the message's key.
 func (m *DirectMessage) Key() DirectMessageKey { return DirectMessageKey{m.From, m.To, m.Number} }
 
-// Conversation returns the key of the conversation that the message belongs to. Its
-// owner is the given user, who has sent or received the message.
+// Conversation returns the key of the conversation that the message belongs to, with the
+// given user as the owner. This user must be the message's sender or receiver.
 func (m *DirectMessage) Conversation(of User) ConversationKey {
 	return DirectMessageKey{m.From, m.To, 0}.Conversation(of)
 }
 
-// DirectMessageKey names a message.
+// DirectMessageKey identifies a message.
 type DirectMessageKey struct {
 	From, To User
 	Number   int64
 }
 
-// Conversation returns the key of the conversation that the message belongs to. Its
-// owner is the given user, who has sent or received the message.
+// Conversation returns the key of the conversation that the message belongs to, with the
+// given user as the owner. This user must be the message's sender or receiver.
 func (k DirectMessageKey) Conversation(of User) ConversationKey {
 	if of == k.To {
 		return ConversationKey{k.To, k.From}
@@ -45,11 +46,11 @@ func (k DirectMessageKey) Conversation(of User) ConversationKey {
 	return ConversationKey{k.From, k.To}
 }
 
-// Between reports whether a user has sent or received the message.
+// Between reports whether the user is the sender or the receiver of the message.
 func (k DirectMessageKey) Between(user User) bool { return k.From == user || k.To == user }
 
-// ConversationKey names a conversation from the point of view of its owner. The other
-// user owns a conversation with the same messages.
+// ConversationKey identifies a conversation from the point of view of its owner. The
+// other user owns a conversation with the same messages.
 type ConversationKey struct{ Owner, With User }
 
 // Validate returns an *InvalidError that names the first part of k that is out of
@@ -114,11 +115,11 @@ func (m NewDirectMessage) Check() (NewDirectMessage, error) {
 	return m, err
 }
 
-// Fingerprint returns a hash that distinguishes m from other messages with its request
-// id.
+// Fingerprint returns a hash that distinguishes m from other messages with the same
+// request id.
 func (m NewDirectMessage) Fingerprint() string { return fingerprint("message", m.To.UserID, m.Text) }
 
-// AddedDirectMessage is the result for a NewDirectMessage.
+// AddedDirectMessage is the result of adding a NewDirectMessage.
 type AddedDirectMessage struct {
 	Message *DirectMessage // nil if there is an error
 	// Repeated is true if the message was sent before with the same request id.
@@ -139,8 +140,8 @@ type (
 		Conversation ConversationKey
 		Page
 	}
-	// MailboxQuery lists up to First messages that a user has sent or received and whose
-	// numbers are above After, in the order of numbers.
+	// MailboxQuery lists up to First messages that a user has sent or received, those
+	// with the lowest numbers above After, in the order of numbers.
 	MailboxQuery struct {
 		User  User
 		After int64

@@ -1,10 +1,11 @@
 package storage
 
-// Clears holds the versions of the latest conditional clears (Action.If) of
-// one user on one subject, by reaction. 0 means none.
+// Clears holds the versions of the latest conditional clears (Action.If) by one user on
+// one subject, for each reaction. 0 means none.
 type Clears [Dislike]int64
 
-// Of returns the version of the latest clear of a like or a dislike.
+// Of returns the version of the latest action that conditionally clears the given
+// reaction, or 0 if there is none.
 func (c Clears) Of(r Reaction) int64 {
 	if r == NoReaction {
 		return 0
@@ -12,15 +13,15 @@ func (c Clears) Of(r Reaction) int64 {
 	return c[r-1]
 }
 
-// Latest returns the highest version of any clear.
+// Latest returns the highest version in c.
 func (c Clears) Latest() int64 { return max(c[Like-1], c[Dislike-1]) }
 
 // Register is the reaction of one user to one subject: a last-writer-wins register with
 // conditional clears. Replicas that have merged the same actions hold the same value,
-// whatever the order in which the actions arrived. For this, a Register keeps what a
-// later merge may need: the version of the unconditional action that set it, and each
-// conditional clear above that version. A clear that does not apply now may still apply
-// to an action that arrives later with a lower version.
+// regardless of the order in which the actions arrived. To make this possible, a Register
+// keeps what a later merge may need: the version of the unconditional action that set it,
+// and each conditional clear above that version. A clear that does not apply now may
+// still apply to an action that arrives later with a lower version.
 type Register struct {
 	// Value is the reaction: NoReaction if none was set or a clear has removed it.
 	Value Reaction
@@ -60,7 +61,7 @@ func (r Register) Join(other Register) Register {
 	return r
 }
 
-// Covers reports whether other holds nothing that r lacks.
+// Covers reports whether r already includes everything that the other Register holds.
 func (r Register) Covers(other Register) bool { return r.Join(other) == r }
 
 // Liked returns the reaction as a state, or nil if there is none.

@@ -11,8 +11,8 @@ import (
 )
 
 // TestRegisterEqualsActionsInOrderOfVersion merges actions into a register in any order
-// and any grouping. The register must hold the result of the actions in the order of
-// their versions.
+// and any grouping. The register must hold the result of applying the actions in the
+// order of their versions.
 func TestRegisterEqualsActionsInOrderOfVersion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		versions := rapid.Permutation([]int64{1, 2, 3, 4, 5, 6, 7}).Draw(t, "arrival")

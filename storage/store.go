@@ -20,12 +20,12 @@ type Store interface {
 	DirectMessages
 	Videos
 	Verifier
-	// Secret returns 32 random bytes for a name. They are generated at the first request
-	// and are the same for every process that uses the store.
+	// Secret returns the 32 random bytes that belong to a name. They are generated when
+	// they are first requested and are the same for every process that uses the store.
 	Secret(ctx context.Context, name string) ([]byte, error)
 	// Ping checks that the store answers.
 	Ping(ctx context.Context) error
-	// Close releases all resources. Later calls of any other method fail. Close may be
+	// Close releases all resources. Later calls to any other method fail. Close may be
 	// called twice.
 	Close() error
 }
@@ -40,9 +40,9 @@ type Reader interface {
 	// States returns the states of each user on each subject, of the given kinds. If the
 	// user and the subject of a key are of different tenants, the error is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
-	// FoldersOf returns the folder of each key, or nil if there is none. A default folder
-	// that does not exist yet is returned as it would be created now. The caller checks
-	// visibility.
+	// FoldersOf returns the folder for each key, or nil if there is none. A default
+	// folder that does not exist yet is returned as it would be created now. The caller
+	// checks visibility.
 	FoldersOf(ctx context.Context, keys []FolderKey) ([]*Folder, error)
 	// TotalsOf returns the totals of each user, or zeros for an unknown user.
 	TotalsOf(ctx context.Context, users []User) ([]UserTotals, error)
@@ -73,7 +73,7 @@ type Page struct {
 	First int // at least 1
 }
 
-// MaxListScan is the maximum number of rows that a query of a list examines for one page,
+// MaxListScan is the maximum number of rows that a list query examines for one page,
 // unless First is larger. The bound matters if a filter (Biz) has no index of its own:
 // rows that the filter rejects count as well.
 const MaxListScan = 500
@@ -88,22 +88,23 @@ type ListPage[E any] struct {
 	// the page was full. More entries may follow it, and it need not be the position of
 	// an entry. It is zero if the page is full or the list has ended.
 	Resume Position
-	// Version is where a reader that follows changes continues: the page includes every
-	// change up to it. For a list of the comments or replies of one subject, it is
-	// CommentCount.Version; for a list of conversations, it is the number of the owner's
-	// latest message. It is 0 for all other lists; a list that spans subjects has no such
-	// version.
+	// Version is the point from which a reader that follows changes continues: the page
+	// includes every change up to this version. For a list of one subject's comments or
+	// replies, it is CommentCount.Version; for a list of conversations, it is the number
+	// of the owner's latest message. It is 0 for all other lists; a list that spans
+	// subjects has no such version.
 	Version int64
 }
 
-// The queries of lists. Each is comparable, so that it can be a key of a batch.
+// The list queries. Each is comparable, so that it can serve as a key in a batch.
 type (
 	// LikersQuery lists the likes on a subject.
 	LikersQuery struct {
 		Subject Subject
 		Page
 	}
-	// LikesQuery lists the likes of a user, only those of one biz if Biz is set.
+	// LikesQuery lists a user's likes. If Biz is set, only likes on subjects of that biz
+	// are listed.
 	LikesQuery struct {
 		User User
 		Biz  string
@@ -125,7 +126,8 @@ type (
 		Subject Subject
 		Page
 	}
-	// FollowingQuery lists the follows of a user, only those of one biz if Biz is set.
+	// FollowingQuery lists a user's follows. If Biz is set, only follows of subjects of
+	// that biz are listed.
 	FollowingQuery struct {
 		User User
 		Biz  string
@@ -140,7 +142,8 @@ type (
 		User User
 		Page
 	}
-	// ReadsQuery lists the read history of a user, only that of one biz if Biz is set.
+	// ReadsQuery lists a user's read history. If Biz is set, only reads of subjects of
+	// that biz are listed.
 	ReadsQuery struct {
 		User User
 		Biz  string
@@ -154,9 +157,9 @@ type (
 // Folders are sorted by their creation, reads by the last read, friends by the follow in
 // the list that is searched, and works by the time when they became the user's.
 //
-// An entry that does not change while a list is paged through appears exactly once,
-// whatever else is written in between. The number of rows that a query examines is
-// bounded (MaxListScan): a page may be short, or empty, and still have a position to
+// An entry that does not change while a list is paged through appears exactly once, even
+// if other entries are written in the meantime. The number of rows that a query examines
+// is bounded (MaxListScan): a page may be short, or empty, and still have a position to
 // resume from. Access rights are not checked.
 type Lister interface {
 	Likers(ctx context.Context, queries []LikersQuery) ([]ListPage[Liked], error)
@@ -182,8 +185,8 @@ type StateChange struct {
 	OldFollowing, Following bool
 	// Version is the version of the latest action that the state includes.
 	Version int64
-	// Register is everything that is stored of a state of KindReaction. Reaction is its
-	// value, and Version is its version.
+	// Register is everything that is stored about a state of KindReaction. The field
+	// Reaction is then Register.Value, and the field Version is Register.Version().
 	Register Register
 }
 
@@ -193,8 +196,8 @@ func (c *StateChange) Include(r Register) {
 	c.Reaction, c.Version = c.Register.Value, c.Register.Version()
 }
 
-// ChangesOf returns the changes that coalesced actions request, one for each state,
-// without the old states. No action may be a declaration or of a kind that adds up.
+// ChangesOf returns the changes that coalesced actions request, one for each state. The
+// old values are not set. No action may be a declaration or of a kind that adds up.
 func ChangesOf(coalesced []Action) []StateChange {
 	out := make([]StateChange, 0, len(coalesced))
 	for i := range coalesced {
@@ -217,15 +220,15 @@ type SubjectCounts struct {
 
 // Outcome is the result of one transaction.
 type Outcome struct {
-	// Applied holds the latest value of each state that an action of a new message
+	// Applied holds the latest value of each state that an action in a new message
 	// addressed. For a state that did not change, the old value equals the new value.
 	// States of KindAuthor and of kinds that add up are not included. Entries are in the
 	// order of Coalesce.
 	Applied []StateChange
-	// Counts holds the new counts of each subject with a changed state or author, and the
-	// current counts of the subjects of skipped messages. The process that persisted a
-	// skipped message may have died before it published the counts. Entries are in the
-	// order of tenant, biz and bizId.
+	// Counts holds the new counts of each subject with a changed state or author. It also
+	// holds the current counts of the subjects in skipped messages, because the process
+	// that persisted such a message may have died before it published the counts. Entries
+	// are in the order of tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
@@ -234,8 +237,8 @@ type Outcome struct {
 	// clock, is not in the inbox and contains actions that add up. It may have been
 	// persisted before.
 	Expired []string
-	// Epoch is the epoch of the mirror in which the transaction of a mirror.Database
-	// commits. It is 0 if no epoch is open; there is then nothing to mark.
+	// Epoch is the mirror's epoch in which a mirror.Database commits the transaction. It
+	// is 0 if no epoch is open; there is then nothing to mark.
 	Epoch int64
 	// At is when that transaction was about to commit, by the clock of this
 	// process. It is zero when Mark is called.
@@ -251,28 +254,29 @@ type Mark func(ctx context.Context, outcome Outcome) error
 type Persister interface {
 	// Persist applies, in one transaction, every message that is not in the inbox and has
 	// not expired. States take the highest version, and reactions are merged by Register.
-	// Counts and the totals of users change by the actual changes of states. Each subject
-	// with a changed state or author gets the next version of its counts. The same call
-	// may be repeated at any time.
+	// Counts and users' totals change only by what actually changes in the states. Each
+	// subject with a changed state or author gets the next version of its counts. The
+	// same call may be repeated at any time.
 	//
-	// A collection into a folder that was deleted after the action goes where the items
-	// of that folder went. If those items were uncollected, the collection is dropped. In
-	// both cases, the state gets the version of the action. A collection into any other
-	// missing folder goes to the user's default folder, which is created if necessary.
+	// A collection into a folder that was deleted after the action goes to the folder
+	// that its items were moved to. If the items were uncollected instead, the collection
+	// is dropped. In both cases, the state gets the version of the action. A collection
+	// into any other missing folder goes to the user's default folder, which is created
+	// if necessary.
 	//
-	// The comments of a new message are added in the order of their times. Their ids
-	// place them by these times among all comments (see PastComment), except that a
-	// comment whose time is ahead of the store's clock gets a current id.
+	// The comments of a new message are added in the order of their times. Their ids sort
+	// them among all comments by these times (see PastComment), except that a comment
+	// whose time is ahead of the store's clock gets a current id.
 	//
 	// All actions and comments must be valid (Message.Validate). If one is not, the error
-	// is an *InvalidError and nothing is persisted. mark may be nil.
+	// is an *InvalidError and nothing is persisted. The function mark may be nil.
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
 	// Prune removes the ids of messages that were persisted more than age ago, by the
-	// store's clock, except those kept forever, and returns how many ids it removed. It
-	// also removes the records of folders that were deleted more than age ago, and the
-	// records of requests older than RequestAge.
+	// store's clock, and returns how many ids it removed. Ids that are kept forever stay.
+	// Prune also removes the records of folders that were deleted more than age ago, and
+	// the records of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
@@ -285,31 +289,33 @@ const MaxFolderHops = 20
 // returns.
 type Folders interface {
 	// CreateFolder creates a folder and returns it. If the owner has no default folder
-	// yet, that is created first. Owner, Name, Description, Public and Created are taken
-	// from the argument. Errors: ErrInvalid, ErrNameTaken, ErrTooManyFolders.
+	// yet, the default folder is created first. Owner, Name, Description, Public and
+	// Created are taken from the argument. Errors: ErrInvalid, ErrNameTaken,
+	// ErrTooManyFolders.
 	CreateFolder(ctx context.Context, folder Folder) (*Folder, error)
 	// UpdateFolder changes a folder as of the given time and returns it. The default
 	// folder is created if necessary. Errors: ErrInvalid, ErrNotFound, ErrNameTaken.
 	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
-	// EmptyFolder moves up to limit items of a folder to the folder moveTo of the same
-	// owner or, if moveTo is empty, uncollects them. It runs in one transaction and calls
-	// mark, as Persist does. The version of each item increases by 1, so that later
-	// actions of the owner that are still queued remain newer. EmptyFolder returns the
-	// number of items that left the folder; if it is less than limit, the folder is
-	// empty. If moveTo is a default folder that does not exist yet, it is created as of
-	// the given time. Errors: ErrNotFound for either folder, ErrInvalid if they are the
-	// same.
+	// EmptyFolder moves up to limit items from a folder to the same owner's folder moveTo
+	// or, if moveTo is empty, uncollects them. It runs in one transaction and calls mark,
+	// as Persist does. The version of each item increases by 1, so that later actions of
+	// the owner that are still queued remain newer. EmptyFolder returns the number of
+	// items that left the folder; if it is less than limit, the folder is empty. If
+	// moveTo is a default folder that does not exist yet, it is created as of the given
+	// time. Errors: ErrNotFound for either folder, ErrInvalid if both are the same
+	// folder.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
-	// DeleteFolder removes an empty folder as of the given time. It records moveTo, to
-	// which EmptyFolder moved the items: an older collection into the removed folder that
-	// is still queued goes there, too. Errors: ErrNotFound for either folder,
-	// ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo is the same folder.
+	// DeleteFolder removes an empty folder as of the given time. It records moveTo, the
+	// folder to which EmptyFolder moved the items, because an older collection into the
+	// removed folder that is still queued goes there, too. Errors: ErrNotFound for either
+	// folder, ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo is the same
+	// folder.
 	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 
 // CommentReader looks up comments.
 type CommentReader interface {
-	// CommentsOf returns the comment of each key, or nil if it is not listed.
+	// CommentsOf returns the comment for each key, or nil if the comment is not listed.
 	CommentsOf(ctx context.Context, keys []CommentKey) ([]*Comment, error)
 	// CommentCounts returns the CommentCount of each subject, or zeros for an unknown
 	// subject.
@@ -321,21 +327,21 @@ type CommentReader interface {
 	CommentChanges(ctx context.Context, query CommentChangesQuery) ([]Comment, error)
 }
 
-// Comments stores comments. Changes are committed before a method returns, and visible to
-// every later call of any store on the same database.
+// Comments stores comments. Changes are committed before a method returns, and are then
+// visible to every later call to any store on the same database.
 type Comments interface {
 	CommentReader
 	// AddComments adds comments in one transaction, in the given order, and returns the
 	// result for each comment. A comment that cannot be added does not prevent others
-	// from being added. AddedComment.Err may be ErrInvalid, also for a reply to a reply
-	// and for a request id that was used for another comment, or ErrNotFound, if the
+	// from being added. AddedComment.Err is ErrInvalid also for a reply to a reply and
+	// for a request id that was used for another comment. It is ErrNotFound if the
 	// comment that is replied to does not exist, is deleted, or is on another subject.
 	//
 	// Repeating a call without request ids adds the comments again.
 	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
-	// EditComment changes the text of a comment and returns it. Errors: ErrInvalid;
-	// ErrNotFound if the comment does not exist or is deleted, or if the user may not
-	// change it.
+	// EditComment changes the text of a comment and returns the comment. Errors:
+	// ErrInvalid; ErrNotFound if the comment does not exist or is deleted, or if the user
+	// may not change it.
 	EditComment(ctx context.Context, change CommentChange, text string) (*Comment, error)
 	// DeleteComment removes the text and the author of a comment and returns the rest. A
 	// deleted comment disappears from all lists when its last reply is deleted. Errors:
@@ -343,11 +349,12 @@ type Comments interface {
 	DeleteComment(ctx context.Context, change CommentChange) (*Comment, error)
 }
 
-// DirectMessageReader looks messages up. The caller checks that the viewer may see them.
+// DirectMessageReader looks up messages. The caller checks that the viewer may see them.
 type DirectMessageReader interface {
-	// ConversationsOf returns the conversation of each key, or nil if it has no message.
+	// ConversationsOf returns the conversation for each key, or nil if the conversation
+	// has no message.
 	ConversationsOf(ctx context.Context, keys []ConversationKey) ([]*Conversation, error)
-	// MessagesOf returns the message of each key, or nil if there is none.
+	// MessagesOf returns the message for each key, or nil if there is none.
 	MessagesOf(ctx context.Context, keys []DirectMessageKey) ([]*DirectMessage, error)
 	// ListConversations pages through conversations. A conversation that gets a message
 	// while the list is paged through moves to the front.
@@ -362,21 +369,21 @@ type DirectMessageReader interface {
 	MessagesAfter(ctx context.Context, query MailboxQuery) ([]DirectMessage, error)
 }
 
-// DirectMessages stores messages. Changes are committed before a method returns, and
-// visible to every later call of any store on the same database.
+// DirectMessages stores messages. Changes are committed before a method returns, and are
+// then visible to every later call to any store on the same database.
 type DirectMessages interface {
 	DirectMessageReader
 	// AddMessages adds messages in one transaction, in the given order, and returns the
 	// result for each message. A message that cannot be added does not prevent others
-	// from being added. AddedDirectMessage.Err may be ErrInvalid, also for a request id
-	// that was used for something else.
+	// from being added. AddedDirectMessage.Err is ErrInvalid also for a request id that
+	// was used for something else.
 	//
 	// Repeating a call without request ids adds the messages again.
 	AddMessages(ctx context.Context, messages []NewDirectMessage) ([]AddedDirectMessage, error)
 	// MarkRead marks the messages up to the number upTo as read and returns the
-	// conversation. upTo need not be the number of a message; any number above the latest
-	// message stands for the latest. Read messages stay read. Errors: ErrNotFound if the
-	// conversation has no message.
+	// conversation. The number upTo need not belong to a message; any number above that
+	// of the latest message stands for the latest message. Read messages stay read.
+	// Errors: ErrNotFound if the conversation has no message.
 	MarkRead(ctx context.Context, key ConversationKey, upTo int64) (*Conversation, error)
 }
 
@@ -395,11 +402,11 @@ type Difference struct {
 	// lists include it, otherwise 0).
 	//
 	// It is commentVersion if the version of a subject's comments is below the version of
-	// one of these comments; Counted is then the highest version of a comment.
+	// one of these comments; Counted is then the highest version among the comments.
 	//
 	// It is "folder" for a folder that does not exist and yet holds items: Stored is 0,
-	// and Counted the number of items. With repair, Verify moves the items to the default
-	// folder.
+	// and Counted the number of items. If repair is true, Verify moves the items to the
+	// default folder.
 	Count   string
 	Stored  int64
 	Counted int64
@@ -408,8 +415,8 @@ type Difference struct {
 // Verifier recounts the stored counts.
 type Verifier interface {
 	// Verify recounts everything in one snapshot and calls report for each difference, in
-	// the order of the keys. With repair, it sets the stored count to the counted one and
-	// increases the version of the subject by one. It returns how many counts it
-	// compared. An error of report ends the recount and is returned.
+	// the order of the keys. If repair is true, it also sets the stored count to the
+	// counted one and increases the subject's version by one. It returns how many counts
+	// it compared. If report returns an error, Verify stops and returns that error.
 	Verify(ctx context.Context, repair bool, report func(Difference) error) (int64, error)
 }

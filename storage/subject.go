@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the names and ids that clients supply.
+// Limits for the names and ids that clients supply.
 const (
 	MaxTenantBytes = 63  // a tenant's name
 	MaxBizBytes    = 32  // a kind of content

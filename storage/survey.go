@@ -3,15 +3,15 @@ package storage
 import "context"
 
 // Surveyor summarises a store as a whole. Its methods read whole tables, so they are for
-// development and do not serve requests of users. A store need not implement it.
+// development and must not serve user requests. A store need not implement it.
 type Surveyor interface {
 	// Survey summarises the data of a tenant.
 	Survey(ctx context.Context, tenant string) (Survey, error)
 	// Hottest returns the subjects with the highest values of a count, highest first. It
 	// omits subjects whose count is 0. Errors: ErrInvalid for an unknown count.
 	Hottest(ctx context.Context, query HottestQuery) ([]SubjectCounts, error)
-	// History returns the latest change of each state that any user has on a subject,
-	// newest first. Earlier changes of the same state are not stored.
+	// History returns the latest change to each state that any user has on a subject,
+	// newest first. Earlier changes to the same state are not stored.
 	History(ctx context.Context, subject Subject, limit int) ([]PastChange, error)
 }
 
@@ -20,7 +20,7 @@ type Survey struct {
 	Kinds   []KindSummary // in the order of biz
 	Users   int64         // users with a like, follow, collection or comment, and authors
 	Folders int64
-	// Persisted is when the latest message of any tenant was persisted, in microseconds
+	// Persisted is when the latest message from any tenant was persisted, in microseconds
 	// since 1970, or 0 if none was. Imported messages are disregarded.
 	Persisted int64
 }
@@ -46,7 +46,7 @@ func HottestBy() []string {
 	return []string{"readCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
 }
 
-// PastChange is the latest change of one state. Times and First are set for KindRead
+// PastChange is the latest change to one state. Times and First are set for KindRead
 // only: how often the subject was read, and when it was first read.
 type PastChange struct {
 	StateChange

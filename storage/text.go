@@ -59,10 +59,10 @@ func visible(r rune) bool {
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Bounds of the ids of requests.
+// Limits for request ids.
 const (
 	MaxRequestIDBytes = 64
-	// RequestAge is how long a request id of a user is stored.
+	// RequestAge is how long a user's request id is stored.
 	RequestAge = 24 * time.Hour
 )
 

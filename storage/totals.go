@@ -9,7 +9,7 @@ type UserTotals struct {
 	Collections   int64 // subjects in the user's folders
 	Comments      int64 // comments that the user wrote and that are not deleted
 	Works         int64
-	LikesReceived int64 // likes of all works
+	LikesReceived int64 // likes on all works
 }
 
 // TotalsPerUser is the number of totals that are stored for a user: all but Followers.
@@ -21,7 +21,7 @@ type Work struct {
 	Since   int64 // the version of the declaration
 }
 
-// WorksQuery lists the works of a user, only those of one biz if Biz is set.
+// WorksQuery lists a user's works. If Biz is set, only works of that biz are listed.
 type WorksQuery struct {
 	User User
 	Biz  string

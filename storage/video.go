@@ -12,7 +12,7 @@ import (
 // id.
 const BizVideo = "video"
 
-// Bounds of videos.
+// Limits for videos.
 const (
 	MaxTitleRunes = 150 // characters: code points
 	// MaxCoverTries is the number of attempts to create a cover before it is
@@ -21,7 +21,7 @@ const (
 	// MaxCoverReasonBytes is the maximum length of the stored reason of a CoverFailure.
 	MaxCoverReasonBytes = 500
 
-	minFileBytes, maxFileBytes = 16, 64 // of the name of a file
+	minFileBytes, maxFileBytes = 16, 64 // of a file name
 )
 
 // VideoFormat is the container format of a file. The numbers are stored.
@@ -34,8 +34,8 @@ const (
 	QuickTime VideoFormat = 3
 )
 
-// Extension is the extension of a file of the format, without the dot, or empty if there
-// is no such format.
+// Extension returns the extension of files in this format, without the dot. It is empty
+// if there is no such format.
 func (f VideoFormat) Extension() string {
 	switch f {
 	case MP4:
@@ -100,7 +100,7 @@ func (v *Video) CoverURL() string {
 	return fmt.Sprintf("%splaceholders/%d.png", MediaPath, uint64(v.Number)*0x9e3779b97f4a7c15>>32%Placeholders)
 }
 
-// VideoKey names a video.
+// VideoKey identifies a video.
 type VideoKey struct {
 	Tenant string
 	Number int64
@@ -170,14 +170,15 @@ func ValidateFile(name string) error {
 	return nil
 }
 
-// Fingerprint returns a hash that distinguishes v from other videos with its request id.
+// Fingerprint returns a hash that distinguishes v from other videos with the same request
+// id.
 func (v NewVideo) Fingerprint() string { return fingerprint("video", v.Title, v.Digest) }
 
-// PublishedVideo is the result for a NewVideo.
+// PublishedVideo is the result of publishing a NewVideo.
 type PublishedVideo struct {
 	Video *Video
 	// Repeated is true if the video was already published with the same request id; its
-	// file is then that of the first request.
+	// file is then the one from the first request.
 	Repeated bool
 }
 
@@ -224,9 +225,9 @@ type (
 	}
 )
 
-// VideoReader looks videos up.
+// VideoReader looks up videos.
 type VideoReader interface {
-	// VideosOf returns the video of each key, or nil if there is none.
+	// VideosOf returns the video for each key, or nil if there is none.
 	VideosOf(ctx context.Context, keys []VideoKey) ([]*Video, error)
 	// Feed pages through the videos of tenants.
 	Feed(ctx context.Context, queries []FeedQuery) ([]ListPage[Video], error)
@@ -234,14 +235,14 @@ type VideoReader interface {
 	UserVideos(ctx context.Context, queries []UserVideosQuery) ([]ListPage[Video], error)
 }
 
-// Videos stores videos. Changes are committed before a method returns, and visible to
-// every later call of any store on the same database.
+// Videos stores videos. Changes are committed before a method returns, and are then
+// visible to every later call to any store on the same database.
 type Videos interface {
 	VideoReader
 	// PublishVideo adds a video and declares its publisher the author of its subject. It
-	// runs in one transaction and calls mark, as Persist does. mark may be nil; it is not
-	// called for a repeated request. Errors: ErrInvalid, also for a request id that was
-	// used for something else.
+	// runs in one transaction and calls mark, as Persist does. The function mark may be
+	// nil, and is not called for a repeated request. Errors: ErrInvalid, also for a
+	// request id that was used for something else.
 	PublishVideo(ctx context.Context, video NewVideo, mark Mark) (PublishedVideo, Outcome, error)
 	// DeleteVideo removes a video and declares that its subject has no author. It runs in
 	// one transaction and calls mark, as Persist does. It returns the video as it was;
@@ -256,8 +257,8 @@ type Videos interface {
 	// equals the time since its video was published, but is at least CoverEvery and at
 	// most a day. The first time, a cover is due CoverEvery after the publication.
 	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
-	// SetCover records that the cover of a video is in the blob store. It reports
-	// whether there is such a video.
+	// SetCover records that the cover of a video is in the blob store. It reports whether
+	// the video exists.
 	SetCover(ctx context.Context, key VideoKey) (bool, error)
 	// FailCover records why a cover could not be created and returns the number of
 	// failures that have counted so far. A cover with MaxCoverTries such failures is
@@ -272,5 +273,5 @@ type Videos interface {
 
 // CoverEvery is how long after the publication of a video its cover becomes due, in
 // microseconds. A job for the cover is also queued at the publication; if the cover is
-// due nevertheless, that job was not queued, was lost, or has failed.
+// due nevertheless, that job was never queued, was lost or failed.
 const CoverEvery = 5 * 60 * 1_000_000

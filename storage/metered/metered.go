@@ -20,9 +20,9 @@ type Store struct {
 	replies *prometheus.CounterVec
 }
 
-// New returns a Store that passes every call to next. It registers three metrics with
-// reg: ovation_storage_seconds and ovation_storage_errors_total, both by method, and
-// ovation_replies_total, by freshness.
+// New returns a Store that passes every call to the given store. It registers three
+// metrics with reg: ovation_storage_seconds and ovation_storage_errors_total, both by
+// method, and ovation_replies_total, by freshness.
 func New(next storage.Store, reg prometheus.Registerer) *Store {
 	factory := promauto.With(reg)
 	return &Store{
@@ -43,7 +43,7 @@ func New(next storage.Store, reg prometheus.Registerer) *Store {
 	}
 }
 
-// measure records a call that ends now and began at begin. Each method defers a call of
+// measure records a call that ends now and began at begin. Each method defers a call to
 // measure.
 func (s *Store) measure(method string, begin time.Time, err *error) {
 	s.seconds.WithLabelValues(method).Observe(time.Since(begin).Seconds())

@@ -38,8 +38,8 @@ type Window struct {
 // Windows reads whole windows, to fill a cache. Every database implements it; a store
 // that is itself a cache does not.
 type Windows interface {
-	// Windows returns the windows in the order of the keys. A window that holds more than
-	// limit reactions, collections and follows, in total, is not Complete.
+	// Windows returns the windows in the order of the keys. A window is not Complete if
+	// it holds, in total, more reactions, collections and follows than limit allows.
 	Windows(ctx context.Context, keys []WindowKey, limit int) ([]Window, error)
 }
 
@@ -47,7 +47,7 @@ type Windows interface {
 // of an earlier epoch must not be trusted.
 type Epoch struct {
 	Number int64 // starts at 1
-	// Open is false until the mirror is first used, and after the epoch was closed
+	// Open is false until the mirror is first used, and after the epoch has been closed
 	// because the mirror was unavailable.
 	Open bool
 	// Age is the time since the epoch was opened or closed, by the database's clock.
@@ -65,14 +65,14 @@ type Epoch struct {
 	// database is restored or a replica is promoted.
 	History string
 	// Rewound is true if the epoch began on another History. The database may then lack
-	// commits of the epoch that the mirror includes. Nothing is committed until the epoch
-	// is closed or the next one begins.
+	// commits from this epoch that the mirror includes. Nothing is committed until the
+	// epoch is closed or the next one begins.
 	Rewound bool
 	// Barrier is the number of the latest barrier, or 0 if none was ever raised. It was
 	// raised BarrierAge ago, by the database's clock. Drained reports whether every
 	// partition of the queue has passed the barrier: everything that was queued when the
-	// barrier was raised is then persisted or rejected. Only the methods of Epochs set
-	// these fields; outcomes and transactions do not need them.
+	// barrier was raised has then been persisted or rejected. Only the methods of Epochs
+	// set these fields; outcomes and transactions do not need them.
 	Barrier    int64
 	BarrierAge time.Duration
 	Drained    bool
@@ -82,8 +82,8 @@ type Epoch struct {
 
 // NewEpoch describes the epoch to begin.
 type NewEpoch struct {
-	// Number is higher than that of the previous epoch and was never used before, on any
-	// History of the database.
+	// Number is higher than the number of the previous epoch and has never been used, on
+	// any History of the database.
 	Number int64
 	Holder string // see Epoch.Holder
 }
@@ -121,9 +121,9 @@ const HoldTime = 250 * time.Millisecond
 // could be distrusted after the mark and trusted again before the commit.
 const MarkTime = 4 * time.Second
 
-// Mark calls mark, unless it is nil, and sets the time of the outcome. A Database calls
-// Mark last, right before the commit. Errors: those of mark; storage.ErrUnavailable if
-// mark took longer than MarkTime.
+// Mark calls the function mark, unless it is nil, and sets outcome.At. A Database calls
+// Mark last, right before the commit. Errors: those that the function returns;
+// storage.ErrUnavailable if the call took longer than MarkTime.
 func Mark(ctx context.Context, mark storage.Mark, outcome *storage.Outcome) error {
 	begin := time.Now()
 	if mark != nil {
@@ -153,9 +153,9 @@ func SplitBarriers(messages []storage.Message) (barriers []storage.Barrier, othe
 	return barriers, slices.DeleteFunc(slices.Clone(messages), isBarrier)
 }
 
-// Epochs determines whether the mirror of the write path can be trusted. A change of the
-// epoch waits for all transactions in progress that change states or counts of subjects;
-// transactions that begin later use the new epoch.
+// Epochs determines whether the mirror of the write path can be trusted. Closing the
+// epoch or beginning the next one waits for all transactions in progress that change
+// states or counts of subjects; transactions that begin later use the new epoch.
 type Epochs interface {
 	// Epoch returns the current epoch.
 	Epoch(ctx context.Context) (Epoch, error)
@@ -167,9 +167,9 @@ type Epochs interface {
 	// NextEpoch begins the next epoch if the current epoch, closed or not, still has this
 	// number. It returns the current epoch, which differs from next if another process
 	// was first. If the previous epoch was open or Rewound, every transaction fails with
-	// ErrUnavailable for EpochGrace. NextEpoch also raises the barrier, unless the epoch
-	// is the first one ever opened: queued actions may be visible only in an earlier
-	// epoch.
+	// ErrUnavailable for EpochGrace. NextEpoch also raises the barrier, because queued
+	// actions may be visible only in an earlier epoch, unless the epoch is the first one
+	// ever opened.
 	NextEpoch(ctx context.Context, number int64, next NewEpoch) (Epoch, error)
 	// Hold records that the mirror of the epoch with this number is in use. It does
 	// nothing if that is not the current epoch, or if the last record is less than

@@ -105,8 +105,8 @@ func accountNamesAreUnique(w *world) {
 	w.wantError("renaming an account that does not exist", rename(user("alice"), "Dave"), storage.ErrNotFound)
 }
 
-// concurrentRegistrationsTakeANameOnce lets many users take one name at the same time, by
-// registration or by renaming their accounts. Exactly one of them gets the name.
+// concurrentRegistrationsTakeANameOnce has many users try to take one name at the same
+// time, by registering or by renaming their accounts. Exactly one of them gets the name.
 func concurrentRegistrationsTakeANameOnce(w *world) {
 	other := w.open()
 	accounts := make([]*storage.Account, 0, 4)

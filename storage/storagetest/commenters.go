@@ -58,7 +58,7 @@ func concurrentCommentersAgree(w *world) {
 	}
 }
 
-// follow reads the changes of a subject's comments until done is closed, and then once
+// follow reads the changes to a subject's comments until done is closed, and then once
 // more.
 func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}) map[int64]storage.Comment {
 	seen, at := map[int64]storage.Comment{}, int64(0)

@@ -57,7 +57,7 @@ func (w *world) commentCount(s storage.Subject) storage.CommentCount {
 	return got[0]
 }
 
-// texts returns the texts of a list of comments, read in pages.
+// texts returns the texts of the comments in a list, which it reads in pages.
 func (w *world) texts(q storage.CommentsQuery) (out []string) {
 	w.Helper()
 	for q.First = max(q.First, 3); ; {

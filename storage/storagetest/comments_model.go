@@ -67,8 +67,8 @@ func (m *commentState) any() int64 {
 	return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.comments)), 12345)).Draw(m.T, "comment")
 }
 
-// next checks that the version of a change is above those of earlier changes on the
-// subject, and returns the version.
+// next checks that the version of a change is above the versions of all earlier changes
+// to the subject's comments, and returns the version of the change.
 func (m *commentState) next(of storage.Subject, version int64) int64 {
 	if version <= m.versions[of] {
 		m.Fatalf("version %d follows %d, want a higher one", version, m.versions[of])
@@ -104,7 +104,7 @@ func (m *commentState) add() {
 }
 
 // past adds comments that were written in a few different years. It determines their ids
-// from the changes of each subject, which it reads in the order of versions.
+// from the changes to each subject's comments, which it reads in the order of versions.
 func (m *commentState) past() {
 	m.acts++
 	message := storage.Message{ID: fmt.Sprint(m.tenant, "-past-", m.acts), Comments: make([]storage.PastComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))}
@@ -239,7 +239,7 @@ func (m *commentState) like() {
 	m.likes[id][user.UserID] = reaction == storage.Like
 }
 
-// compare compares the lists, counts and changes of the store with the model.
+// compare compares the store's lists, counts and changes with the model.
 func (m *commentState) compare() {
 	for id, c := range m.comments {
 		for _, likes := range m.likes[id] {

@@ -163,7 +163,7 @@ func outcomesIncludeTheirCommitTime(w *world) {
 }
 
 // endedEpochRejectsUntilTheNextBegins checks that nothing is committed while a process
-// may still rely on the epoch that has ended.
+// may still rely on an epoch that has ended.
 func endedEpochRejectsUntilTheNextBegins(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
@@ -208,7 +208,7 @@ func endedEpochRejectsUntilTheNextBegins(w *world) {
 	w.verified()
 }
 
-// refuses checks that the store currently rejects every change of counts.
+// refuses checks that the store currently rejects every change to counts.
 func (w *world) refuses(m storage.Message) {
 	w.Helper()
 	before := w.counts(video("1"))

@@ -207,7 +207,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	}, []string{"", storage.DefaultFolderID, second.FolderID, storage.DefaultFolderID})
 	w.equal("items of the second, the new first and the default folder", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
 
-	// A later action wins over the collection, in whatever order the two arrive.
+	// A later action wins over the collection, whichever of the two arrives first.
 	w.persist(collect(alice, video("moved"), "", 51))
 	where("uncollected before the deletion", "moved", "", 51)
 

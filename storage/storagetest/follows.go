@@ -42,7 +42,7 @@ func followersAreCounted(w *world) {
 	w.equal("the like, the collection, the read and the follow are there", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
 	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
 
-	// Followers of any subject are counted, whatever the order of the actions in a
+	// Followers of any subject are counted, regardless of the order of the actions in a
 	// message.
 	outcome := w.persist(unfollow(alice, video("1"), 9), follow(bob, video("1"), 5), follow(alice, video("1"), 8))
 	w.equal("applied", outcome.Applied, []storage.StateChange{

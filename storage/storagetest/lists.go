@@ -15,10 +15,11 @@ type entry struct {
 	at  storage.Position
 }
 
-// listing is one list of a world. All listings are written and paged in the same way.
+// listing is one list in a world. All listings are written and paged in the same way.
 type listing struct {
 	name string
-	// put adds the entry with that key, or gives it another version.
+	// put adds the entry with the given key or, if the entry exists, gives it another
+	// version.
 	put func(key string, version int64)
 	// drop removes the entry. It is nil if entries cannot be removed.
 	drop func(key string, version int64)
@@ -240,7 +241,7 @@ func unchangedEntriesAppearOnce(w *world) {
 	}
 }
 
-// pages returns the whole list, read in pages. After each page, it calls the argument
+// pages returns the whole list, read in pages. After each page, it calls the function
 // between, unless that is nil.
 func pages(w *world, l listing, first int, between func()) []entry {
 	w.Helper()

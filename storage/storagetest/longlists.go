@@ -10,18 +10,18 @@ import (
 	"ovation/storage"
 )
 
-// Sizes of the lists of FillLongLists. LongEntries is a multiple of longPage, so that the
-// entries of a short list are evenly spaced in the table.
+// Sizes of the lists that FillLongLists creates. LongEntries is a multiple of longPage,
+// so that the entries of a short list are evenly spaced in the table.
 const (
 	LongEntries = 100_000
 	longPage    = 20
 	longFar     = 500 // the page far down the long list
 )
 
-// FillLongLists fills an empty database. For each kind of list of comments and follows,
-// it creates a list of LongEntries entries and a list of a single page. The rows of the
-// short list are as far apart as the rows of one user among many. The argument run runs
-// an SQL statement.
+// FillLongLists fills an empty database. For each kind of list that holds comments or
+// follows, it creates a long list with LongEntries entries and a short list with a single
+// page. The rows of the short list are as far apart as one user's rows are in a table
+// with many users. FillLongLists executes each SQL statement by calling run.
 func FillLongLists(run func(sql string)) {
 	const rows = LongEntries + longPage
 	each := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, rows)
@@ -44,7 +44,7 @@ func FillLongLists(run func(sql string)) {
 	}
 }
 
-// LongList is a list of a database that FillLongLists has filled.
+// LongList is a list in a database that FillLongLists has filled.
 type LongList struct {
 	Name string
 	long string // the owner of the long list

@@ -84,8 +84,8 @@ func (w *world) messageTexts(key storage.ConversationKey) (out []string) {
 	}
 }
 
-// mailbox returns the messages that a user has sent or received and whose numbers are
-// above the argument after.
+// mailbox returns the messages that a user has sent or received, but only those whose
+// numbers are above the given one.
 func (w *world) mailbox(s storage.Store, of storage.User, after int64) (out []storage.DirectMessage) {
 	w.Helper()
 	for {

@@ -106,8 +106,8 @@ func (m *messageState) checkResult(one storage.NewDirectMessage, got storage.Add
 	}
 }
 
-// of returns the messages of a user, in order. If with is given, it returns only the
-// messages between the two users.
+// of returns the messages that a user has sent or received, in order. If another user is
+// given, it returns only the messages between the two.
 func (m *messageState) of(user storage.User, with ...storage.User) (out []storage.DirectMessage) {
 	for _, one := range m.messages {
 		if one.Key().Between(user) && (len(with) == 0 || one.Key().Between(with[0])) {
@@ -141,7 +141,8 @@ func (m *messageState) read() {
 	}
 }
 
-// conversation returns the conversation as it must be, or nil if there is none.
+// conversation returns the conversation that the store must hold, or nil if there must be
+// none.
 func (m *messageState) conversation(key storage.ConversationKey) *storage.Conversation {
 	all := m.of(key.Owner, key.With)
 	if len(all) == 0 {

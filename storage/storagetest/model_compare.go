@@ -46,7 +46,8 @@ func (m *modelState) counts(of storage.Subject) (c storage.Counts) {
 	return c
 }
 
-// totals counts what a user did, and what others did to the user's works.
+// totals computes a user's totals from what the user did and what others did to the
+// user's works.
 func (m *modelState) totals(of storage.User) (t storage.UserTotals) {
 	for key, s := range m.states {
 		if key.User == of {
@@ -97,8 +98,8 @@ func (m *modelState) folderKeys() []storage.FolderKey {
 	})
 }
 
-// checkOutcome compares an outcome with the model. The outcome must have the counts of
-// the recalled subjects, which are those of skipped messages, even if the counts have not
+// checkOutcome compares an outcome with the model. The outcome must include the counts of
+// the recalled subjects (the subjects of skipped messages) even if these counts have not
 // changed.
 func (m *modelState) checkOutcome(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {

@@ -322,7 +322,7 @@ func persistedSurvivesReopen(w *world) {
 	w.persistMessages(m)
 	counts, states, folder := w.counts(s), w.states(alice, s), w.folder(f.Key())
 
-	// The first store is still open, like that of a process that was killed.
+	// The first store is still open, like the store of a process that was killed.
 	w.s = w.open()
 	w.equal("counts beside the other", w.counts(s), counts)
 	// The store is closed before the next one is opened.

@@ -33,7 +33,7 @@ type testCase struct {
 	run  func(w *world)
 }
 
-// Run runs every case of storage.Store.
+// Run runs every case for storage.Store.
 func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	runParallel(t, newDatabase, slices.Concat(states, rest, models))

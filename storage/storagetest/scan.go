@@ -8,13 +8,13 @@ import (
 	"ovation/storage"
 )
 
-// scattered is the length of a history in which most rows are of one biz and a few are of
-// another. Version 1 is the oldest.
+// scattered is the number of rows in a history in which most rows are of one biz and a
+// few are of another. Version 1 is the oldest.
 const scattered = 3*storage.MaxListScan + 50
 
-// wanted holds the versions of those few rows, newest first: the newest row, the last row
-// that is examined for the first page, the row after that, some adjacent rows and the
-// oldest row.
+// wanted holds the versions of the few rows of the other biz, newest first: the newest
+// row, the last row that is examined for the first page, the row after that, some
+// adjacent rows and the oldest row.
 var wanted = []int64{
 	scattered, scattered - storage.MaxListScan + 1, scattered - storage.MaxListScan, 700, 699, 698, 697, 696, 1,
 }

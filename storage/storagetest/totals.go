@@ -23,7 +23,7 @@ func (w *world) totals(of storage.User) storage.UserTotals {
 	return got[0]
 }
 
-// works returns the bizIds of all works of a user, read in pages.
+// works returns the bizIds of all of a user's works, which it reads in pages.
 func (w *world) works(of storage.User, biz string, first int) (ids []string) {
 	w.Helper()
 	page := storage.Page{First: first}

@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// Traffic generates random actions like those of a content app: many users and a few very
+// Traffic generates random actions like those in a content app: many users and a few very
 // popular subjects. Of ten actions, on average, five are reads, four are reactions and
 // one is a collection.
 type Traffic struct {
@@ -17,7 +17,7 @@ type Traffic struct {
 	version int64
 }
 
-// NewTraffic returns traffic that is the same on every run.
+// NewTraffic returns a Traffic that generates the same actions on every run.
 func NewTraffic() *Traffic {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same numbers in every run
 	return &Traffic{random: random, popular: rand.NewZipf(random, 1.1, 10, 99_999), version: 1_700_000_000_000_000}

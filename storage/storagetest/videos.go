@@ -39,7 +39,7 @@ func (w *world) videoOf(key storage.VideoKey) *storage.Video {
 	return got[0]
 }
 
-// feed returns the titles of the feed of a tenant, read in pages.
+// feed returns the titles of the videos in a tenant's feed, which it reads in pages.
 func (w *world) feed(tenant string, first int) (titles []string) {
 	w.Helper()
 	page := storage.Page{First: first}
