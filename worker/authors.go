@@ -21,9 +21,9 @@ type Authors struct {
 	calls     inFlight
 }
 
-// NewAuthors returns an Authors over a persister that updates the mirror itself. The
-// logger, slog.Default() if nil, logs when the breaker opens and when it closes. Call
-// Close when the Authors is no longer needed.
+// NewAuthors returns an Authors that writes through the given persister, which must
+// update the mirror itself. The logger, slog.Default() if nil, logs when the breaker
+// opens and when it closes. Call Close when the Authors is no longer needed.
 func NewAuthors(persister storage.Persister, logger *slog.Logger) *Authors {
 	options := FallbackOptions{Logger: cmp.Or(logger, slog.Default())}
 	return &Authors{persister: persister, breaker: options.breaker("authors", groupTimeout, 0)}
@@ -59,6 +59,6 @@ func (a *Authors) Declare(ctx context.Context, declared []storage.Action) ([]sto
 const declareAuthors = "declare authors"
 
 // Close rejects new declarations with ErrClosed and waits until every accepted
-// declaration has ended. It returns an error if the context ends first. It may be called
-// twice.
+// declaration is finished. It returns an error if the context ends first. It may be
+// called twice.
 func (a *Authors) Close(ctx context.Context) error { return a.calls.close(ctx, declareAuthors) }

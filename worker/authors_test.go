@@ -13,7 +13,7 @@ import (
 	"ovation/worker"
 )
 
-// failingPersister makes the first calls of Persist fail.
+// failingPersister makes the first calls to Persist fail.
 type failingPersister struct {
 	storage.Persister
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	barrierInterval  = 200 * time.Millisecond // at which due is called
+	barrierInterval  = 200 * time.Millisecond // at which the function due is called
 	barrierRepublish = 3 * time.Second        // after which a barrier that has not passed is published again
 	barrierTimeout   = 2 * time.Second        // for publishing a barrier to all partitions
 )
@@ -30,8 +30,8 @@ type Barriers struct {
 	publishedAt time.Time
 }
 
-// NewBarriers returns a Barriers. due returns the number of the barrier that must pass,
-// or 0 if none is needed. Of the options only Logger is used.
+// NewBarriers returns a Barriers. The function due returns the number of the barrier that
+// must pass, or 0 if none is needed. Of the options, only Logger is used.
 func NewBarriers(publisher Publisher, due func() int64, opts Options) *Barriers {
 	opts = opts.withDefaults()
 	return &Barriers{

@@ -13,11 +13,11 @@ import (
 	"ovation/storage"
 )
 
-// batcher groups the actions of each partition into messages. A message is sent at once
-// if no other message is unconfirmed. Otherwise, the actions that arrive in the meantime
-// form the next message of their partition. This message is sent when no other message is
-// unconfirmed any more, or when the partition has been ready for Linger. A partition has
-// at most MaxInFlight unconfirmed messages.
+// batcher groups the actions of each partition into messages. A message is sent
+// immediately if no other message is unconfirmed. Otherwise, the actions that arrive in
+// the meantime form the next message of their partition. This message is sent when no
+// other message is unconfirmed any more, or when the partition has been ready for Linger.
+// A partition has at most MaxInFlight unconfirmed messages.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
@@ -27,7 +27,7 @@ type batcher struct {
 
 	items            sync.Pool     // of *item that are not in use
 	backlog          chan struct{} // holds a token for each accepted action without an answer
-	anonymousBacklog chan struct{} // the same for actions of anonymous users, which are not in backlog
+	anonymousBacklog chan struct{} // the same for actions by anonymous users, which are not in backlog
 	closing          chan struct{} // closed by close
 	drained          chan struct{} // closed when, after close, the last batch is answered
 
@@ -80,9 +80,9 @@ func newBatcher(publisher Publisher, mirror Mirror, settle func(*storage.Action,
 // errNotSent is passed to onOutcome if the action was not published.
 var errNotSent = errors.New("not sent")
 
-// submit sends the action and waits for the answer. If seen is not nil, it receives the
-// subject (see Mirror.Apply). onOutcome is called exactly once, possibly long after
-// submit has returned, with nil, errNotSent or the publisher's error.
+// submit sends the action and waits for the answer. If seen is not nil, submit fills it
+// with the subject (see Mirror.Apply). The function onOutcome is called exactly once,
+// possibly long after submit has returned, with nil, errNotSent or the publisher's error.
 func (b *batcher) submit(ctx context.Context, a storage.Action, seen *storage.Interactive) (storage.Durability, error) {
 	if err := b.admit(ctx, a.User.Anonymous()); err != nil {
 		b.onOutcome(&a, errNotSent)
@@ -110,7 +110,7 @@ func (b *batcher) submit(ctx context.Context, a storage.Action, seen *storage.In
 	}
 }
 
-// admit waits for room in the backlog. An action of an anonymous user fails instead of
+// admit waits for room in the backlog. An action by an anonymous user fails instead of
 // waiting, because nothing else bounds the number of such actions.
 func (b *batcher) admit(ctx context.Context, anonymous bool) error {
 	if anonymous {
@@ -189,7 +189,7 @@ func (b *batcher) lingerLeft() time.Duration {
 	return b.opts.Linger - time.Since(b.lanes[b.ready[0]].readySince)
 }
 
-// lingerElapsed runs when the timer of Linger fires.
+// lingerElapsed runs when the Linger timer fires.
 func (b *batcher) lingerElapsed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

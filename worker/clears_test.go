@@ -11,8 +11,8 @@ import (
 	"ovation/worker/local"
 )
 
-// A clear of a like or a dislike removes that reaction and nothing else, whatever is
-// known of the previous state. Every action on an unknown state is published.
+// Clearing a like or a dislike removes that reaction and nothing else, no matter what is
+// known about the previous state. Every action on an unknown state is published.
 func TestClearsAreConditional(t *testing.T) {
 	type step struct {
 		action storage.Action
@@ -82,8 +82,8 @@ func wantReaction(t *testing.T, store storage.Reader, when string, want storage.
 	}
 }
 
-// The recorder reads the state for a clear of a like just before an earlier dislike from
-// another node is persisted. The clear leaves the dislike in place.
+// To clear a like, the recorder reads the state just before an earlier dislike from
+// another node is persisted. Clearing the like leaves the dislike in place.
 func TestClearLeavesUnseenReactions(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}}

@@ -27,7 +27,8 @@ type Comments struct {
 	adds  *groupCommit[storage.NewComment, storage.AddedComment]
 }
 
-// NewComments returns a Comments over the store. Call Close when it is no longer needed.
+// NewComments returns a Comments that writes to the store. Call Close when the Comments
+// is no longer needed.
 func NewComments(store storage.Comments, opts CommentsOptions) *Comments {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
 	c := &Comments{store: store, opts: opts}
@@ -69,14 +70,16 @@ func (c *Comments) commit(ctx context.Context, comments []storage.NewComment) ([
 	return out, nil
 }
 
-// Edit changes the text of a comment. Errors: those of storage.Comments.
+// Edit changes the text of a comment. Errors: as documented for storage.Comments;
+// ErrClosed; context.Canceled.
 func (c *Comments) Edit(ctx context.Context, change storage.CommentChange, text string) (*storage.Comment, error) {
 	return c.change(ctx, "edit comment", func(ctx context.Context) (*storage.Comment, error) {
 		return c.store.EditComment(ctx, change, text)
 	})
 }
 
-// Delete removes the text of a comment. Errors: those of storage.Comments.
+// Delete removes the text and the author of a comment. Errors: as documented for
+// storage.Comments; ErrClosed; context.Canceled.
 func (c *Comments) Delete(ctx context.Context, change storage.CommentChange) (*storage.Comment, error) {
 	return c.change(ctx, "delete comment", func(ctx context.Context) (*storage.Comment, error) {
 		return c.store.DeleteComment(ctx, change)

@@ -18,8 +18,8 @@ type inFlight struct {
 	closed bool
 }
 
-// begin registers a call that lasts until done is called; close waits for that. After
-// close, begin returns ErrClosed.
+// begin registers a call, which lasts until the function done is called; close waits
+// until then. After close, begin returns ErrClosed.
 func (f *inFlight) begin() (done func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,8 +89,8 @@ type semaphore chan struct{}
 // withSemaphore calls f as callWithBreaker does, but first acquires the semaphore, which
 // is held until f returns. The breaker does not include the wait for the semaphore in the
 // timeout, nor does it count a wait that fails as a failure. Errors: those of
-// callWithBreaker; storage.ErrUnavailable, without a call of f, if the semaphore cannot
-// be acquired within the limit or before the breaker opens.
+// callWithBreaker; storage.ErrUnavailable if the semaphore cannot be acquired within the
+// limit or before the breaker opens, in which case f is not called.
 func withSemaphore[T any](
 	ctx context.Context, s semaphore, limit time.Duration, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
 ) (out T, err error) {

@@ -55,8 +55,8 @@
 // TestCancelledActionIsStillAppliedAndPersisted, TestOnlyConfirmedActionsAreApplied,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //
-// I4a A clear is conditional, whatever is known of the previous state, even when it
-// bypasses the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
+// I4a A clear is conditional, no matter what is known about the previous state, even when
+// it bypasses the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
 // A barrier (Barriers) passes only when everything that was confirmed before it
 // in its partition is persisted or rejected: TestBarrierIsPassedWithTheMessagesBeforeIt,
@@ -85,14 +85,14 @@
 //   - Counts that a Worker could not publish are published by the next Worker that
 //     processes the message: TestUnpublishedCountsArePublishedByTheNextWorker.
 //
-// I7 Bounded: a lone action is sent at once, concurrent actions share messages, and
+// I7 Bounded: a lone action is sent immediately, concurrent actions share messages, and
 // callers wait for room in the backlog only until their context ends:
 // TestLoneActionIsPublishedAtOnce, TestActionsInFlightShareAMessage,
 // TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
 // Anonymous users have a smaller backlog of their own:
-// TestAnonymousReadsLeaveRoomForSignedInLikes.
-// A Worker begins batches at its pace, without delay after an idle period, and early if
-// the batch is full: TestBatchesKeepThePace, TestFullBatchesIgnoreThePace.
+// TestAnonymousReadsLeaveRoomForSignedInLikes. A Worker begins batches at its pace,
+// without delay after an idle period, and early if the batch is full:
+// TestBatchesKeepThePace, TestFullBatchesIgnoreThePace.
 //
 // Comments bypass the queue: they go straight to the database, and concurrent comments
 // share a transaction (group commit, docs/decisions/0022). A comment that cannot be

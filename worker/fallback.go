@@ -38,9 +38,9 @@ const (
 	trialPause   = time.Second            // between trials while the breaker is open
 )
 
-// breaker returns the breaker of a dependency. failing is the timeout of calls after a
-// failure; if it is 0, timeout applies to all calls and an opening breaker does not
-// cancel them.
+// breaker returns the breaker for a dependency. The parameter failing is the timeout of
+// calls after a failure. If it is 0, the parameter timeout applies to all calls, and a
+// breaker that opens does not cancel them.
 func (o FallbackOptions) breaker(part string, timeout, failing time.Duration) *breaker.Breaker {
 	return breaker.New(breaker.Options{
 		Timeout: timeout, FailingTimeout: failing, Pause: trialPause, Trial: trialTimeout,
@@ -67,7 +67,7 @@ type Fallback struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running sync.WaitGroup // direct calls of the persister
+	running sync.WaitGroup // direct calls to the persister
 }
 
 // NewFallback returns a Fallback. The persister must update the mirror itself, because no
@@ -82,7 +82,7 @@ func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOpti
 }
 
 // Publish returns storage.Queued if the queue has made the message durable, and
-// storage.Persisted if the persister has. Errors: those of a Publisher.
+// storage.Persisted if the persister has. Errors: as documented for Publisher.
 func (f *Fallback) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
 	var durability storage.Durability
 	err := f.queue.Do(ctx, func(ctx context.Context) (err error) {

@@ -15,7 +15,7 @@ import (
 	"ovation/worker/local"
 )
 
-// publishFunc is a queue of one partition whose Publish is this function.
+// publishFunc is a queue with one partition whose method Publish calls the function.
 type publishFunc func(ctx context.Context, message storage.Message) (storage.Durability, error)
 
 func (publishFunc) Partitions() int { return 1 }
@@ -24,7 +24,7 @@ func (f publishFunc) Publish(ctx context.Context, _ int, message storage.Message
 	return f(ctx, message)
 }
 
-// downQueue fails at once, and stuckQueue fails when the context ends.
+// downQueue fails immediately, and stuckQueue fails when the context ends.
 var (
 	downQueue publishFunc = func(context.Context, storage.Message) (storage.Durability, error) {
 		return "", storage.ErrUnavailable
@@ -125,8 +125,8 @@ func TestTrialsAreShort(t *testing.T) {
 	})
 }
 
-// When a hanging queue is found to be unavailable, callers that wait for it continue at
-// once.
+// When a hanging queue is found to be unavailable, callers that wait for it continue
+// immediately.
 func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFallback(stuckQueue, openStore(t), worker.FallbackOptions{})
@@ -215,7 +215,7 @@ func TestRecoveredQueueIsUsed(t *testing.T) {
 			storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, // the queue is unavailable
 			storage.Persisted, // not called, although it is available again
 			storage.Queued,    // after the pause
-			storage.Queued,    // at once
+			storage.Queued,    // without a pause
 		} {
 			back = i >= 5
 			if i == 4 || i == 6 {

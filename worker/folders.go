@@ -27,8 +27,8 @@ type Folders struct {
 	now   func() time.Time
 }
 
-// NewFolders returns a Folders over a store that updates the mirror, if there is one.
-// now is the clock.
+// NewFolders returns a Folders that uses the given store and clock. If there is a mirror,
+// the store must update it.
 func NewFolders(store FolderStore, now func() time.Time) *Folders {
 	return &Folders{store: store, now: now}
 }

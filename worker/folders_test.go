@@ -127,8 +127,8 @@ func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	}
 }
 
-// busyOwner collects an item into the folder just before the folder is deleted, a given
-// number of times.
+// busyOwner is a store that collects an item into a folder just before the folder is
+// deleted, the given number of times.
 type busyOwner struct {
 	*sqlite.Store
 

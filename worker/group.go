@@ -27,7 +27,7 @@ type groupCommit[In, Out any] struct {
 	lockKey  func(In) any // returns a comparable key; requests with the same key lock the same rows
 	breaker  *breaker.Breaker
 	sizes    func(n int) // observes the number of requests in a transaction
-	separate semaphore   // bounds the calls of runSeparately
+	separate semaphore   // bounds the calls to runSeparately
 
 	inFlight // its mutex guards the fields below, too
 
@@ -45,7 +45,7 @@ type groupItem[In, Out any] struct {
 }
 
 // do commits a request together with others. If the context ends first, the call returns
-// at once, and the request may still be committed. Errors: those of commit;
+// immediately, and the request may still be committed. Errors: those of commit;
 // storage.ErrUnavailable, also when the context's deadline passes, in which case the
 // request may or may not be committed; ErrClosed after close.
 func (g *groupCommit[In, Out]) do(ctx context.Context, in In) (out Out, err error) {
@@ -128,7 +128,7 @@ func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 	}
 }
 
-// sendByLockKey commits the requests of a failed batch in one transaction per lock key.
+// sendByLockKey commits the requests from a failed batch in one transaction per lock key.
 // Requests that are not retried within groupTimeout keep their error.
 func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out]) {
 	of := make(map[any][]*groupItem[In, Out])
@@ -167,10 +167,10 @@ func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
 }
 
 // runSeparately calls f outside the group's transaction, but with the group's breaker.
-// Only a few such calls run at the same time: changes of one row wait for each other in
-// the database, each change holds a connection, and reads need connections, too. close
-// waits for the call. Errors: those of f; storage.ErrUnavailable, in which case the
-// outcome is unknown; ErrClosed after close.
+// Only a few such calls run at the same time: changes to one row wait for each other in
+// the database, each change holds a connection, and reads need connections, too. The
+// method close waits for the call. Errors: those of f; storage.ErrUnavailable, in which
+// case the outcome is unknown; ErrClosed after close.
 func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out], what string, f func(context.Context) (T, error)) (out T, err error) {
 	done, err := g.begin()
 	if err != nil {

@@ -13,11 +13,12 @@ import (
 // above hungCommit.
 const hungCommit = 4 * time.Second
 
-// invalidateWhileHung invalidates the marks of messages repeatedly while their commit
-// hangs, as a commit does if a synchronous standby is missing. Otherwise the mirror would
-// report an uncommitted action as persisted, and take the database's old counts for new
-// counts. The first call to the mirror comes after hungCommit. The returned function
-// stops the calls and waits until the last call has ended.
+// invalidateWhileHung repeatedly invalidates the marks of messages while their commit
+// hangs. A commit hangs, for example, if a synchronous standby is missing. If its marks
+// stayed valid, the mirror would report an uncommitted action as persisted, and take the
+// database's old counts for new counts. The first call to the mirror comes after
+// hungCommit. The returned function stops the calls and waits until the last call has
+// ended.
 func (l *batchLoop) invalidateWhileHung(ctx context.Context, messages []storage.Message) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -6,8 +6,9 @@ import (
 	"ovation/storage"
 )
 
-// maxInDoubt is the maximum number of states in doubt. If there are more, the recorder
-// drops an arbitrary one and relies on the mirror for that state.
+// maxInDoubt is the maximum number of states for which inDoubt keeps an action. Beyond
+// that, it drops an arbitrary state's action, and the recorder relies on the mirror for
+// that state.
 const maxInDoubt = 100_000
 
 // inDoubt keeps the actions with an unknown outcome: publishing them failed, but a worker
@@ -35,8 +36,9 @@ func (d *inDoubt) add(id stateID, action storage.Register) {
 	d.actions[id] = action.Join(d.actions[id])
 }
 
-// resolve returns the version of the action in doubt if the reached state does not cover
-// that action. Otherwise, it removes the action, if there is one, and returns 0.
+// resolve returns the version of the action that is kept for the state if the register
+// reached does not cover that action. Otherwise, it removes the action, if there is one,
+// and returns 0.
 func (d *inDoubt) resolve(id stateID, reached storage.Register) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -28,7 +28,8 @@ type stateID struct {
 
 func newKeyedMutex() *keyedMutex { return &keyedMutex{locks: make(map[stateID]*keyLock)} }
 
-// lock waits for the lock of a state and acquires it. Call unlock to release it.
+// lock acquires the lock of a state, and waits for it if necessary. Call unlock to
+// release the lock.
 func (m *keyedMutex) lock(ctx context.Context, key stateID) error {
 	m.mu.Lock()
 	l := m.locks[key]

@@ -27,7 +27,8 @@ type Messages struct {
 	adds  *groupCommit[storage.NewDirectMessage, storage.AddedDirectMessage]
 }
 
-// NewMessages returns a Messages over the store. Call Close when it is no longer needed.
+// NewMessages returns a Messages that writes to the store. Call Close when the Messages
+// is no longer needed.
 func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
 	m := &Messages{store: store, opts: opts}
@@ -82,7 +83,8 @@ func (m *Messages) commit(ctx context.Context, messages []storage.NewDirectMessa
 	return out, nil
 }
 
-// MarkRead marks messages as read. Errors: those of storage.DirectMessages.
+// MarkRead marks messages as read. Errors: as documented for storage.DirectMessages;
+// ErrClosed; context.Canceled.
 func (m *Messages) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (*storage.Conversation, error) {
 	return runSeparately(ctx, m.adds, "mark messages as read", func(ctx context.Context) (*storage.Conversation, error) {
 		return m.store.MarkRead(ctx, key, upTo)

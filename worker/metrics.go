@@ -14,7 +14,7 @@ type Role int
 
 // The roles of a process. A process may have both.
 const (
-	Records Role = 1 << iota // accepts actions of users
+	Records Role = 1 << iota // accepts users' actions
 	Works                    // persists queued messages
 )
 

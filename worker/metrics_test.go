@@ -12,8 +12,8 @@ import (
 	"ovation/worker/local"
 )
 
-// sample returns the value of a counter or gauge, or the number of observations of a
-// histogram; 0 if there are none.
+// sample returns the value of a counter or gauge, or the number of observations in a
+// histogram. It returns 0 if there are none.
 func sample(t *testing.T, reg *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := reg.Gather()

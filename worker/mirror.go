@@ -11,24 +11,25 @@ import (
 // persisted yet. It is safe for concurrent use.
 type Mirror interface {
 	// Get returns each user's states on each subject as of the latest acknowledged
-	// action, and where they are stored: storage.Persisted, or storage.Queued if some
-	// of them may not be in the database yet. The durability is "" if the latest action
-	// cannot be determined; an action must then be published whatever the states are.
+	// action, and where they are stored: storage.Persisted, or storage.Queued if some of
+	// them may not be in the database yet. The durability is "" if the latest action
+	// cannot be determined; an action must then be published regardless of the states.
 	// Errors: storage.ErrUnavailable, the context's.
 	Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error)
 	// Apply makes durable actions visible to their users on every node. Actions that are
 	// storage.Queued are merged into the states; for actions that are storage.Persisted,
 	// existing states are corrected.
 	//
-	// If seen is not nil, it has an element for each action: nil, or a pointer to be
-	// filled with the action's subject as its user sees it afterwards. The target is left
-	// unchanged if filling it would take another read, or if the actions are
-	// storage.Persisted. Errors: storage.ErrUnavailable if queued actions are not in the
-	// mirror yet, in which case the mirror applies them later; the context's.
+	// If seen is not nil, it has an element for each action: nil, or a pointer to an
+	// Interactive that Apply fills with the action's subject as the action's user then
+	// sees it. The Interactive is left unchanged if filling it would take another read,
+	// or if the actions are storage.Persisted. Errors: storage.ErrUnavailable if queued
+	// actions are not in the mirror yet, in which case the mirror applies them later; the
+	// context's.
 	Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) error
-	// Invalidate discards the records of which of these actions the counts include,
-	// because a transaction that marked them may have been rolled back. It is called
-	// before the actions are persisted again, and may be called at any time.
+	// Invalidate discards what Mark has recorded about these actions, because a
+	// transaction that marked them may have been rolled back. It is called before the
+	// actions are persisted again, and may be called at any time.
 	Invalidate(ctx context.Context, actions []storage.Action) error
 	// Revert undoes Apply for actions that will not be persisted. It may be called at
 	// any time.

@@ -134,7 +134,7 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 }
 
 // workers keeps two workers running and replaces each of them repeatedly. Now and then,
-// their store fails before or after a commit. stop ends the workers.
+// their store fails before or after a commit. The returned function ends the workers.
 func (p plan) workers(t *rapid.T, queue *local.Queue, store *sqlite.Store, mirror worker.Mirror) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

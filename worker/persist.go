@@ -19,9 +19,9 @@ const splitAfter = 4 * time.Second
 
 // persist makes a batch durable in one transaction and returns what changed. While the
 // store or the mirror is unavailable, it retries until ctx ends, unless a batch of
-// several messages took too long. Each try runs with working, a context that outlives
-// ctx. Errors: errStopped, or the reason why the batch cannot be persisted, in which case
-// its marks have been invalidated.
+// several messages took too long. Each try uses the context working, which outlives ctx.
+// Errors: errStopped, or the reason why the batch cannot be persisted, in which case its
+// marks have been invalidated.
 func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
 	var failed error // the permanent error
 	tries := 0
@@ -52,9 +52,9 @@ func (l *batchLoop) persist(ctx, working context.Context, batch []task) (storage
 }
 
 // persistOnce is a single try of persist. It also returns how long the try took, not
-// counting the commit. If the try fails, marks that it made are invalidated, at once or
-// before the next try. An error of the mirror is returned as storage.ErrUnavailable,
-// because it is not the fault of any message.
+// counting the commit. If the try fails, the marks that it made are invalidated,
+// immediately or before the next try. An error from the mirror is returned as
+// storage.ErrUnavailable, because it is not the fault of any message.
 func (l *batchLoop) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome, took time.Duration, _ error) {
 	start := time.Now()
 	if err := l.invalidate(ctx, batch); err != nil {
@@ -100,7 +100,7 @@ func (t *task) isBarrier() bool { return t.Message().Barrier != (storage.Barrier
 // barrierPasses reports whether everything queued before a barrier is persisted or
 // rejected once the barrier's batch is persisted. That does not hold if this loop has
 // requeued a message, which may return after the barrier, or if the barrier is
-// redelivered, as it may then overtake messages requeued earlier.
+// redelivered, because it may then have overtaken messages that were requeued earlier.
 func (l *batchLoop) barrierPasses(barrier *task) bool { return !l.requeued && !barrier.Redelivered() }
 
 func setMayBeMarked(batch []task, is bool) {
@@ -162,9 +162,9 @@ func (l *batchLoop) publish(ctx, working context.Context, outcome storage.Outcom
 	return err
 }
 
-// retry calls f at least once, and repeats the call with exponential backoff until it
-// succeeds, its error is permanent or the context ends. It logs the first failure and the
-// recovery.
+// retry calls f at least once, and repeats the call with exponential backoff until f
+// succeeds or returns a permanent error, or the context ends. It logs the first failure
+// and the recovery.
 func retry[T any](ctx context.Context, l *batchLoop, doing string, f backoff.Operation[T]) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = l.opts.MinBackoff, l.opts.MaxBackoff, 2
@@ -185,8 +185,8 @@ func retry[T any](ctx context.Context, l *batchLoop, doing string, f backoff.Ope
 	return got, err
 }
 
-// Failing returns the error of the operation that the worker is retrying at the moment,
-// or nil if there is none.
+// Failing returns the latest error from an operation that the worker is currently
+// retrying, or nil if there is none.
 func (w *Worker) Failing() error {
 	for _, l := range w.loops {
 		if err := l.failing.Load(); err != nil {

@@ -7,19 +7,19 @@ import (
 	"ovation/storage"
 )
 
-// Errors of a queue that callers should distinguish with errors.Is.
+// Errors from a queue that callers should distinguish with errors.Is.
 var (
 	// ErrRejected is returned by Publish if a worker has rejected the message (see
 	// Delivery.Reject). Queues that confirm before a worker has received the message
 	// never return it.
 	ErrRejected = errors.New("the message cannot be persisted")
-	// ErrBusy is returned for an action of an anonymous user while too many such actions
+	// ErrBusy is returned for an action by an anonymous user while too many such actions
 	// wait for confirmation. The action was not published.
 	ErrBusy = errors.New("too many actions of anonymous users are waiting for confirmation; try again later")
 	// ErrClosed is returned by methods called after Close.
 	ErrClosed = errors.New("closed")
-	// ErrSettled is returned if the delivery was settled before, or if its consumer has
-	// ended and the message will be redelivered.
+	// ErrSettled is returned if the delivery is already settled, or if its consumer has
+	// ended, in which case the message will be redelivered.
 	ErrSettled = errors.New("the delivery is already settled")
 )
 
@@ -29,7 +29,7 @@ type Publisher interface {
 	// on a subject belong to one partition, so that only one worker at a time changes
 	// the subject.
 	Partitions() int
-	// Publish makes a message durable and returns where it is stored. After an error the
+	// Publish makes a message durable and returns where it is stored. After an error, the
 	// outcome is unknown: the message may still be persisted. Publishing a message with
 	// the same ID again is harmless. If Publish returns before a worker has received the
 	// message, the queue sets the field Published of the delivered message to the time of
@@ -67,7 +67,7 @@ type Delivery interface {
 	Reject(reason error) error
 }
 
-// BatchAcker is a Delivery whose queue can acknowledge many deliveries at once.
+// BatchAcker is a Delivery from a queue that can acknowledge many deliveries in one call.
 type BatchAcker interface {
 	Delivery
 	// AckAll acknowledges deliveries of the same queue, at a lower cost than one Ack for

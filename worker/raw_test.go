@@ -149,8 +149,8 @@ func (p *persisted) Persist(ctx context.Context, messages []storage.Message, mar
 
 // BenchmarkWorker measures how fast a worker persists, marks and publishes queued likes;
 // an iteration is a like. Before the clock starts, the likes are published in messages of
-// the given number of actions and, if shown is true, applied to the mirror, as a recorder
-// would apply them.
+// 10 or 1,000 actions. If shown is true, they are also applied to the mirror, as a
+// recorder would apply them.
 func BenchmarkWorker(b *testing.B) {
 	for _, size := range []int{10, 1000} {
 		for _, shown := range []bool{false, true} {
@@ -193,7 +193,7 @@ func (m *timed) Publish(ctx context.Context, outcome storage.Outcome) error {
 
 func (*timed) add(to *atomic.Int64, began time.Time) { to.Add(int64(time.Since(began))) }
 
-// fillQueue publishes a message of n likes and, if show is true, applies them to the
+// fillQueue publishes a message with n likes and, if show is true, applies them to the
 // mirror.
 func fillQueue(b *testing.B, s servers, from, n int, show bool) {
 	b.Helper()

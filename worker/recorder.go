@@ -16,19 +16,19 @@ type RecorderOptions struct {
 	// MaxBatch is the maximum number of actions in a message; 1,000 if 0.
 	MaxBatch int
 	// MaxInFlight is the maximum number of unconfirmed messages per partition; 1 if 0.
-	// Actions that arrive meanwhile share the next message.
+	// Actions that arrive in the meantime share the next message.
 	MaxInFlight int
 	// Linger is the maximum time for which a partition that has actions to send waits
-	// while messages of other partitions are unconfirmed. Actions that arrive meanwhile
-	// share its message. Longer waits make fewer and larger messages, which cost the
-	// queue less. If 0, partitions do not wait.
+	// while messages of other partitions are unconfirmed. Actions that arrive in the
+	// meantime share its message. Longer waits make fewer and larger messages, which cost
+	// the queue less. If 0, partitions do not wait.
 	Linger time.Duration
 	// MaxBacklog is the maximum number of actions that are accepted and not yet answered;
 	// 10,000 if 0. Further calls wait. Anonymous users have a separate backlog of a fifth
-	// of this size; beyond it their actions fail with ErrBusy.
+	// of this size; when it is full, their actions fail with ErrBusy.
 	MaxBacklog int
 	// PublishTimeout is the maximum time for publishing a message and, separately, for
-	// the call of Mirror.Apply that follows; 10 s if 0.
+	// the call to Mirror.Apply that follows; 10 s if 0.
 	PublishTimeout time.Duration
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -88,11 +88,11 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 //
 // Actions on one state (user, subject and a kind that does not add up) are serialised in
 // the order of arrival: each action starts from the result of the previous one. If the
-// context ends first, Record returns at once, but an action that was accepted is still
-// published and applied.
+// context ends first, Record returns immediately, but an action that was accepted is
+// still published and applied.
 //
-// If seen is not nil, it receives the subject as the user then sees it, or the zero value
-// if that would take another read.
+// If seen is not nil, Record sets it to the subject as the user then sees it, or to the
+// zero value if that would take another read.
 //
 // Errors: storage.ErrInvalid; storage.ErrUnavailable, also when the context's deadline
 // passes, in which case the action may or may not become durable later; ErrRejected;
@@ -191,7 +191,7 @@ func changes(a storage.Action, s storage.States) bool {
 }
 
 // registerOf returns the known register of the state that an action changes. For a
-// collection or a follow, the version is enough.
+// collection or a follow, only the version is set.
 func registerOf(a storage.Action, s storage.States) storage.Register {
 	switch a.Kind {
 	case storage.KindReaction:

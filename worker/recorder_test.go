@@ -185,7 +185,7 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 }
 
 // An action fails, and it is unknown whether it will be persisted. If the user then takes
-// the action back, it must not win even if it is persisted later.
+// the action back, the failed action must not win even if it is persisted later.
 func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		doubtful, next storage.Action
@@ -229,7 +229,8 @@ func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 	}
 }
 
-// A clear of a like does not affect a dislike in doubt, which may still be persisted.
+// Clearing a like does not affect a dislike whose outcome is unknown and which may still
+// be persisted.
 func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 	store := openStore(t)
 	mirror := local.Mirror{Reader: store}

@@ -55,8 +55,8 @@ func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker
 	return r
 }
 
-// startWorker runs a worker until the test ends or stop is called. stop returns the
-// result of Run.
+// startWorker runs a worker until the test ends or the returned function is called. That
+// function returns what Run returned.
 func startWorker(tb testing.TB, c worker.Consumer, p storage.Persister, m worker.Mirror, opts worker.Options) (stop func() error) {
 	tb.Helper()
 	opts.Logger = cmp.Or(opts.Logger, quiet)
@@ -94,7 +94,7 @@ func publish(q *local.Queue, partition int, m storage.Message) <-chan error {
 type tap struct {
 	worker.Publisher
 
-	partitions int           // those of the publisher if 0
+	partitions int           // the publisher's number if 0
 	gate       chan struct{} // if not nil, messages wait until it is closed
 	takes      time.Duration // duration of passing; set only in a synctest bubble, where time is fake
 

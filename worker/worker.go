@@ -20,8 +20,8 @@ type Options struct {
 	// message is never split, so a batch may hold more.
 	MaxActions int
 	// Pace is the minimum time between the starts of two batches of one batch loop.
-	// Messages that arrive in between share the next batch; after an idle period of
-	// this length a batch starts at once. If 0, a batch holds the messages that are
+	// Messages that arrive in between share the next batch; after an idle period of this
+	// length, a batch starts immediately. If 0, a batch holds the messages that are
 	// available when it starts.
 	Pace time.Duration
 	// Concurrency is the number of batches processed at the same time, each with its own
@@ -50,8 +50,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// finishTimeout is how long the current batch may take after the context of Run has
-// ended.
+// finishTimeout is how long the current batch may take after the context passed to Run
+// has ended.
 const finishTimeout = 10 * time.Second
 
 // pruneEvery is the interval at which the inbox is pruned.
@@ -96,8 +96,8 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 // requeues all other messages and returns nil. If the queue is lost before that, Run
 // returns an error and may be called again.
 //
-// A panic of the store or the mirror is not recovered, because their state is unknown
-// after it. The queue redelivers all messages that Run has not settled.
+// A panic in the store or the mirror is not recovered, because it leaves the store or the
+// mirror in an unknown state. The queue redelivers all messages that Run has not settled.
 func (w *Worker) Run(ctx context.Context) error {
 	// Two contexts outlive ctx: the context of the consumer, so that the current batch
 	// can still be settled, and the context of the work on this batch.
@@ -186,8 +186,8 @@ func (l *batchLoop) run(ctx, working context.Context) {
 	}
 }
 
-// WithGrace returns a context that ends the given time after ctx has ended. It keeps
-// the values of ctx.
+// WithGrace returns a context that ends the given time after ctx has ended. The context
+// has the same values as ctx.
 func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
@@ -216,9 +216,9 @@ const fullBatch = 100
 // and adds the deliveries that have arrived since.
 //
 // If one of the deliveries is redelivered, nextBatch continues until no more redelivered
-// messages arrive. Marks that another worker made in one transaction must all be
-// invalidated before any message of that transaction is persisted. The prefetch limit of
-// the queue bounds the number of redelivered messages.
+// messages arrive, because the marks that another worker made in one transaction must all
+// be invalidated before any message of that transaction is persisted. The queue's
+// prefetch limit bounds the number of redelivered messages.
 //
 // nextBatch returns an empty batch when the context has ended or the queue is lost.
 func (l *batchLoop) nextBatch(ctx context.Context) []task {

@@ -37,7 +37,7 @@ func wantAcked(t *testing.T, errs []<-chan error) {
 	}
 }
 
-// batchSizes records how many messages each call of Persist receives.
+// batchSizes records how many messages each call to Persist receives.
 type batchSizes struct {
 	mu    sync.Mutex
 	calls []int
@@ -76,8 +76,8 @@ func TestMarksComeBeforeTheCommitAndTheAckAfterIt(t *testing.T) {
 	}
 }
 
-// A message that arrives after an idle period is processed at once; messages that arrive
-// before the pace allows another batch share the next one.
+// A message that arrives after an idle period is processed immediately; messages that
+// arrive before the pace allows another batch share the next one.
 func TestBatchesKeepThePace(t *testing.T) {
 	const pace = 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

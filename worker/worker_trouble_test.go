@@ -189,7 +189,7 @@ func TestWorkerReportsThatItIsFailing(t *testing.T) {
 }
 
 // The marks of all messages that a worker held when it died are invalidated before the
-// first of these messages is persisted, whatever is delivered in between.
+// first of these messages is persisted, no matter what is delivered in between.
 func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -250,7 +250,7 @@ func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 2)
 		var steps []string
-		unavailable := 3 // calls of Invalidate that still fail
+		unavailable := 3 // calls to Invalidate that will still fail
 		mirror := &spy{
 			Mirror: local.Mirror{Reader: store},
 			mark: func(o storage.Outcome) error {

@@ -23,7 +23,7 @@ type workerGroup struct {
 	mu         sync.Mutex
 	sent       []string
 	settled    map[string]bool
-	lastWorker map[int]string // the worker that settled the latest message of each partition
+	lastWorker map[int]string // the worker that settled the latest message in each partition
 	unsettled  map[int]unsettledCount
 	overlap    bool // two workers may hold messages of one partition, because one died
 }
@@ -60,7 +60,7 @@ func newWorkerGroup(t *testing.T, opts Options) *workerGroup {
 	return c
 }
 
-// join adds a worker. die cuts the connections of this worker.
+// join adds a worker. The returned function cuts this worker's connections.
 func (c *workerGroup) join(name string) (die func()) {
 	c.t.Helper()
 	p, opts := through(c.t, c.opts)

@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// messageWithActions makes a message with the given number of actions of different users.
+// messageWithActions makes a message with the given number of actions by different users.
 func messageWithActions(id string, actions int) storage.Message {
 	m := message(id)
 	for i := 1; i < actions; i++ {

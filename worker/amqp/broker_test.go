@@ -132,7 +132,7 @@ func (b *broker) start(t *testing.T) {
 	}
 }
 
-// kill ends the node at once, as a crash would.
+// kill ends the node immediately, as a crash would.
 func (b *broker) kill(t *testing.T) {
 	t.Helper()
 	_ = syscall.Kill(-b.server.Process.Pid, syscall.SIGKILL)
@@ -209,8 +209,9 @@ func missingPermissions(t *testing.T, b *broker) {
 	publish(t, open(t, opts), 0, "allowed")
 }
 
-// alarm tests publishing and consuming during an alarm of the broker. The argument on is
-// the value of the limit that raises the alarm, and off the value that clears it.
+// alarm tests publishing and consuming during a broker alarm. The parameter limit is a
+// format for the Erlang expression that sets a limit. Setting the limit to on raises the
+// alarm, and setting it to off clears the alarm.
 func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)

@@ -77,10 +77,11 @@ const (
 	formatHighest = formatCover
 )
 
-// hasIf reports whether the actions of a version of the format have the field if.
+// hasIf reports whether actions have the field if in the given version of the format.
 func hasIf(format byte) bool { return format >= formatConditional }
 
-// hasFollow reports whether the actions of a version of the format have the field follow.
+// hasFollow reports whether actions have the field follow in the given version of the
+// format.
 func hasFollow(format byte) bool { return format >= formatFollow }
 
 const flagForever = 1
@@ -189,8 +190,8 @@ func (e *encoder) text(s string) {
 // errForm is returned for bytes that cannot be decoded.
 var errForm = errors.New("the message is damaged")
 
-// decode decodes a message of any released version, and returns it with the time of its
-// publication.
+// decode decodes a message of any released version. It returns the message and the time
+// at which it was published.
 func decode(body []byte) (storage.Message, time.Time, error) {
 	d := decoder{rest: string(body), texts: []string{""}}
 	version := d.byte()

@@ -13,9 +13,9 @@ import (
 )
 
 // Consume delivers messages. The broker serves each partition to one consumer at a time
-// across all processes, and to the next consumer when that consumer ends. Consumers that
-// serve more than their share hand partitions over (see balance). A consumer holds at
-// most Prefetch unsettled messages of each partition.
+// across all processes, and goes on to the next consumer when the current one ends.
+// Consumers that serve more than their share hand partitions over (see balance). A
+// consumer holds at most Prefetch unsettled messages of each partition.
 //
 // The channel is closed when the context ends, the connection is lost or the Queue is
 // closed; call Consume again to continue. Errors: storage.ErrUnavailable, after IOTimeout
@@ -45,7 +45,7 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	return c.out, nil
 }
 
-// consumer is the state of one call of Consume. It uses several channels of one
+// consumer is the state of one call to Consume. It uses several channels of one
 // connection. Once the connection has ended, nothing can be settled any more, because
 // delivery tags are valid only within their channel.
 type consumer struct {

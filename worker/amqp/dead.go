@@ -46,8 +46,8 @@ type DeadLetters struct {
 	channel    *amqp091.Channel // to read
 }
 
-// OpenDeadLetters connects to the broker; Window and Prefetch are ignored. Errors:
-// those of Open.
+// OpenDeadLetters connects to the broker; Window and Prefetch are ignored. Errors: the
+// errors of Open.
 func OpenDeadLetters(ctx context.Context, opts Options) (*DeadLetters, error) {
 	d := &DeadLetters{opts: opts.withDefaults()}
 	if err := d.opts.validate(); err != nil {
@@ -74,8 +74,8 @@ func (d *DeadLetters) Close() error {
 	return nil
 }
 
-// List returns the oldest dead letters, at most limit of them. Errors:
-// storage.ErrUnavailable, the context's.
+// List returns up to limit dead letters, oldest first. Errors: storage.ErrUnavailable,
+// the context's.
 func (d *DeadLetters) List(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	err := d.walk(ctx, "list", func(l DeadLetter) (step, error) {
@@ -119,7 +119,8 @@ type Replayed struct {
 // removes them. Expired messages are left unless force is set. A failure midway may leave
 // a message both in its partition and among the dead letters. That is harmless, because
 // the message counts once. Errors: storage.ErrUnavailable; the context's; an error if the
-// number of partitions differs from that of the queues, in which case nothing is done.
+// configured number of partitions differs from the number of the queues, in which case
+// nothing is done.
 func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // a message that is rejected again is not replayed again
@@ -160,7 +161,7 @@ func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLett
 	return n, err
 }
 
-// publisher returns the publisher of the connection, which it opens on first use.
+// publisher returns the connection's publisher, and opens it on first use.
 func (d *DeadLetters) publisher() (*confirmPublisher, error) {
 	if d.brokerConn.publisher != nil {
 		return d.brokerConn.publisher, nil
@@ -271,7 +272,7 @@ const (
 	headerAt     = "ovation-at" // microseconds since 1970
 )
 
-// headerForced marks a replayed message that is persisted whatever its age.
+// headerForced marks a replayed message that is persisted regardless of its age.
 const headerForced = "ovation-forced"
 
 // maxReason is the maximum length of a reason in bytes.

@@ -131,7 +131,7 @@ func (s *subscription) ackAll(deliveries []*delivery) error {
 	})
 }
 
-// settle calls send, which settles the deliveries, unless the consumer has ended.
+// settle settles the deliveries by calling send, unless the consumer has ended.
 func (s *subscription) settle(how string, deliveries []*delivery, send func() error) error {
 	c := s.consumer
 	c.settling.RLock()

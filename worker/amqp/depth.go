@@ -28,7 +28,7 @@ func (q *Queue) inspect(b *brokerConn) {
 	}
 }
 
-// depth returns the number of messages of a queue that are ready for delivery.
+// depth returns the number of messages in a queue that are ready for delivery.
 func depth(channel *amqp091.Channel, queue string) (int, error) {
 	state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 	return state.Messages, err

@@ -27,12 +27,12 @@
 // # Invariants
 //
 //   - The queue implements the contract of package worker: TestQueueContract.
-//   - I1 Acknowledged is durable: confirmed messages are delivered in spite of
-//     lost connections and crashes of the broker, even a crash right after the queues
-//     are declared: TestNothingConfirmedIsLostWhileConnectionsAreKilled,
-//     TestBrokerInTrouble. A message that no queue has accepted is not confirmed:
-//     TestMessageWithoutAQueueIsNotConfirmed. Deleted queues are declared
-//     again: TestConsumerWithoutAQueueDeclaresItAgain.
+//   - I1 Acknowledged is durable: confirmed messages are delivered in spite of lost
+//     connections and broker crashes, even a crash right after the queues are declared:
+//     TestNothingConfirmedIsLostWhileConnectionsAreKilled, TestBrokerInTrouble. A message
+//     that no queue has accepted is not confirmed:
+//     TestMessageWithoutAQueueIsNotConfirmed. Deleted queues are declared again:
+//     TestConsumerWithoutAQueueDeclaresItAgain.
 //   - The number of partitions changes without loss of confirmed messages, and two
 //     processes never use different numbers at the same time (gate.go):
 //     TestProcessesThatBeginAtOnceAgreeOnTheQueues,
@@ -50,10 +50,9 @@
 //     TestOpenHonoursItsContext, TestDeadLettersHonourTheContext. Errors state what is
 //     wrong with the options or the broker: TestOpenErrorsNameTheCause,
 //     TestAnotherTypeOfQueueIsRefused, TestOldBrokerIsRefused.
-//   - No message is discarded, whatever its content:
+//   - No message is discarded, regardless of its content:
 //     TestUnreadableMessageIsDeadLetteredWithItsReason,
-//     TestMessageDeliveredTooOftenIsDeadLettered,
-//     TestKilledWorkersDeadLetterNothing,
+//     TestMessageDeliveredTooOftenIsDeadLettered, TestKilledWorkersDeadLetterNothing,
 //     TestRejectWithoutRoomForACopyLosesNothing.
 //   - Each partition has one active worker, and each worker gets its share of
 //     partitions: TestPartitionsAreSpreadOverTheWorkers,

@@ -23,8 +23,8 @@ type Options struct {
 	// https://www.rabbitmq.com/uri-query-parameters.html for query parameters
 	// (certificates, heartbeat).
 	URL string
-	// Prefix starts the name of every queue: 1 to 64 letters, digits, "-", "_" and ".";
-	// "ovation" if empty.
+	// Prefix is the beginning of every queue's name: 1 to 64 letters, digits, "-", "_"
+	// and "."; "ovation" if empty.
 	Prefix string
 	// Name, if set, selects a separate queue, PREFIX.NAME, with its own auxiliary queues.
 	// It has one partition, which is served by one consumer at a time.
@@ -39,7 +39,7 @@ type Options struct {
 	// It is the last defence against a message that crashes workers.
 	DeliveryLimit int
 	// Window is the maximum number of unconfirmed messages; 256 if 0, at most 1,000.
-	// Further calls of Publish wait.
+	// Further calls to Publish wait.
 	Window int
 	// Prefetch is the maximum number of unsettled messages of each partition that a
 	// consumer holds; 400 if 0. Messages usually have a few actions, and at most a
@@ -134,8 +134,8 @@ func validateURL(s string) error {
 	return nil
 }
 
-// broker returns the name of the server for errors and log messages. It contains the
-// address but not the password.
+// broker returns the name of the server for use in errors and log messages. It contains
+// the address but not the password.
 func (o Options) broker() string {
 	if at := o.at(); at != "" {
 		return "RabbitMQ at " + at
@@ -160,7 +160,7 @@ func (o Options) queue(partition int) string {
 	return o.queuePrefix() + "." + strconv.Itoa(partition)
 }
 
-// queuePrefix starts the name of every queue.
+// queuePrefix is the beginning of every queue's name.
 func (o Options) queuePrefix() string {
 	if o.Name != "" {
 		return o.Prefix + "." + o.Name

@@ -18,8 +18,8 @@ import (
 )
 
 // publishConcurrently publishes numbered messages from several callers and calls
-// confirmed after each confirm. It returns when all calls of Publish have returned. After
-// an error a message is not published again, as it may be in the queue.
+// confirmed after each confirm. It returns when all calls to Publish have returned. After
+// an error, a message is not published again, because it may be in the queue.
 func publishConcurrently(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) {
 	t.Helper()
 	var all sync.WaitGroup

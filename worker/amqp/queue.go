@@ -34,9 +34,9 @@ var (
 )
 
 // Open connects to the broker, declares the queues and returns a Queue that reconnects
-// until it is closed. The Queue opens a second connection on the first call of Consume,
-// or at once if there are Metrics. This connection never publishes, so that queue depths
-// can be measured even during an alarm.
+// until it is closed. The Queue opens a second connection on the first call to Consume,
+// or immediately if there are Metrics. This connection never publishes, so that queue
+// depths can be measured even during an alarm.
 //
 // Errors: storage.ErrInvalid for invalid options; storage.ErrUnavailable if the broker
 // cannot be reached. Other errors come from the broker. They state what to do about wrong
@@ -95,7 +95,7 @@ func (q *Queue) prepare(b *brokerConn) error {
 func (q *Queue) Partitions() int { return q.opts.Partitions }
 
 // Publish returns storage.Queued when the broker has made the message durable. It never
-// outlasts its context, whatever the state of the connection.
+// outlasts its context, regardless of the state of the connection.
 //
 // Errors: storage.ErrUnavailable, at the context's deadline at the latest, and after
 // Grace if the broker is unavailable or blocks publishers; storage.ErrInvalid for an

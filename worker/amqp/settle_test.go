@@ -53,7 +53,7 @@ func (b *brokerChannel) deliver(s *subscription, tag uint64) *delivery {
 	return &delivery{subscription: s, raw: amqp091.Delivery{Acknowledger: b, DeliveryTag: tag}}
 }
 
-// However deliveries are settled, alone or together and in whatever order, the broker
+// Whether deliveries are settled alone or together, and in whichever order, the broker
 // receives settlements for exactly these deliveries.
 func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

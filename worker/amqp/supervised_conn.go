@@ -53,7 +53,7 @@ func newSupervisedConn(purpose string, opts Options, prepare func(*brokerConn) e
 }
 
 // start supervises the connection in the background until end is called. If first is not
-// nil, it is the first connection.
+// nil, it is used as the first connection.
 func (c *supervisedConn) start(first *brokerConn) {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -97,10 +97,10 @@ func (c *supervisedConn) connect(ctx context.Context) (*brokerConn, error) {
 	return b, nil
 }
 
-// awaitDurable waits until new queues survive a crash of the broker. The broker
-// persists a new queue's messages at once, but writes the location of the queue's data
-// only half a second to a second later. If it crashes in between, confirmed messages
-// are lost, and the queue is unusable until it is deleted.
+// awaitDurable waits until new queues survive a crash of the broker. The broker persists
+// a new queue's messages immediately, but writes the location of the queue's data only
+// half a second to a second later. If it crashes in between, confirmed messages are lost,
+// and the queue is unusable until it is deleted.
 func (c *supervisedConn) awaitDurable(ctx context.Context) error {
 	c.opts.Logger.Info("declared the queues in RabbitMQ; waiting until they are durable", "wait_ms", c.opts.durableAfter.Milliseconds())
 	select {
@@ -278,7 +278,7 @@ func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, pat
 	}
 }
 
-// discard closes a connection that can no longer be used. Later calls of ready do not
+// discard closes a connection that can no longer be used. Later calls to ready do not
 // return it.
 func (c *supervisedConn) discard(b *brokerConn, reason error) {
 	c.mu.Lock()

@@ -71,7 +71,7 @@ func markerOf(o Options) declaration {
 	}}
 }
 
-// declare ensures that all queues exist with the right arguments. made reports whether
+// declare ensures that all queues exist with the right arguments. The result is true if
 // the queue of the last partition did not exist before. Errors: errClosedGate.
 func (b *brokerConn) declare(o Options) (made bool, err error) {
 	if made, err = b.missing(o.queue(o.Partitions - 1)); err != nil {
@@ -140,7 +140,7 @@ func (o Options) checkPermissions(ch *amqp091.Channel) error {
 	return err
 }
 
-// explain adds a remedy to the error of a declaration.
+// explain adds a remedy to an error from a declaration.
 func (o Options) explain(queue string, err error) error {
 	var refused *amqp091.Error
 	if !errors.As(err, &refused) {

@@ -8,7 +8,7 @@ import (
 	"ovation/worker"
 )
 
-// consumer is the state of one call of Consume. The queue's mutex guards it.
+// consumer is the state of one call to Consume. The queue's mutex guards it.
 type consumer struct {
 	queue     *Queue
 	out       chan worker.Delivery
@@ -73,7 +73,8 @@ func (d *delivery) Reject(reason error) error {
 	return d.settle("reject", func() { d.entry.settled <- fmt.Errorf("%w: %w", worker.ErrRejected, reason) })
 }
 
-// settle calls do with the mutex held, unless the delivery is settled already.
+// settle calls the given function with the mutex held, unless the delivery is settled
+// already.
 func (d *delivery) settle(how string, do func()) error {
 	q := d.consumer.queue
 	q.mu.Lock()

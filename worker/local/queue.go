@@ -17,7 +17,7 @@ type Options struct {
 	// to have more messages in the queue at a time, and have no other effect.
 	Partitions int
 	// Capacity is the maximum number of messages being published; 1,000 if 0. Further
-	// calls of Publish wait.
+	// calls to Publish wait.
 	Capacity int
 	// Prefetch is the maximum number of unsettled messages of a consumer; 100 if 0.
 	Prefetch int
@@ -121,7 +121,7 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	return c.out, nil
 }
 
-// Close ends all calls of Publish with worker.ErrClosed, closes the channels of the
+// Close makes all calls to Publish return worker.ErrClosed, closes the channels of the
 // consumers and waits until that is done. It may be called twice.
 func (q *Queue) Close() error {
 	q.mu.Lock()

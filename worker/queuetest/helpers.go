@@ -20,7 +20,7 @@ func message(id string) storage.Message {
 	}}}
 }
 
-// publishing is a call of Publish that may not have returned yet.
+// publishing is a call to Publish that may not have returned yet.
 type publishing struct {
 	done       chan struct{}
 	durability storage.Durability

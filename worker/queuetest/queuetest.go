@@ -23,7 +23,7 @@ import (
 	"ovation/worker"
 )
 
-// Queue is a queue under test, with both of its ends. Close ends all publishers and
+// Queue is a queue under test, with both of its ends. Close ends all its publishers and
 // consumers and may be called twice.
 type Queue interface {
 	worker.Publisher
