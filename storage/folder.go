@@ -16,7 +16,7 @@ const (
 	MaxFolderIDBytes        = 36
 )
 
-// The default folder of a user holds the subjects that the user collects without naming a
+// A user's default folder holds the subjects that the user collects without naming a
 // folder. It is created with the user's first folder or collection, can be renamed and is
 // never deleted.
 const (

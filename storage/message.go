@@ -129,8 +129,8 @@ type AddedDirectMessage struct {
 
 // The queries for lists of conversations and messages.
 type (
-	// ConversationsQuery lists the conversations of a user. Those with the latest
-	// messages come first.
+	// ConversationsQuery lists a user's conversations. Those with the latest messages
+	// come first.
 	ConversationsQuery struct {
 		Owner User
 		Page

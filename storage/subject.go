@@ -83,8 +83,8 @@ func ValidateBiz(biz string) error {
 		"must be 1 to %d characters of a-z, 0-9, _ and -, starting with a letter", MaxBizBytes)}
 }
 
-// ValidateUserID checks the id of a user who is not anonymous: 1 to 128 bytes
-// of printable UTF-8.
+// ValidateUserID checks the user id of a user who is not anonymous: 1 to 128 bytes of
+// printable UTF-8.
 func ValidateUserID(id string) error { return validateID("userId", id) }
 
 func name(s string, most int, digitFirst bool) bool {

@@ -330,7 +330,7 @@ func TestWaitingForOtherChangesIsNoFailureOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldComments{takes: 1900 * time.Millisecond}
 		c := quietComments(store, nil)
-		const many, served = 12, 4 // two at once, two after 1.9 s; the others give up after 3 s
+		const many, served = 12, 4 // two immediately, two after 1.9 s; the others give up after 3 s
 		var edited, refused atomic.Int64
 		var writers sync.WaitGroup
 		for range many {

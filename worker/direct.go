@@ -88,9 +88,9 @@ type semaphore chan struct{}
 
 // withSemaphore calls f as callWithBreaker does, but first acquires the semaphore, which
 // is held until f returns. The breaker does not include the wait for the semaphore in the
-// timeout, nor does it count a wait that fails as a failure. Errors: those of
-// callWithBreaker; storage.ErrUnavailable if the semaphore cannot be acquired within the
-// limit or before the breaker opens, in which case f is not called.
+// timeout, nor does it count a wait that fails as a failure. Errors: those that
+// callWithBreaker returns; storage.ErrUnavailable if the semaphore cannot be acquired
+// within the limit or before the breaker opens, in which case f is not called.
 func withSemaphore[T any](
 	ctx context.Context, s semaphore, limit time.Duration, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
 ) (out T, err error) {

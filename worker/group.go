@@ -45,7 +45,7 @@ type groupItem[In, Out any] struct {
 }
 
 // do commits a request together with others. If the context ends first, the call returns
-// immediately, and the request may still be committed. Errors: those of commit;
+// immediately, and the request may still be committed. Errors: those that commit returns;
 // storage.ErrUnavailable, also when the context's deadline passes, in which case the
 // request may or may not be committed; ErrClosed after close.
 func (g *groupCommit[In, Out]) do(ctx context.Context, in In) (out Out, err error) {
@@ -169,8 +169,8 @@ func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
 // runSeparately calls f outside the group's transaction, but with the group's breaker.
 // Only a few such calls run at the same time: changes to one row wait for each other in
 // the database, each change holds a connection, and reads need connections, too. The
-// method close waits for the call. Errors: those of f; storage.ErrUnavailable, in which
-// case the outcome is unknown; ErrClosed after close.
+// method close waits for the call. Errors: those that f returns; storage.ErrUnavailable,
+// in which case the outcome is unknown; ErrClosed after close.
 func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out], what string, f func(context.Context) (T, error)) (out T, err error) {
 	done, err := g.begin()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 const hungCommit = 4 * time.Second
 
 // invalidateWhileHung repeatedly invalidates the marks of messages while their commit
-// hangs. A commit hangs, for example, if a synchronous standby is missing. If its marks
+// hangs. A commit hangs, for example, if a synchronous standby is missing. If the marks
 // stayed valid, the mirror would report an uncommitted action as persisted, and take the
 // database's old counts for new counts. The first call to the mirror comes after
 // hungCommit. The returned function stops the calls and waits until the last call has

@@ -6,9 +6,9 @@ import (
 	"ovation/storage"
 )
 
-// maxInDoubt is the maximum number of states for which inDoubt keeps an action. Beyond
-// that, it drops an arbitrary state's action, and the recorder relies on the mirror for
-// that state.
+// maxInDoubt is the maximum number of states for which inDoubt keeps an action. If there
+// are more, inDoubt drops the action of an arbitrary state, and the recorder relies on
+// the mirror for that state.
 const maxInDoubt = 100_000
 
 // inDoubt keeps the actions with an unknown outcome: publishing them failed, but a worker

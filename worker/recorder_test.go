@@ -220,7 +220,7 @@ func TestNextActionResolvesTheOneInDoubt(t *testing.T) {
 					t.Errorf("the next action: got %+v, want it changed and unknown", got)
 				}
 				wantReaction(t, store, "finally", c.leaves)
-				// Nothing is in doubt any more.
+				// No action has an unknown outcome any more.
 				if got := record(t, r, c.next); got.Changed || !got.Known {
 					t.Errorf("the next action repeated: got %+v, want it known and unchanged", got)
 				}

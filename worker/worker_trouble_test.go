@@ -74,7 +74,7 @@ func TestUnavailableIsRetried(t *testing.T) {
 		}
 		return nil
 	}
-	failsToo := func() error { // every error of the mirror counts as unavailability
+	failsToo := func() error { // every error from the mirror counts as unavailability
 		if fail() != nil {
 			return errBroken
 		}

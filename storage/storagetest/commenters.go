@@ -50,7 +50,7 @@ func concurrentCommentersAgree(w *world) {
 				alive++
 			}
 			last := followed[i][c.Number]
-			last.LikeCount, last.ReplyCount = c.LikeCount, c.ReplyCount // changes of these counts do not change the version
+			last.LikeCount, last.ReplyCount = c.LikeCount, c.ReplyCount // changes to these counts do not change the version
 			w.equal("what was followed of "+c.CommentID(), last, c)
 		}
 		w.equal("comments", w.commentCount(s).Comments, alive)

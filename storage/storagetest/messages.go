@@ -284,8 +284,8 @@ func concurrentSendersAgree(w *world) {
 	}
 }
 
-// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase the
-// messages of a user.
+// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase a user's
+// messages.
 func erasedMessagesAreNotFound(w *world) {
 	w.send("123", "bob", "one")
 	last := w.send("bob", "123", "two")

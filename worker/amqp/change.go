@@ -32,8 +32,8 @@ type Drain func(context.Context, worker.Consumer) error
 //
 // If ChangePartitions fails, the old number remains in effect; if the process is killed
 // or RabbitMQ fails, the queues cannot be used until ChangePartitions is run again.
-// Errors: storage.ErrUnavailable; the errors of Open; an error with the number of
-// publishers and workers that have not disconnected.
+// Errors: storage.ErrUnavailable; the errors that Open returns; an error with the number
+// of publishers and workers that have not disconnected.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
 	c := &change{original: opts, opts: opts.withDefaults(), drain: drain}
 	if err := c.opts.validate(); err != nil {

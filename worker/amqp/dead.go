@@ -46,8 +46,8 @@ type DeadLetters struct {
 	channel    *amqp091.Channel // to read
 }
 
-// OpenDeadLetters connects to the broker; Window and Prefetch are ignored. Errors: the
-// errors of Open.
+// OpenDeadLetters connects to the broker; Window and Prefetch are ignored. Errors: as
+// documented for Open.
 func OpenDeadLetters(ctx context.Context, opts Options) (*DeadLetters, error) {
 	d := &DeadLetters{opts: opts.withDefaults()}
 	if err := d.opts.validate(); err != nil {

@@ -171,7 +171,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 			for range 3 {
 				fresh = append(fresh, receive(t, second))
 			}
-			for _, d := range stale { // with the same delivery tags as those of the new connection
+			for _, d := range stale { // with the same delivery tags as deliveries of the new connection
 				if err := settle(d); !errors.Is(err, worker.ErrSettled) {
 					t.Errorf("%s of a delivery of a lost connection: got %v, want %v", how, err, worker.ErrSettled)
 				}

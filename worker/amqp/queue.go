@@ -35,8 +35,8 @@ var (
 
 // Open connects to the broker, declares the queues and returns a Queue that reconnects
 // until it is closed. The Queue opens a second connection on the first call to Consume,
-// or immediately if there are Metrics. This connection never publishes, so that queue
-// depths can be measured even during an alarm.
+// or immediately if Options.Metrics is set. This connection never publishes, so that
+// queue depths can be measured even during an alarm.
 //
 // Errors: storage.ErrInvalid for invalid options; storage.ErrUnavailable if the broker
 // cannot be reached. Other errors come from the broker. They state what to do about wrong
