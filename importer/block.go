@@ -42,7 +42,7 @@ type block struct {
 	tenant   string
 	users    []string
 	subjects []subject
-	order    []int32 // the order of all actions; see sorted
+	order    []int32 // the order of all actions, as sorted returns it
 	rows     int64   // rows read so far, without the rows of blocks that are still being filled
 	bytes    int64   // bytes of the packed file read so far
 }
@@ -75,7 +75,8 @@ type blockBuilder struct {
 	scratch   []byte
 }
 
-// newBlockBuilder begins a block. chain is the hash of all earlier actions of the stream.
+// newBlockBuilder begins a block. The parameter chain is the hash of all earlier actions
+// in the stream.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
 	b.tenant, b.stream = tenant, of
@@ -132,9 +133,10 @@ func (b *blockBuilder) finish() block {
 	return b.block
 }
 
-// sorted returns the indexes of the actions [from, to) in the order of storage.Coalesce.
-// Rows that are written in this order touch few pages. Comments, and actions on the same
-// state, stay in the order of the file.
+// sorted returns the indexes in the range [from, to), sorted in the order in which
+// storage.Coalesce returns their actions. Rows that are written in this order touch few
+// pages. Comments, and actions on the same state, keep the order that they have in the
+// file.
 func (b *block) sorted(from, to int) []int32 {
 	order := make([]int32, to-from)
 	if b.stream.comments {

@@ -66,8 +66,8 @@ func TestCommentsAreImported(t *testing.T) {
 	}
 }
 
-// TestCommentsWithoutText checks that a comment without a text gets the placeholder of
-// the mapping, and that importing the file again with a different placeholder adds
+// TestCommentsWithoutText checks that a comment without a text gets the mapping's
+// placeholder, and that importing the file again with a different placeholder adds
 // nothing.
 func TestCommentsWithoutText(t *testing.T) {
 	store := openStore(t)
@@ -102,7 +102,7 @@ func TestCommentsWithoutText(t *testing.T) {
 	}
 }
 
-// TestCommentsAreMappedLater checks that importing the comments of a file later does not
+// TestCommentsAreMappedLater checks that importing a file's comments later does not
 // import its other rows again.
 func TestCommentsAreMappedLater(t *testing.T) {
 	store := openStore(t)

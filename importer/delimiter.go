@@ -58,8 +58,8 @@ func delimiterOf(header []byte, columns row) rune {
 }
 
 // delimiterError adds the delimiter, as the likely cause, to an error about missing
-// columns. It does so if likely splits header into more columns than comma, or if comma
-// does not split header at all.
+// columns. It does so if the delimiter likely splits the header into more columns than
+// the delimiter comma does, or if comma does not split the header at all.
 func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
 	switch {
 	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):

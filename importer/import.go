@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-// Limits of the lists in a Result.
+// Limits on the lengths of the lists in a Result.
 const (
 	maxBadRows = 20
 	maxSkipped = 100
@@ -68,13 +68,13 @@ func compareSkipped(a, b Skipped) int {
 
 // Import reads src to its end and persists every action in it once, however much of the
 // same file was imported before. Bad rows are skipped; the Result counts them and lists
-// the first ones. If Import fails, everything before the failure is persisted, and the
-// same import resumes there when it is started again. Two imports of one file must not
-// run concurrently.
+// the first ones. If Import fails, everything before the failure is persisted, and a
+// repeated import resumes at that point. Two imports of one file must not run
+// concurrently.
 //
 // Errors: an error that describes an invalid tenant or mapping; a *MappingError if the
 // mapping does not fit the header; a *FileError that states where src is defective; a
-// *RowError if Options.Strict is set; and the errors of src, of the store and of ctx.
+// *RowError if Options.Strict is set; and errors from src, the store and ctx.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
 	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)

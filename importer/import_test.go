@@ -37,7 +37,7 @@ func testMapping() Mapping {
 
 const header = "user,subject,event,time\n"
 
-// importText imports a CSV file that contains the text.
+// importText imports a CSV file that contains the given text.
 func importText(t *testing.T, to storage.Persister, o Options, text string) (Result, error) {
 	t.Helper()
 	return importFile(t, to, o, writeFile(t, "rows.csv", text))
@@ -114,7 +114,7 @@ func TestEveryActionArrives(t *testing.T) {
 }
 
 // TestSubjectsAreDeclared checks that a file of subjects declares the author of each
-// subject, and that importing the file again changes nothing. Of several rows of one
+// subject, and that importing the file again changes nothing. Of several rows for one
 // subject, the row with the latest time wins; of rows with equal times, the last one.
 func TestSubjectsAreDeclared(t *testing.T) {
 	store := openStore(t)

@@ -15,9 +15,9 @@ import (
 	"ovation/storage"
 )
 
-// killed simulates a store whose process is killed after as many transactions as lives
-// says: before the next transaction or, if after is true, between its commit and the
-// reply.
+// killed simulates a store whose process is killed once it has run the number of
+// transactions in lives: before the next transaction or, if after is true, between its
+// commit and the reply.
 type killed struct {
 	storage.Persister
 	lives int
@@ -104,7 +104,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 	}
 }
 
-// seenCounter is a store that counts the calls of Seen.
+// seenCounter is a store that counts the calls to Seen.
 type seenCounter struct {
 	storage.Persister
 	times int
@@ -115,10 +115,10 @@ func (a *seenCounter) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return a.Persister.Seen(ctx, ids)
 }
 
-// TestIDsAfterAGapAreNotLookedUp imports a file of four blocks after two and a half of
-// its blocks were imported. The import looks up the ids of three blocks, and then whether
-// the rest of the third block was begun. It does not look up the fourth block, because
-// nothing after a missing action can be stored.
+// TestIDsAfterAGapAreNotLookedUp imports a file of four blocks, of which two and a half
+// have been imported before. The import looks up the ids of three blocks, and then
+// whether the rest of the third block was begun. It does not look up the fourth block,
+// because nothing after a missing action can be stored.
 func TestIDsAfterAGapAreNotLookedUp(t *testing.T) {
 	store := openStore(t)
 	lines := make([]line, 40)
@@ -170,7 +170,7 @@ func importLines(t rapid.TB, to storage.Persister, tenant string, lines []line, 
 	return pipe(context.Background(), p, &writer{to: to, group: group})
 }
 
-// commentsOf returns the comments of a subject, the oldest first.
+// commentsOf returns the comments on a subject, oldest first.
 func commentsOf(t rapid.TB, store storage.CommentReader, of storage.Subject) []storage.Comment {
 	t.Helper()
 	lists, err := store.ListComments(context.Background(), []storage.CommentsQuery{{Subject: of, Order: storage.Oldest, Page: storage.Page{First: 1000}}})

@@ -28,19 +28,19 @@ import (
 // A member that is left out keeps its default (DefaultMapping).
 type Mapping struct {
 	Biz       string `json:"biz"`       // the kind of content of every row
-	BizColumn string `json:"bizColumn"` // the column of the kind of content, if Biz is empty
-	User      string `json:"user"`      // the column of the user's id, which is empty in an anonymous read
-	Subject   string `json:"subject"`   // the column of the content's id
+	BizColumn string `json:"bizColumn"` // the column with the kind of content, if Biz is empty
+	User      string `json:"user"`      // the column with the user's id, which is empty in an anonymous read
+	Subject   string `json:"subject"`   // the column with the content's id
 	All       string `json:"all"`       // the action of every row
-	Event     string `json:"event"`     // the column of the event, if All is empty
-	Time      string `json:"time"`      // the column of the action's time
+	Event     string `json:"event"`     // the column with the event, if All is empty
+	Time      string `json:"time"`      // the column with the action's time
 	TimeUnit  string `json:"timeUnit"`  // the unit of Time: s, ms or us since 1970, or rfc3339
 	// Events maps each value of the event column to an action: read, like, dislike, clear
 	// (also unlike and undislike), collect, uncollect, follow, unfollow, author (the user
 	// is the author of the subject from this time on), comment, or skip. Rows with other
 	// values are skipped and counted.
 	Events map[string]string `json:"events"`
-	// Text is the column of a comment's text. The header of a CSV file must contain it;
+	// Text is the column with a comment's text. The header of a CSV file must contain it;
 	// an NDJSON object may lack it.
 	Text string `json:"text"`
 	// Placeholder is stored as the text of comments that have none. If it is empty, a
@@ -87,8 +87,9 @@ var presets = map[string]Mapping{
 // Presets returns the names of the built-in mappings, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// LoadMapping returns the built-in mapping called name. If there is none, it reads a
-// mapping from the file at the path name. The mapping is not validated.
+// LoadMapping returns the built-in mapping with the given name. If there is none, it
+// takes the name as the path of a mapping file and reads that file. The mapping is not
+// validated.
 func LoadMapping(name string) (Mapping, error) {
 	if preset, ok := presets[name]; ok {
 		preset.Events = maps.Clone(preset.Events)
@@ -257,8 +258,8 @@ func (a action) String() string { return effects[a].name }
 // kind returns the kind of state that the action changes.
 func (a action) kind() storage.Kind { return effects[a].Kind }
 
-// apply sets the effect of a and the time of the action in a storage.Action. at is in
-// microseconds since 1970.
+// apply sets the fields of a storage.Action that describe the effect of a and its time.
+// The time is given in microseconds since 1970.
 func (a action) apply(to *storage.Action, at int64) {
 	is := &effects[a]
 	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at

@@ -35,7 +35,7 @@ type parser struct {
 	remedies map[Suggestion]int64 // for each suggestion, the number of bad rows that it would fix
 }
 
-// The streams of a file.
+// The streams into which a file is divided.
 const (
 	actionStream = iota
 	commentStream
@@ -89,8 +89,8 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 	}
 }
 
-// fill reads rows until a block is full or an error occurs. It returns the stream of the
-// full block.
+// fill reads rows until a block is full or an error occurs. It returns the index of the
+// stream whose block is full.
 func (p *parser) fill() (full int, err error) {
 	for {
 		if err := p.next(); err != nil {
@@ -192,7 +192,8 @@ func (p *parser) parse(r *row) error {
 
 var errNoText = errors.New("a comment needs a text: name its column (text), or what stands for it (placeholder)")
 
-// comment adds a comment. An empty text stands for the placeholder.
+// comment adds a comment to a block. If the text is empty, the mapping's placeholder is
+// stored instead.
 func (p *parser) comment(a *storage.Action, text string) error {
 	if text = strings.TrimSpace(text); text == "" && p.mapping.Text == "" && p.mapping.Placeholder == "" {
 		return errNoText
@@ -209,7 +210,7 @@ func (p *parser) comment(a *storage.Action, text string) error {
 	return nil
 }
 
-// named returns the id of the user in the row of an action.
+// named returns the id of the user in an action's row.
 func named(a *storage.Action) string {
 	if a.Kind == storage.KindAuthor {
 		return a.Author

@@ -35,7 +35,7 @@ func (b *block) end(to int) string { return b.prefixes[to-1].String() + "-end" }
 
 func (p *part) reached(n int) string { return p.id() + "-" + strconv.Itoa(n) }
 
-// newPart returns a part with the actions [from, to) of a block.
+// newPart returns a part with a block's actions in the range [from, to).
 func newPart(b *block, from, to int) *part {
 	p := &part{block: b, from: from, to: to, order: b.order}
 	if from > 0 || to < len(b.actions) {
@@ -44,9 +44,9 @@ func newPart(b *block, from, to int) *part {
 	return p
 }
 
-// next returns the next group of the part, as messages to persist. The group holds as
-// many of the next actions as size says, and all further actions on the state of the last
-// one.
+// next returns the next group of the part, as messages to persist. The group holds the
+// next actions, as many as the parameter size allows, and then all further actions on the
+// same state as the last of them.
 func (p *part) next(size int) *group {
 	start := p.written
 	n := min(start+size, len(p.order))

@@ -30,9 +30,9 @@ const (
 // row holds the values of the wanted columns. They may share memory with the whole row.
 type row [columnCount]string
 
-// rowReader reads one row after another. next returns io.EOF at the end of the file and a
-// *RowError for a bad row. Reading can continue after a *RowError, but not after any
-// other error.
+// rowReader reads one row after another. The method next returns io.EOF at the end of the
+// file and a *RowError for a bad row. Reading can continue after a *RowError, but not
+// after any other error.
 type rowReader interface {
 	next(to *row) error
 	// line returns the line on which the latest row begins, counted from 1.
@@ -190,8 +190,8 @@ func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >
 
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 
-// boundedReader fails once it has read as many bytes as left says, unless left is set
-// again.
+// boundedReader reads at most the number of bytes in the field left, and then fails.
+// Setting left again allows further reads.
 type boundedReader struct {
 	r     io.Reader
 	left  int

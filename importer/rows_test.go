@@ -55,7 +55,8 @@ func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
 	}
 }
 
-// endless returns head and then the letter x without end. given counts the bytes.
+// endless returns head and then the letter x without end. The field given counts the
+// bytes read.
 type endless struct {
 	head  string
 	given int

@@ -42,17 +42,19 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// Open opens the file called name, or uses stdin if name is "-". It detects gzip and zip
-// by the first bytes. format is one of Formats. If format is empty, the extension of name
-// decides (.csv, .tsv, .ndjson, .jsonl). If name has none of these extensions, the file
-// is NDJSON if its text begins with "{", and otherwise CSV. A JSON array is rejected.
+// Open opens the file with the given name, or uses stdin if the name is "-". It detects
+// gzip and zip by the first bytes. The format is one of those that Formats returns. If it
+// is empty, the extension in the name decides (.csv, .tsv, .ndjson, .jsonl). If the name
+// has none of these extensions, the file is NDJSON if its text begins with "{", and
+// otherwise CSV. A JSON array is rejected.
 //
-// A packed file is unpacked once to its end before Open returns, and rejected with a
+// A packed file is unpacked once to its end before Open returns, and is rejected with a
 // *FileError if it is truncated or damaged. In a stream, such as standard input, damage
 // is detected only when the stream is read.
 //
-// When ctx ends, all reads fail with the error of ctx, including a read that is blocked.
-// A blocked read of stdin is abandoned; it ends with the next bytes, or with the process.
+// When ctx ends, all reads fail with its error, including a read that is blocked. A
+// blocked read of stdin is abandoned: it ends when more bytes arrive, or with the
+// process.
 func Open(ctx context.Context, name string, stdin io.Reader, format string) (*Source, error) {
 	ctx, stop := context.WithCancel(ctx)
 	s := &Source{format: format, stop: stop}

@@ -24,11 +24,12 @@ type MappingError struct {
 
 func (e *MappingError) Error() string { return e.Reason }
 
-// members holds, for each column, the member of the mapping that names it.
+// members maps each column to the member of the mapping that names it.
 var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
 
-// commonColumns holds, for each column, the names that it commonly has in other systems,
-// the most common first. The names have the form that plainName returns.
+// commonColumns maps the member of the mapping that names a column to the names that this
+// column commonly has in other systems, the most common first. The names have the form
+// that plainName returns.
 var commonColumns = map[string][]string{
 	"user": {
 		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",
@@ -97,7 +98,7 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 // maxRemedies bounds the number of different suggestions that are counted.
 const maxRemedies = 100
 
-// countSuggestions counts the suggestions of a bad row.
+// countSuggestions counts the suggestions for a bad row.
 func (p *parser) countSuggestions(remedies []Suggestion) {
 	for _, r := range remedies {
 		if _, known := p.remedies[r]; !known {
@@ -110,9 +111,9 @@ func (p *parser) countSuggestions(remedies []Suggestion) {
 	}
 }
 
-// suggestions returns, for each member of the mapping, the suggestion that would fix the
-// most bad rows, the most useful first. The likely meanings of the most frequent events
-// without an action follow.
+// suggestions returns one suggestion for each member of the mapping, the one that would
+// fix the most bad rows, and sorts them by that number in descending order. After them,
+// it returns the likely meanings of the most frequent events without an action.
 func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	var out []Suggestion
 	for r := range p.remedies {

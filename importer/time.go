@@ -15,7 +15,7 @@ var (
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 )
 
-// digits is the number of decimal places of each unit, down to microseconds.
+// digits maps each unit to the number of its decimal places, down to microseconds.
 var digits = map[string]int{"s": 6, "ms": 3, "us": 0}
 
 // unitNames holds the names of the units, spelled out.
@@ -24,8 +24,8 @@ var unitNames = map[string]string{"s": "seconds", "ms": "milliseconds", "us": "m
 // TimeUnits returns the supported units of time.
 func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
 
-// timeError states why a time is invalid. unit is a unit in which the time would be
-// valid, or "" if there is none.
+// timeError states why a time is invalid. The field unit holds a unit in which the time
+// would be valid, or "" if there is none.
 type timeError struct{ reason, unit string }
 
 func (e *timeError) Error() string { return e.reason }

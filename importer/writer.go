@@ -122,8 +122,9 @@ func (g *group) rows() (n int) {
 	return n
 }
 
-// towards returns the progress on the way from p to the end of b. left is the number of
-// actions of b that remain to be written.
+// towards returns the progress within a block, between p at its beginning and the
+// progress at its end. The parameter left is the number of the block's actions that
+// remain to be written.
 func (p Progress) towards(b *block, left int) Progress {
 	share := float64(left) / float64(len(b.actions))
 	return Progress{
@@ -132,8 +133,8 @@ func (p Progress) towards(b *block, left int) Progress {
 	}
 }
 
-// begin starts to write a group. When the next group may begin, it returns the error of
-// the previous group.
+// begin starts to write a group and waits until the next group may begin. It then waits
+// for the previous group and returns that group's error.
 func (w *writer) begin(ctx context.Context, g *group) error {
 	before := w.latest
 	w.latest, g.written, g.ended = g, make(chan struct{}), make(chan struct{})
@@ -181,8 +182,8 @@ const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it
 // is retried once, after the group before it has ended. It is not retried if the next
-// group may have begun: that group would hold locks that this group needs, and wait for
-// this group.
+// group may have begun: the next group would hold locks that this group needs, while
+// waiting for this group.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
 	written := false

@@ -17,13 +17,13 @@ import (
 )
 
 // overlapped is a store whose first transaction writes its rows and then waits until the
-// second transaction has begun. Both can be made to fail.
+// second transaction has begun. A test can make either transaction fail.
 type overlapped struct {
 	storage.Persister
 
-	fault      error // error of the first transaction
-	late       error // error of the second transaction, when it is marked
-	unready    error // error of the second transaction, at the first attempt
+	fault      error // returned by the first transaction
+	late       error // returned by the second transaction when it is marked
+	unready    error // returned by the first attempt at the second transaction
 	begun      chan struct{}
 	calls      atomic.Int64
 	committed  atomic.Int64

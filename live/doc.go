@@ -10,7 +10,7 @@
 // A Watcher has no goroutine. A stream takes the available events (Take), sends them, and
 // releases its goroutine until the watcher calls back (Await). Next is the blocking form,
 // for a caller with a goroutine of its own, such as a test. Between two calls, the
-// watcher keeps only the newest event of each of its subjects.
+// watcher keeps only the newest event for each of its subjects.
 //
 // # How a change is delivered
 //
@@ -18,11 +18,11 @@
 //	           a set,               dirty, new and        an Event, the same
 //	           never blocks         swept subjects        for all of them
 //
-// After an event of a subject, the subject's next event is delayed, so that no watcher
-// receives more than 20 events of the subject a second. A slow sweep also reads all
-// watched subjects, without a signal. It polls the database while Redis is unavailable,
-// detects what other processes have written to an embedded database, and reports counts
-// that have become less fresh.
+// After each event, the subject's next event is delayed, so that no watcher receives more
+// than 20 events for a subject per second. A periodic sweep also reads the watched
+// subjects without waiting for a signal. The sweep polls the database while Redis is
+// unavailable, detects what other processes have written to an embedded database, and
+// reports counts that have become less fresh.
 //
 // # Invariants
 //
@@ -48,8 +48,8 @@
 //     TestWatchersContinueWithoutRedis.
 //   - I7 Bounded. Simultaneous changes are read in one call per tenant, of at most 1,000
 //     subjects, whatever the number of watchers: TestSimultaneousChangesAreReadOnce,
-//     TestReadsAreBounded, TestTooManyChangesAreAll. A subject has at most 20 events a
-//     second, the first without delay: AtMostTwentyASecond,
+//     TestReadsAreBounded, TestTooManyChangesAreAll. A subject has at most 20 events per
+//     second, and the first is not delayed: AtMostTwentyASecond,
 //     TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled.
 //   - An event is encoded once for all watchers, and keeps at most 2 KiB of encoded
 //     payloads: TestPayloadIsEncodedOnceForEachKey, TestLargePayloadsAreNotKept.

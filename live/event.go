@@ -13,8 +13,8 @@ import (
 type Event struct {
 	storage.Interactive
 
-	// Rewinds is the number of calls of Hub.Rewound before the counts were read. Only
-	// versions of events with the same Rewinds can be compared.
+	// Rewinds is the number of calls to Hub.Rewound before the counts were read. The
+	// versions of two events can be compared only if their Rewinds are equal.
 	Rewinds int
 
 	// changed is the time at which this process received the first signal of the change,
@@ -31,17 +31,18 @@ type payload struct {
 	text []byte
 }
 
-// Limits of the payloads cached by one event. There is one event per watched subject.
+// Limits on the payloads that one event caches: their number and their total size. There
+// is one event per watched subject.
 const (
 	maxPayloads     = 16
 	maxPayloadBytes = 2 << 10
 )
 
-// Payload returns the result of encode. encode is called once per key, and its result is
-// cached as long as the event exists. If the cache is full or the result is nil, encode
-// is called each time. Do not modify the result. Keys must be comparable. The event also
-// keeps its keys, so use a weak pointer as a key if the key must not keep anything else
-// alive.
+// Payload returns what the function encode returns. It calls encode once per key and
+// caches the result for as long as the event exists. If the cache is full or the result
+// is nil, it calls encode each time. Do not modify the result. Keys must be comparable.
+// The event also keeps its keys, so use a weak pointer as a key if the key must not keep
+// anything else alive.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,10 +57,11 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 	return text
 }
 
-// after returns the event that follows e once got is read, or nil if no event is to be
-// delivered. e may be nil. Older or unknown counts never replace known counts. After a
-// rewind, known counts are delivered whatever their version, even if they equal the
-// previous counts: a subscriber may have read counts in the meantime that were then lost.
+// after returns the event that follows e when the counts got have been read, or nil if no
+// event is to be delivered. The receiver may be nil. Older or unknown counts never
+// replace known counts. After a rewind, known counts are delivered regardless of their
+// version, even if they equal the previous counts: in the meantime, a subscriber may have
+// read counts that were then lost.
 func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {

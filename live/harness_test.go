@@ -76,8 +76,8 @@ func (c *table) setError(err error) {
 	c.fail = err
 }
 
-// duringNextRead lets f run during the next read: after the result of the read is
-// determined, and before the read returns.
+// duringNextRead makes the next read call f after its result is determined and before it
+// returns.
 func (c *table) duringNextRead(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

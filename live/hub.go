@@ -19,9 +19,9 @@ type Reader interface {
 
 // Options configures a Hub. The zero value selects the defaults.
 type Options struct {
-	// Gap is the minimum time between two events of one subject. The default, 1/18 s,
-	// limits every watcher to 20 events of a subject in any second, even if they include
-	// the snapshot and an event that is taken late.
+	// Gap is the minimum time between two events for one subject. The default, 1/18 s,
+	// limits every watcher to 20 events for a subject in any second, even if these
+	// include the snapshot and an event that is taken late.
 	Gap time.Duration
 	// Sweep is the interval at which watched subjects are read without a signal, by
 	// default 1 s. A sweep reads at most MaxSweep subjects, by default 5,000, and the
@@ -52,7 +52,7 @@ type Hub struct {
 	opts    Options
 	changes changes
 	watched atomic.Int64  // number of subjects
-	wake    chan struct{} // makes the loop check for changes at once
+	wake    chan struct{} // makes the loop check for changes immediately
 	outage  *outage.Log
 	stop    context.CancelFunc
 	loop    sync.WaitGroup
@@ -96,7 +96,7 @@ func (h *Hub) Close() {
 	}
 }
 
-// Changed signals that subjects may have changed. It is fast and never blocks.
+// Changed signals that the given subjects may have changed. It is fast and never blocks.
 func (h *Hub) Changed(subjects []storage.Subject) {
 	if h.watched.Load() > 0 && len(subjects) > 0 {
 		h.changes.add(subjects)
@@ -112,10 +112,9 @@ func (h *Hub) ChangedAll() {
 	}
 }
 
-// Rewound signals that commits may have been lost, for example in a failover of the
-// database, so that versions may be lower than before. The hub discards the counts
-// that it has read, re-reads all subjects and delivers them again. It is fast and
-// never blocks.
+// Rewound signals that commits may have been lost, for example in a database failover, so
+// that versions may be lower than before. The hub discards the counts that it has read,
+// re-reads all subjects and delivers them again. Rewound is fast and never blocks.
 func (h *Hub) Rewound() {
 	h.changes.rewind()
 	h.wakeLoop()
@@ -128,9 +127,8 @@ func (h *Hub) wakeLoop() {
 	}
 }
 
-// Watch begins to watch subjects. subjects must not be empty and must not contain
-// duplicates. All changes from now on are delivered. Call Close on the watcher when it is
-// no longer needed.
+// Watch begins to watch the given subjects: at least one, without duplicates. All changes
+// from this call on are delivered. Call Close on the watcher when it is no longer needed.
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
 		hub:     h,

@@ -397,7 +397,7 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 	}
 }
 
-// BenchmarkFanOut measures the time from a change of a subject until all its watchers
+// BenchmarkFanOut measures the time from a change to a subject until all its watchers
 // have taken the event. There are up to 10,000 watchers, each with a goroutine of its
 // own.
 func BenchmarkFanOut(b *testing.B) {

@@ -167,7 +167,7 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	}
 }
 
-// requeue queues a batch to be read again. The caller holds the lock.
+// requeue queues a batch to be read again. The caller holds the hub's lock.
 func (h *Hub) requeue(batch []reading) {
 	for _, one := range batch {
 		one.topic.newWatchers = append(one.topic.newWatchers, one.newWatchers...)
@@ -175,8 +175,8 @@ func (h *Hub) requeue(batch []reading) {
 	}
 }
 
-// readTenant reads the subjects of one tenant. If the read fails, their freshness is
-// storage.Unavailable.
+// readTenant reads the subjects of one tenant. If the read fails, the subjects' freshness
+// is storage.Unavailable.
 func (h *Hub) readTenant(ctx context.Context, tenant string, at []int, batch []reading, found []storage.Interactive) error {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.ReadTimeout)
 	defer cancel()

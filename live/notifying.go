@@ -7,9 +7,10 @@ import (
 	"ovation/storage"
 )
 
-// Notifying returns a store that reports every change of counts that is made through it,
-// after the commit. It calls changed with the changed subjects, or calls all if any
-// subject may have changed. Use it if a single process makes all changes.
+// Notifying returns a store that reports every change to counts made through it, after
+// the commit. It calls the function changed with the changed subjects, or the function
+// all if any subject may have changed. Use Notifying if a single process makes all
+// changes.
 func Notifying(store storage.Store, changed func([]storage.Subject), all func()) storage.Store {
 	return &notifying{store, changed, all}
 }

@@ -19,8 +19,8 @@ type Watcher struct {
 	closed        bool
 	ready         func()  // called when there is something to take; may be nil
 	entries       []entry // one for each subject, in the order given to Watch
-	awaitingFirst int     // entries whose first event has not been released
-	pending       int     // entries whose event was released and has not been taken
+	awaitingFirst int     // entries whose first event is not yet released
+	pending       int     // entries whose event was released but not yet taken
 	next          int     // the entry at which the next Take begins, so that each subject has its turn
 	// The number of events delivered since the last release, and how many of these events
 	// are the first of their subject.
@@ -53,10 +53,10 @@ func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	}
 }
 
-// Await calls ready once, when there are events or the watcher is closed. If that is
-// already the case, it calls ready before it returns. ready must be fast and must not
-// call the hub or the watcher. ready replaces the function of an earlier call if that
-// function has not been called yet.
+// Await calls the function ready once, when there are events or the watcher is closed. If
+// that is already the case, Await calls it before returning. The function must be fast
+// and must not call the hub or the watcher. If the function passed to an earlier Await
+// has not been called yet, ready replaces it.
 func (w *Watcher) Await(ready func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,11 +96,11 @@ func (w *Watcher) Take(events []*Event) (n int, err error) {
 	return n, nil
 }
 
-// deliver passes the watcher an event of its subject i. It never blocks. Events become
+// deliver passes the watcher an event for its subject i. It never blocks. Events become
 // available when release is called, so that all events of one read become available
-// together. deliver returns true if the caller must call release. first is true if the
-// event is from a read that began after Watch was called. Until the first of these events
-// is delivered, all other events of the subject are ignored.
+// together. deliver returns true if the caller must call release. The parameter first is
+// true if the event is from a read that began after Watch was called. Until such an event
+// is delivered, all other events for the subject are ignored.
 func (w *Watcher) deliver(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,8 +30,8 @@ type Site struct {
 	Hub *live.Hub
 	// Reader is the store as the hub's process reads it.
 	Reader storage.Reader
-	// Persist persists the actions of message, as a worker in this process or in another
-	// process does. It returns when every process can read the result.
+	// Persist persists the actions in a message, as a worker does, in this process or in
+	// another. It returns when every process can read the result.
 	Persist func(message storage.Message) error
 }
 

@@ -72,8 +72,8 @@ type watch struct {
 
 var errBackwards = errors.New("a version did not increase")
 
-// next waits for events and takes at most n of them. It returns errBackwards if the
-// version of a subject did not increase.
+// next waits for events and takes at most n of them. It returns errBackwards if a
+// subject's version did not increase.
 func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -112,7 +112,7 @@ func (w *watch) until(subject storage.Subject, reads int64) error {
 	return nil
 }
 
-// nothing fails the case if an event is available.
+// nothing checks that no event is available, and fails the case otherwise.
 func (w *watch) nothing() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
