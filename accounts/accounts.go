@@ -17,7 +17,8 @@ import (
 	"ovation/storage"
 )
 
-// Errors that a Service returns, besides ErrBusy and the errors of package storage.
+// Errors that a Service returns, in addition to ErrBusy and the errors of package
+// storage.
 var (
 	// ErrWrongCredentials means that there is no such account, or that the password is
 	// wrong.
@@ -41,7 +42,7 @@ func (e *LimitedError) Error() string { return "too many attempts" }
 // MaxSession is the time after a login during which the session can be refreshed.
 const MaxSession = 30 * 24 * time.Hour
 
-// Limits of attempts. The limit per name and address stops guesses from one address
+// Limits on login attempts. The limit per name and address stops guesses from one address
 // without locking out the user at other addresses. The limit per name bounds the guesses
 // from all addresses.
 const (
@@ -58,7 +59,7 @@ type Config struct {
 	// Sessions receives revocations. It must be the Sessions of the authenticator.
 	Sessions *viewer.Sessions
 	// AttemptsPerAddress is the number of registrations and failed logins that an address
-	// may make at once. After that, the address may make one more every 10 s. If
+	// may make without waiting. After that, the address may make one more every 10 s. If
 	// AttemptsPerAddress is 0, there is no limit.
 	AttemptsPerAddress int
 	// Params is the cost of new hashes. If it is zero, DefaultParams is used.
@@ -84,14 +85,14 @@ type Service struct {
 	decoy                     passwordHash
 	byName, byPair, byAddress *rate.Attempts
 
-	lastRevocation int64 // the latest revocation that follow has read, in microseconds since 1970
+	lastRevocation int64 // the time of the latest revocation read by follow, in microseconds since 1970
 	outage         *outage.Log
 	cancel         context.CancelFunc
 	done           sync.WaitGroup
 }
 
 // New returns a Service that has read all revocations. The Service reads new revocations
-// until Close is called. Errors: the errors of the store.
+// until Close is called. Errors: those of the store.
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
 	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))
@@ -210,7 +211,7 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 }
 
 // takeAttempt counts a login attempt against the address, against the name, and against
-// the pair of the two. giveBack undoes that.
+// the pair of both. The returned function undoes that.
 func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
 	name, address := tenant+"\x00"+key, from.String()
 	buckets := []struct {

@@ -23,8 +23,8 @@ type hashPool struct {
 
 func newHashPool(most int) *hashPool { return &hashPool{slots: make(chan struct{}, most)} }
 
-// run calls f, which computes one hash. Errors: ErrBusy, and the error of storage.Ended
-// if ctx ends first.
+// run calls f, which computes one hash. Errors: ErrBusy if too many callers are waiting,
+// and the error that storage.Ended returns if ctx ends first.
 func (p *hashPool) run(ctx context.Context, f func()) error {
 	defer p.waiting.Add(-1)
 	if p.waiting.Add(1) > int64(cap(p.slots)*(1+waitingPerHash)) {

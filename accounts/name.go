@@ -14,9 +14,9 @@ import (
 const maxNameBytes = 4 * storage.MaxAccountNameRunes
 
 // foldName returns a name for display and the key under which it is unique. It applies
-// the profile Nickname of PRECIS (RFC 8266), which normalises by NFKC, maps all spaces to
-// ASCII spaces and, for the key, upper case to lower case. Similar letters of different
-// scripts remain different.
+// the Nickname profile of PRECIS (RFC 8266), which normalises to NFKC, maps all spaces to
+// ASCII spaces and, for the key, maps upper case to lower case. Similar letters from
+// different scripts remain different.
 func foldName(name string) (shown, key string, err error) {
 	if len(name) > maxNameBytes || !utf8.ValidString(name) {
 		return "", "", errName

@@ -15,15 +15,15 @@ import (
 	"ovation/storage"
 )
 
-// Bounds of passwords, in characters and in bytes of UTF-8. The minimum is what clients
-// of the REST API already accept; the maximum bounds the cost of hashing.
+// Limits on the length of passwords, in characters and in bytes of UTF-8. The minimum is
+// what clients of the REST API already accept; the maximum bounds the cost of hashing.
 const (
 	MinPasswordRunes = 6
 	MaxPasswordRunes = 128
 	maxPasswordBytes = 4 * MaxPasswordRunes
 )
 
-// cleanPassword normalises a password by the profile OpaqueString of PRECIS (RFC 8265),
+// cleanPassword normalises a password by the OpaqueString profile of PRECIS (RFC 8265),
 // so that different encodings of the same characters give the same result.
 func cleanPassword(field, password string) (string, error) {
 	bounds := &storage.InvalidError{Field: field, Reason: fmt.Sprintf("must be %d to %d characters of text", MinPasswordRunes, MaxPasswordRunes)}
@@ -48,7 +48,8 @@ type Params struct {
 // which take about 40 ms on one core.
 var DefaultParams = Params{Memory: 19 << 10, Time: 2, Threads: 1}
 
-// Bounds of stored hashes, so that a manipulated row cannot exhaust memory.
+// Limits on the parameters of stored hashes, and the sizes of salt and hash, so that a
+// manipulated row cannot exhaust memory.
 const (
 	maxMemory = 1 << 20 // KiB
 	maxTime   = 64
@@ -56,7 +57,8 @@ const (
 	hashBytes = 32
 )
 
-// weakerThan reports whether a hash with the parameters p should be upgraded to other.
+// weakerThan reports whether a hash with the parameters p should be upgraded to the
+// parameters other.
 func (p Params) weakerThan(other Params) bool { return p.Memory < other.Memory || p.Time < other.Time }
 
 // passwordHash is a hash with its salt and parameters.

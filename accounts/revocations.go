@@ -9,7 +9,7 @@ import (
 
 const (
 	pollTimeout   = 5 * time.Second
-	pollPage      = 1000 // revocations read at once
+	pollPage      = 1000 // revocations in one read
 	pruneInterval = time.Minute
 	// margin is the time for which a revocation is kept after the revoked tokens have
 	// expired, because clocks may differ.
@@ -46,8 +46,8 @@ func (s *Service) poll(ctx context.Context) {
 }
 
 // follow reads the revocations since the latest known revocation. It also re-reads a
-// period of storage.RevocationOverlap before it, because further revocations of that
-// period may have become visible in the meantime.
+// period of storage.RevocationOverlap before that revocation, because further revocations
+// from that period may have become visible in the meantime.
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

@@ -68,7 +68,8 @@ func (s *Service) LogOutEverywhere(ctx context.Context, me storage.User) error {
 	return err
 }
 
-// revoked makes this node reject the account's tokens of earlier generations at once.
+// revoked makes this node reject the account's tokens from earlier generations
+// immediately.
 func (s *Service) revoked(a *storage.Account) {
 	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
 }
@@ -117,7 +118,7 @@ func (s *Service) UpdateProfile(ctx context.Context, me storage.User, c ProfileC
 	return err
 }
 
-// account returns the account of a user. Errors: ErrNoAccount.
+// account returns a user's account. Errors: ErrNoAccount.
 func (s *Service) account(ctx context.Context, of storage.User) (*storage.Account, error) {
 	a, err := s.Store.AccountOf(ctx, of)
 	if err == nil && a == nil {

@@ -4,9 +4,9 @@
 // A Breaker opens when calls have failed for at least a second and either five calls in a
 // row have failed or one call has timed out. A short stall in which several calls time
 // out together does not open it. When it opens, calls in progress are cancelled (if
-// Options.FailingTimeout is set), and later calls are rejected at once. It closes when a
-// trial succeeds. A trial is a call of Probe, or a call that Do lets through from time to
-// time.
+// Options.FailingTimeout is set), and later calls are rejected immediately. It closes
+// when a trial succeeds. A trial is a call to Probe, or a call that Do lets through from
+// time to time.
 //
 // # Invariants
 //
@@ -46,7 +46,7 @@ var ErrOpen = fmt.Errorf("%w: calls failed a moment ago", storage.ErrUnavailable
 // call that returns ErrIgnored counts neither as a success nor as a failure.
 var ErrIgnored = errors.New("not counted")
 
-// Options configure a Breaker.
+// Options configures a Breaker.
 type Options struct {
 	// Timeout bounds a call.
 	Timeout time.Duration
@@ -59,8 +59,8 @@ type Options struct {
 	// Probe makes trials.
 	Pause, Trial time.Duration
 	// Changed, if not nil, is called under the breaker's lock when the breaker opens or
-	// closes. err is the error that opened the breaker, or nil when it closes. outage is
-	// how long calls have failed.
+	// closes. The argument err is the error that opened the breaker, or nil when the
+	// breaker closes. The argument outage is how long calls have failed.
 	Changed func(err error, outage time.Duration)
 }
 
@@ -117,11 +117,12 @@ func (b *Breaker) Opened() <-chan struct{} {
 
 // Do calls f, unless the breaker is open. Errors: ErrOpen if the breaker is open;
 // storage.ErrUnavailable if f took too long or the breaker opened in the meantime; the
-// error of ctx if the caller cancelled the call; and otherwise the error of f.
+// error of ctx if the caller cancelled the call; and otherwise the error that f returned.
 //
-// A call fails if its error is storage.ErrUnavailable but not storage.ErrLocked. With no
-// error or any other error, it counts as a success, because the dependency has answered.
-// Calls that the caller cancelled, and errors that wrap ErrIgnored, do not count.
+// A call fails if its error is storage.ErrUnavailable but not storage.ErrLocked. A call
+// with no error, or with any other error, counts as a success, because the dependency has
+// answered. Calls that the caller cancelled, and errors that wrap ErrIgnored, do not
+// count.
 func (b *Breaker) Do(ctx context.Context, f func(context.Context) error) error {
 	within, c, err := b.admit(ctx)
 	if err != nil {

@@ -28,8 +28,8 @@ func hangs(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// isOpen checks that, according to both Opened and Err, the breaker is open if want is
-// true and closed otherwise.
+// isOpen checks that both Opened and Err show the breaker as open if want is true, and as
+// closed otherwise.
 func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 	t.Helper()
 	open := false

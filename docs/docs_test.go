@@ -24,8 +24,8 @@ var (
 	fences   = regexp.MustCompile("(?ms)^```.*?^```")
 )
 
-// documents returns, for the relative path of each document of the project, its text
-// without code blocks.
+// documents maps the relative path of each document in the project to its text, without
+// code blocks.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -120,8 +120,8 @@ func TestNamesOfCodeExist(t *testing.T) {
 	}
 }
 
-// declaredIn returns the names that a Go file declares. The name of a method begins with
-// its type, as in Recorder.Record.
+// declaredIn returns the names that a Go file declares. A method's name begins with its
+// type, as in Recorder.Record.
 func declaredIn(t *testing.T, path string) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -302,8 +302,8 @@ func casesOf(t *testing.T, suite string) (names []string) {
 	return names
 }
 
-// declaredInPackage returns the names that a package declares. The name of a method does
-// not include its type.
+// declaredInPackage returns the names that a package declares. A method's name does not
+// include its type.
 func declaredInPackage(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	for _, path := range filesOf(t, folder) {
@@ -339,7 +339,8 @@ func packageComments(t *testing.T) map[string]string {
 	return all
 }
 
-// source returns the text of all Go files of the project whose path satisfies wanted.
+// source returns the text of all Go files in the project with paths for which the
+// function wanted returns true.
 func source(t *testing.T, wanted func(path string) bool) string {
 	t.Helper()
 	var all strings.Builder
@@ -351,7 +352,7 @@ func source(t *testing.T, wanted func(path string) bool) string {
 	return all.String()
 }
 
-// eachGoFile calls visit for every Go file of the project.
+// eachGoFile calls visit for every Go file in the project.
 func eachGoFile(t *testing.T, visit func(path string, text []byte)) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {

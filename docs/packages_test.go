@@ -19,8 +19,8 @@ import (
 
 const module = "ovation"
 
-// anyImport lists the packages without a rule of depguard: programs that may
-// import everything, and generated code, which is not linted.
+// anyImport lists the packages without a depguard rule: programs that may import
+// everything, and generated code, which is not linted.
 var anyImport = []string{"cmd/ovation", "bench", "graph"}
 
 // goPackage is the set of packages that the files of a folder import.
@@ -30,7 +30,7 @@ type goPackage struct {
 }
 
 // packagesOf returns the packages of the module, by folder. It reads every Go file,
-// whatever its build tags.
+// regardless of build tags.
 func packagesOf(t *testing.T) map[string]*goPackage {
 	t.Helper()
 	packages := map[string]*goPackage{}
@@ -128,7 +128,7 @@ func TestTableListsThePackages(t *testing.T) {
 	}
 }
 
-// rule is a rule of depguard.
+// rule is a depguard rule.
 type rule struct {
 	ListMode string   `yaml:"list-mode"`
 	Files    []string `yaml:"files"`
@@ -220,8 +220,8 @@ func TestLinterHoldsTheTable(t *testing.T) {
 	}
 }
 
-// needs reports whether the package imports a package to which an entry of depguard
-// applies.
+// needs reports whether the package imports a package that the given entry of a depguard
+// rule allows.
 func (p *goPackage) needs(allowed string) bool {
 	exact, is := strings.CutSuffix(allowed, "$")
 	return slices.ContainsFunc(p.other, func(imported string) bool {

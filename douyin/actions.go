@@ -71,8 +71,8 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 // undo is the action_type that undoes an action.
 const undo = 2
 
-// unlessUnavailable returns the error of a lookup, or nil if the database is unavailable.
-// Likes and follows are then recorded without the lookup.
+// unlessUnavailable returns the error from a lookup, or nil if the database is
+// unavailable. Likes and follows are then recorded without the lookup.
 func unlessUnavailable(err error) error {
 	if errors.Is(err, storage.ErrUnavailable) {
 		return nil

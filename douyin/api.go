@@ -69,8 +69,8 @@ type api struct {
 
 var _ transport.API = (*api)(nil)
 
-// New returns the handler of all paths below Path. around configures the middleware;
-// around.Auth also authenticates the tokens among the parameters.
+// New returns the handler of all paths below Path. The parameter around configures the
+// middleware; around.Auth also authenticates tokens that requests pass as a parameter.
 func New(cfg Config, around transport.Config) http.Handler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -91,14 +91,14 @@ func New(cfg Config, around transport.Config) http.Handler {
 	})
 }
 
-// IsUpload reports whether a request uploads a video. Such a request may exceed the
-// timeouts of a server.
+// IsUpload reports whether a request uploads a video. Such a request may exceed a
+// server's timeouts.
 func IsUpload(r *http.Request) bool {
 	return strings.TrimSuffix(r.URL.Path, "/") == Path+"publish/action"
 }
 
-// Authenticate parses the parameters of a request and returns the identity of the
-// parameter token. Invalid parameters are rejected later, so that the client is charged
+// Authenticate parses the parameters of a request and returns the identity that the token
+// among them proves. Invalid parameters are rejected later, so that the client is charged
 // for the request.
 func (a *api) Authenticate(r *http.Request) (viewer.Identity, error) {
 	c := callOf(r.Context())

@@ -195,8 +195,8 @@ func (c *call) user(name string, me storage.User) (storage.User, error) {
 	return storage.AccountUser(me.Tenant, n), nil
 }
 
-// action returns the parameter action_type, which must be from 1 to most. 1 performs the
-// action of the endpoint, and 2, if supported, undoes it.
+// action returns the parameter action_type, which must be between 1 and most. The value 1
+// performs the endpoint's action, and 2, if supported, undoes it.
 func (c *call) action(most int64) (int64, error) {
 	n, ok := number(c.values["action_type"])
 	if !ok || n < 1 || n > most {
@@ -244,7 +244,7 @@ func number(text string) (int64, bool) {
 	return int64(f), true
 }
 
-// count counts the result of an upload.
+// count adds the result of a request to the metrics if the request is an upload.
 func (c *call) count(f *api, result string) {
 	if f.Videos != nil && IsUpload(c.request) {
 		f.Videos.Count(result)

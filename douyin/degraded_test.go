@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// On a site without accounts or videos, errors name the flag that turns them on, and
-// everything else works.
+// On a site without accounts or videos, errors name the flag that turns the missing part
+// on, and everything else works.
 func TestPartsThatAreOff(t *testing.T) {
 	s := start(t, func(set *settings) { set.face = func(c *douyin.Config) { c.Accounts, c.Videos = nil, nil } })
 	token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: "ann"}, time.Hour)

@@ -17,8 +17,9 @@
 //   - Every reply is JSON with the HTTP status 200, and has status_code, status_msg and
 //     the fields of its endpoint: TestErrorsAreReplies, TestAPanicIsAReply. An error
 //     stores nothing: TestHostileParametersAreRefused, TestHostileUploadsAreRefused.
-//   - Walls: messages between other users, and whatever the token does not permit, are
-//     refused as GraphQL refuses them: TestWalls, TestTokensOfOthersAreIgnored.
+//   - Walls: messages between other users, and anything else that the token does not
+//     permit, are refused as GraphQL refuses them: TestWalls,
+//     TestTokensOfOthersAreIgnored.
 //   - Bounded: a page costs a constant number of calls: TestConstantNumberOfCalls.
 //     Parameters, uploads and rates are limited: TestHostileParametersAreRefused,
 //     TestRatesAreLimited, TestLongSlowUploadIsCutOff.

@@ -7,8 +7,8 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// The prices of requests, in addition to rate.PerRequest. They are about the same as
-// those of the corresponding GraphQL operations.
+// The prices of requests, in addition to rate.PerRequest. They are about the same as the
+// prices of the corresponding GraphQL operations.
 const (
 	costAction   = rate.PerAction
 	costLookUp   = 10
@@ -24,7 +24,7 @@ type endpoint struct {
 	serve  func(ctx context.Context, f *api, c *call) (reply, error)
 }
 
-// on returns an endpoint whose replies are filled in by a function.
+// on returns an endpoint whose replies are filled in by the given function.
 func on[T any, P interface {
 	*T
 	reply

@@ -226,8 +226,8 @@ func TestFeedIsPagedByTime(t *testing.T) {
 	}
 }
 
-// newCalls returns the number of calls of a measured store that are not in counted, by
-// method. It adds them to counted.
+// newCalls returns, by method, the number of calls to a measured store that are not in
+// the map counted. It adds them to that map.
 func newCalls(t *testing.T, registry *prometheus.Registry, counted map[string]int) map[string]int {
 	t.Helper()
 	families, err := registry.Gather()

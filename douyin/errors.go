@@ -38,7 +38,7 @@ func limited(wait time.Duration) error {
 	return &problem{codes.RateLimited, rate.Error(wait).Message}
 }
 
-// named puts the name of a parameter into an error about the value of that parameter. It
+// named puts the name of a parameter into an error about that parameter's value. It
 // returns other errors unchanged.
 func named(parameter string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
@@ -47,10 +47,11 @@ func named(parameter string, err error) error {
 	return err
 }
 
-// parameters maps the names in errors of other packages to the parameters of this API.
+// parameters maps the field names in errors from other packages to the parameters of this
+// API.
 var parameters = map[string]string{"name": "username", "file": "data"}
 
-// explain returns the code and message of an error. It logs errors that are not the
+// explain returns the code and message for an error. It logs errors that are not the
 // client's fault; nothing else logs them.
 func (a *api) explain(ctx context.Context, err error) (code, message string) {
 	code, message = a.codeOf(err)

@@ -108,7 +108,7 @@ func start(t *testing.T, options ...func(*settings)) *service {
 	return s
 }
 
-// over wraps the store in a source of the test.
+// over wraps the store in a source that the test provides.
 func over(wrap func(loaders.Source) loaders.Source) func(*settings) {
 	return func(s *settings) {
 		s.face = func(c *douyin.Config) { c.Source = wrap(c.Source) }
@@ -234,7 +234,7 @@ func ok(t *testing.T, reply object) object {
 	return reply
 }
 
-// refused returns the message of a reply. The reply must be an error, and the message
+// refused returns the message in a reply. The reply must be an error, and the message
 // must contain the parts.
 func refused(t *testing.T, reply object, parts ...string) string {
 	t.Helper()
@@ -314,7 +314,7 @@ func entries(t *testing.T, reply object, name string) (out []object) {
 	return out
 }
 
-// files returns the names of the files in the folder, except its marker.
+// files returns the names of the files in the folder, except the marker file.
 func (s *service) files(t *testing.T) (names []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {

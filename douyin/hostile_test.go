@@ -27,7 +27,7 @@ var (
 	posts = []string{
 		"user/register/", "user/login/", "publish/action/", "favorite/action/", "comment/action/", "relation/action/", "message/action/",
 	}
-	// public has the endpoints that need no token.
+	// public holds the endpoints that need no token.
 	public = map[string]bool{"feed/": true, "comment/list/": true, "user/register/": true, "user/login/": true}
 )
 
@@ -37,7 +37,7 @@ var lists = map[string]string{
 	"relation/follow/list/": "user_list", "relation/follower/list/": "user_list", "relation/friend/list/": "user_list", "message/chat/": "message_list",
 }
 
-// Whatever the error, a reply has status 200, a message, and the fields of its endpoint,
+// For every error, the reply has status 200, a message, and the fields of its endpoint,
 // which are empty.
 func TestErrorsAreReplies(t *testing.T) {
 	s := start(t)
@@ -122,9 +122,9 @@ func (s *service) stored(t *testing.T, users ...user) (out string) {
 }
 
 // A request is refused if a parameter is missing or contradictory, or is a number that is
-// invalid, too large or identifies no object. So is a request with too many parameters,
-// or with a body that is not a form. The error names the parameter, and nothing is
-// stored.
+// invalid, too large or identifies no object. A request with too many parameters, or with
+// a body that is not a form, is refused, too. The error names the parameter, and nothing
+// is stored.
 func TestHostileParametersAreRefused(t *testing.T) {
 	s := start(t)
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")

@@ -47,7 +47,7 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	return err
 }
 
-// whole cuts videos of the feed to a page. The next page begins below the last
+// whole cuts the feed's videos down to one page. The next page begins below the last
 // millisecond of this page, so the page does not end between two videos of the same
 // millisecond. If that would leave no video, the page ends after feedPage videos.
 func whole(videos []storage.Video) []storage.Video {
@@ -292,8 +292,8 @@ func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 	return err
 }
 
-// friend returns a loaded user as an entry of a list of friends. If the list is the
-// viewer's (mine), the entry includes the latest message.
+// friend returns a loaded user as an entry in a list of friends. If mine is true, the
+// list is the viewer's, and the entry includes the latest message.
 func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (out friendJSON, err error) {
 	if out.userJSON, err = b.user(ctx, of); err != nil || !mine {
 		return out, err
@@ -309,8 +309,9 @@ func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (
 	return out, err
 }
 
-// chat lists the newest messages of a conversation of the viewer, in the order in which
-// they were sent. It leaves out messages up to pre_msg_time, if that is given.
+// chat lists the newest messages in one of the viewer's conversations, in the order in
+// which they were sent. If pre_msg_time is given, chat leaves out messages up to that
+// time.
 func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 	key, err := conversation(ctx, c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Nothing remains of files that are not videos, of forms that are too large or end early,
-// and of uploads without a user.
+// or of uploads without a user.
 func TestHostileUploadsAreRefused(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")

@@ -21,8 +21,8 @@
 //   - The generated code writes, byte for byte, what the executor writes:
 //     TestPlainAnswersAreThoseOfTheExecutor and
 //     TestPlainEventsAreThoseOfTheExecutor of package resolvers.
-//   - Log lines of gqlgen about fields that need a resolver are dropped and counted; all
-//     other lines are kept: TestOnlyLinesAboutResolversAreDropped.
+//   - Lines that gqlgen logs about fields that need a resolver are dropped and counted;
+//     all other lines are kept: TestOnlyLinesAboutResolversAreDropped.
 //
 // This package imports no other package of this module.
 package main

@@ -16,9 +16,9 @@ const plainFile = "graph/plain.go"
 //go:embed plain.gotpl
 var plainTemplate string
 
-// plainWriter is a plugin of gqlgen. It generates code that writes the fields of
-// objects directly as JSON (see package plain). The executor handles fields that have
-// arguments or directives, or whose methods can fail.
+// plainWriter is a gqlgen plugin. It generates code that writes the fields of objects
+// directly as JSON (see package plain). The executor handles fields that have arguments
+// or directives, or whose methods can fail.
 type plainWriter struct{}
 
 var _ plugin.CodeGenerator = plainWriter{}
@@ -108,8 +108,8 @@ func (f *plainField) chooseWriter() bool {
 	return f.Method != ""
 }
 
-// writerMethod returns the name of the writer's method for a scalar or an enum, or "" if
-// there is none.
+// writerMethod returns the name of the writer's method that writes a scalar or an enum,
+// or "" if there is none.
 func writerMethod(ref *config.TypeReference) string {
 	if ref.Marshaler == nil || ref.IsContext || ref.CastType != nil {
 		return ""

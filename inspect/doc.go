@@ -1,5 +1,5 @@
 // Package inspect serves the data page of ovation dev. It provides what the GraphQL API
-// does not offer: the totals of a tenant, its hottest subjects, and the latest change of
+// does not offer: the totals of a tenant, its hottest subjects, and the latest change to
 // each state of a subject. Counts, lists and the states of one user come from the GraphQL
 // API.
 //

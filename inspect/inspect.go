@@ -28,9 +28,9 @@ type Config struct {
 		FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error)
 	}
 	Auth *viewer.Authenticator
-	// Lag returns the number of accepted actions that are not persisted yet. problem is
-	// the reason why nothing can be persisted at the moment, or nil if actions can be
-	// persisted.
+	// Lag returns the number of accepted actions that are not persisted yet. The result
+	// problem is the reason why nothing can be persisted at the moment, or nil if actions
+	// can be persisted.
 	Lag    func(ctx context.Context) (waiting int64, problem error)
 	Logger *slog.Logger
 }
@@ -103,8 +103,8 @@ func respond(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the client may have disconnected
 }
 
-// counts holds the counts of one subject, or the sums of the counts of many subjects,
-// under their names in GraphQL.
+// counts holds the counts of one subject, or the sums over many subjects, under the names
+// that they have in GraphQL.
 type counts struct {
 	ReadCount     int64 `json:"readCount"`
 	LikeCount     int64 `json:"likeCount"`
@@ -174,7 +174,7 @@ func (h *handler) hottest(r *http.Request, who storage.User) (any, error) {
 	return out, err
 }
 
-// change is the latest change of a state. Was and Is describe the state before and after
+// change is the latest change to a state. Was and Is describe the state before and after
 // the change, for display.
 type change struct {
 	At    time.Time  `json:"at"`
@@ -228,7 +228,7 @@ var (
 	follows   = map[bool]string{true: "follows"}
 )
 
-// foldersOf returns the names of the folders that changes mention.
+// foldersOf returns the names of the folders that the given changes mention.
 func (h *handler) foldersOf(ctx context.Context, changes []storage.PastChange) (map[storage.FolderKey]string, error) {
 	var keys []storage.FolderKey
 	for i := range changes {

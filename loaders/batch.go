@@ -25,7 +25,7 @@ const (
 // cached.
 var errNotLoaded = errors.New("not loaded")
 
-// batch looks up keys of one kind, many of them by one call of storage. Its dataloader is
+// batch looks up keys of one kind, many of them by one call to storage. Its dataloader is
 // created on first use, because most responses need none.
 type batch[K comparable, V any] struct {
 	cache[K, V]
@@ -37,7 +37,7 @@ type batch[K comparable, V any] struct {
 	loader *dataloader.Loader[K, V]
 }
 
-// entry returns the entry of a key. If the key is not cached, it joins dataloader's
+// entry returns the cache entry for a key. A key that is not cached joins dataloader's
 // batch; if cachedOnly is true, entry returns errNotLoaded instead.
 func (b *batch[K, V]) entry(ctx context.Context, key K, cachedOnly bool) (entry[V], error) {
 	found, ok := b.find(key)
@@ -57,7 +57,7 @@ func (b *batch[K, V]) entry(ctx context.Context, key K, cachedOnly bool) (entry[
 	return thunkEntry(b.loader.Load(ctx, key)), nil
 }
 
-// load returns the value of one key.
+// load returns the value for one key.
 func (b *batch[K, V]) load(ctx context.Context, key K, cachedOnly bool) (value V, err error) {
 	found, err := b.entry(ctx, key, cachedOnly)
 	if err != nil {
@@ -66,8 +66,9 @@ func (b *batch[K, V]) load(ctx context.Context, key K, cachedOnly bool) (value V
 	return found.value()
 }
 
-// loadMany returns the values of many keys. All keys join the batch before loadMany waits
-// for the first value. The LoadMany of dataloader would start a goroutine for each key.
+// loadMany returns the values for many keys. All keys join the batch before loadMany
+// waits for the first value. Dataloader's own LoadMany would start a goroutine for each
+// key.
 func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (values []V, err error) {
 	entries := make([]entry[V], len(keys))
 	for i, key := range keys {
@@ -88,8 +89,9 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 	return values, nil
 }
 
-// prefetch loads the keys that are not cached, at once and by one call. Lookups of these
-// keys wait for that call, and later prefetches do not load them again.
+// prefetch loads the keys that are not cached by one call, without waiting for further
+// keys. Lookups of these keys wait for that call, and later prefetches do not load them
+// again.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	missing := keys[:0:0]
 	result := sync.OnceValues(func() ([]V, error) { return b.call(ctx, missing) })
@@ -121,8 +123,8 @@ func (b *batch[K, V]) prime(key K, value V) {
 	b.put(key, entry[V]{func() ([]V, error) { return []V{value}, nil }, 0}, 1)
 }
 
-// results calls call and returns the values in the form that dataloader requires. The
-// context is that of the batch's first caller; all callers belong to one response.
+// results looks up keys and returns their values in the form that dataloader requires.
+// The context is that of the batch's first caller; all callers belong to one response.
 func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Result[V] {
 	values, err := b.call(ctx, keys)
 	out := make([]*dataloader.Result[V], len(keys))
@@ -135,9 +137,9 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// call calls storage. If an earlier call has failed, it returns the error of that call
-// instead. A panic becomes an error, because it would end the process in a goroutine that
-// does not recover it.
+// call looks up keys by one call to storage. If an earlier call has failed, it returns
+// the error from that call instead. A panic becomes an error, because it would end the
+// process in a goroutine that does not recover it.
 func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // cache is the cache of one dataloader; nothing else stores what a response has loaded.
-// It holds no failed lookups. Once a call of storage has failed, every key that is not
+// It holds no failed lookups. Once a call to storage has failed, every key that is not
 // cached fails with the same error.
 type cache[K comparable, V any] struct {
 	mu      sync.Mutex
@@ -27,7 +27,7 @@ type entry[V any] struct {
 	index  int
 }
 
-// thunkEntry returns the entry of a key that dataloader loads.
+// thunkEntry returns the entry for a key that dataloader loads.
 func thunkEntry[V any](thunk dataloader.Thunk[V]) entry[V] {
 	return entry[V]{result: func() ([]V, error) {
 		value, err := thunk()
@@ -43,8 +43,8 @@ func (e entry[V]) value() (value V, err error) {
 	return value, err
 }
 
-// find returns the entry of a cached key. For any other key, it returns an entry with the
-// error of the first call that failed, or false if no call has failed.
+// find returns the entry for a cached key. For any other key, it returns an entry with
+// the error from the first call that failed, or false if no call has failed.
 func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,14 +64,16 @@ func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	c.entries[key] = e
 }
 
-// failure returns the error of the first call that failed, or nil if no call has failed.
+// failure returns the error from the first call that failed, or nil if no call has
+// failed.
 func (c *cache[K, V]) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
 }
 
-// fail records the error of a call that failed, and removes the keys of the call.
+// fail records the error from a call that failed, unless an earlier error is recorded,
+// and removes the keys of that call from the cache.
 func (c *cache[K, V]) fail(keys []K, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package loaders batches the lookups of one response: a connection of a
-// hundred likes, each with its subject, costs two calls of storage, not a hundred
-// and one.
+// Package loaders batches the lookups of one response: a connection of a hundred likes,
+// each with its subject, costs two calls to storage, not a hundred and one.
 //
 // Each kind of lookup has a dataloader (github.com/graph-gophers/dataloader). Its cache
 // is the only place that holds what the response has loaded. Two paths fill the cache:

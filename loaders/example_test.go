@@ -12,7 +12,7 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// counting counts the calls of a store.
+// counting counts the calls to a store.
 type counting struct {
 	storage.Store
 

@@ -140,10 +140,11 @@ type Keys struct {
 	UserVideos []storage.UserVideosQuery
 }
 
-// Fetch loads the keys that are not cached. It makes one call of storage per kind, all
-// concurrently, and does not wait for further keys. Keys that are already being loaded
-// are neither loaded again nor waited for. Fetch returns the first error; a kind that
-// fails does not stop the others. The caller must not change the keys afterwards.
+// Fetch loads the keys that are not cached. It makes one call to storage for each kind,
+// all of them concurrently, and does not wait for further keys. Keys that are already
+// being loaded are neither loaded again nor waited for. Fetch returns the first error; a
+// kind that fails does not stop the others. The caller must not change the keys
+// afterwards.
 func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	var calls []func(context.Context) error
 	calls = appendFetch(calls, &l.interactives, keys.Interactives)
@@ -284,7 +285,7 @@ func (l *Loaders) CommentList(ctx context.Context, query storage.CommentsQuery) 
 	return l.commentLists.load(ctx, query, l.cachedOnly)
 }
 
-// Profile returns the profile of a user, or nil if the user has no account.
+// Profile returns a user's profile, or nil if the user has no account.
 func (l *Loaders) Profile(ctx context.Context, user storage.User) (*storage.Profile, error) {
 	return l.profiles.load(ctx, user, l.cachedOnly)
 }
@@ -325,7 +326,7 @@ func (l *Loaders) UserVideos(ctx context.Context, query storage.UserVideosQuery)
 	return l.userVideos.load(ctx, query, l.cachedOnly)
 }
 
-// Followers returns a page of the followers of a subject.
+// Followers returns a page of a subject's followers.
 func (l *Loaders) Followers(ctx context.Context, query storage.FollowersQuery) (storage.ListPage[storage.Followed], error) {
 	return l.followers.load(ctx, query, l.cachedOnly)
 }
@@ -358,7 +359,7 @@ func (l *Loaders) Works(ctx context.Context, query storage.WorksQuery) (storage.
 	return l.works.load(ctx, query, l.cachedOnly)
 }
 
-// Totals returns the totals of a user.
+// Totals returns a user's totals.
 func (l *Loaders) Totals(ctx context.Context, user storage.User) (storage.UserTotals, error) {
 	return l.totals.load(ctx, user, l.cachedOnly)
 }

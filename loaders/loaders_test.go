@@ -50,7 +50,7 @@ func subject(i int) storage.Subject {
 	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: fmt.Sprint(i)}
 }
 
-// liked is a store in which alice likes the subjects below n.
+// liked returns a store in which alice likes the subjects with numbers below n.
 func liked(t *testing.T, n int) *source {
 	t.Helper()
 	store := sqlitetest.Open(t)
@@ -156,7 +156,7 @@ var kinds = map[string]lookUp{
 	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
 }
 
-// All values that Fetch has loaded stay cached until ClearAll, whatever their kind.
+// Values of every kind that Fetch has loaded stay cached until ClearAll.
 func TestClearAllClearsEveryKind(t *testing.T) {
 	s := sqlitetest.Open(t)
 	for field := range reflect.TypeFor[loaders.Keys]().Fields() {
@@ -181,8 +181,8 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 	}
 }
 
-// Prefetched keys are found both one by one and all together, whatever was loaded before
-// and after them.
+// Prefetched keys are found both one by one and all together, regardless of what was
+// loaded before and after them.
 func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)

@@ -25,7 +25,7 @@ import (
 // Blobs is the blob store. It is safe for concurrent use.
 type Blobs struct {
 	bucket *blob.Bucket
-	at     string // a folder, or s3://bucket/prefix, for errors
+	at     string // a folder, or s3://bucket/prefix; used in error messages
 	folder string // the folder of a file store, otherwise ""
 }
 
@@ -113,8 +113,8 @@ func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
 // Close releases the store.
 func (b *Blobs) Close() error { return b.bucket.Close() }
 
-// failed wraps an error of the store. For a missing blob the error is
-// storage.ErrNotFound.
+// failed wraps an error from the blob store. If a blob is missing, it returns an error
+// that wraps storage.ErrNotFound instead.
 func (b *Blobs) failed(doing string, err error) error {
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
@@ -128,7 +128,8 @@ func (b *Blobs) failed(doing string, err error) error {
 // partBytes is how much of an upload to S3 is buffered in memory.
 const partBytes = 8 << 20
 
-// write writes a whole blob or nothing. An error of the reader is returned unchanged.
+// write writes a whole blob or nothing. If the reader fails, its error is returned
+// unchanged.
 func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // if it is called before Close, nothing is written
@@ -156,7 +157,7 @@ func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Read
 	return nil
 }
 
-// sourceReader keeps the error of a reader, unless it is io.EOF.
+// sourceReader records the error that a reader returns, unless the error is io.EOF.
 type sourceReader struct {
 	io.Reader
 
@@ -202,8 +203,8 @@ func (b *Blobs) remove(ctx context.Context, keys ...string) error {
 	return errors.Join(errs...)
 }
 
-// local returns the path of a file with the contents of a blob: the blob's own file or
-// a copy. done deletes the copy.
+// local returns the path of a file with the contents of a blob: the blob's own file or a
+// copy. The function done deletes the copy.
 func (b *Blobs) local(ctx context.Context, key string) (path string, done func(), err error) {
 	if b.folder != "" {
 		path = b.path(key)

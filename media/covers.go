@@ -146,7 +146,7 @@ func (m *CoverMaker) failure(err error) storage.CoverFailure {
 }
 
 // make creates the cover of a video that has no cover. Errors: ErrNoFFmpeg, a *toolError,
-// and the errors of the stores.
+// and errors from the stores.
 func (m *CoverMaker) make(ctx context.Context, key storage.VideoKey) error {
 	found, err := m.Store.VideosOf(ctx, []storage.VideoKey{key})
 	if err != nil {

@@ -198,8 +198,8 @@ func (d dueStore) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
 	return []storage.VideoKey{d.key}, nil
 }
 
-// gatedStore is a store whose VideosOf waits until open is closed. A CoverMaker calls
-// VideosOf first.
+// gatedStore is a store whose VideosOf waits until the channel open is closed. A
+// CoverMaker calls VideosOf first.
 type gatedStore struct {
 	storage.Videos
 

@@ -16,15 +16,15 @@
 //     store. An upload that ends early, is too large or too slow, or is not a video
 //     leaves nothing behind: TestUploadIsStoredWholeOrNotAtAll, TestSlowUploadIsCutOff,
 //     TestHostileUploadsAreRefused. Files left by a killed process are swept:
-//     TestSweepRemovesUnreferencedFiles, TestKilledUploadLeavesNothing. A file of a video
-//     is never swept: TestSweepKeepsReferencedFiles.
+//     TestSweepRemovesUnreferencedFiles, TestKilledUploadLeavesNothing. A file that
+//     belongs to a video is never swept: TestSweepKeepsReferencedFiles.
 //   - No served file runs as a script, whatever it contains:
-//     TestFilesAreServedWithTheirTypes. No other blob of the store can be read:
+//     TestFilesAreServedWithTheirTypes. No other blob in the store can be read:
 //     TestOnlyFilesAreServed.
 //   - A cover is tried three times and then dead-lettered with the reason:
 //     TestFailingCoverIsDeadLettered. If ffmpeg hangs, it is killed with all processes
 //     that it has started: TestFFmpegThatHangsIsKilled. At most two covers are made at
-//     once: TestTwoCoversAtOnce. A lost job is requested again:
+//     the same time: TestTwoCoversAtOnce. A lost job is requested again:
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //

@@ -30,7 +30,7 @@ type FFmpeg struct {
 // ErrNoFFmpeg is returned if ffmpeg is not installed.
 var ErrNoFFmpeg = errors.New("ffmpeg is not installed")
 
-// toolError is the reason why ffmpeg made no cover of a file.
+// toolError is the reason why ffmpeg made no cover for a file.
 type toolError struct{ reason string }
 
 func (e *toolError) Error() string { return e.reason }
@@ -56,8 +56,8 @@ func (f FFmpeg) path() (string, error) {
 	return path, nil
 }
 
-// arguments returns the arguments of ffmpeg. Besides the path, only the demuxer depends
-// on the upload. The format determines the demuxer, so that ffmpeg reads no file as a
+// arguments returns the arguments for ffmpeg. Only the path and the demuxer depend on the
+// upload. The demuxer is set by the format, so that ffmpeg never reads a file as a
 // playlist of other files.
 func arguments(path string, format storage.VideoFormat) []string {
 	demuxer := "mov" // also for MP4

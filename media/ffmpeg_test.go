@@ -28,8 +28,8 @@ func installed(t *testing.T) string {
 	return path
 }
 
-// clip returns a short video that ffmpeg has encoded. ending is the file extension, which
-// selects the format.
+// clip returns a short video encoded by ffmpeg. The parameter ending is the file
+// extension, which selects the format.
 func clip(t *testing.T, ending string, arguments ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clip."+ending)
@@ -64,7 +64,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 		}
 	}
 
-	// ffmpeg makes no picture of a file that is not a whole video or that refers to
+	// ffmpeg makes no picture from a file that is not a whole video or that refers to
 	// another file.
 	secret := filepath.Join(t.TempDir(), "secret.mp4")
 	must(t, os.WriteFile(secret, mp4Clip, 0o600))

@@ -21,12 +21,12 @@ var types = map[string]map[string]string{
 	"covers": {"jpg": "image/jpeg"},
 }
 
-// policy is the Content-Security-Policy of files: a browser that navigates to a
-// file may only show it.
+// policy is the Content-Security-Policy for files: a browser that navigates to a file may
+// only show it.
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 // Files returns a handler that serves the files below storage.MediaPath, by GET and HEAD,
-// whole or in ranges. The content of a path never changes. The handler responds to other
+// whole or in ranges. The content at a path never changes. The handler responds to other
 // paths with 404; there are no listings.
 func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 	f := &files{blobs, outage.New(logger, "files of videos cannot be served", "files of videos are served again")}

@@ -23,8 +23,8 @@ func detectFormat(head []byte) storage.VideoFormat {
 	return 0
 }
 
-// The brands of videos and of audio files in the ISO base media file format. Audio files
-// list a brand of videos as compatible.
+// The brands of video files and of audio files in the ISO base media file format. Audio
+// files list a video brand as compatible.
 var (
 	brands = []string{
 		"isom", "iso2", "iso3", "iso4", "iso5", "iso6", "iso7", "iso8", "iso9", "mp41", "mp42", "avc1", "M4V ", "M4VH", "M4VP",
@@ -98,8 +98,8 @@ func isWebM(head []byte) bool {
 	return false
 }
 
-// vint parses a variable-length integer of EBML, whose leading zero bits give its
-// length.
+// vint parses an EBML variable-length integer. The number of its leading zero bits
+// determines its length.
 func vint(from []byte) (n uint64, rest []byte, ok bool) {
 	if len(from) == 0 || from[0] == 0 {
 		return 0, nil, false

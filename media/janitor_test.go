@@ -66,7 +66,7 @@ func TestSweepKeepsReferencedFiles(t *testing.T) {
 }
 
 // folderOfUpload is the environment variable that names a folder. If it is set, the test
-// binary stores a file in the folder until the process is killed.
+// binary stores an endless file in that folder until it is killed.
 const folderOfUpload = "OVATION_TEST_UPLOAD"
 
 // uploadUntilKilled stores an endless file in a folder.

@@ -115,7 +115,7 @@ func boxed(brand string, size int) []byte {
 	return out[:size]
 }
 
-// webm returns a file that begins like a WebM file of the given document type.
+// webm returns a file that begins like a WebM file with the given document type.
 func webm(docType string) []byte {
 	body := append([]byte{0x42, 0x86, 0x81, 1, 0x42, 0x82, 0x80 | byte(len(docType))}, docType...)
 	return append([]byte{0x1a, 0x45, 0xdf, 0xa3, 0x80 | byte(len(body))}, append(body, "the rest"...)...)
@@ -140,7 +140,8 @@ func form(t *testing.T, file []byte, fields ...string) (body []byte, contentType
 	return out.Bytes(), w.FormDataContentType()
 }
 
-// as returns a handler whose requests have the user as viewer.
+// as returns a handler that passes each request to the handler next, with the given user
+// as the viewer.
 func as(user storage.User, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(viewer.Identity{User: user}.NewContext(r.Context())))
@@ -207,7 +208,7 @@ func TestBlobsOfAnotherSiteAreRefused(t *testing.T) {
 	}
 }
 
-// list returns the keys of a blob store.
+// list returns the keys in a blob store.
 func list(t *testing.T, b *Blobs) (keys []string) {
 	t.Helper()
 	for l := b.bucket.List(&blob.ListOptions{}); ; {

@@ -17,8 +17,8 @@ const (
 	answerTime = 30 * time.Second
 )
 
-// WithMinRate lets requests exceed the timeouts of the server as long as their bodies
-// keep the minimum rate and each part of the response is written within answerTime.
+// WithMinRate lets a request exceed the server's timeouts as long as its body keeps the
+// minimum rate and each part of the response is written within answerTime.
 func WithMinRate(next http.Handler) http.Handler {
 	return withMinRate(next, rateGrace, minBytesPerSecond)
 }

@@ -27,7 +27,7 @@ import (
 const (
 	// DefaultMaxBytes is the default maximum size of a video, in bytes.
 	DefaultMaxBytes = 512 << 20
-	// The maximum numbers of concurrent uploads of all users and of one user.
+	// The maximum numbers of concurrent uploads: in total, and by one Uploader.
 	maxUploads, maxUploadsOfUser = 32, 4
 	// The maximum number of concurrent uploads whose user is not known yet.
 	maxAnonymousUploads = 8
@@ -39,7 +39,7 @@ const (
 	maxCoverRequests = 256
 )
 
-// Errors of uploads that are reported to the client.
+// Upload errors that are reported to the client.
 var (
 	ErrTooLarge = errors.New("the video is too large")
 	ErrBusy     = errors.New("too many uploads are in progress")
@@ -110,7 +110,8 @@ func (f *File) key() string {
 }
 
 // StoreFile writes a whole file to the blob store, or nothing. Errors: storage.ErrInvalid
-// if the file is not a video; ErrTooLarge; storage.ErrUnavailable; the errors of from.
+// if the file is not a video; ErrTooLarge; storage.ErrUnavailable; and any error from
+// reading the file.
 func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) {
 	head, source := make([]byte, headBytes), &sourceReader{Reader: from}
 	n, err := io.ReadFull(source, head)
@@ -160,9 +161,9 @@ func (s *Service) Discard(ctx context.Context, f *File) {
 }
 
 // Publish publishes a file and requests its cover. If the video is invalid, or if
-// requestID repeats an earlier upload, Publish discards the file. Publish continues if
-// ctx is cancelled. Errors: storage.ErrInvalid; storage.ErrUnavailable, in which case the
-// video may or may not be published.
+// requestID repeats an earlier upload, Publish discards the file. Publish continues even
+// if ctx is cancelled. Errors: storage.ErrInvalid; storage.ErrUnavailable, in which case
+// the video may or may not be published.
 func (s *Service) Publish(ctx context.Context, author storage.User, title, requestID string, f *File) (*storage.Video, error) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
@@ -184,7 +185,7 @@ func (s *Service) Publish(ctx context.Context, author storage.User, title, reque
 }
 
 // Delete deletes a video with its file and its cover. Files that cannot be deleted now
-// are swept later. Errors: the errors of storage.Videos.
+// are swept later. Errors: those of DeleteVideo in storage.Videos.
 func (s *Service) Delete(ctx context.Context, deletion storage.VideoDeletion) (*storage.Video, error) {
 	v, _, err := s.Store.DeleteVideo(ctx, deletion, nil)
 	if err != nil {
@@ -235,7 +236,8 @@ type Uploader struct {
 
 func (u Uploader) anonymous() bool { return u.User.Anonymous() }
 
-// Reserve reserves a place for an upload. end releases the place. Errors: ErrBusy.
+// Reserve reserves a place for an upload. The returned function releases the place.
+// Errors: ErrBusy.
 func (s *Service) Reserve(by Uploader) (end func(), err error) {
 	if !by.anonymous() {
 		by.Address = netip.Addr{}
@@ -264,6 +266,7 @@ func (s *Service) countUploads(by Uploader, n int) {
 	}
 }
 
-// Count counts the result of an upload: "published", or the code of the error. The
-// handler that Uploads returns calls it itself; other handlers must call it.
+// Count adds the result of an upload to the metrics: "published", or the code of the
+// error. The handler that Uploads returns calls Count itself; other handlers must call
+// it.
 func (s *Service) Count(result string) { s.uploads.WithLabelValues(result).Inc() }

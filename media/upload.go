@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	maxFields     = 10                   // of a form, besides the file
+	maxFields     = 10                   // of a form, not counting the file
 	maxFieldBytes = viewer.MaxTokenBytes // of a field, which may be a token
-	maxFormBytes  = 1 << 20              // of a form, besides the bytes of the file
+	maxFormBytes  = 1 << 20              // of a form, not counting the bytes of the file
 )
 
 // Form is the content of an upload.
@@ -29,11 +29,11 @@ type Form struct {
 }
 
 // ReadForm receives a multipart form as a stream: one file, in the given field, and text
-// fields before or after it. admit, if not nil, is called before the file is read. values
-// holds the text fields before the file. An error of admit rejects the upload. ReadForm
-// stores the file; the caller must publish or discard it. Errors: storage.ErrInvalid,
-// ErrTooLarge, ErrSlow, storage.ErrUnavailable, and the errors of admit and of the
-// connection.
+// fields before or after it. If the function admit is not nil, it is called before the
+// file is read, with the text fields that precede the file. If admit returns an error,
+// the upload is rejected. ReadForm stores the file; the caller must publish or discard
+// it. Errors: storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and
+// errors from admit and from the connection.
 func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (_ *Form, err error) {
 	if r.ContentLength > s.MaxBytes+maxFormBytes {
 		return nil, ErrTooLarge
@@ -85,7 +85,7 @@ func (s *Service) file(ctx context.Context, form *Form, part *multipart.Part, ad
 	return nil
 }
 
-// text reads a text field. Of several fields with one name, the first counts.
+// text reads a text field. Of several fields with the same name, the first counts.
 func (f *Form) text(part *multipart.Part) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
 	if err != nil {
@@ -118,7 +118,7 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", errBroken, err)
 }
 
-// Uploads returns a handler that receives a video of the viewer by POST. The body is a
+// Uploads returns a handler that receives a video from the viewer by POST. The body is a
 // multipart form with the fields file, title and, for safe retries, requestId. The
 // response is a JSON object with the video, or errors in GraphQL's format.
 func (s *Service) Uploads() http.Handler { return WithMinRate(http.HandlerFunc(s.upload)) }

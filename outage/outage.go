@@ -20,20 +20,20 @@ type Log struct {
 	ongoing                 atomic.Bool
 
 	mu       sync.Mutex
-	total    int // failures of this outage
+	total    int // failures in this outage
 	unlogged int // failures since the last line
 	first    time.Time
 	latest   time.Time
 	lastLine time.Time // time of the last line
 }
 
-// New returns a Log that logs failures with failMessage, as warnings, and the end of an
-// outage with endMessage, as information.
+// New returns a Log that logs failures with failMessage, at level Warn, and the end of an
+// outage with endMessage, at level Info.
 func New(logger *slog.Logger, failMessage, endMessage string) *Log {
 	return &Log{logger: logger, failMessage: failMessage, endMessage: endMessage}
 }
 
-// Failed records a failure. attributes are passed to slog.Logger.Warn.
+// Failed records a failure. The attributes are passed to slog.Logger.Warn.
 func (l *Log) Failed(attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

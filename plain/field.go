@@ -6,9 +6,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Schema holds the fields that generated code can write. It maps the name of a type and
-// the name of a field to the number that identifies the field in that code. Fields with
-// arguments are not in it.
+// Schema holds the fields that generated code can write. It maps a type name and a field
+// name to the number that identifies the field in that code. Fields with arguments are
+// not in it.
 type Schema map[string]map[string]int
 
 // Typename is the field number of __typename, which is the same in every type.
@@ -22,8 +22,8 @@ type Field struct {
 	key string // the quoted alias and a colon; begins with a comma, except in the first field
 }
 
-// Select appends a field to the selected fields of an object. below lists the fields that
-// are selected on the object or objects that the new field holds.
+// Select appends a field to the selected fields of an object. The parameter below lists
+// the fields that are selected on the object or objects that the new field holds.
 func Select(fields []Field, number int, alias string, below []Field) []Field {
 	key := `"` + alias + `":`
 	if len(fields) > 0 {

@@ -45,7 +45,7 @@ func (w *Writer) Entry(i int) {
 // Key begins a member of an object.
 func (w *Writer) Key(field *Field) { w.text = append(w.text, field.key...) }
 
-// Name begins a member whose name needs no escaping.
+// Name begins an object's member with the given name, which must need no escaping.
 func (w *Writer) Name(name string) {
 	w.text = append(w.text, '"')
 	w.text = append(w.text, name...)

@@ -32,7 +32,7 @@ func Of(tb testing.TB) uint64 {
 }
 
 // ForRapid sets the seed of pgregory.net/rapid, and the number of cases that rapid checks
-// of each property. Without ForRapid, rapid draws a seed in every run. ForRapid returns
+// for each property. Without ForRapid, rapid draws a seed in every run. ForRapid returns
 // the seed. A package with property tests calls ForRapid when it is initialised; flags
 // given to go test take precedence.
 func ForRapid() uint64 { return forRapid(30) }

@@ -17,10 +17,10 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// Database is a SQLite store that implements mirror.Database, so that tests of the
-// mirror need no Postgres. In production, SQLite is used without a mirror. Epochs and
-// barriers are in separate tables of the same file. They change only while no transaction
-// of the store holds SQLite's write lock. Every mark is called under that lock, so no
+// Database is a SQLite store that implements mirror.Database, so that tests of the mirror
+// need no Postgres. In production, SQLite is used without a mirror. Epochs and barriers
+// are in separate tables in the same file. They change only while no transaction on the
+// store holds SQLite's write lock. Every mark is called under that lock, so no
 // transaction spans a change.
 type Database struct {
 	*sqlite.Store
@@ -277,7 +277,8 @@ SELECT biz_id, count(*) FROM (
     UNION ALL SELECT biz_id FROM user_follow WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
 ) GROUP BY biz_id ORDER BY biz_id`
 
-// subjects returns the subjects of a window and the number of their states.
+// subjects returns a key for each subject in a window, and the total number of states on
+// these subjects.
 func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []storage.StateKey, states int, err error) {
 	rows, err := d.db.QueryContext(ctx, selectSubjects, of.User.Tenant, of.User.UserID, of.Biz)
 	if err != nil {
@@ -295,8 +296,8 @@ func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []st
 	return keys, states, rows.Err()
 }
 
-// unavailable wraps an error of the file in storage.ErrUnavailable. If the context
-// has been cancelled, it returns the context's error instead.
+// unavailable wraps an error from the database file in storage.ErrUnavailable. If the
+// context has been cancelled, it returns the context's error instead.
 func unavailable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

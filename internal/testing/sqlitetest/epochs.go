@@ -66,9 +66,9 @@ func (d *Database) RaiseBarrier(ctx context.Context) (mirror.Epoch, error) {
 	return d.updateEpoch(ctx, raiseBarrier)
 }
 
-// updateEpoch runs an update of the epoch. It waits for a transaction in progress,
-// because SQLite has one writer at a time. The first two arguments of every update are
-// the time and the grace period.
+// updateEpoch runs a statement that updates the epoch. If a transaction is in progress,
+// it waits, because SQLite has one writer at a time. The first two arguments of every
+// update are the time and the grace period.
 func (d *Database) updateEpoch(ctx context.Context, update string, args ...any) (mirror.Epoch, error) {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {

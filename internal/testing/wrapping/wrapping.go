@@ -1,5 +1,5 @@
 // Package wrapping tests types that wrap an interface by embedding it. A method that is
-// added to the interface is promoted from the embedded value: its calls bypass the
+// added to the interface is promoted from the embedded value: calls to it bypass the
 // wrapper, and the compiler does not report that. Only tests import it.
 package wrapping
 

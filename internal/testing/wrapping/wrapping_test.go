@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder keeps the errors of a test.
+// recorder collects the errors that a test reports.
 type recorder struct {
 	testing.TB
 
