@@ -211,7 +211,7 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 }
 
 // takeAttempt counts a login attempt against the address, against the name, and against
-// the pair of both. The returned function undoes that.
+// the pair of address and name. The returned function undoes that.
 func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
 	name, address := tenant+"\x00"+key, from.String()
 	buckets := []struct {

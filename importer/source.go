@@ -44,9 +44,9 @@ func (s *Source) Close() error {
 
 // Open opens the file with the given name, or uses stdin if the name is "-". It detects
 // gzip and zip by the first bytes. The format is one of those that Formats returns. If it
-// is empty, the extension in the name decides (.csv, .tsv, .ndjson, .jsonl). If the name
-// has none of these extensions, the file is NDJSON if its text begins with "{", and
-// otherwise CSV. A JSON array is rejected.
+// is empty, the name's extension decides (.csv, .tsv, .ndjson, .jsonl). If the name has
+// none of these extensions, the file is NDJSON if its text begins with "{", and otherwise
+// CSV. A JSON array is rejected.
 //
 // A packed file is unpacked once to its end before Open returns, and is rejected with a
 // *FileError if it is truncated or damaged. In a stream, such as standard input, damage

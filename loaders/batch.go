@@ -89,9 +89,9 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 	return values, nil
 }
 
-// prefetch loads the keys that are not cached by one call, without waiting for further
-// keys. Lookups of these keys wait for that call, and later prefetches do not load them
-// again.
+// prefetch makes one call, without waiting for further keys, that loads those keys that
+// are not cached. Lookups of these keys wait for that call, and later prefetches do not
+// load them again.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	missing := keys[:0:0]
 	result := sync.OnceValues(func() ([]V, error) { return b.call(ctx, missing) })
@@ -137,7 +137,7 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// call looks up keys by one call to storage. If an earlier call has failed, it returns
+// call looks up keys with one call to storage. If an earlier call has failed, it returns
 // the error from that call instead. A panic becomes an error, because it would end the
 // process in a goroutine that does not recover it.
 func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error) {
