@@ -89,8 +89,8 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 	return values, nil
 }
 
-// prefetch makes one call, without waiting for further keys, that loads those keys that
-// are not cached. Lookups of these keys wait for that call, and later prefetches do not
+// prefetch makes a single call that loads all keys that are not cached. It does not wait
+// for further keys. Lookups of these keys wait for that call, and later prefetches do not
 // load them again.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	missing := keys[:0:0]
