@@ -20,7 +20,7 @@ type accountFlags struct {
 	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed logins that one address may make in a burst, then one every 10 s; 0 means no limit." type:"units" variable:"OVATION_ATTEMPTS_PER_ADDRESS"`
 }
 
-// account holds the components behind the accounts of a site. The zero value means that
+// account holds the components behind a site's accounts. The zero value means that
 // accounts are disabled.
 type account struct {
 	service  *accounts.Service
@@ -53,9 +53,9 @@ func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers
 	return out, err
 }
 
-// siteKeys returns the three keys that verify account tokens, numbered number-1, number
-// and number+1. Nodes therefore accept each other's tokens while they are restarted one
-// by one with the next number.
+// siteKeys returns the three keys that verify account tokens: those with the numbers
+// number-1, number and number+1. The nodes of a site can therefore be restarted one by
+// one with the next number, and accept each other's tokens in the meantime.
 func siteKeys(ctx context.Context, store storage.Store, number int) (keys []viewer.SiteKey, err error) {
 	for n := number - 1; n <= number+1; n++ {
 		seed, err := store.Secret(ctx, "account key "+strconv.Itoa(n))

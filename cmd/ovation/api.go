@@ -40,17 +40,18 @@ type apiFlags struct {
 	MaxPerSocket      int `default:"100" help:"Maximum number of concurrent operations, including subscriptions, on one WebSocket." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
 }
 
-// api is the API with the web pages.
+// api serves the API and the web pages.
 type api struct {
 	http.Handler
 
 	streams *transport.Streams
 	metrics net.Addr // where /metrics is served; nil if the Handler serves it
-	close   func()   // to be called when serving has ended
+	close   func()   // to be called after serving has ended
 }
 
-// checkTokens returns a usage error if a key set is configured without an audience. The
-// keys of a set usually sign tokens for other applications, too.
+// checkTokens returns a usage error if a key set is configured without an audience. A key
+// set usually signs tokens for other applications, too; only the audience tells them
+// apart.
 func (f apiFlags) checkTokens() error {
 	if f.JWKS != "" && f.Audience == "" {
 		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: the aud claim that tokens must have, or the word any, " +

@@ -32,9 +32,9 @@ var examples = []struct{ says, query string }{
 // demoViewer is the id of the user for whom the banner prints a token and examples.
 const demoViewer = "alice"
 
-// banner prints the addresses of the server, a token and examples to try. metrics is the
-// address of /metrics, or nil if addr serves /metrics as well. pageBuilt reports whether
-// the web pages have been built.
+// banner prints the server's addresses, a token and examples to try. The parameter
+// metrics is the address of /metrics, or nil if /metrics is served at addr. The parameter
+// pageBuilt tells whether the web pages have been built.
 func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
@@ -99,8 +99,9 @@ func writeRows(b *strings.Builder, rows [][2]string) {
 	}
 }
 
-// writeToken writes a token and the command that issues further tokens. The command uses
-// the secret in the data folder or, if given is true, the secret in OVATION_JWT_SECRET.
+// writeToken writes a token and the command that issues further tokens. The command takes
+// the secret from OVATION_JWT_SECRET if given is true, and otherwise from the data
+// folder.
 func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	makes := commandName() + " token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
 	if given {
@@ -110,8 +111,8 @@ func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 }
 
 // commandName returns the command that runs this program, for printed examples. If the
-// name of the program's file is ovation, the command is the path by which the program was
-// called, such as bin/ovation. Otherwise it is ovation.
+// program's file is named ovation, the command is the path by which the program was
+// called, such as bin/ovation. Otherwise, the command is ovation.
 func commandName() string {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "ovation" {
 		return shellWord(os.Args[0])

@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// withData returns a handler of pages and of the endpoints below /data/, which only the
-// data page uses.
+// withData returns a handler that adds the endpoints below /data/ to the handler pages.
+// Only the data page uses these endpoints.
 func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenticator, cfg resolvers.Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)

@@ -23,7 +23,7 @@ type deadCommand struct {
 	Drop   deadDropCommand   `cmd:"" example:"ovation dead drop ID, with an ID that ovation dead list prints" help:"Delete a dead letter; its actions are lost."`
 }
 
-// deadFlags are the flags that all commands of `ovation dead` share.
+// deadFlags are the flags that all subcommands of `ovation dead` share.
 type deadFlags struct {
 	queueFlags `embed:""`
 	prefixFlag `embed:""`
@@ -31,7 +31,7 @@ type deadFlags struct {
 	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
-// with opens the dead-letter queue, passes it to use, and closes it.
+// with opens the dead-letter queue, passes it to the function use, and closes it.
 func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) (err error) {
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])

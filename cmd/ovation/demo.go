@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-// The demo data consists of actions of the last 30 days (reads, reactions, collections
+// The demo data consists of actions from the last 30 days (reads, reactions, collections
 // and follows), comments, messages, and the authors of the subjects. With the same
 // demoSeed, the same users perform the same actions. addDemoClips adds clips.
 const (
@@ -39,9 +39,9 @@ const (
 	demoMessagesID = "demo-messages-1"
 )
 
-// addDemo adds the demo data, as of now, to an empty store. If an earlier call was
-// interrupted, addDemo completes the demo data of that call. A store that contains only
-// other data is left unchanged. addDemo may be called repeatedly.
+// addDemo adds the demo data to an empty store, with actions dated up to now. If an
+// earlier call was interrupted, addDemo completes the demo data of that call. A store
+// that contains only other data is left unchanged. addDemo may be called repeatedly.
 func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
 	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID})
 	if err != nil {

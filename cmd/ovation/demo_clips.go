@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// demoClipsID is the id of the message with the actions of users on the demo clips. The
+// demoClipsID is the id of the message with the users' actions on the demo clips. The
 // message is persisted after all clips have been published.
 const demoClipsID = "demo-clips-1"
 
@@ -52,9 +52,9 @@ var demoClips = []struct {
 	},
 }
 
-// addDemoClips publishes the demo clips, and adds comments and actions of users on them.
-// It leaves a store without demo data unchanged, and does nothing if clips is nil. It
-// does not wait for the covers, and may be called repeatedly.
+// addDemoClips publishes the demo clips, and adds users' comments and actions on the
+// clips. It leaves a store without demo data unchanged, and does nothing if clips is nil.
+// It does not wait for the covers, and may be called repeatedly.
 func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service, now time.Time) error {
 	if clips == nil {
 		return nil
@@ -85,8 +85,8 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 const demoClipsStep = 100
 
 // clips publishes the clips, adds comments on them, and sends alice a message about the
-// last clip. It returns a message with the actions of users on the clips, which the
-// caller must persist.
+// last clip. It returns a message with the users' actions on the clips; the caller must
+// persist this message.
 func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Service) (storage.Message, error) {
 	m := storage.Message{ID: demoClipsID, Forever: true}
 	var texts []storage.NewComment
@@ -118,7 +118,7 @@ func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Serv
 	return m, err
 }
 
-// watch returns the actions of a random user on the clip: a read, and often a like or a
+// watch returns a random user's actions on the clip: a read, and often a like or a
 // collection.
 func (d *demo) watch(clip storage.Subject) []storage.Action {
 	at := storage.Micros(d.now.Add(-time.Duration(d.random.IntN(600)) * time.Second))

@@ -59,8 +59,9 @@ var (
 	}
 )
 
-// comments adds comments and replies, and returns a message with likes of both. The
-// comments date from the start of the program, because the store assigns their times.
+// comments adds comments and replies, and returns a message with likes of the comments
+// and replies. The comments date from the start of the program, because the store assigns
+// their times.
 func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoCommentsID, Forever: true}
 	texts := make([]storage.NewComment, demoComments*2/3)

@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// demoTalk holds the messages of the demo. from and to are numbers of users; see
+// demoTalk holds the messages of the demo. The fields from and to are user numbers; see
 // demo.user.
 var demoTalk = []struct {
 	from, to int

@@ -114,8 +114,9 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// unlessStopped returns err, an error from the preparation of data at a start. It returns
-// nil if ctx has ended, because the next start completes the preparation.
+// unlessStopped returns err, the error that preparing the data at startup returned. If
+// ctx has ended, it returns nil instead, because the next start completes the
+// preparation.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -138,7 +139,7 @@ func (c *devCommand) devHeaders() viewer.DevHeaders {
 	return viewer.RefuseDevHeaders
 }
 
-// addrFlag is the name of the address flag in messages.
+// addrFlag is how messages name the address flag.
 const addrFlag = "--addr or OVATION_ADDR"
 
 const stopTimeout = 15 * time.Second

@@ -101,8 +101,8 @@ func (f servicesFlags) openMirrored(p *program, command string, o redis.Options)
 	return database, copied, nil
 }
 
-// process holds what serve and work have in common: a log, a listener, metrics and the
-// services.
+// process holds what the commands serve and work have in common: a log, a listener,
+// metrics and the services.
 type process struct {
 	log      *slog.Logger
 	listener net.Listener
@@ -112,8 +112,8 @@ type process struct {
 	queue    *amqp.Queue
 }
 
-// begin listens on an address, at, and opens all services. If begin fails, nothing
-// remains open.
+// begin listens on the address given as at and opens all services. If begin fails,
+// nothing remains open.
 func (f servicesFlags) begin(p *program, command string, at address, logs level, does worker.Role) (*process, error) {
 	log := newLogger(p.stderr, logs.Level)
 	listener, err := listen(p.ctx, at, addrFlag)
@@ -180,8 +180,8 @@ type storeFlags struct {
 	prefixFlag   `embed:""`
 }
 
-// check returns an error if the command would work on the embedded database although the
-// URL of a service is set.
+// check returns an error if the command would work on the embedded database although a
+// service's URL is set.
 func (f storeFlags) check(getenv func(string) string) error {
 	if f.PostgresURL != "" {
 		return nil
@@ -196,7 +196,7 @@ func (f storeFlags) check(getenv func(string) string) error {
 	return nil
 }
 
-// lock acquires a lock of the data folder; see dataFlag.lock. Postgres needs no lock, so
+// lock acquires a lock in the data folder; see dataFlag.lock. Postgres needs no lock, so
 // lock does nothing if PostgresURL is set.
 func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 	if f.PostgresURL != "" {
@@ -205,7 +205,7 @@ func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 	return f.dataFlag.lock(name, use)
 }
 
-// bulkTimeout bounds each call to Redis in commands that change a lot of data at once. No
+// bulkTimeout bounds each call to Redis in commands that change large amounts of data. No
 // request waits for these calls.
 const bulkTimeout = 10 * time.Second
 
@@ -231,5 +231,5 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 	return copied, nil
 }
 
-// urlOf returns the URL of a listener for clients on this machine.
+// urlOf returns the URL at which clients on this machine reach the listener.
 func urlOf(listener net.Listener) string { return "http://" + reachable(listener.Addr()) }

@@ -7,7 +7,7 @@
 // replay, has an environment variable (variables.go). An error about an invalid value
 // names the flag or the variable (usage_errors.go).
 //
-// This package is the only one, besides bench, that imports concrete adapters:
+// Apart from bench, this package is the only one that imports concrete adapters:
 //
 //   - wiring.go starts the embedded mode: SQLite, the queue and the worker within
 //     the process (startEmbedded).
@@ -18,8 +18,8 @@
 //   - stack.go runs a whole site behind the balancer of internal/balance, with each part
 //     in its own process.
 //
-// run is the program without globals: it takes the arguments, the environment,
-// streams and a context, and returns the exit code.
+// The function run is the program without global state: it takes the arguments, the
+// environment, the standard streams and a context, and returns the exit code.
 //
 // # Invariants
 //
@@ -35,7 +35,7 @@
 //   - A configured service that cannot be used is an error that names the service, never
 //     a silent fallback: TestUnusableServicesAreNamed,
 //     TestEachMissingPartOfTheServicesIsNamed.
-//   - A stopped process finishes the requests in progress, and stops at once at the
+//   - A stopped process finishes the requests in progress, but stops immediately on a
 //     second signal: TestStopGoesInStages, TestNodeFinishesRunningRequests,
 //     TestSecondSignalStopsANode. A rolling restart fails no request:
 //     TestRollingRestartLosesNoRequest.
@@ -43,9 +43,9 @@
 //     keeps the data: TestStopFinishesRunningRequests, TestWritesSurviveARestart.
 //   - Development headers require a flag and a loopback address:
 //     TestDevHeadersNeedAFlagAndALoopbackAddress, TestReverseProxyCannotImpersonateUsers.
-//   - Every flag, with the exceptions above, has a variable and help, and wrong use exits
-//     with code 2 and states the problem: TestEveryFlagHasAVariableAndHelp,
-//     TestUsageErrorsNameTheCauseAndItsSource.
+//   - Every flag, with the exceptions above, has a variable and help. On incorrect usage,
+//     the program states the problem and exits with code 2:
+//     TestEveryFlagHasAVariableAndHelp, TestUsageErrorsNameTheCauseAndItsSource.
 //
 // This package may import every other package of this module.
 package main

@@ -33,8 +33,8 @@ func (u *publicURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// install adds the API for mini Douyin clients to cfg, if it is enabled. All other fields
-// of cfg must already be set.
+// install adds the API for mini Douyin clients to cfg, if that API is enabled. All other
+// fields of cfg must already be set.
 func (f douyinFlags) install(cfg *resolvers.Config, videos *videoSite) {
 	if !f.Douyin {
 		return

@@ -43,10 +43,10 @@ func (d dataFlag) make() error {
 	return nil
 }
 
-// lock acquires the lock with the given file name in the folder, or fails at once if
-// another process holds it. use is a verb, such as "serves", for the error about the
-// other process. The operating system releases the lock when this process ends, for
-// whatever reason.
+// lock acquires the lock with the given file name in the folder. If another process holds
+// the lock, lock returns an error without waiting; the message uses the verb in use, such
+// as "serves", to say what that process does. The operating system releases the lock when
+// this process ends, even if it crashes.
 func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	if err := d.make(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (d dataFlag) openSQLite(ctx context.Context, create bool) (*sqlite.Store, e
 	switch {
 	case err == nil:
 		return store, nil
-	case ctx.Err() != nil: // whatever err is
+	case ctx.Err() != nil: // regardless of what err is
 		return nil, fmt.Errorf("open the database: %w", ctx.Err())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return nil, fmt.Errorf("%w; make it writable or %s", err, chooseFolder)
@@ -156,8 +156,8 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 }
 
 // writeNew writes text to a new file that only its owner may read. If path exists, even
-// as a link, writeNew returns fs.ErrExist: the owner of an existing file could read the
-// text.
+// as a link, writeNew returns an error that wraps fs.ErrExist, because the owner of an
+// existing file could read the text.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -104,8 +104,8 @@ func (c *importCommand) Run(p *program) (err error) {
 	return c.verdict(result, err)
 }
 
-// mapping returns the mapping of --subjects or --map, or otherwise the default mapping,
-// with the changes that the other flags make.
+// mapping returns the mapping that --subjects or --map selects, or otherwise the default
+// mapping, in each case with the changes that the other flags make.
 func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
 	switch {
@@ -155,9 +155,10 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	return m, nil
 }
 
-// progress returns two functions for an import: told shows the progress, and done ends
-// the display. On a terminal, the progress is a bar; elsewhere, it is a log line every 10
-// s. size is the size of the file in bytes, or 0 if unknown.
+// progress returns two functions for an import: the function told shows the progress, and
+// the function done ends the display. The progress is shown as a bar on a terminal, and
+// elsewhere as a log line every 10 s. The parameter size is the size of the file in
+// bytes, or 0 if unknown.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
 		bar := newBar(to, size).Start()
@@ -175,8 +176,8 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 	}, func() {}
 }
 
-// newBar returns a progress bar. It shows a percentage and the remaining time only if
-// size is known, that is, not 0.
+// newBar returns a progress bar. It shows a percentage and the remaining time unless size
+// is 0, which means unknown.
 func newBar(to io.Writer, size int64) *pb.ProgressBar {
 	template := pb.Full
 	if size == 0 {

@@ -11,7 +11,7 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// limitFlags are the flags that limit the requests of clients.
+// limitFlags are the flags that limit clients' requests.
 type limitFlags struct {
 	RatePerUser     int            `default:"5000" help:"Cost per second of one signed-in user's requests, with bursts of ten times as much; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
 	RatePerAddress  int            `default:"20000" help:"Cost per second of anonymous requests from one address (for IPv6, one /64); 0 means no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`

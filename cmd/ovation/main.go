@@ -21,8 +21,8 @@ const (
 	exitBadRows = 3 // imported, except for bad rows
 )
 
-// exitError is an error that ends the program with the exit code in code. If err is nil,
-// the failure has been reported already.
+// exitError is an error that ends the program with an exit code. If err is nil, the
+// failure has been reported already.
 type exitError struct {
 	code int
 	err  error
@@ -41,7 +41,7 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// sayf prints and ignores errors: nobody reads the output of a closed pipe.
+// sayf prints to a writer and ignores errors: nobody reads the output of a closed pipe.
 func sayf(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
 
 // program is the environment of a command.

@@ -9,7 +9,7 @@ import (
 	"ovation/worker/amqp"
 )
 
-// partitionsCommand changes the number of partitions of the queue.
+// partitionsCommand changes the queue's number of partitions.
 type partitionsCommand struct {
 	postgresFlag `embed:""`
 	redisFlag    `embed:""`

@@ -37,9 +37,10 @@ type serveCommand struct {
 }
 
 // linger is the maximum time for which a partition with actions to send waits while
-// messages of other partitions are unconfirmed. Actions that arrive meanwhile share its
-// message. linger is a few times the duration of a confirm. If the confirm of one message
-// is delayed, the messages of other partitions are delayed by linger at most.
+// messages of other partitions are unconfirmed. Actions that arrive for the partition in
+// the meantime are sent in the same message. The value is a few times the duration of a
+// confirm. If the confirm of one message is delayed, the messages of other partitions are
+// delayed by linger at most.
 const linger = 4 * time.Millisecond
 
 // Run serves the API until the program is stopped.
@@ -135,7 +136,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	return serveHTTP(serving, listener, closeWhenStopping(p.ctx, served), served.streams, nil, log)
 }
 
-// eventHub is a hub of comments or messages, with a bus that connects it with the hubs of
+// eventHub is a hub for comments or messages, with a bus that connects it to the hubs of
 // the other nodes.
 type eventHub struct {
 	hub *live.Hub
@@ -144,8 +145,8 @@ type eventHub struct {
 	}
 }
 
-// startEventHub connects hub to the bus of topic. Call stop after the last change; stop
-// also closes the hub.
+// startEventHub connects hub to the bus for the given topic. The function stop, which
+// must be called after the last change, also closes the hub.
 func startEventHub(ctx context.Context, copied *redis.Store, topic string, hub *live.Hub) (n eventHub, stop func()) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	bus := copied.NewBus(topic)
@@ -165,8 +166,8 @@ func (n eventHub) changed(subjects []storage.Subject) {
 	n.bus.Notify(subjects)
 }
 
-// drain calls closing with a context that ends after stopTimeout. closing is the Close
-// method of a component that may have requests in progress.
+// drain calls closing, the Close method of a component that may have requests in
+// progress, with a context that ends after stopTimeout.
 func drain(ctx context.Context, closing func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

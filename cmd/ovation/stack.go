@@ -115,9 +115,9 @@ func (c *stackCommand) prepare(p *program) (blobs string, err error) {
 	return blobs, c.prepareClips(p.ctx, store, blobs)
 }
 
-// mediaURL returns the URL of the folder for files of videos. Each database has a folder
-// of its own, because scripts/services starts with an empty database each time, and
-// because ovation dev may use the same data folder.
+// mediaURL returns the URL of the folder for video files. Each database has a folder of
+// its own, because scripts/services starts with an empty database each time, and because
+// ovation dev may use the same data folder.
 func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (string, error) {
 	id, err := media.DatabaseID(ctx, store)
 	if err != nil {
@@ -127,9 +127,9 @@ func (c *stackCommand) mediaURL(ctx context.Context, store storage.Store) (strin
 }
 
 // prepareClips publishes the demo clips. If the queue is available now, the workers make
-// the covers at once. If not, the workers make them when they search for covers that are
-// due. An unavailable queue is no error here, because the processes that need the queue
-// report it.
+// the covers immediately. If not, the workers make them when they search for covers that
+// are due. An unavailable queue is no error here, because the processes that need the
+// queue report it.
 func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store, blobs string) (err error) {
 	var covers worker.Publisher
 	queue, unavailable := c.openCovers(ctx, discardLog)
@@ -192,8 +192,8 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 	return nil
 }
 
-// banner prints the addresses of the site and of its processes, the locations of the
-// data, a token, and examples to try.
+// banner prints the addresses of the site and of its processes, where the data is kept, a
+// token, and examples to try.
 func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error {
 	token, err := viewer.Sign([]byte(c.JWTSecret), storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour)
 	if err != nil {

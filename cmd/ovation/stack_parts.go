@@ -38,8 +38,8 @@ type childProcess struct {
 // serves reports whether the process is an API node.
 func (p *childProcess) serves() bool { return strings.HasPrefix(p.name, "serve") }
 
-// start starts a process. name begins with the command to run, as in work-1. The process
-// has a process group of its own, so that Ctrl-C does not signal it directly.
+// start starts a process whose name begins with the command to run, as in work-1. The
+// process has a process group of its own, so that Ctrl-C does not signal it directly.
 func (s *stack) start(name, log string, variables []string) error {
 	file, from, err := openLog(log)
 	if err != nil {
@@ -96,9 +96,9 @@ func terminated(state *os.ProcessState) bool {
 	return is && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-// maxLog is the size in bytes up to which a log is continued. When a stack starts, a
-// longer log is renamed: ".old" is appended to its name, and an earlier log of that name
-// is replaced.
+// maxLog is the size in bytes up to which a new run continues an existing log. When a
+// stack starts, a larger log is renamed: ".old" is appended to its name, and an earlier
+// log of that name is replaced.
 const maxLog = 16 << 20
 
 // openLog opens the log at path for appending, and returns its size in bytes.
@@ -134,8 +134,8 @@ func (p *childProcess) logTail() string {
 }
 
 // withoutMetrics answers requests for /metrics with the addresses of the metrics of all
-// processes, and passes other requests to next. Otherwise, the balancer would serve the
-// metrics of an arbitrary node.
+// processes, and passes other requests to the handler next. Otherwise, the balancer would
+// serve the metrics of an arbitrary node.
 func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	var says strings.Builder
 	says.WriteString("Each part has metrics of its own, and this address has none:\n")

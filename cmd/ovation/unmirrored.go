@@ -27,7 +27,8 @@ func (s unmirrored) check(ctx context.Context) error {
 }
 
 // refuse returns a mark that fails with errMirrorOpen if Redis would have to be updated
-// for the transaction. Otherwise, the returned mark calls mark, which may be nil.
+// for the transaction. Otherwise, the returned mark calls the given mark, unless that is
+// nil.
 func refuse(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		switch {

@@ -21,9 +21,9 @@ var (
 	flagValue    = regexp.MustCompile(`=[^,]*`)
 )
 
-// explain returns a clearer message for err, an error of the parser, and the command that
-// the message is about. For an unknown flag or command, the message proposes a similar
-// name. For a missing flag or argument, the message shows an example.
+// explain returns a clearer message for err, an error from the parser, and the command
+// that the message is about. For an unknown flag or command, the message proposes a
+// similar name. For a missing flag or argument, the message shows an example.
 func explain(err error, app *kong.Application) (message, command string) {
 	message = noValue.ReplaceAllLiteralString(err.Error(), "a value is missing")
 	message = anotherFlag.ReplaceAllString(message, "a value is missing before $1")
@@ -73,8 +73,8 @@ var otherNames = map[string][]string{
 }
 
 // suggestFlag returns the end of a message about an unknown flag. It proposes a similar
-// flag of the same command, or names the commands that have the flag. It is "" if there
-// is neither.
+// flag of the same command, or names the commands that have the flag. If there is
+// neither, suggestFlag returns "".
 func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 	name := strings.TrimLeft(flag, "-")
 	flags := at.Flags()
@@ -106,7 +106,8 @@ func suggestFlag(flag string, at *kong.Context, app *kong.Application) string {
 }
 
 // suggestCommand returns the end of a message about an unexpected argument. It proposes
-// the command with the most similar name, and is "" if no name is similar.
+// the command with the most similar name. If no name is similar, suggestCommand returns
+// "".
 func suggestCommand(argument string, at *kong.Node) string {
 	known := make([]string, len(at.Children))
 	for i, command := range at.Children {
@@ -118,8 +119,8 @@ func suggestCommand(argument string, at *kong.Node) string {
 	return ""
 }
 
-// nearest returns the known name that is most similar to name, or "" if none is similar
-// enough.
+// nearest returns the element of known that is most similar to name, or "" if none is
+// similar enough.
 func nearest(name string, known []string) string {
 	allowed := max(len(name)/3, 1)
 	if len(name) > 3 {

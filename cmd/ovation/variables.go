@@ -69,7 +69,8 @@ var exampleOf = map[string]string{ //nolint:gosec // no real password
 	"OVATION_RABBITMQ_URL": "amqp://user:password@host:5672/",
 }
 
-// firstSet returns the first of names whose environment variable is set, or "".
+// firstSet returns the first of the given environment variables that is set, or "" if
+// none is.
 func firstSet(getenv func(string) string, names ...string) string {
 	for _, name := range names {
 		if getenv(name) != "" {
@@ -158,11 +159,11 @@ func (l *level) UnmarshalText(text []byte) error {
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// mappers returns the parsers of flags. The tag "type" of a flag names its parser.
+// mappers returns the parsers for flags. A flag's tag "type" names its parser.
 func mappers() kong.Option {
 	all := map[string]kong.Mapper{
 		"partitions": number(1, 256),           // more would overload RabbitMQ
-		"batches":    number(1, 8),             // more would exhaust the pool of connections
+		"batches":    number(1, 8),             // more would exhaust the connection pool
 		"streams":    number(1, 10_000_000),    // streams and subscriptions
 		"rate":       number(0, math.MaxInt32), // actions per second
 		"units":      number(0, 10_000_000),    // cost per second, messages per minute, attempts
@@ -219,8 +220,8 @@ func mappers() kong.Option {
 	})
 }
 
-// text returns a parser of strings. It rejects the strings for which check returns an
-// error.
+// text returns a parser for strings. The parser rejects the strings for which the
+// function check returns an error.
 func text(check func(string) error) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string
@@ -241,7 +242,7 @@ func oneOf(known []string) kong.Mapper {
 	})
 }
 
-// number returns a parser of integers from least to most.
+// number returns a parser for integers from least to most, inclusive.
 func number(least, most int) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string

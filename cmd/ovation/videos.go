@@ -64,7 +64,7 @@ func (v *videoSite) close() (err error) {
 }
 
 // openVideos returns the components that an API node needs for videos. Jobs for covers
-// are published to covers, which may be nil.
+// are published through covers, which may be nil.
 func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	blobs, err := f.openBlobs(ctx, store)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers 
 	}}, nil
 }
 
-// openVideosAlone does the same as openVideos for a single process, which also makes the
+// openVideosAlone is like openVideos, but for a single process, which also makes the
 // covers and sweeps the blob store.
 func (f videoFlags) openVideosAlone(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	queue := local.NewQueue(local.Options{})
@@ -98,7 +98,8 @@ type coverQueue interface {
 	worker.Consumer
 }
 
-// workOnVideos makes covers and sweeps the blob store until stop is called.
+// workOnVideos makes covers and sweeps the blob store until the returned function is
+// called.
 func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs, queue coverQueue, log *slog.Logger, registry prometheus.Registerer) (stop func() error) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	maker := media.NewCoverMaker(media.CoverOptions{Store: store, Blobs: blobs, Logger: log, Registry: registry})
@@ -113,11 +114,11 @@ func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs,
 	}
 }
 
-// coversName is the name of the queue of jobs for covers, without the prefix.
+// coversName is the name, without the prefix, of the queue of jobs for covers.
 const coversName = "covers"
 
-// coverOptions returns o with the name, the number of partitions and the prefetch limit
-// of the queue of jobs for covers.
+// coverOptions returns o, adapted to the queue of jobs for covers: with the name, the
+// number of partitions and the prefetch limit that this queue has.
 func coverOptions(o amqp.Options) amqp.Options {
 	o.Name, o.Partitions, o.Prefetch = coversName, 1, 4
 	return o
@@ -165,8 +166,8 @@ func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *
 // mediaFolder is the name of the folder for video files in the data folder.
 const mediaFolder = "media"
 
-// If a blob store is configured, startVideos makes covers and sweeps the blob store until
-// stop is called.
+// startVideos makes covers and sweeps the blob store, if one is configured, until the
+// returned function is called.
 func (c *workCommand) startVideos(p *program, behind *process, store storage.Store) (stop func() error, err error) {
 	if c.BlobURL == "" {
 		return func() error { return nil }, nil
@@ -183,8 +184,8 @@ func (c *workCommand) startVideos(p *program, behind *process, store storage.Sto
 	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
 }
 
-// exemptUploads exempts uploads and downloads of files from the timeouts of the server,
-// within the limits of media.WithMinRate.
+// exemptUploads exempts file uploads and downloads from the server's timeouts, within the
+// limits that media.WithMinRate sets.
 func exemptUploads(next http.Handler) http.Handler {
 	steady := media.WithMinRate(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

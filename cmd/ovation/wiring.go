@@ -16,8 +16,8 @@ import (
 	"ovation/worker/local"
 )
 
-// backends holds the components behind the API: the store, the queue and a worker between
-// them.
+// backends holds the components behind the API: the store, the queue, and the worker that
+// persists queued actions in the store.
 type backends struct {
 	store      storage.Store
 	recorder   *worker.Recorder

@@ -37,7 +37,7 @@ type workCommand struct {
 // pace is the minimum time between the starts of two batches of a batch loop while
 // actions arrive one by one. It delays the visibility of actions to other users by at
 // most this time. It reduces the cost of a like for the database and the worker by a
-// third. After an idle period, a batch starts at once.
+// third. After an idle period, a batch starts immediately.
 const pace = 20 * time.Millisecond
 
 // maxActions is the number of actions at which a batch is full. Batches grow to this size
@@ -103,7 +103,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
 
-// ready returns an error unless messages are consumed and can be persisted.
+// ready returns an error unless messages are being consumed and can be persisted.
 func (c *workCommand) ready(ctx context.Context, p *program, consumer *watchedConsumer, store *postgres.Store, w *worker.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -147,10 +147,10 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 	}
 }
 
-// whileOwner calls run, and cancels the context of run when stranger, which is
-// redis.Store.Foreign, reports that the database uses another mirror. This process could
-// then mark nothing, so that messages would only wait. In that case, whileOwner returns
-// the error of stranger.
+// whileOwner calls run until the database uses another mirror, which stranger, the method
+// Foreign of redis.Store, reports as an error. It then cancels the context of run and
+// returns that error: this process could no longer mark anything, so that messages would
+// only wait. If stranger already reports an error at the start, run is not called.
 func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
 		return err
@@ -183,8 +183,8 @@ type watchedConsumer struct {
 	lost     atomic.Bool // the queue is lost, and the loss has been logged
 }
 
-// Consume calls Consume of the wrapped consumer, and records whether the queue can be
-// consumed.
+// Consume calls the wrapped consumer's Consume method, and records whether the queue can
+// be consumed.
 func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
@@ -204,7 +204,7 @@ type rateLimited struct {
 	next      time.Time // when the next batch may be persisted
 }
 
-// Persist waits as the rate requires and then persists the messages.
+// Persist waits for as long as the rate requires and then persists the messages.
 func (p *rateLimited) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	actions := 0
 	for i := range messages {

@@ -194,7 +194,7 @@ func (b *Balancer) probe(n *node) {
 		case err == nil && answer.StatusCode == http.StatusOK:
 			n.state.Store(ready)
 		case errors.As(err, &timeout) && timeout.Timeout():
-			n.state.CompareAndSwap(ready, silent) // a node that reported not to be ready stays unready
+			n.state.CompareAndSwap(ready, silent) // a node that reported that it is not ready stays unready
 		default:
 			n.state.Store(unready)
 		}

@@ -1,12 +1,13 @@
-// Package balance is the HTTP load balancer of `ovation stack` and of tests: it
-// puts several API nodes behind one address. It is not meant for production.
+// Package balance is the HTTP load balancer that `ovation stack` and tests use. It puts
+// several API nodes behind one address. It is not meant for production.
 //
 // # Invariants
 //
-//   - Requests go, round robin, to the nodes whose /readyz reports ready. A node that
-//     stops being ready finishes its requests in progress. If no node is ready, requests
-//     go to nodes whose probe timed out, because they may only be busy:
-//     TestRequestsGoToTheReadyNodesInTurn, TestABusyNodeIsBetterThanNone.
+//   - Requests are distributed, round robin, over the nodes whose /readyz reports that
+//     they are ready. A node that stops being ready finishes its requests in progress. If
+//     no node is ready, requests go to the nodes whose probes timed out, because such
+//     nodes may merely be busy: TestRequestsGoToTheReadyNodesInTurn,
+//     TestABusyNodeIsBetterThanNone.
 //   - A request is sent to another node only if the first node refused the connection; in
 //     that case, no part of the request was delivered. A request that fails later is
 //     answered with 502; the client decides whether to retry:
