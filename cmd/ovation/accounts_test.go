@@ -18,8 +18,8 @@ type loggedIn struct {
 	User  struct{ UserID string }
 }
 
-// session registers the user with the given name, or logs the user in. do is the
-// mutation, register or logIn.
+// session sends the mutation do, which is "register" or "logIn", for the user with the
+// given name.
 func (s *server) session(do, name string) (loggedIn, error) {
 	body, err := json.Marshal(map[string]any{
 		"query":     `mutation($name: String!, $password: String!) { session: ` + do + `(input: {name: $name, password: $password}) { token user { userId } } }`,
@@ -54,7 +54,7 @@ func TestAccountFlagsAreChecked(t *testing.T) {
 // TestAccountsAreOnEveryNode checks that two nodes of a site without a secret accept each
 // other's tokens. A token that is revoked through one node must be refused by the other
 // node. A node must also accept tokens signed with the key before or after its own, and
-// must refuse tokens signed with an older key.
+// must refuse tokens signed with a key that is older still.
 func TestAccountsAreOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -99,8 +99,8 @@ func TestLogOutReachesEveryNode(t *testing.T) {
 	logOutReaches(t, 2, waitTimeout)
 }
 
-// In each of the rounds, logOutReaches logs out a user on one node. It checks that
-// another node refuses the user's token and ends the user's stream within bound.
+// logOutReaches logs out one user per round on one node. It checks that another node
+// refuses the user's token and ends the user's stream within the time bound.
 func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)

@@ -21,8 +21,8 @@ func (s *server) queryAsAlice(t *testing.T) reply {
 	return got.Interactive
 }
 
-// mutateAsAlice sends a mutation, like or unlike, about video 1 as alice. It returns the
-// durability of the action, and the video as the reply shows it.
+// mutateAsAlice sends the given mutation ("like" or "unlike") on video 1 as alice. It
+// returns the action's durability, and the video as the reply shows it.
 func (s *server) mutateAsAlice(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {

@@ -14,9 +14,9 @@ type reactionReply struct {
 	}
 }
 
-// react sends a mutation about the movie as alice, and repeats it until it is accepted.
-// changed reports whether the mutation changed anything, and is nil if that is unknown.
-// reaction is the reaction that the reply shows, or "" if there is none.
+// react sends a mutation on the movie as alice, and repeats the mutation until the server
+// accepts it. changed reports whether the mutation changed anything, and is nil if that
+// is unknown. reaction is the reaction that the reply shows, or "" if there is none.
 func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction string) {
 	t.Helper()
 	var got reactionReply

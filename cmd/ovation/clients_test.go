@@ -21,10 +21,10 @@ type clientEvent struct {
 	Errors     []any
 }
 
-// TestClientsOfNpm checks clients of npm packages against a server that is stopped and
-// killed. Clients of graphql-ws and graphql-sse watch a like count: they must reconnect
-// by themselves, receive every final count, and never receive a lower count. A client of
-// urql must receive the first event. The test needs Node.js; `make test` installs
+// TestClientsOfNpm checks clients from npm packages against a server that is stopped and
+// killed. Clients that use graphql-ws or graphql-sse watch a like count: they must
+// reconnect by themselves, receive every final count, and never receive a lower count. A
+// urql client must receive the first event. The test needs Node.js; `make test` installs
 // everything else.
 func TestClientsOfNpm(t *testing.T) {
 	const modules = "../../web/node_modules/graphql-sse"

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// startAt runs a command, serve or work, in this process and waits until it listens.
-// ahead is how far the clock of the command is ahead of this machine's clock.
+// startAt runs the given command ("serve" or "work") in this process and waits until it
+// listens. The command's clock is ahead of this machine's clock by the duration ahead.
 func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -59,7 +59,7 @@ func (s *site) queryInt(t *testing.T, query string) (n int64) {
 }
 
 // wantUnready checks that GET /readyz returns the status 503 and a reason that contains
-// all parts of says.
+// all the strings in says.
 func (s *server) wantUnready(t *testing.T, says ...string) {
 	t.Helper()
 	status, _, body := get(t, s.url+"/readyz")

@@ -36,7 +36,8 @@ func (s *server) comments(t *testing.T, order string) (out commentsReply) {
 	return out
 }
 
-// addComment adds a comment on the movie. The text is also the request id.
+// addComment adds a comment on the movie. The comment's text also serves as the request
+// id.
 func (s *server) addComment(user, text string) (comment, error) {
 	var out struct {
 		AddComment struct {

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// follow makes a user follow the star, and returns the durability of the follow.
+// follow makes the given user follow the user "star", and returns the action's
+// durability.
 func (s *server) follow(user string) (durability string, err error) {
 	var got struct{ Follow struct{ Durability string } }
 	err = s.graphQL(user, `mutation { follow(input: {biz: "user", bizId: "star"}) { durability } }`, &got)
 	return got.Follow.Durability, err
 }
 
-// followers returns the number of the star's followers according to the database.
+// followers returns how many followers the user "star" has according to the database.
 func (s *site) followers(t *testing.T) int {
 	t.Helper()
 	return int(s.queryInt(t, "SELECT coalesce(sum(follower_count), 0) FROM interactive WHERE biz = 'user' AND biz_id = 'star'"))
@@ -56,8 +57,8 @@ func databaseUnavailable(t *testing.T, bound time.Duration) {
 }
 
 const (
-	transactionTime = 3 * time.Second     // the timeout of a transaction of comments
-	opening         = 2 * transactionTime // by then every breaker has opened
+	transactionTime = 3 * time.Second     // the timeout of a transaction that writes comments
+	opening         = 2 * transactionTime // every breaker opens within this time
 )
 
 func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *proxy) (back func())) {

@@ -26,9 +26,9 @@ func (i interrupted) Persist(ctx context.Context, messages []storage.Message, ma
 	return i.Store.Persist(ctx, messages, mark)
 }
 
-// TestInterruptedDemoIsCompleted interrupts addDemo in each step, before the message of
-// the step is persisted. The next call must repeat the interrupted step, and the last
-// call must complete the demo data.
+// TestInterruptedDemoIsCompleted interrupts addDemo in each step, before the step's
+// message is persisted. The next call must repeat the interrupted step, and the last call
+// must complete the demo data.
 func TestInterruptedDemoIsCompleted(t *testing.T) {
 	store, now := sqlitetest.Open(t), time.Now()
 	for i, at := range []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID} {

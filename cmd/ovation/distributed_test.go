@@ -29,7 +29,7 @@ const testSecret = "a secret for tests, and long enough"
 // waitTimeout is how long a test waits for an event that must occur.
 const waitTimeout = 2 * time.Minute
 
-// site is the installation of one test, on servers that all tests share.
+// site is one test's installation, on servers that all tests share.
 type site struct {
 	variables map[string]string
 	prefix    string
@@ -84,8 +84,8 @@ func emptySite(tb testing.TB) *site {
 	return s
 }
 
-// changed parses the URL in the variable name of the site, applies change to it, and
-// returns the result.
+// changed parses the URL in the site's variable with the given name, applies the function
+// change to the URL, and returns the result.
 func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string {
 	tb.Helper()
 	u, err := url.Parse(s.variables[name])
@@ -152,7 +152,7 @@ func (s *site) forget(tb testing.TB) {
 	}
 }
 
-// withQueues opens a channel of RabbitMQ and calls talk with it.
+// withQueues opens a RabbitMQ channel and passes it to the function talk.
 func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	tb.Helper()
 	connection, err := amqp091.Dial(s.variables["OVATION_RABBITMQ_URL"])
@@ -163,8 +163,9 @@ func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
 	must(tb, talk(channel))
 }
 
-// getenv returns a function that looks up the variables of a program of this site. The
-// variables in more, given as alternating names and values, take precedence.
+// getenv returns a function that looks up the environment variables of the site's
+// programs. The arguments are further variables, given as alternating names and values,
+// which take precedence.
 func (s *site) getenv(more ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(more); i += 2 {
@@ -182,7 +183,7 @@ func (s *site) run(tb testing.TB, args ...string) programResult {
 	return call(tb, s.getenv(), args...)
 }
 
-// as returns headers with a token of the user, or nil if user is "".
+// as returns headers with a token for the user, or nil if user is "".
 func as(user string) map[string]string {
 	if user == "" {
 		return nil
@@ -196,7 +197,8 @@ func as(user string) map[string]string {
 
 var serves = regexp.MustCompile(`http://[0-9.:]+`)
 
-// start runs serve or work in a process of its own and waits until it is ready.
+// start runs the given command ("serve" or "work") in a process of its own and waits
+// until the process is ready.
 func (s *site) start(t *testing.T, command string) *server {
 	t.Helper()
 	c := exec.Command(binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
@@ -243,7 +245,8 @@ func (s *server) ready() int {
 	return response.StatusCode
 }
 
-// eventually waits until holds returns true, and fails the test after waitTimeout.
+// eventually waits until the function holds returns true, and fails the test after
+// waitTimeout. The failure message uses what to name the condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(waitTimeout)
@@ -259,7 +262,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// stored returns the states in the database by user and subject.
+// stored returns the states in the database, first by user and then by subject.
 func (s *site) stored(t *testing.T) map[string]map[string]clickState {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])

@@ -108,7 +108,8 @@ func section(t *testing.T, document, heading string) string {
 	return content
 }
 
-// operationsOf returns the operations of a document, each as a document of its own.
+// operationsOf splits a GraphQL document into its operations, and returns each operation
+// as a document of its own.
 func operationsOf(t *testing.T, text string) (each []string) {
 	t.Helper()
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
@@ -176,8 +177,9 @@ func sameResponse(t *testing.T, operation string, got []byte, want string) {
 // idOfAClip matches the id of an uploaded clip.
 var idOfAClip = regexp.MustCompile(`^\d{10,}$`)
 
-// stableResponse decodes a response, and replaces the values that differ between starts
-// of the server by placeholders: times, cursors, and ids that the server assigns.
+// stableResponse decodes a response, and replaces with placeholders the values that
+// differ from one start of the server to the next: times, cursors, and ids that the
+// server assigns.
 func stableResponse(t *testing.T, response []byte) any {
 	t.Helper()
 	var value any

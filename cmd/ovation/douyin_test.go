@@ -20,7 +20,7 @@ type douyinClient struct {
 	url string
 }
 
-// douyinReply holds any reply of the API below /douyin/.
+// douyinReply can hold any reply from the API below /douyin/.
 type douyinReply struct {
 	StatusCode  *int            `json:"status_code"`
 	StatusMsg   string          `json:"status_msg"`
@@ -133,7 +133,8 @@ func (c douyinClient) publish(token, title string, file []byte) {
 	c.do(request).ok(c.t)
 }
 
-// session registers the user with the given name, or logs the user in, depending on path.
+// session sends a request to the path that registers the user with the given name, or to
+// the path that logs the user in.
 func (c douyinClient) session(path, name string) (id float64, token string) {
 	c.t.Helper()
 	r := c.post(path, "username", name, "password", "password of "+name).ok(c.t)
@@ -144,8 +145,8 @@ func (c douyinClient) session(path, name string) (id float64, token string) {
 }
 
 // douyinStory plays the story of two people who register, publish a video, like, comment,
-// follow and chat. Actions through one of the two addresses must be visible through the
-// other.
+// follow and chat. Actions sent to either of the addresses first and second must be
+// visible at the other.
 func douyinStory(t *testing.T, first, second string) {
 	t.Helper()
 	a, b := douyinClient{t, first}, douyinClient{t, second}
@@ -176,7 +177,7 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 
 	b.post("favorite/action/", "token", bobToken, "video_id", video.ID, "action_type", 1).ok(t)
-	eventually(t, "the like is seen", func() bool { // at once, unless the counts are STALE
+	eventually(t, "the like is seen", func() bool { // immediately, unless the counts are STALE
 		seen := a.get("feed/", "token", bobToken).ok(t).VideoList[0]
 		return seen.IsFavorite && seen.FavoriteCount == 1
 	})

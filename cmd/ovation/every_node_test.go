@@ -6,7 +6,7 @@ import (
 )
 
 // TestWritesAreVisibleOnEveryNode checks that writes through one node of a site are
-// visible on the other node at once.
+// immediately visible on the other node.
 func TestWritesAreVisibleOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

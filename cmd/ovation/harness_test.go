@@ -93,7 +93,7 @@ func call(tb testing.TB, getenv func(string) string, args ...string) programResu
 	return callWith(ctx, getenv, strings.NewReader(""), args...)
 }
 
-// callWith runs the program like call, with the given context and standard input.
+// callWith is like call, but runs the program with the given context and standard input.
 func callWith(ctx context.Context, getenv func(string) string, stdin io.Reader, args ...string) programResult {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, stdin, &stdout, &stderr)
@@ -113,7 +113,7 @@ func (e programResult) want(tb testing.TB, code int, parts ...string) {
 	}
 }
 
-// server is a running ovation dev, serve, work or stack.
+// server is a running command: ovation dev, serve, work or stack.
 type server struct {
 	url    string
 	banner string
@@ -128,7 +128,7 @@ type server struct {
 }
 
 // bannerWriter collects what is written to it. When the banner is complete, Write sends
-// the collected text to ready.
+// the collected text to the channel ready.
 type bannerWriter struct {
 	mu        sync.Mutex
 	text      bytes.Buffer
@@ -157,7 +157,7 @@ func (w *bannerWriter) String() string {
 	return w.text.String()
 }
 
-// emptyData returns a data folder with an empty database, like that after the first start
+// emptyData returns a data folder with an empty database, as it is after the first start
 // of ovation dev.
 func emptyData(tb testing.TB) string {
 	tb.Helper()
@@ -171,7 +171,7 @@ func serve(tb testing.TB, data string, flags ...string) *server {
 	return serveBare(tb, data, append([]string{"--dev-headers"}, flags...)...)
 }
 
-// serveBare runs ovation dev like serve, but without development headers.
+// serveBare is like serve, but runs ovation dev without development headers.
 func serveBare(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -195,7 +195,7 @@ func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	return serveBinaryIn(tb, []string{}, data, flags...)
 }
 
-// serveBinaryIn runs ovation dev like serveBinary, with the given environment.
+// serveBinaryIn is like serveBinary, but runs ovation dev with the given environment.
 func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string) *server {
 	tb.Helper()
 	stdout, stderr := newBannerWriter(), newBannerWriter()
@@ -240,16 +240,17 @@ func (s *server) await(tb testing.TB, stdout, stderr *bannerWriter) {
 
 // client keeps enough connections for a load test. The transport dials more connections
 // than it uses. A server closes unused connections after 5 s (ReadHeaderTimeout), and a
-// request sent at that moment fails. The client therefore closes them earlier.
+// request sent at that moment fails. The client therefore closes unused connections
+// earlier.
 var client = &http.Client{
 	Timeout:   2 * time.Minute,
 	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000, IdleConnTimeout: 2 * time.Second},
 }
 
-// dev returns the header that identifies a user to ovation dev --dev-headers.
+// dev returns the header that identifies a user to "ovation dev --dev-headers".
 func dev(user string) map[string]string { return map[string]string{"X-Ovation-User": user} }
 
-// graphQL sends an operation as a user and decodes the data of the response.
+// graphQL sends an operation as the given user and decodes the response's data.
 func (s *server) graphQL(user, query string, into any) error {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -306,7 +307,7 @@ func get(tb testing.TB, address string) (status int, header http.Header, body []
 	return response.StatusCode, response.Header, body
 }
 
-// likes returns the number of likes of a video.
+// likes returns the number of likes on a video.
 func (s *server) likes(t *testing.T, id string) int {
 	t.Helper()
 	var got struct{ Interactive struct{ LikeCount int } }

@@ -19,7 +19,7 @@ import (
 )
 
 // deskdropCopies is the number of copies of the real data, each with different users,
-// that make a million rows.
+// that make up a million rows.
 const deskdropCopies = 14
 
 // repeatedDeskdrop writes deskdropCopies copies of the real data to a file. It returns
@@ -99,8 +99,8 @@ func BenchmarkImport(b *testing.B) {
 }
 
 // The sizes of a click log that is modelled on a month of clicks on a news site. The rows
-// are in order of time. Most users have only a few rows, so that the keys of consecutive
-// rows are random.
+// are in chronological order. Most users have only a few rows, so that the keys of
+// consecutive rows are random.
 const (
 	clickRows     = 3_000_000
 	clickUsers    = 322_897

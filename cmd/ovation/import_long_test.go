@@ -14,8 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestLongDeskdropIsImportedIntoPostgres kills an import of the real data into Postgres
-// twice, repeats it, and checks that each row has been imported once.
+// TestLongDeskdropIsImportedIntoPostgres starts an import of the real data into Postgres
+// and kills it, twice. It then runs the import to its end, and checks that each row has
+// been imported once.
 func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 	t.Parallel()
 	needDeskdrop(t)
@@ -53,10 +54,10 @@ func (s *site) comments(tb testing.TB) (n int64) {
 	return n
 }
 
-// TestLongKilledImportResumes kills an import when some of its rows are in the database,
+// TestLongKilledImportResumes kills an import once some of its rows are in the database,
 // and checks that the next import adds the remaining rows. The file has more than a
 // million rows, because the importer sorts a block of a million rows before it writes any
-// of them.
+// row.
 func TestLongKilledImportResumes(t *testing.T) {
 	t.Parallel()
 	const rows = 1_040_000

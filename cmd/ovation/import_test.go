@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// deskdrop is the path of a file of real data next to the checkout; CONTRIBUTING.md
+// deskdrop is the path of a file with real data, next to the checkout; CONTRIBUTING.md
 // states where the file comes from.
 const deskdrop = "../../../shared/data/deskdrop-users_interactions.csv.zip"
 
@@ -27,7 +27,7 @@ func runBinary(t *testing.T, args ...string) programResult {
 	return runWith(t, []string{}, args...)
 }
 
-// runWith runs the program like runBinary, with the given environment.
+// runWith is like runBinary, but runs the program with the given environment.
 func runWith(tb testing.TB, environ []string, args ...string) programResult {
 	tb.Helper()
 	command := exec.Command(binary, args...)
@@ -39,7 +39,7 @@ func runWith(tb testing.TB, environ []string, args ...string) programResult {
 }
 
 // sums returns the total reads, likes, dislikes, collects and followers of all subjects
-// that match the SQL condition where.
+// that match the SQL condition in where.
 func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
@@ -51,8 +51,8 @@ func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	return sums
 }
 
-// commentSums returns the number of comments, the total of the comment counts of all
-// subjects, and the total of the comment counts of all users.
+// commentSums returns three numbers: how many comments there are, and the comment counts
+// summed over all subjects and over all users.
 func commentSums(tb testing.TB, data string) (sums [3]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
@@ -101,8 +101,8 @@ func TestDeskdropIsImported(t *testing.T) {
 	}
 }
 
-// stoppingReader is a reader of text. At the end of the text, Read calls stop and does
-// not return until over is closed.
+// stoppingReader reads from text. At the end of the text, Read calls the function stop
+// and does not return until the channel over is closed.
 type stoppingReader struct {
 	text io.Reader
 	stop context.CancelFunc
@@ -118,8 +118,8 @@ func (s *stoppingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStoppedImportSaysHowToResume stops imports, some of which still wait for input
-// before or after the first row.
+// TestStoppedImportSaysHowToResume stops imports, some of them while they still wait for
+// input, before or after the first row.
 func TestStoppedImportSaysHowToResume(t *testing.T) {
 	ended, waits := make(chan struct{}), make(chan struct{})
 	close(ended)

@@ -27,8 +27,8 @@ func (s *server) visit(t *testing.T, forwarded string) int {
 	return response.StatusCode
 }
 
-// drain sends requests until one is refused. forwarded returns the X-Forwarded-For header
-// of each request.
+// drain sends anonymous requests until one is refused. The function forwarded returns the
+// X-Forwarded-For header of request i.
 func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Helper()
 	for i := range 10_000 {
@@ -39,7 +39,7 @@ func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Fatal("none of 10,000 requests was limited")
 }
 
-// TestForgedAddressesDoNotMultiplyALimit sends requests of a client behind a trusted
+// TestForgedAddressesDoNotMultiplyALimit sends requests from a client behind a trusted
 // proxy, with a different forged address in each request. All requests must count towards
 // one limit.
 func TestForgedAddressesDoNotMultiplyALimit(t *testing.T) {
@@ -60,9 +60,9 @@ const (
 	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
 )
 
-// TestOrdinaryUseStaysWithinTheLimits sends the requests of a user and of an anonymous
-// viewer without pauses. Each of them scrolls through 600 subjects; the user also likes
-// 30 subjects. No request may be refused.
+// TestOrdinaryUseStaysWithinTheLimits sends the requests that first a user and then an
+// anonymous viewer might send, without pauses. Each of the two scrolls through 600
+// subjects; the user also likes 30 subjects. No request may be refused.
 func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t, t.TempDir())

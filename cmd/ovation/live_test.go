@@ -21,7 +21,7 @@ import (
 
 const watchMovie = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "movie"}]) { version freshness readCount likeCount liked { reaction } } }`
 
-// event is an event of the subscription watchMovie.
+// event is an event from the subscription watchMovie.
 type event struct {
 	Version   int64
 	Freshness string
@@ -43,7 +43,7 @@ func (s *server) subscribe(ctx context.Context, user string) (*follower, error) 
 	return &follower{conn: conn}, err
 }
 
-// watch opens a WebSocket as a user and begins one subscription on it.
+// watch opens a WebSocket as the given user and begins one subscription on it.
 func (s *server) watch(ctx context.Context, user string, payload map[string]any) (*websocket.Conn, error) {
 	conn, _, err := websocket.Dial(ctx, strings.Replace(s.url, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
 	if err != nil {
@@ -122,7 +122,7 @@ func nextOn(ctx context.Context, conn *websocket.Conn, into any) error {
 	}
 }
 
-// until waits until holds returns true for the last event.
+// until waits until the function holds returns true for the last event.
 func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 	for !holds(s.last) {
 		if err := s.next(ctx); err != nil {
@@ -135,7 +135,7 @@ func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 func anonymousUsers(n int) []string { return make([]string, n) }
 
 // TestLiveLikesAreSeenOnOtherNodes sends likes to one node, and checks that subscribers
-// of another node receive them.
+// on another node receive the new counts.
 func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	liveOnOtherNodes(t, 20, waitTimeout)
@@ -152,7 +152,7 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 		first := one.last.LikeCount
 		took := make([]time.Duration, likes)
 		pulse := probeNode(t, b)
-		modestly := time.NewTicker(70 * time.Millisecond) // slow enough for each change to be sent at once
+		modestly := time.NewTicker(70 * time.Millisecond) // slow enough for each change to be sent immediately
 		for i := range took {
 			<-modestly.C
 			began := time.Now()
@@ -169,7 +169,7 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 	}
 }
 
-// TestLiveLikesReachEverySubscriber sends many likes of one subject while the subject has
+// TestLiveLikesReachEverySubscriber sends many likes on one subject while the subject has
 // many subscribers.
 func TestLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 100, 100, 2*time.Second) }
 
@@ -219,7 +219,7 @@ func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
 	var last []time.Duration
 	most, least := 0, total
 	for _, one := range all {
-		n := len(one.took) - 1 // besides the snapshot
+		n := len(one.took) - 1 // not counting the snapshot
 		most, least = max(most, n), min(least, n)
 		last = append(last, one.took[n].Sub(time.Unix(0, acknowledged.Load())))
 	}
@@ -319,9 +319,9 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	s.run(t, "verify").want(t, 0, "0 differences; ")
 }
 
-// TestOwnLikeIsInTheCountWhileItIsQueued queues a like of one viewer and then imports a
-// read by another user. The event about the read must include the like in the count for
-// that viewer, and for no other.
+// TestOwnLikeIsInTheCountWhileItIsQueued queues one viewer's like and then imports a read
+// by another user. The event about the read must include the like in the count for the
+// viewer who liked, and for no other viewer.
 func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -32,7 +32,7 @@ type actorState struct {
 	collected bool
 }
 
-// own returns the state of the viewer according to the event.
+// own returns the viewer's state according to the event.
 func (e subjectEvent) own() (did actorState) {
 	if did.collected = e.Collected != nil; e.Liked != nil {
 		did.reaction = e.Liked.Reaction
@@ -40,8 +40,7 @@ func (e subjectEvent) own() (did actorState) {
 	return did
 }
 
-// counts reports whether the counts of the event include the actions in did and no
-// others.
+// counts reports whether the event's counts include the actions in did and no others.
 func (e subjectEvent) counts(did actorState) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }

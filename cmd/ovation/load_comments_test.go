@@ -78,9 +78,9 @@ func (one *pendingComment) send(to *server, user string, subject int) (id string
 
 func isNotFound(err error) bool { return strings.Contains(err.Error(), `"NOT_FOUND"`) }
 
-// checkComments first repeats every unanswered request about a comment, so that its
-// outcome is known. It then compares the comments of all users with the lists of a
-// server: no comment may be missing or listed twice.
+// checkComments first repeats every unanswered request about a comment, so that the
+// request's outcome is known. It then compares the comments of all users with the lists
+// that a server returns: no comment may be missing or listed twice.
 func checkComments(t *testing.T, s *server, users []*clicker) {
 	t.Helper()
 	for subject := range loadSubjects {
@@ -115,7 +115,7 @@ func checkComments(t *testing.T, s *server, users []*clicker) {
 	}
 }
 
-// commentsOf returns all comments on a subject, each as its author's id, ": " and its
+// commentsOf returns all comments on a subject, each as the author's id, ": " and the
 // text.
 func (s *server) commentsOf(t *testing.T, subject int) (out []string) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 type clickLoad struct {
 	users     int
 	during    time.Duration
-	killsNode bool // users continue for longer, so that each of them notices the kill
+	killsNode bool // users continue for longer, so that each user notices the kill
 }
 
 // moderate is the load of the everyday tests.
@@ -26,7 +26,7 @@ const loadSubjects = 50
 
 // clicker is a user who sends every request twice.
 type clicker struct {
-	servers []*server // the two requests of a click go to servers[0] and servers[1], or both to the only server
+	servers []*server // a click's two requests go to servers[0] and servers[1], or both to the only server
 	name    string
 	random  *rand.Rand
 	// known holds the last acknowledged state of each subject. maybe is the state after
@@ -99,7 +99,7 @@ func (c *clicker) click() error {
 
 var errWrongAnswer = errors.New("wrong answer")
 
-// state is a subject in a response of the API.
+// state is a subject in an API response.
 type state struct {
 	Freshness string
 	Liked     *struct{ Reaction string }
@@ -131,10 +131,11 @@ func (c *clicker) check(server *server) error {
 	return nil
 }
 
-// run starts the users of the load, who click for its duration. After half of that time,
-// run calls amid, but not before p.users requests have been answered. The users continue
-// at least until amid has returned. clicks is the number of answered requests; errs are
-// the errors of the users who failed.
+// run starts the load's users, who click for the duration p.during. After half of that
+// time, run calls the function amid, but not before p.users requests have been answered
+// or one has failed. The users continue at least until amid has returned. The result
+// clicks is the number of answered requests, and errs holds the errors of the users who
+// failed.
 func (p clickLoad) run(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

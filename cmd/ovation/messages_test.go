@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// sendMessage sends a message from one user to another. The text is also the request id.
+// sendMessage sends a message from one user to another. The message's text also serves as
+// the request id.
 func (s *server) sendMessage(from, to, text string) (id string, err error) {
 	var out struct {
 		SendMessage struct{ Message struct{ ID string } }
@@ -39,9 +40,9 @@ const (
 
 // messagesOnEveryNode sends messages through both nodes, and repeats each request on the
 // other node. As soon as a message is acknowledged, the other node must show it once in
-// the conversations of its receiver. The streams of senders and receivers must deliver
-// every message. The two streams of a user, one on each node, must deliver the messages
-// in the same order.
+// the receiver's conversations. Every message must reach the streams of its sender and of
+// its receiver. A user's two streams, one on each node, must deliver the messages in the
+// same order.
 func messagesOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 6, 10
@@ -117,8 +118,8 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 
 // TestMessagesSurviveOutagesOfTheDatabase makes the database unavailable several times
 // while messages are sent. Senders repeat failed requests. In the end, every message must
-// be stored once. Each stream must have delivered every message once, and the messages of
-// each sender in the order in which they were sent.
+// be stored once. Each stream must have delivered every message once, and each sender's
+// messages in the order in which they were sent.
 func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	const users, each, outages = 4, 30, 4

@@ -46,7 +46,7 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		if freshness := like(replacement); freshness != "STALE" {
 			t.Errorf("a node whose Redis is not that of the workers answers %s, want STALE", freshness)
 		}
-		counted() // without a restart of anything else
+		counted() // although nothing else was restarted
 		nodes[i].stop()
 		nodes[i] = replacement
 	}
@@ -72,7 +72,8 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 }
 
 // TestCommandsOfAnotherMirrorAreRefused checks that commands are refused if
-// OVATION_PREFIX is not set. These commands would use another mirror than the nodes.
+// OVATION_PREFIX is not set. Without the prefix, they would use a different mirror than
+// the nodes do.
 func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

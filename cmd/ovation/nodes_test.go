@@ -83,7 +83,7 @@ func (p clickLoad) killedNode(t *testing.T) {
 	s.settled(t, users, b)
 }
 
-// proxy forwards connections to a server while the proxy is up.
+// proxy forwards connections to a server unless the proxy is down.
 type proxy struct {
 	to       string
 	listener net.Listener
@@ -95,7 +95,7 @@ type proxy struct {
 	open map[net.Conn]bool
 }
 
-// newProxy starts a proxy in front of the server whose address is to.
+// newProxy starts a proxy in front of the server at the address in to.
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

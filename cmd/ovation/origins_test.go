@@ -9,7 +9,7 @@ import (
 )
 
 // TestPagesOfThisMachineMayAskOvationDev checks that ovation dev accepts requests from
-// pages of this machine and of the allowed origins, and rejects requests from other
+// pages on this machine and from the allowed origins, and rejects requests from other
 // origins.
 func TestPagesOfThisMachineMayAskOvationDev(t *testing.T) {
 	t.Parallel()

@@ -68,9 +68,10 @@ func (v *sequentialViewer) comment(node *server, subject int) error {
 	return v.checkNumber(subject, least, did.Interactive.CommentCount)
 }
 
-// checkNumber checks got, a number of comments on a subject. got must include all
-// comments of the viewer. The comments of others in got must be no fewer than least, and
-// no more than the others have begun to add.
+// checkNumber checks the number got, a subject's comment count as a reply shows it. The
+// count must include all of the viewer's comments. In addition, it must include at least
+// as many comments by others as the number least, and at most as many as the others have
+// begun to add.
 func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	_, most := v.others.commentCounts(subject)
 	if own := len(v.comments[subject]); got < own+least || got > own+most {
@@ -79,8 +80,8 @@ func (v *sequentialViewer) checkNumber(subject, least, got int) error {
 	return nil
 }
 
-// readComments reads a page of comments. Each comment of the viewer must be on the page
-// exactly once, unless its place is beyond the end of the page.
+// readComments reads a page of comments. Each of the viewer's comments must be on the
+// page exactly once, unless its place is beyond the end of the page.
 func (v *sequentialViewer) readComments(node *server, subject int) error {
 	order := []string{"NEWEST", "OLDEST", "TOP"}[v.random.IntN(3)]
 	var got struct {

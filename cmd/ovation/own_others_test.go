@@ -9,8 +9,8 @@ import (
 )
 
 // others records the actions of all users except the viewer. Each of these users acts
-// only once, so that their counts only rise. The viewer's reads are recorded here as
-// well, because all reads become visible only once they are persisted.
+// only once, so that the counts of their actions only rise. The viewer's reads are
+// recorded here as well, because all reads become visible only once they are persisted.
 type others struct {
 	mu       sync.Mutex
 	began    [allSubjects]counted
@@ -39,9 +39,9 @@ func (o *others) act(node *server, user string, random *rand.Rand) error {
 	return err
 }
 
-// bounds returns bounds for the counts of others in a reply that was received just now.
-// least holds the lowest counts that the reply may show if its request was sent at asked,
-// and most holds the highest.
+// bounds returns limits on the counts of others in a reply that was received just now and
+// whose request was sent at the time asked. The result least holds the lowest counts that
+// the reply may show, and most holds the highest.
 func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,15 +51,15 @@ func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	}, o.began[subject]
 }
 
-// visibleSince returns how many of some actions must be visible in a reply to a request
-// that was sent at asked. acked holds the times at which the actions were acknowledged,
-// in order.
+// visibleSince returns how many actions must be visible in a reply to a request that was
+// sent at the time asked. The slice acked holds the times at which the actions were
+// acknowledged, in order.
 func visibleSince(acked []time.Time, asked time.Time) int {
 	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
 	return n
 }
 
-// comment adds a comment of a user on a subject.
+// comment adds the user's comment on a subject.
 func (o *others) comment(node *server, user string, subject int) error {
 	o.mu.Lock()
 	o.comments[subject].began++
@@ -71,7 +71,7 @@ func (o *others) comment(node *server, user string, subject int) error {
 	return err
 }
 
-// commentCounts returns how many comments of others on a subject have been acknowledged,
+// commentCounts returns how many comments by others on a subject have been acknowledged,
 // and how many the others have begun to add.
 func (o *others) commentCounts(subject int) (acked, began int) {
 	o.mu.Lock()

@@ -21,13 +21,13 @@ const (
 	shownWithRead = shown + ` read { times }`
 )
 
-// ownState is the viewer's state of a subject, except reads.
+// ownState is what the viewer did to a subject, except for reads.
 type ownState struct {
 	reaction, folder string
 	following        bool
 }
 
-// reply is a subject in a response of the API.
+// reply is a subject in an API response.
 type reply struct {
 	BizID     string
 	Version   int64
@@ -124,8 +124,8 @@ func (v *sequentialViewer) query(node *server, from, to int) error {
 	return nil
 }
 
-// fields returns the fields to query of a subject. In every fourth step, they include the
-// number of times that the viewer has read the subject.
+// fields returns the fields that a query requests for a subject. In every fourth step,
+// the fields include the number of times that the viewer has read the subject.
 func (v *sequentialViewer) fields() string {
 	if v.step%4 == 0 {
 		return shownWithRead
@@ -133,7 +133,7 @@ func (v *sequentialViewer) fields() string {
 	return shown
 }
 
-// mutate performs a random action of the viewer on a subject.
+// mutate makes the viewer perform a random action on a subject.
 func (v *sequentialViewer) mutate(node *server, subject int) error {
 	next, folder := v.known[subject], ""
 	var mutation string
@@ -194,8 +194,8 @@ func (v *sequentialViewer) mutate(node *server, subject int) error {
 	return nil
 }
 
-// check checks a reply against the actions of the viewer and of the others. asked is the
-// time at which the request was sent.
+// check checks a reply against the actions of the viewer and of the others. The request
+// was sent at the time asked.
 func (v *sequentialViewer) check(node *server, asked time.Time, subject int, got *reply) error {
 	v.replies++
 	if got.Freshness != "LIVE" {
@@ -287,14 +287,14 @@ func newSequentialViewer(t *testing.T, seed uint64, nodes ...*server) *sequentia
 // while others act on half of the subjects. Every LIVE reply must include the viewer's
 // own actions once. If only the viewer acts on a subject, its counts are known exactly.
 // Otherwise, the counts must include all actions that were acknowledged more than
-// longestUnseen ago, and no action that has not begun. They must not fall from one
+// longestUnseen ago, and no action that has not begun. The counts must not fall from one
 // version to the next, and must be equal for equal versions. Comments, including those of
 // others, must be in every reply as soon as they are acknowledged.
 func TestOwnActionsAreInEveryReply(t *testing.T) { ownActions(t, 1_000) }
 
-// ownActions takes steps until n steps had LIVE replies only. Other replies are not
-// checked. If a node has polled too late, its replies are not LIVE. This is allowed only
-// if the machine or a server has stalled in the meantime.
+// ownActions takes steps until n steps have had only LIVE replies. Replies that are not
+// LIVE are not checked; a node sends them if it polled too late, which is allowed only if
+// the machine or a server stalled.
 func ownActions(t *testing.T, n int) {
 	t.Helper()
 	seed := seed.Of(t)

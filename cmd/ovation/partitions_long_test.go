@@ -24,7 +24,7 @@ type fleet struct {
 	nodes, workers [2]*server
 }
 
-// newFleet starts a fleet with a number of partitions.
+// newFleet starts a fleet with the given number of partitions.
 func newFleet(t *testing.T, partitions int) *fleet {
 	t.Helper()
 	f := &fleet{site: newSite(t), balancer: balance.New(slog.New(slog.DiscardHandler))}
@@ -69,9 +69,9 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 }
 
 // liker is a user who likes one video after another and, after each like, sends a read of
-// the same film. A like that fails with UNAVAILABLE is sent again, because it counts only
-// once. A read that fails with UNAVAILABLE is not sent again, because it could then count
-// twice; unknown counts such reads.
+// one and the same film. A like that fails with UNAVAILABLE is sent again, because it
+// counts only once. A read that fails with UNAVAILABLE is not sent again, because it
+// could then count twice; unknown counts such reads.
 type liker struct {
 	name           string
 	likes          int
@@ -102,7 +102,8 @@ func (f *liker) act(through *server) error {
 	return nil
 }
 
-// likeDuring makes users act until during has returned, and returns the users.
+// likeDuring makes users act until the function during has returned, and returns the
+// users.
 func likeDuring(t *testing.T, through *server, during func()) []*liker {
 	t.Helper()
 	var all sync.WaitGroup

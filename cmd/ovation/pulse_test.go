@@ -24,8 +24,8 @@ func probeNode(t *testing.T, node *server) *latencyProbe {
 	return probeEvery(t, 10*time.Millisecond, func() { node.ready() })
 }
 
-// probeDisk measures how long the disk takes for a small write, like that of a commit. It
-// does so every 20 ms until finish is called.
+// probeDisk measures how long the disk takes for a small write, such as a commit makes.
+// It does so every 20 ms until finish is called.
 func probeDisk(t *testing.T) *latencyProbe {
 	t.Helper()
 	const page, pages = 8 << 10, 1000
@@ -45,7 +45,8 @@ func probeDisk(t *testing.T) *latencyProbe {
 	})
 }
 
-// probeEvery calls do at the given interval and records how long each call takes.
+// probeEvery calls the function do at the given interval and records how long each call
+// takes.
 func probeEvery(t *testing.T, every time.Duration, do func()) *latencyProbe {
 	t.Helper()
 	p := &latencyProbe{}
@@ -77,8 +78,8 @@ func (p *latencyProbe) finish() time.Duration {
 	return p.took[len(p.took)*99/100]
 }
 
-// within fails the test if took exceeds the sum of bound and pauses. pauses is the time
-// that the machine takes for a trivial operation.
+// within fails the test if the duration took exceeds the sum of bound and pauses, where
+// pauses is the time that the machine takes for a trivial operation.
 func within(t *testing.T, what string, took, pauses, bound time.Duration) {
 	t.Helper()
 	if took-pauses > bound {

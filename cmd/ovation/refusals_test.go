@@ -184,8 +184,8 @@ func messageOf(id string) storage.Message {
 	}}}
 }
 
-// deadLetter publishes a message with one like for each of the ids, and dead-letters
-// these messages for the given reason.
+// deadLetter publishes one message for each id, with one like in each message, and
+// dead-letters these messages for the given reason.
 func (s *site) deadLetter(t *testing.T, reason string, ids ...string) {
 	t.Helper()
 	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: discardLog})
@@ -238,7 +238,7 @@ func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 }
 
 // flakyConsumer is a queue that delivers nothing. It is lost after the first and the
-// fifth call of Consume, and unavailable during the calls in between.
+// fifth call to Consume, and unavailable during the calls in between.
 type flakyConsumer struct{ tries int }
 
 func (u *flakyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {

@@ -76,7 +76,7 @@ func (s *server) keepsMessage(t *testing.T, first string) {
 }
 
 // keepsVideo checks that alice's video exists with its file and its cover. A file above
-// the limit must be rejected, and the video can be deleted.
+// the limit must be rejected, and it must be possible to delete the video.
 func (s *server) keepsVideo(t *testing.T, first film) {
 	t.Helper()
 	got := s.feed(t)

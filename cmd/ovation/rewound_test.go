@@ -24,8 +24,8 @@ type ownPostgres struct {
 	run    *exec.Cmd
 }
 
-// postgresTool returns a command that runs a program of Postgres. Postgres refuses to run
-// as root: if this process is root, the program runs as another user.
+// postgresTool returns a command that runs one of the Postgres programs. Postgres refuses
+// to run as root: if this process is root, the program runs as another user.
 func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
@@ -44,8 +44,8 @@ func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// newOwnPostgres creates the data of a server by running program with args and the option
-// -D, the folder for the data. It then starts the server.
+// newOwnPostgres creates a server's data by running the given program with args and with
+// the option -D, which names the data folder. It then starts the server.
 func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter

@@ -16,9 +16,9 @@ import (
 	clients "ovation/bench/load"
 )
 
-// BenchmarkServe sends HTTP requests to a node over several connections at a time. The
-// node runs in this process, so that profiles include it. Almost all allocations are
-// those of the node. The same is true of the CPU time, except for about 25 µs per
+// BenchmarkServe sends HTTP requests to a node over several concurrent connections. The
+// node runs in this process, so that profiles include it. The node makes almost all of
+// the allocations. It also uses almost all of the CPU time, except for about 25 µs per
 // request. An iteration is one request.
 func BenchmarkServe(b *testing.B) {
 	s := newSite(b)
@@ -65,9 +65,9 @@ type queryClient struct {
 	address string
 	users   int
 	tokens  []string
-	body    func(user, n int) string // returns the body of the n-th request of a user
+	body    func(user, n int) string // returns the body of a user's n-th request
 	reply   string                   // the beginning of every correct reply
-	asked   int                      // requests of earlier runs
+	asked   int                      // number of requests in earlier runs
 }
 
 func newQueryClient(address string, body func(user, n int) string, reply string) *queryClient {

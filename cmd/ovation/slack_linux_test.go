@@ -11,7 +11,7 @@ import (
 )
 
 // TestThreadsHaveTimerSlack checks that all threads of a long-running command have the
-// slack timerSlack, and that its process has the name of the program.
+// timer slack timerSlack, and that the command's process has the program's name.
 func TestThreadsHaveTimerSlack(t *testing.T) {
 	s := serveBinary(t, t.TempDir())
 	s.like(t, "alice", "1")

@@ -37,7 +37,8 @@ func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	return n
 }
 
-// parts returns the process ids that the banner shows, by the names of the processes.
+// parts returns the process ids that the banner shows, keyed by the names of the
+// processes.
 func (s *server) parts(t *testing.T) map[string]int {
 	t.Helper()
 	parts := map[string]int{}

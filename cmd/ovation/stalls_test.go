@@ -69,7 +69,8 @@ func watchStalls(t *testing.T, s *site) *stalls {
 	return w
 }
 
-// explain reports whether a reply that came at the given time may be other than LIVE.
+// explain reports whether a stall explains why a reply that was received at the given
+// time is not LIVE.
 func (w *stalls) explain(at time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

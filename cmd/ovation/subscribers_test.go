@@ -19,7 +19,7 @@ import (
 	benchload "ovation/bench/load"
 )
 
-// The maximum cost of an idle subscriber for the server.
+// The most that an idle subscriber may cost the server.
 const (
 	maxIdleBytes      = 20 << 10 // heap and stack
 	maxIdleGoroutines = 3
@@ -60,7 +60,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 	}
 }
 
-// BenchmarkIdleSubscriber measures the cost of an idle subscriber. An iteration is a
+// BenchmarkIdleSubscriber measures the cost of an idle subscriber. An iteration is one
 // subscriber, but at most 10,000 clients subscribe.
 func BenchmarkIdleSubscriber(b *testing.B) {
 	s := serve(b, b.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
@@ -96,7 +96,7 @@ type crowd struct {
 	times  map[int]deliveryTimes
 }
 
-// deliveryTimes holds the times at which 50 %, 99 % and 100 % of a crowd had received an
+// deliveryTimes holds the times by which 50 %, 99 % and 100 % of a crowd had received an
 // event. The times are in nanoseconds since 1970. The method since makes them relative to
 // another time.
 type deliveryTimes [3]int64
@@ -114,7 +114,7 @@ const (
 	asUsers  = "users"
 )
 
-// startCrowd starts a crowd of n subscribers. who is their kind.
+// startCrowd starts a crowd of n subscribers of the kind in who.
 func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	tb.Helper()
 	self, err := os.Executable()
@@ -128,7 +128,7 @@ func startCrowd(tb testing.TB, s *server, n int, who string) *crowd {
 	must(tb, err)
 	must(tb, command.Start())
 	tb.Cleanup(func() {
-		must(tb, stdin.Close()) // the crowd ends then
+		must(tb, stdin.Close()) // this ends the crowd
 		must(tb, command.Wait())
 	})
 	return &crowd{stdout: bufio.NewScanner(stdout), times: map[int]deliveryTimes{}}
@@ -156,8 +156,9 @@ func (c *crowd) await(tb testing.TB, likes int) deliveryTimes {
 // contains the address of the server, the number of subscribers and their kind.
 const crowdVariable = "OVATION_TEST_CROWD"
 
-// runCrowd opens the subscriptions of a crowd. For each number of likes, it prints when
-// the subscribers received it. The process exits at the end of its standard input.
+// runCrowd opens the subscriptions of the crowd that the value of crowdVariable
+// describes. For each number of likes, it prints when the subscribers received that
+// number. The process exits at the end of its standard input.
 func runCrowd(what string) int {
 	var addr, who string
 	var n int
@@ -196,7 +197,7 @@ const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interact
 	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
 
 // reportLikes reads the events of one subscriber. For each event, it sends the number of
-// likes and the current time to known.
+// likes and the current time to the channel known.
 func reportLikes(watch *benchload.Subscription, known chan<- [2]int64) {
 	for {
 		text, err := watch.Next()

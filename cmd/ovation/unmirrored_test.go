@@ -10,7 +10,7 @@ import (
 	"ovation/storage/postgres"
 )
 
-// rowsOf returns the name of a file that contains likes by alice and bob.
+// rowsOf writes a file with likes by alice and bob, and returns the file's path.
 func rowsOf(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "rows.csv")

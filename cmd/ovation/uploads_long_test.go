@@ -22,7 +22,7 @@ import (
 	"ovation/storage/postgres"
 )
 
-// blobStore describes where the nodes of a test keep video files.
+// blobStore describes where a test's nodes keep video files.
 type blobStore struct {
 	url      string
 	received func() bool     // reports whether a part of an upload has arrived
@@ -90,7 +90,7 @@ func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
 			first, err := a.uploads("First", clip(1000))
 			must(t, err)
 
-			const size = 20 << 20 // two parts of S3, and a bit of the third
+			const size = 20 << 20 // two S3 parts and a bit of the third
 			upload := a.beginUpload(t, size)
 			eventually(t, "a part is received", blobs.received)
 			a.kill()

@@ -25,7 +25,7 @@ type film struct {
 	Author                            struct{ UserID string }
 }
 
-// clip returns a file of about size bytes that begins like an MP4 file.
+// clip returns a file that has about size bytes and begins like an MP4 file.
 func clip(size int) []byte {
 	head := "\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2"
 	return append([]byte(head), bytes.Repeat([]byte("film"), size/4)...)
@@ -187,7 +187,7 @@ type partialUpload struct {
 	failed chan error
 }
 
-// beginUpload starts to upload a video and sends about size bytes of it.
+// beginUpload begins to upload a video and sends about size bytes of the file.
 func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
 	t.Helper()
 	body, pipe := io.Pipe()
@@ -214,7 +214,7 @@ func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
 	return &partialUpload{pipe, failed}
 }
 
-// cutOff ends an upload to a node that was killed, and checks that it fails.
+// cutOff ends an upload to a node that was killed, and checks that the upload fails.
 func (u *partialUpload) cutOff(t *testing.T) {
 	t.Helper()
 	must(t, u.pipe.CloseWithError(io.ErrUnexpectedEOF))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Errors about wrong use of the command line name the mistake and, where possible,
+// Errors about incorrect use of the command line name the mistake and, where possible,
 // propose what to write instead.
 func TestMessagesOfWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
@@ -53,8 +53,8 @@ func TestMessagesOfWrongUse(t *testing.T) {
 	}
 }
 
-// The help of a command shows its text above its flags. The text may therefore refer to
-// flags "below", and the flags to text "above", but not the other way round.
+// A command's help shows its text above its flags. The text may therefore refer to flags
+// "below", and the flags to text "above", but not the other way round.
 func TestHelpPointsTheRightWay(t *testing.T) {
 	for _, command := range []string{"import", "verify", "token", "partitions"} {
 		help := call(t, environment(), command, "--help").stdout

@@ -29,8 +29,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// node is a test server. It answers a request with its own name and with the request,
-// unless it has a handler.
+// node is a test server. Unless it has a handler, it answers each request with its own
+// name and with the request's URL, host and body.
 type node struct {
 	*httptest.Server
 
@@ -63,7 +63,7 @@ func newNode(t *testing.T, name string, handler http.HandlerFunc) *node {
 	return n
 }
 
-// front puts a balancer in front of nodes and waits until all of them are ready.
+// front puts a balancer in front of nodes and waits until all the nodes are ready.
 func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
 	t.Helper()
 	b := balance.New(slog.New(slog.DiscardHandler))
@@ -259,8 +259,8 @@ func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	}
 }
 
-// endsLate is a body. Once it has reached its end, further reads block until end is
-// closed.
+// endsLate is a request body. Once Read has reached the end of the body, further calls
+// block until the channel end is closed.
 type endsLate struct {
 	io.ReadCloser
 
@@ -277,7 +277,7 @@ func (e *endsLate) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// beginner calls begun when the response has begun.
+// beginner is a response writer that calls the function begun after each flush.
 type beginner struct {
 	http.ResponseWriter
 
