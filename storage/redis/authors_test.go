@@ -11,9 +11,9 @@ func declare(of storage.Subject, author string, since int64) storage.Action {
 	return storage.Action{User: storage.User{Tenant: of.Tenant}, Subject: of, Kind: storage.KindAuthor, Author: author, Version: since}
 }
 
-// An author is stored with the subject's counts. The node that declares the author shows
-// it at once; other nodes show it as soon as they would show changed counts. When counts
-// change, the author stays.
+// An author is stored with the subject's counts. The node on which the author is declared
+// shows the author immediately; other nodes show the author as soon as they would show
+// changed counts. When counts change, the author stays.
 func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})

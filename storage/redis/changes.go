@@ -26,20 +26,21 @@ type listener struct {
 	all, rewound func()
 }
 
-// OnChange registers callbacks for changed counts. Calling it again replaces the
-// callbacks. They run on goroutines that read from Redis, so they must return quickly.
-//   - changed is called with subjects whose counts may have changed since they were read.
-//     A subject is reported again only after its counts have been read again.
-//   - all is called if the counts of any subject may have changed. While Redis is
-//     unavailable, nothing is reported; all is called when Redis is available again.
-//   - rewound is called if the database may have lost commits. Later reads then lack
-//     these commits, and versions continue from lower numbers.
+// OnChange registers callbacks for changed counts. Calling OnChange again replaces the
+// callbacks. The callbacks run on goroutines that read from Redis, so they must return
+// quickly.
+//   - changed is called with subjects whose counts may have changed since the counts were
+//     read. A subject is reported again only after its counts have been read again.
+//   - The callback all is called if the counts of any subject may have changed. While
+//     Redis is unavailable, no callback reports changes; all is called when Redis is
+//     available again.
+//   - rewound is called if the database may have lost commits. Later reads then do not
+//     include these commits, and versions continue from lower numbers.
 func (s *Store) OnChange(changed func([]storage.Subject), all, rewound func()) {
 	s.listener.Store(&listener{changed, all, rewound})
 }
 
-// onInvalidation is called with the keys that Redis has invalidated in the client-side
-// cache.
+// onInvalidation is called with keys in the client-side cache that Redis has invalidated.
 func (s *Store) onInvalidation(keys []rueidis.RedisMessage) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for i := range keys {
@@ -61,7 +62,7 @@ func (s *Store) onInvalidation(keys []rueidis.RedisMessage) {
 }
 
 // onRewind discards all cached counts and reports the rewind: the database may have lost
-// commits of the ended epoch.
+// commits that were made in the ended epoch.
 func (s *Store) onRewind(ended keyspace.Epoch) {
 	s.counts.Cache.Reset(ended)
 	if l := s.listener.Load(); l != nil {

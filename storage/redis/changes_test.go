@@ -26,7 +26,7 @@ func newHub(tb testing.TB, s *Store) *hubs.Hub {
 	return hub
 }
 
-// persistAs makes a message durable as a worker does.
+// persistAs makes the actions of a message durable, as a worker does.
 func persistAs(ctx context.Context, db Database, mirror *Store, message storage.Message) error {
 	outcome, err := db.Persist(ctx, []storage.Message{message}, mirror.Mark)
 	if err != nil {
@@ -35,7 +35,8 @@ func persistAs(ctx context.Context, db Database, mirror *Store, message storage.
 	return mirror.Publish(ctx, outcome)
 }
 
-// persistInTheEnd makes an action durable as a worker does, retrying until it succeeds.
+// persistInTheEnd makes an action durable, as a worker does. It retries until it
+// succeeds.
 func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Action) {
 	t.Helper()
 	same := message(action)[0]
@@ -179,7 +180,7 @@ type failedOver struct {
 	*sqlitetest.Database
 
 	lost  atomic.Bool
-	begun atomic.Bool // an epoch has begun since the failover
+	begun atomic.Bool // an epoch was begun after the failover
 }
 
 func (d *failedOver) afterFailover(e mirror.Epoch, err error) (mirror.Epoch, error) {

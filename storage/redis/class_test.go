@@ -27,8 +27,8 @@ func openPostgres(t *testing.T) (db *postgres.Store, at string) {
 	return db, at
 }
 
-// lock locks a table, or a comma-separated list of tables, against all other use until
-// unlock is called.
+// lock locks a table, or several tables separated by commas, so that nothing else can use
+// them until unlock is called.
 func lock(t *testing.T, at, table string) (unlock func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -41,7 +41,7 @@ func lock(t *testing.T, at, table string) (unlock func()) {
 	return unlock
 }
 
-// List queries that hang occupy only the slots of lists. Reads by key continue.
+// List queries that hang occupy only the slots for list queries. Reads by key continue.
 func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: time.Minute, DatabaseTimeout: time.Minute})
@@ -115,8 +115,8 @@ func (a *countingDatabase) Windows(ctx context.Context, keys []mirror.WindowKey,
 	return a.Database.Windows(ctx, keys, limit)
 }
 
-// If the database hangs, a call that needs several reads waits for only one of them. It
-// then returns what is known without the database.
+// If the database hangs, a call that needs several reads waits for only one read. It then
+// returns what is known without the database.
 func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 	behind, at := openPostgres(t)
 	db := &countingDatabase{Database: behind}

@@ -29,7 +29,7 @@ func startCluster(t *testing.T) (url string, nodes []*server) {
 	return nodes[0].url(), nodes
 }
 
-// startClusterNode starts a server that joins the others.
+// startClusterNode starts a server that joins the cluster of the other servers.
 func startClusterNode(t *testing.T, others ...*server) *server {
 	t.Helper()
 	s := startServer(t, "--cluster-enabled", "yes", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", len(others)),
@@ -43,8 +43,8 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 	return s
 }
 
-// awaitCluster waits until the nodes agree that all of them have joined and that all
-// slots are served.
+// awaitCluster waits until the nodes agree that every node has joined the cluster and
+// that every slot is served.
 func awaitCluster(t *testing.T, nodes []*server) {
 	t.Helper()
 	eventually(t, "the cluster is whole", func() bool {
@@ -84,15 +84,16 @@ func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 	return replicas
 }
 
-// cutOff stops the replication from a master, so that its replicas lag from now on.
+// cutOff stops the replication from a master, so that the master's replicas lag from then
+// on.
 func (s *server) cutOff() {
 	s.tb.Helper()
 	must(s.tb, s.command("ACL", "SETUSER", "default", "-psync", "-sync").Error())
 	must(s.tb, s.command("CLIENT", "KILL", "TYPE", "replica").Error())
 }
 
-// If a master dies and a lagging replica takes its place, the data of the replica is not
-// trusted until the next epoch has begun.
+// If a master dies and a lagging replica takes its place, the replica's data is not
+// trusted until the next epoch begins.
 func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)

@@ -14,8 +14,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// cutOff opens a node whose link to Redis hangs (cut), and one whose link works (other).
-// Both use the same database.
+// cutOff opens two nodes on the same database: for the node cut, connections to Redis
+// hang; for the node other, they work.
 func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	t.Helper()
 	server := startServer(t)
@@ -54,8 +54,8 @@ func wantBlocked(t *testing.T, replied chan struct{}) {
 }
 
 // On a node that cannot reach Redis, Apply returns once a worker has made the actions
-// visible to other nodes. This holds even if workers were too late for the previous
-// action. Persisted actions are no longer pending, even while Redis is unavailable.
+// visible to other nodes. This holds even if workers persisted the previous action too
+// late. Persisted actions are no longer pending, even while Redis is unavailable.
 func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	db := openDatabase(t)
@@ -77,7 +77,8 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	}
 }
 
-// If workers persist nothing at all, callers wait only briefly, and not all of them wait.
+// If workers persist nothing at all, callers wait only briefly, and not every caller
+// waits.
 func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	t.Parallel()
 	s, _ := cutOff(t, openDatabase(t))
@@ -97,7 +98,7 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	}
 }
 
-// After an epoch was closed, a node that has not polled since still shows new actions
+// After an epoch is closed, a node that has not polled since then still shows new actions
 // from a node that has polled.
 func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	first, server, db := openNew(t, Options{})
@@ -117,7 +118,7 @@ func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	}
 }
 
-// rewoundDatabase is a database that can be rewound. After that, it begins no epoch.
+// rewoundDatabase is a database that can be rewound. After a rewind, it begins no epoch.
 type rewoundDatabase struct {
 	*sqlitetest.Database
 
@@ -139,8 +140,8 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 	return d.Database.NextEpoch(ctx, number, next)
 }
 
-// After a database was rewound, a node that has not noticed the rewind still shows new
-// actions from a node that has.
+// After a database is rewound, a node that has not noticed the rewind still shows new
+// actions from a node that has noticed it.
 func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}

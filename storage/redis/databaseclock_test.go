@@ -11,8 +11,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// shiftedClock returns a clock that is ahead of the local clock by the number of
-// nanoseconds in by. The test may change that number.
+// shiftedClock returns a clock that is ahead of the local clock. The parameter by points
+// to the difference, in nanoseconds, which the test may change.
 func shiftedClock(by *atomic.Int64) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 }
@@ -46,8 +46,8 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	}
 }
 
-// otherClock is a database that takes the bounds of its clock readings from local instead
-// of the machine's clock.
+// otherClock is a database that calls the function local, instead of reading the
+// machine's clock, for the times before and after each reading of the database's clock.
 type otherClock struct {
 	Database
 

@@ -18,8 +18,8 @@ const (
 	documentTTL      = 24 * time.Hour // since the latest registration; clients register expired documents again
 )
 
-// Document returns the document that a client of the tenant has registered under hash, or
-// "" if there is none. Errors: storage.ErrUnavailable, the context's.
+// Document returns the document that one of the tenant's clients has registered under the
+// given hash, or "" if there is none. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
 	err = s.redis.Call(ctx, "read a document", func(ctx context.Context) error {
 		found, err := s.client.Do(ctx, s.client.B().Hget().Key(keyspace.Documents(s.opts.Prefix, tenant)).Field(hash).Build()).ToString()
@@ -34,9 +34,9 @@ func (s *Store) Document(ctx context.Context, tenant, hash string) (text string,
 	return text, err
 }
 
-// KeepDocument registers the document text under hash. It evicts the tenant's oldest
-// documents if they exceed maxDocuments in number or maxDocumentBytes in total length.
-// Errors: storage.ErrUnavailable, the context's.
+// KeepDocument registers a document under its hash. It evicts the tenant's oldest
+// documents if the tenant has more than maxDocuments or if their total length exceeds
+// maxDocumentBytes. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) error {
 	return s.keepDocument(ctx, tenant, hash, text, maxDocuments, maxDocumentBytes)
 }

@@ -19,9 +19,9 @@ func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 // cannot mark anything. The error wraps ErrForeignMirror and names the other mirror.
 func (s *Store) Foreign() error { return s.epochs.Foreign() }
 
-// Now returns the current time by the database's clock, as estimated from the latest
-// polls. The versions of actions are taken from this time. The error of the estimate is
-// at most half of a poll's round trip, plus the drift of the clocks since that poll.
+// Now returns an estimate of the current time by the database's clock, based on the
+// latest polls. Actions take their versions from this time. The estimate is off by at
+// most half of a poll's round trip, plus the drift between the clocks since that poll.
 func (s *Store) Now() time.Time { return s.epochs.Now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's. The result

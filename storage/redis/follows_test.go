@@ -10,7 +10,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// windowField returns the value of a subject's field in a user's window.
+// windowField returns the value of the field for a subject in a user's window.
 func windowField(t *testing.T, s *Store, u storage.User, of storage.Subject) string {
 	t.Helper()
 	key := s.windowKey(mirror.WindowKey{User: u, Biz: of.Biz})
@@ -19,8 +19,8 @@ func windowField(t *testing.T, s *Store, u storage.User, of storage.Subject) str
 	return value
 }
 
-// A follow is visible on every node at once. It is counted exactly once, both while it is
-// queued and after it is persisted.
+// A follow is immediately visible on every node. It is counted exactly once, both while
+// it is queued and after it is persisted.
 func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
@@ -53,8 +53,8 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	}
 }
 
-// For a user who follows nothing, the follow takes no space in a field of a complete
-// window, and only two characters in a field of an incomplete one.
+// If a user follows nothing, the entry for the follow takes no space in the fields of a
+// complete window, and only two characters in each field of an incomplete window.
 func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	s, _, db := openNew(t, Options{Window: 5})
 	see(t, s, alice, movie)

@@ -140,8 +140,8 @@ func (p *proxy) pass(from, to net.Conn) {
 	}
 }
 
-// If the database hangs, calls in progress are cancelled, and later calls are rejected at
-// once.
+// If the database hangs, calls in progress are cancelled, and later calls are rejected
+// immediately.
 func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	through, err := url.Parse(postgrestest.Schema(t))
 	must(t, err)

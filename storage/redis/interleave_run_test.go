@@ -90,8 +90,8 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	in.queue = in.queue[len(batch):]
 }
 
-// evict deletes the counts, or the window of a user who has been idle for a while.
-// Windows with shown entries are kept.
+// evict deletes the counts, or the window of a user who has been idle for a while. It
+// keeps windows with queued entries.
 func (in *interleaving) evict() {
 	ctx := context.Background()
 	if chance(in.random, 0.5) {
@@ -110,7 +110,7 @@ func (in *interleaving) evict() {
 	}
 }
 
-// lose deletes everything in Redis, drops the caches of every node, and polls.
+// lose deletes everything in Redis, clears every node's caches, and polls.
 func (in *interleaving) lose() {
 	in.rawClient.Do(context.Background(), in.rawClient.B().Flushall().Build())
 	for node := range interleavedNodes {
@@ -208,8 +208,8 @@ func (in *interleaving) run(evict bool) []string {
 	return in.violations
 }
 
-// atRest checks, once no step is left, that the database and Redis agree with each other
-// and with what was acknowledged.
+// atRest is called when no step is left. It checks that the database and Redis agree with
+// each other and with the acknowledged actions.
 func (in *interleaving) atRest() {
 	ctx := context.Background()
 	in.poll()
@@ -289,9 +289,9 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 	return taken, found
 }
 
-// TestInterleavings checks the protocol of own writes, as its model in docs/model does:
-// every reply shows the viewer's own acknowledged actions, and counts that include each
-// of them exactly once.
+// TestInterleavings checks the protocol for viewers' own writes, as the model in
+// docs/model does: every reply shows the viewer's own acknowledged actions, and counts
+// that include each of these actions exactly once.
 func TestInterleavings(t *testing.T) {
 	wantNoViolation(t, 15_000, func(*interleaving) {})
 }

@@ -38,8 +38,8 @@ type userState struct {
 	reads     int64
 }
 
-// interleaving is one run: users act on one subject through nodes, a worker persists
-// their actions, and every call to Redis or the database is a step of its own. Steps are
+// interleaving is one run: users act on one subject through nodes, a worker persists the
+// users' actions, and every call to Redis or the database is a separate step. Steps are
 // taken in random order. Nodes learn of changes late, keys are evicted, and the worker
 // dies before or after a commit.
 type interleaving struct {
@@ -71,9 +71,9 @@ type interleaving struct {
 	queue              []storage.Message
 	ids                int
 	redelivered        int // number of messages at the front of the queue that are redelivered
-	repliesWithSubject int // mutations whose subject Apply has returned
+	repliesWithSubject int // number of mutations for which Apply has returned the subject
 	acked              [interleavedUsers]userState
-	unackedReads       [interleavedUsers]int64 // reads that are persisted and were not acknowledged
+	unackedReads       [interleavedUsers]int64 // reads that are persisted but were not acknowledged
 	persistedIDs       map[string]bool         // messages that are persisted
 	lastActive         [interleavedUsers]int
 	rows               [interleavedUsers]userState
@@ -156,7 +156,7 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 }
 
 // enqueue adds an action to the queue and applies it. It returns the subject if Apply
-// does.
+// returns the subject.
 func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) (seen storage.Interactive) {
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
@@ -208,7 +208,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	}
 	if known == "" || changes {
 		in.clock += in.random.Int64N(3)
-		if in.lossy { // then it is unknown what is queued, and only clocks determine which action is later
+		if in.lossy { // in that case it is unknown what is queued, and only clocks determine which action is later
 			in.clock++
 		}
 		a.Version = max(in.clock, version+1)
@@ -228,11 +228,11 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	in.acked[u] = want
 }
 
-// persistDirectly commits an action as a direct writer does. The writer may die before
-// its commit or before it publishes. persistDirectly reports whether the action is
-// persisted and whether it may be acknowledged. It first waits until the messages of a
-// worker that died have been redelivered: direct writes before that are a known limit of
-// the protocol.
+// persistDirectly commits the action a as a direct writer does. The writer may die before
+// its commit, or before it publishes the counts. persistDirectly reports whether the
+// action is persisted and whether it may be acknowledged. If a worker has died,
+// persistDirectly first waits until the worker's messages have been redelivered: the
+// protocol is known not to cover direct writes before that.
 func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) (persisted, acked bool) {
 	for in.writing || in.redelivered > 0 {
 		step(ctx)
@@ -330,15 +330,15 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	}
 }
 
-// repliedBy returns a pointer to the latest version of the counts that the node of s has
-// shown. s is a store of user u.
+// repliedBy returns a pointer to the latest version of the counts that a node has shown.
+// The node is given by s, its store for the user u.
 func (in *interleaving) repliedBy(u int, s *Store) *int64 {
 	return &in.replied[slices.Index(in.stores[u][:], s)]
 }
 
-// checkReply compares a reply with want, the user's acknowledged states, and with before,
-// the latest version that the node had shown. It returns false if the version of the
-// reply was never committed.
+// checkReply compares a reply with the user's acknowledged states (want), and its version
+// with the latest version that the node showed earlier (before). It returns false if the
+// version of the reply was never committed.
 func (in *interleaving) checkReply(u int, s *Store, got storage.Interactive, want userState, before int64) bool {
 	if got.Version < before {
 		in.reportf("user %d sees counts of version %d after version %d, want no older ones", u, got.Version, before)

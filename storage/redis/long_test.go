@@ -8,7 +8,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// The tests below repeat everyday tests with new seeds and more cases.
+// The tests below repeat the everyday tests with new seeds and more cases.
 
 func TestLongStore(t *testing.T) { runSuite(t, startServer(t).url(), storagetest.Run) }
 

@@ -36,8 +36,9 @@ var malformedValues = map[string][]string{
 	"an empty birth":                  {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
 
-// malform makes alice and bob like movie, and runs the command words, which writes a
-// malformed value. It returns a node that has cached nothing, and the node's database.
+// malform persists likes of movie by alice and bob, and then runs the given command,
+// which writes a malformed value. It returns a node that has cached nothing, and the
+// node's database.
 func malform(t *testing.T, words []string) (*Store, *hooked) {
 	t.Helper()
 	server, first := startServer(t), openDatabase(t)

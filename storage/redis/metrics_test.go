@@ -9,7 +9,7 @@ import (
 	"ovation/storage"
 )
 
-// metricsOf returns the values of all gauges, by their names and the values of their
+// metricsOf returns the value of every gauge, by the gauge's name and the values of its
 // labels.
 func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()

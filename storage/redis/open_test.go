@@ -51,8 +51,8 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// Open tries again if a server is slow to answer the first connection, as on a busy
-// machine.
+// Open tries to connect again if a server is slow to answer the first connection, as on a
+// busy machine.
 func TestOpenRetriesASlowServer(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
@@ -133,7 +133,7 @@ func TestLeastPrivileges(t *testing.T) {
 	wantNoMismatch(t, s)
 }
 
-// Open rejects a replica, and a server that is full, at once.
+// Open rejects a replica, and a server that is full, without waiting.
 func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 	server, other := startServer(t), startServer(t)
 	for says, command := range map[string][]string{

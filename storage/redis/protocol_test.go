@@ -122,9 +122,9 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	}
 }
 
-// The process of a direct writer may be killed after the commit, so that the counts are
-// never published. The user who acted sees the action at once, and other users see it
-// when the old counts have expired.
+// A direct writer's process may be killed after the commit, so that the counts are never
+// published. The user who acted sees the action immediately, and other users see it when
+// the old counts have expired.
 func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	s, server, db := openNew(t, Options{Guard: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
@@ -174,8 +174,8 @@ func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	wantLikes(t, "finally", see(t, s, alice, movie), 2, true)
 }
 
-// If a worker has committed and not published, a viewer may see the counts from the
-// database. Afterwards, no node shows that viewer older counts.
+// If a worker has committed counts but not published them, a viewer may see the counts
+// from the database. After that, no node shows that viewer older counts.
 func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	s, server, db := openNew(t, Options{})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
@@ -366,7 +366,7 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 }
 
 // If a read of counts begins before this node shows newer counts, later callers do not
-// accept the result of that read.
+// use the result of that read.
 func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -412,8 +412,8 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	must(t, readers.Wait())
 }
 
-// Counts that Redis has lost are read from the database. Older counts that a node has
-// recently seen are not returned.
+// Counts that Redis has lost are read from the database. A node does not return counts
+// older than those that it has recently seen.
 func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	reader, worker := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})

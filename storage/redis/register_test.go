@@ -19,8 +19,9 @@ func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int6
 }
 
 // The scripts, the overlay and the database merge reactions in the same way. Actions may
-// be applied, marked, overlaid and invalidated, and windows filled, in any order: the
-// result is that of applying the actions in the order of their versions.
+// be applied, marked, overlaid and invalidated, and windows may be filled, in any order.
+// The result is always the same as if the actions were applied in the order of their
+// versions.
 func TestReactionsMergeInAnyOrder(t *testing.T) {
 	db := openDatabase(t)
 	m := &merging{TB: t, db: db, s: open(t, Options{URL: startServer(t).url(), Database: db})}
@@ -51,7 +52,7 @@ type merging struct {
 	want   storage.Register
 }
 
-// user continues with a new user.
+// user switches to a new user, who has no reaction.
 func (m *merging) user() {
 	m.users++
 	m.viewer, m.want = storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", m.users)}, storage.Register{}
@@ -94,7 +95,7 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 	}
 }
 
-// While Redis is unavailable, or may lack actions, a clear of a like leaves a dislike
+// While Redis is unavailable, or may lack actions, clearing a like leaves a dislike
 // unchanged, and the viewer still sees the dislike.
 func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func message(actions ...storage.Action) []storage.Message {
 	return []storage.Message{{ID: "m" + scripts.Text(messages.Add(1)), Actions: actions}}
 }
 
-// persist makes actions durable as a worker does.
+// persist makes actions durable, as a worker does.
 func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.Action) {
 	tb.Helper()
 	var outcome storage.Outcome
@@ -96,7 +96,7 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 	return got[0]
 }
 
-// countsInRedis returns the counts in Redis, bypassing the caches of the store.
+// countsInRedis reads a subject's counts from Redis, bypassing the caches of the store.
 func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Result, error) {
 	out, err := s.counts.InRedis(ctx, s.epochs.Current().Keys, []storage.Subject{of})
 	if err != nil {
@@ -105,8 +105,8 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Re
 	return out[0], nil
 }
 
-// getStates returns a user's states on a subject, and where they are stored, as a
-// recorder gets them.
+// getStates returns a user's states on a subject, and where they are stored. It calls
+// Get, as a recorder does.
 func getStates(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
 	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
@@ -122,8 +122,8 @@ func wantLikes(tb testing.TB, what string, got storage.Interactive, likes int64,
 	}
 }
 
-// hooked is a database that runs hooks between reading and returning results. fail, if
-// set, runs before each read and may make it fail.
+// hooked is a database that runs hooks between reading and returning results. If fail is
+// set, it is called before each read, and the read fails if fail returns an error.
 type hooked struct {
 	*sqlitetest.Database
 
@@ -198,7 +198,7 @@ func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 }
 
 // openWithoutPolls opens a store that has polled once and does not poll again until
-// resume is called, or the test ends.
+// resume is called or the test ends.
 func openWithoutPolls(t *testing.T, server *server, db *sqlitetest.Database) (s *Store, resume func()) {
 	t.Helper()
 	slow := &slowPolls{Database: openAgain(t, db)}

@@ -140,7 +140,7 @@ func (s *server) command(words ...string) rueidis.RedisResult {
 }
 
 // eventually waits until holds returns true, and fails the test if that takes too long.
-// what describes the condition.
+// The failure message uses what as the description of the condition.
 func eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	deadline := time.NewTimer(2 * time.Minute)
@@ -193,6 +193,6 @@ func openNew(tb testing.TB, o Options) (*Store, *server, *sqlitetest.Database) {
 	return open(tb, o), server, db
 }
 
-// countsKey and windowKey return keys of the current epoch.
+// countsKey and windowKey return keys in the current epoch.
 func (s *Store) countsKey(of storage.Subject) string  { return s.epochs.Current().Keys.Counts(of) }
 func (s *Store) windowKey(of mirror.WindowKey) string { return s.epochs.Current().Keys.Window(of) }

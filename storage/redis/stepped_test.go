@@ -31,8 +31,8 @@ func newActor(do func(ctx context.Context)) *actor {
 	return &actor{next}
 }
 
-// step pauses the actor of the context, if there is one, so that other actors can take
-// steps.
+// step pauses the actor that the context belongs to, if there is one, so that other
+// actors can take steps.
 func step(ctx context.Context) {
 	if yield, ok := ctx.Value(stepKey{}).(func()); ok {
 		yield()
@@ -69,8 +69,8 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 	return d.Database.Windows(ctx, keys, limit)
 }
 
-// localCaches holds the client-side caches and the counts.Caches of some nodes. Nodes are
-// notified of changes late, by deliverInvalidations.
+// localCaches holds the client-side caches and the counts.Caches of some nodes. A node
+// learns of changes only when deliverInvalidations is called.
 type localCaches struct {
 	entries []map[string]rueidis.RedisResult
 	stale   []map[string]bool
@@ -88,7 +88,7 @@ func newLocalCaches(nodes int) *localCaches {
 	return c
 }
 
-// invalidate records, for each node that has cached a key, that the key has changed.
+// invalidate records that a key has changed, for each node that has cached the key.
 func (c *localCaches) invalidate(key string) {
 	for node := range c.entries {
 		if _, cached := c.entries[node][key]; cached {
@@ -97,8 +97,8 @@ func (c *localCaches) invalidate(key string) {
 	}
 }
 
-// deliverInvalidations removes from the caches of a node the keys that were recorded as
-// changed.
+// deliverInvalidations removes the keys that were recorded as changed from a node's
+// caches.
 func (c *localCaches) deliverInvalidations(node int) {
 	for key := range c.stale[node] {
 		delete(c.entries[node], key)
@@ -109,13 +109,13 @@ func (c *localCaches) deliverInvalidations(node int) {
 	clear(c.stale[node])
 }
 
-// prefixOf returns the prefix of a key.
+// prefixOf returns the prefix with which a key begins (Options.Prefix).
 func prefixOf(key string) string {
 	prefix, _, _ := strings.Cut(key, ":")
 	return prefix
 }
 
-// dropAll clears the caches of a node, as happens when Redis has lost all keys.
+// dropAll clears a node's caches, as happens when Redis has lost all keys.
 func (c *localCaches) dropAll(node int) {
 	clear(c.entries[node])
 	clear(c.stale[node])
@@ -129,7 +129,7 @@ type steppedClient struct {
 
 	caches     *localCaches
 	node       int
-	countsLast *bool // single fields are read last, as may happen on a cluster
+	countsLast *bool // calls that read a single field run last, as may happen on a cluster
 }
 
 func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {

@@ -48,7 +48,7 @@ func storeOverPostgres(t *testing.T, run suite) {
 	})
 }
 
-// runSuite runs a suite over SQLite behind Redis.
+// runSuite runs a suite on a store that mirrors SQLite in Redis.
 func runSuite(t *testing.T, url string, run suite) {
 	t.Helper()
 	run(t, func(t *testing.T) storagetest.Database {

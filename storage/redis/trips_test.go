@@ -132,8 +132,8 @@ func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	}
 }
 
-// Two actions in one window share one reply, which covers only one of them. Apply then
-// returns neither subject.
+// Two actions in one window share one reply, which covers only one of the actions. Apply
+// then returns neither subject.
 func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	s, _, _ := openNew(t, Options{})
 	see(t, s, alice, movie)

@@ -13,14 +13,14 @@ const (
 	// clockDrift is the maximum relative drift between two clocks: 100 ppm is more than a
 	// quartz clock drifts.
 	clockDrift = 1e-4
-	// noticeableSkew is a skew that synchronised clocks do not reach.
+	// noticeableSkew is larger than the skew between synchronised clocks.
 	noticeableSkew = 500 * time.Millisecond
 )
 
-// clock follows the database's clock, so that the versions of all processes come from one
+// clock follows the database's clock, so that versions from all processes come from one
 // clock. It keeps the most exact of the latest readings. It extrapolates from this
-// reading with the local monotonic clock, so steps of the local wall clock do not matter.
-// Without a reading, it shows the time of the local clock. It is safe for concurrent use.
+// reading with the local monotonic clock, so setting the local wall clock has no effect.
+// Without a reading, it returns the local time. It is safe for concurrent use.
 type clock struct {
 	local func() time.Time
 	best  atomic.Pointer[mirror.ClockReading]
@@ -43,15 +43,15 @@ func timeAt(r *mirror.ClockReading, local time.Time) time.Time {
 	return r.Time.Add(local.Sub(r.Before) - r.After.Sub(r.Before)/2)
 }
 
-// uncertainty returns the maximum error of timeAt at a local time.
+// uncertainty returns the maximum error of the result of timeAt for the same arguments.
 func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 	drift := time.Duration(math.Abs(float64(local.Sub(r.After))) * clockDrift)
 	return r.After.Sub(r.Before)/2 + drift
 }
 
-// observe adopts r if r is more exact than the current reading has become by now. It also
-// adopts r if the two readings contradict each other: in that case, one of the clocks has
-// been set or has stood still.
+// observe adopts the reading r if r is more exact than the current reading, which has
+// become less exact with time. It also adopts r if the two readings contradict each
+// other: in that case, one of the clocks was set or stood still.
 func (c *clock) observe(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,9 +80,9 @@ func (c *clock) becameNoticeable() bool {
 	return c.warned && !before
 }
 
-// Now returns the current time by the database's clock, as estimated from the latest
-// polls. The versions of actions are taken from this time. The error of the estimate is
-// at most half of a poll's round trip, plus the drift of the clocks since that poll.
+// Now returns an estimate of the current time by the database's clock, based on the
+// latest polls. Actions take their versions from this time. The estimate is off by at
+// most half of a poll's round trip, plus the drift between the clocks since that poll.
 func (k *Keeper) Now() time.Time { return k.clock.now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's. The result

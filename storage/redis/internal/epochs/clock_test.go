@@ -7,9 +7,9 @@ import (
 	"ovation/storage/mirror"
 )
 
-// clockReading returns a reading of a clock that is ahead of the local clock by skew.
-// trip is the duration of the round trip. The parameter there is the time from the
-// beginning of the round trip until the clock is read.
+// clockReading returns a reading of a clock that is ahead of the local clock by skew. The
+// round trip begins at the given local time and takes as long as trip. The parameter
+// there is the part of the round trip that passes before the clock is read.
 func clockReading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
 	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
 }
