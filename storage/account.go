@@ -19,7 +19,7 @@ const (
 )
 
 // Account is a user who has registered. The user's id is a decimal number below
-// MaxCommentID; later accounts have higher ids.
+// MaxCommentID that increases with time (see IDEpoch).
 type Account struct {
 	User User
 	Profile

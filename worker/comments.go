@@ -103,7 +103,7 @@ func (c *Comments) changed(subjects []storage.Subject) {
 	}
 }
 
-// Close rejects new comments with ErrClosed and waits until every accepted call to Add
-// has received its result. It returns an error if the context ends first. It may be
-// called twice.
+// Close rejects new calls with ErrClosed and waits until every accepted call to Add, Edit
+// or Delete has ended. It returns an error if the context ends first. It may be called
+// twice.
 func (c *Comments) Close(ctx context.Context) error { return c.adds.close(ctx, c.adds.name) }

@@ -91,6 +91,7 @@ func (m *Messages) MarkRead(ctx context.Context, key storage.ConversationKey, up
 	})
 }
 
-// Close rejects new messages with ErrClosed and waits until every accepted message is
-// answered. It returns an error if the context ends first. It may be called twice.
+// Close rejects new calls with ErrClosed and waits until every accepted call to Send or
+// MarkRead has ended. It returns an error if the context ends first. It may be called
+// twice.
 func (m *Messages) Close(ctx context.Context) error { return m.adds.close(ctx, m.adds.name) }
