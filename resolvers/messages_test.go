@@ -14,7 +14,7 @@ import (
 
 const send = `mutation($to: ID!, $t: String = "text", $q: String) { sendMessage(input: {to: $to, text: $t, requestId: $q}) { message { id text from { userId } to { userId } at } } }`
 
-// sends sends a message from one user to another, and returns the message's id.
+// sends posts a message from one user to another, and returns the message's id.
 func (s *service) sends(t *testing.T, from, to, text string) string {
 	t.Helper()
 	return dig(t, s.ok(t, from, send, "to", to, "t", text), "sendMessage", "message", "id").(string)
