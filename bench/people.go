@@ -14,8 +14,8 @@ import (
 const readerPrefix = "reader-"
 
 // userPool holds all users and their likes in this run. names lists the viewers first,
-// then the readers. The viewers are the users of the data, who have a history and request
-// pages. The readers only send likes.
+// then the readers. The viewers are the users in the data. They have a history, and they
+// request pages. The readers only send likes.
 type userPool struct {
 	names         []string
 	tokens        []string

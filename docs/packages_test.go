@@ -102,8 +102,8 @@ func tableOfPackages(t *testing.T) map[string][]string {
 	return table
 }
 
-// The table in CONTRIBUTING.md lists every package and, unless a package may import
-// everything, exactly its imports from this module.
+// TestTableListsThePackages checks that the table in CONTRIBUTING.md lists every package
+// with its imports from this module, or with "everything" if the package may import any.
 func TestTableListsThePackages(t *testing.T) {
 	packages, table := packagesOf(t), tableOfPackages(t)
 	if len(packages) < 50 {

@@ -49,7 +49,8 @@ func (h *heldComments) AddComments(_ context.Context, comments []storage.NewComm
 	return out, nil
 }
 
-// EditComment hangs like a commit: the end of its context does not end it.
+// EditComment waits until the test lets it return. Like a commit in progress, it does not
+// return when its context ends.
 func (h *heldComments) EditComment(_ context.Context, _ storage.CommentChange, text string) (*storage.Comment, error) {
 	h.mu.Lock()
 	h.edits++

@@ -14,8 +14,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// cutOff opens two nodes on the same database: for the node cut, connections to Redis
-// hang; for the node other, they work.
+// cutOff opens two nodes on the same database: connections to Redis hang for the node
+// cut, and work for the other node.
 func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	t.Helper()
 	server := startServer(t)

@@ -21,10 +21,10 @@ type readBack struct {
 	found  storage.Interactive // the result; its freshness is not storage.Live if it is unknown
 }
 
-// readBacks returns an element for each action. An element is nil if seen does not
-// request the action's subject, or if the action is a read. The result is nil if Redis
-// alone cannot answer. On a cluster it is always nil, since the commands of a pipeline
-// are not executed in order there.
+// readBacks returns an element for each action. An element is nil if the parameter seen
+// does not request the action's subject, or if the action is a read. The result is nil if
+// Redis alone cannot answer. On a cluster it is always nil, since the commands of a
+// pipeline are not executed in order there.
 func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
 	if seen == nil || !s.scripts.Ordered || s.epochs.MayMissWrites(at) || !s.database.Healthy() {
 		return nil
@@ -43,8 +43,8 @@ func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*st
 	return out
 }
 
-// applyAndRead reads the counts of the subjects in of, and then runs shows, the calls
-// that apply actions. For each call, of holds a readBack or nil.
+// applyAndRead reads the counts of the given subjects and then runs the calls in shows,
+// which apply actions. For each of these calls, the parameter of holds a readBack or nil.
 func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scripts.Call, of []*readBack) error {
 	calls := make([]scripts.Call, 0, len(shows)+len(of))
 	var asked []*readBack

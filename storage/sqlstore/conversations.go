@@ -110,7 +110,8 @@ func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 }
 
 // Repeated returns the keys of the messages that the requests in Before may have added.
-// If a request id was used for something else, no message has the key returned for it.
+// For a request id that was used for something else, Repeated returns a key that no
+// message has.
 func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	if len(b.Before) == 0 {
 		return nil

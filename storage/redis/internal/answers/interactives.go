@@ -213,11 +213,11 @@ func (r *Reader) addReads(ctx context.Context, q *query) error {
 }
 
 // readSnapshot reads counts and states from the database in one snapshot, so that it is
-// known which states the counts include. own holds the entries of the subjects; actions
-// in own that the database lacks are overlaid on the results. readSnapshot also writes
-// the counts to Redis, where they might otherwise stay older than the histories. The
-// results are storage.Stale if the database is unavailable, the write fails or the read
-// took too long.
+// known which states the counts include. The parameter own holds the entries of the
+// subjects. Its actions that the database lacks are overlaid on the results. readSnapshot
+// also writes the counts to Redis, where they might otherwise remain older than the
+// histories. The results are storage.Stale if the database is unavailable, the write
+// fails or the read took too long.
 func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entries) error {
 	asked := time.Now()
 	found, err := r.Source.Interactives(ctx, q.viewer, q.subjects, window.KindSet)

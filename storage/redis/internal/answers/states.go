@@ -120,9 +120,9 @@ func (r *Reader) current(
 	return r.entries(ctx, at, keys, renew, nil)
 }
 
-// statesFrom sets out to the states of the entries in own. It returns storage.Queued if
-// the database may lack some of them, and otherwise storage.Persisted. Errors:
-// storage.ErrUnavailable if an entry is unknown.
+// statesFrom copies the states of the viewer's entries to the results. It returns
+// storage.Queued if the database may lack some of these states, and otherwise
+// storage.Persisted. Errors: storage.ErrUnavailable if an entry is unknown.
 func statesFrom(own []window.Entries, keys []storage.StateKey, out []storage.States, kinds storage.Kinds) (storage.Durability, error) {
 	where := storage.Persisted
 	for i := range own {

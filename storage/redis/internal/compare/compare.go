@@ -170,7 +170,7 @@ func (r *Comparison) readWithRetry(ctx context.Context, what string, f func(cont
 	return retry(ctx, func() error { return r.Redis.Do(ctx, what, f) })
 }
 
-// scan calls each with the keys that begin with a prefix, page by page.
+// scan calls the given function with the keys that begin with a prefix, page by page.
 func (r *Comparison) scan(ctx context.Context, prefix string, each func(keys []string) error) error {
 	pattern := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 	for _, node := range r.Redis.Client.Nodes() {

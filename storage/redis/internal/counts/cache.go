@@ -76,8 +76,8 @@ func (p *entry) newer(version, now int64) (storage.Counts, bool) {
 	return p.seen.Counts, true
 }
 
-// Get sets out to the cached counts of subjects, and returns the indices of the subjects
-// whose counts are not cached.
+// Get stores the cached counts of subjects in the slice out, and returns the indices of
+// the subjects whose counts are not cached.
 func (c *Cache) Get(at keyspace.Epoch, subjects []storage.Subject, out []Result) (left []int) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
@@ -110,8 +110,9 @@ func (c *Cache) Authors(subjects []storage.Subject) []string {
 	return out
 }
 
-// reserve reserves the entries of the subjects at the indices in left, whose counts the
-// caller is about to read. It returns the generation of the reservation.
+// reserve reserves entries for the subjects whose counts the caller is about to read. The
+// parameter left holds the indices of these subjects. It returns the generation of the
+// reservation.
 func (c *Cache) reserve(subjects []storage.Subject, left []int) (turn int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,8 +148,8 @@ func (c *Cache) evict() {
 	}
 }
 
-// put stores the counts that the reader of generation turn has read, except those that
-// have been invalidated since.
+// put stores the counts that the reader whose generation is turn has read, except those
+// that have been invalidated since.
 func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result, until []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,9 +160,10 @@ func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, l
 	}
 }
 
-// raiseToSeen replaces counts in out, at the indices in left, with newer counts that were
-// seen recently. Unknown counts stay unknown, so that they are read from the database:
-// even newer counts may have been returned through the client-side cache since.
+// raiseToSeen replaces counts with newer counts of the same subjects that were seen
+// recently. The counts are those in the slice out, at the indices that the parameter left
+// holds. Unknown counts stay unknown, so that they are read from the database: even newer
+// counts may have been returned through the client-side cache since.
 func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()

@@ -66,8 +66,8 @@ func (f *flightGroup) load(
 	return out, own, nil
 }
 
-// join returns the flight of each subject at the indices in at. mine holds the indices of
-// the subjects whose flights this call has begun.
+// join returns the flight of each subject at the given indices. The result mine holds the
+// indices of the subjects whose flights this call has begun.
 func (f *flightGroup) join(subjects []storage.Subject, at []int) (all []*flight, mine []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -149,7 +149,7 @@ func (r *Reader) Cached(ctx context.Context, at keyspace.Epoch, subjects []stora
 	return out, err
 }
 
-// readThrough reads the counts of subjects[i], for each i in left, through the
+// readThrough reads the counts of the subjects at the given indices through the
 // client-side cache, and caches them. It returns scripts.ErrCached if the client-side
 // cache held all these counts.
 func (r *Reader) readThrough(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result) (err error) {

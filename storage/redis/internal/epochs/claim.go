@@ -103,8 +103,8 @@ func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 	}
 }
 
-// mayBegin reports whether this process may begin the epoch after at, which is closed,
-// rewound, or not intact in this process's Redis.
+// mayBegin reports whether this process may begin the epoch that follows the given one,
+// which is closed, rewound, or not intact in this process's Redis.
 func (k *Keeper) mayBegin(at *Epoch) bool {
 	held, lost, sure := k.claim.holds(at.Number)
 	steady := k.steady.since()

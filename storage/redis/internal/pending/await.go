@@ -110,8 +110,9 @@ func (w *waiters) batch() (out []*waiter) {
 	return out
 }
 
-// record removes the persisted actions of the waiters in some, and reports whether there
-// were any. persisted has an element for each action of these waiters, in order.
+// record removes the persisted actions of the given waiters, and reports whether there
+// were any. The parameter persisted has an element for each action of these waiters, in
+// order.
 func (w *waiters) record(some []*waiter, persisted []bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -56,9 +56,9 @@ type state struct {
 	epoch   int64
 }
 
-// Add adds actions. in is the number of the epoch in which they were applied without a
-// valid lease, or 0 if they were not applied. Once there are maxStates states, actions on
-// further states are ignored.
+// Add adds actions. The parameter in is the number of the epoch in which they were
+// applied without a valid lease, or 0 if they were not applied. Once there are maxStates
+// states, actions on further states are ignored.
 func (u *Writes) Add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,7 +115,7 @@ func (u *Writes) batch() []storage.Action {
 	return out
 }
 
-// removeApplied removes the states that were applied in the epoch with the number in.
+// removeApplied removes the states that were applied in the epoch with the given number.
 // This process now has a valid lease on that epoch.
 func (u *Writes) removeApplied(in int64) {
 	u.mu.Lock()

@@ -156,7 +156,7 @@ func Jitter(d time.Duration) string {
 	return Text(max(1, ms-ms/10+rand.Int64N(ms/5+1))) //nolint:gosec // it need not be unpredictable
 }
 
-// NewRunner returns a Runner that calls Redis through do.
+// NewRunner returns a Runner that calls Redis through the given function.
 func NewRunner(
 	client rueidis.Client, do func(context.Context, string, func(context.Context) error) error, down func() error, log *slog.Logger,
 ) *Runner {

@@ -59,8 +59,8 @@ type Script struct{ Single, Batch source }
 // source is the text of a script and the hash that identifies the script in Redis.
 type source struct{ Text, SHA string }
 
-// newScript returns a script that consists of before, a prelude that scripts share, and
-// own, its own source. before may be empty.
+// newScript returns a script that consists of a prelude that scripts share, which may be
+// empty, and the script's own source.
 func newScript(before, own string) *Script {
 	begin := "local function one(KEYS, ARGV)\n"
 	if before != "" {

@@ -4,8 +4,8 @@ import (
 	"ovation/storage"
 )
 
-// ApplyTo sets, in to, the states of the given kinds, and adjusts the counts. If an entry
-// is unknown, the counts stay unchanged, and the freshness storage.Live becomes
+// ApplyTo copies the states of the given kinds to the result, and adjusts its counts. If
+// an entry is unknown, the counts stay unchanged, and the freshness storage.Live becomes
 // storage.Stale. ApplyTo returns false if it is unknown which of the states the counts
 // include.
 func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
@@ -73,7 +73,8 @@ func (es *Entries) MergeStates(states *storage.States, exact bool) {
 	}
 }
 
-// Apply merges an action into the entry, as the script apply does for a queued action.
+// Apply merges an action into the entry, as the Lua script named apply does for a queued
+// action.
 func (e *Entry) Apply(a *storage.Action) {
 	if a.Kind != storage.KindReaction {
 		if _, state, _ := ActionText(a); e.version < a.Version {
@@ -89,7 +90,8 @@ func (e *Entry) Apply(a *storage.Action) {
 	}
 }
 
-// Included reports whether states include a, or an action that supersedes it.
+// Included reports whether the states include the action a, or an action that supersedes
+// it.
 func Included(states *storage.States, a *storage.Action) bool {
 	switch a.Kind {
 	case storage.KindReaction:

@@ -22,8 +22,8 @@ type Group struct {
 	Calls  []scripts.Call
 }
 
-// NewGroup returns an empty Group for the script in of, which writes entries. The shared
-// arguments are the TTLs and the limit of a window, followed by last.
+// NewGroup returns an empty Group for a script that writes entries. The shared arguments
+// are the TTLs and the limit of a window, followed by last.
 func (r *Reader) NewGroup(at keyspace.Epoch, of *scripts.Script, last string) *Group {
 	life, shown := r.TTLs()
 	first := []string{life, shown, scripts.Text(int64(r.Limit)), last}
