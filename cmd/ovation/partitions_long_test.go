@@ -129,7 +129,7 @@ func likeDuring(t *testing.T, through *server, during func()) []*liker {
 
 // TestLongPartitionsChangeUnderLoad changes the number of partitions while users act.
 // Requests may fail only with UNAVAILABLE, and every acknowledged action must be stored
-// exactly once, including reads, which add up.
+// exactly once. That includes reads, of which a second copy would be counted.
 func TestLongPartitionsChangeUnderLoad(t *testing.T) {
 	f := newFleet(t, 8)
 	fans := likeDuring(t, f.through, func() {

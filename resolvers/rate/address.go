@@ -18,8 +18,8 @@ const (
 // Headers from untrusted proxies are ignored. In a header from a trusted proxy, ClientOf
 // takes the last address that does not belong to a trusted proxy. Each proxy appends the
 // address that sent it the request, so everything before that address may be forged. If
-// both headers are present and disagree, one of them may come from the client, and
-// ClientOf takes the address of the proxy.
+// X-Forwarded-For and Forwarded are both present and disagree, one of them may come from
+// the client, and ClientOf takes the address of the proxy.
 func (l *Limiter) ClientOf(r *http.Request) Client {
 	if l == nil {
 		return Client{}

@@ -25,7 +25,7 @@ type WindowKey struct {
 	Biz  string
 }
 
-// Window holds the states of a window, except reads.
+// Window holds a user's states in one biz, except reads.
 type Window struct {
 	// Complete is false if there are more states than the limit; States is then nil.
 	Complete bool

@@ -124,8 +124,9 @@ func react(b *pgx.Batch, actions []storage.Action) *stateWrites {
 	return w
 }
 
-// normalize removes clears whose version is not above the version of the reaction. The
-// column clears holds either both clears or none, so one of the two may be obsolete.
+// normalize removes the clear of a like or dislike if the version of the clear is not
+// above the version of the reaction. The column named clears holds both clears or none,
+// so one of the two may be obsolete.
 func normalize(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
 
 const upsertCollections = `

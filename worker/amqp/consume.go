@@ -13,9 +13,10 @@ import (
 )
 
 // Consume delivers messages. The broker serves each partition to one consumer at a time
-// across all processes, and goes on to the next consumer when the current one ends.
-// Consumers that serve more than their share hand partitions over (see balance). A
-// consumer holds at most Prefetch unsettled messages of each partition.
+// across all processes, and goes on to the next consumer when the current one ends. A
+// consumer that has more than its share of the partitions hands some of them over to the
+// others (see balance). A consumer holds at most Prefetch unsettled messages of each
+// partition.
 //
 // The channel is closed when the context ends, the connection is lost or the Queue is
 // closed; call Consume again to continue. Errors: storage.ErrUnavailable, after IOTimeout

@@ -32,7 +32,7 @@ type Database interface {
 	Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error)
 }
 
-// Reader reads counts, and creates calls of the script that writes them.
+// Reader reads counts, and creates calls to the script that writes counts.
 type Reader struct {
 	Redis    *scripts.Runner
 	Database Database

@@ -70,5 +70,5 @@ func (k *Keeper) Adopt(e *Epoch) { k.epoch.Store(e) }
 // for too long, the next poll closes the epoch.
 func (k *Keeper) RecordMark(err error) error { return k.markHealth.record(err) }
 
-// Wait waits for queries of servers that are still in progress.
+// Wait waits until no query to a server is in progress.
 func (k *Keeper) Wait() { k.inspecting.Wait() }

@@ -217,8 +217,8 @@ func (es *Entries) adjustCounts(c *storage.Counts) bool {
 	return true
 }
 
-// adjust subtracts the included contribution of one state from the counts and adds the
-// current one.
+// adjust subtracts the contribution of one state that the counts include, and adds the
+// contribution of its current value.
 func (e *Entry) adjust(kind int, included byte, c *storage.Counts) {
 	for _, change := range [...]struct {
 		share byte
