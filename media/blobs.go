@@ -105,7 +105,7 @@ func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
 	case err != nil:
 		return b.failed("read "+markerKey, err)
 	case string(found) != ours:
-		return fmt.Errorf("%s: %w, named by the blob %s; use that database or another blob store, or, if that database is gone, delete the blobs", b.at, ErrForeignBlobs, markerKey)
+		return fmt.Errorf("%s: %w, named by the blob %s; use that database or another blob store; if that database is gone, delete the blobs", b.at, ErrForeignBlobs, markerKey)
 	}
 	return nil
 }

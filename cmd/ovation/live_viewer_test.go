@@ -45,8 +45,8 @@ func (e subjectEvent) counts(did actorState) bool {
 	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
 }
 
-// actor is a user who acts on subjects of its own, and watches the subjects of all
-// actors.
+// actor is a user who acts on subjects that no other actor acts on. Every actor watches
+// the subjects of all actors.
 type actor struct {
 	name string
 	from int // the id of its first subject
