@@ -70,13 +70,13 @@ func (g *growth) othersCPU() (out series) {
 }
 
 func (g *growth) writePages(out *strings.Builder) {
-	out.WriteString("\n## A page\n\nCounts, liked and collected of this many subjects. The first time, neither the viewer nor any subject is in Redis, and Postgres is read. " +
+	out.WriteString("\n## A page\n\nCounts, liked and collected of the subjects of a page. The second column states how many subjects a page has, and how many different ones all pages have at most. The first time, neither the viewer nor any subject is in Redis, and Postgres is read. " +
 		"Then the same pages are requested repeatedly. A node caches the counts of some hundred thousand subjects; if the pages have more, it reads Redis.\n\n" +
 		"| states | subjects | | p50 ms | p99 ms | CPU µs: serve | redis | postgres |\n|---|---|---|---|---|---|---|---|\n")
 	for _, of := range g.results {
 		for _, pages := range of.pages {
 			for _, m := range []*measurement{pages.cold, pages.warm} {
-				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.label(), pages.size, formatNumber(float64(pages.distinctSubjects), 0), m.name,
+				fmt.Fprintf(out, "| %s | %d of ≤ %s | %s | %s | %s | %s | %s | %s |\n", of.label(), pages.size, formatNumber(float64(pages.distinctSubjects), 0), m.name,
 					formatSpread(m.p50, 2), formatSpread(m.p99, 2), formatSpread(m.cpuPerRequest(nodeName), 0), formatSpread(m.cpuPerRequest("redis"), 0), formatSpread(m.cpuPerRequest("postgres"), 0))
 			}
 		}

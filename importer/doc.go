@@ -45,8 +45,8 @@
 // written. Only the remaining actions are written. Groups are committed one after
 // another, and blocks in the order of the file. Nothing after a missing group has
 // therefore been written, and later blocks are not looked up. The rows of a group are
-// written while the group before it is marked and committed, provided that the earlier
-// group needs no more locks and is not retried: TestAGroupIsCommittedAfterTheOneBefore.
+// written while the transaction of the group before it ends, provided that this
+// transaction needs no more locks and is not retried: TestAGroupIsCommittedAfterTheOneBefore.
 //
 // If a row is changed or removed, the rows from that row on count as new rows: their
 // reads would be counted again. Put corrections in a separate file.
