@@ -11,7 +11,7 @@ import (
 // The topics of change buses.
 const (
 	Comments = "comments" // subjects whose comments have changed
-	Messages = "messages" // users, as subjects, with new messages
+	Messages = "messages" // users with new messages (storage.User.Subject)
 )
 
 // NewBus returns a bus that notifies all nodes of changes. Each topic has a channel of

@@ -15,17 +15,17 @@
 //	database    the database behind it     compare     consistency check
 //	changebus   notifies nodes of changed comments and messages
 //
-// Every commit is recorded in Redis in one of two ways. A worker marks, within the
-// transaction, what the new counts include, and publishes the counts after the commit
+// Every commit is recorded in Redis in one of two ways. Within the transaction, a worker
+// marks which states the new counts include. After the commit, it publishes the counts
 // (Mark, Publish). A direct writer invalidates the entries that it changes, fences the
 // counts, commits and publishes (Persist, EmptyFolder, PublishVideo, DeleteVideo). Both
-// ways are exact, because marks and invalidations precede the commit, under the row
-// locks. Verify updates Redis after its repairs. Actions become visible before their
+// ways are exact, because marks and invalidations are made before the commit, under the
+// row locks. Verify updates Redis after its repairs. Actions become visible before their
 // commit: Apply writes them as soon as the queue has confirmed them. Apply also returns
-// the subject as the action's user sees it. The script returns the entries; the counts
-// are read in the same pipeline, right before the script. A single server executes a
-// pipeline in order. A cluster does not guarantee that order, so Apply returns no subject
-// there.
+// the subject of each action as the action's user sees it: the script returns the
+// entries, and the counts are read in the same pipeline, right before the script. A
+// single server executes a pipeline in order. A cluster does not guarantee that order, so
+// Apply returns no subject there.
 //
 // Without Redis, the database answers reads, and the results are storage.Stale. If marks
 // fail for two seconds, the epoch is closed and workers continue without Redis. When
@@ -42,7 +42,7 @@
 //   - I2: Redis agrees with the database, even after Redis has lost everything:
 //     TestInterleavingsWithLosses.
 //   - I4: TestInterleavings. The following tests break rules on purpose, and show that
-//     this is detected: TestLongMarksAfterTheCommitAreCaught,
+//     the violations are detected: TestLongMarksAfterTheCommitAreCaught,
 //     TestLongDirectWritersThatInvalidateNothingAreCaught,
 //     TestLongWorkersThatInvalidateNothingAreCaught. Single cases:
 //     TestCommitThatOutlastsTheGuard, TestNodesSeeConfirmedWritesBeforeTheirPoll,

@@ -36,11 +36,12 @@ var errNoActiveEpoch = fmt.Errorf("%w: Redis is not used at the moment", storage
 // these actions (see pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, which
 // is also returned for queued actions while no epoch is active; the context's.
 //
-// If seen is not nil, it has an element for each action. Each non-nil element is set to
-// the action's subject as the action's user sees it now, with the freshness storage.Live.
-// An element is left unchanged if setting it would need further calls. All elements are
-// left unchanged if where is storage.Persisted, because it is then usually unknown which
-// of the actions the counts include.
+// If seen is not nil, it must have an element for each action. An element that is not nil
+// points to the result for its action: Apply sets the result to the action's subject as
+// the action's user sees it now, with the freshness storage.Live. Apply leaves a result
+// unchanged if setting it would need further calls. It leaves all results unchanged if
+// where is storage.Persisted, because it is then usually unknown which of the actions the
+// counts include.
 func (s *Store) Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) (err error) {
 	now := s.epochs.Current()
 	at := s.epochs.ActiveOf(now)
@@ -144,9 +145,9 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	return s.epochs.RecordMark(g.Run(ctx, "mark states"))
 }
 
-// Invalidate discards what marks have recorded about these actions, so that it is unknown
-// which of the actions the counts include. It does so only in the database's current
-// epoch, since marks of earlier epochs are no longer trusted. Queued actions stay
+// Invalidate discards what Mark has recorded about the given actions. It is then unknown
+// which of these actions the counts include. Invalidate does so only in the database's
+// current epoch, since marks of earlier epochs are no longer trusted. Queued actions stay
 // visible. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Invalidate(ctx context.Context, actions []storage.Action) error {
 	now, err := s.opts.Database.Epoch(ctx)
@@ -171,8 +172,8 @@ func (s *Store) invalidate(ctx context.Context, epoch int64, actions []storage.A
 }
 
 // Revert undoes Apply for actions that will not be persisted. If an entry in Redis
-// includes one of the actions, the state in the database applies again. Errors:
-// storage.ErrUnavailable, the context's.
+// includes one of the actions, the entry is deleted, and the state in the database
+// applies again. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 	s.pending.Remove(actions)
 	now, err := s.opts.Database.Epoch(ctx)
@@ -180,7 +181,7 @@ func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 		return err
 	}
 	latest := storage.Micros(s.Now().Add(time.Minute))
-	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // invalid, or too far in the future: never applied
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // an invalid action, or one too far in the future, was never applied
 		return a.Validate() != nil || a.Version > latest
 	})
 	at, err := s.epochs.ForWriting(ctx, now.Number)

@@ -51,12 +51,12 @@ type Options struct {
 	// 1.5 s.
 	ListTimeout time.Duration
 	// MaxLists is the maximum number of concurrent list queries, which do not count
-	// towards MaxReads; the default is 3. With both defaults, a pool of 16 connections
-	// keeps some for writes.
+	// towards MaxReads; the default is 3. With the defaults of MaxReads and MaxLists,
+	// reads leave some connections of a pool of 16 free for writes.
 	MaxLists int
-	// Window limits the size of a window; the default is 1,000. A window with more states
-	// is never loaded as a whole. In Redis, a window holds at most a quarter more
-	// subjects than this limit, not counting those with queued entries.
+	// Window is the maximum number of states in a window (a user's states in one biz)
+	// that is loaded as a whole; the default is 1,000. In Redis, a window holds at most a
+	// quarter more subjects than this limit, not counting those with queued entries.
 	Window int
 	// TTL is the life of a key, with a jitter of a tenth; the default is 1 hour. The life
 	// of a window restarts whenever the window is written or renewed. A window is
@@ -65,9 +65,10 @@ type Options struct {
 	// QueuedTTL is the life of a window with queued entries; the default is 7 days. It
 	// must exceed the longest time that a message may stay queued.
 	QueuedTTL time.Duration
-	// Guard is how long fills of a window are blocked after a transaction has invalidated
-	// entries in the window or marked entries that the window lacks; the default is 10 s.
-	// It must be longer than a transaction can take to commit after that.
+	// Guard is the time for which a window cannot be filled after a transaction has
+	// invalidated entries in the window, or has marked entries that the window lacks. The
+	// default is 10 s. Guard should be longer than such a transaction takes to commit
+	// afterwards. Store.Publish handles a commit that takes longer.
 	Guard time.Duration
 	// Passive is for short-lived processes. A passive store begins no epoch, and closes
 	// none that other processes use. Open returns ErrForeignMirror if other processes use
@@ -227,7 +228,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 }
 
 // connectTries is the number of attempts to connect to a server that does not respond
-// within the client's dial timeout. On a busy machine, a TLS handshake may take longer.
+// within the client's dial timeout. On a busy machine, a TLS handshake may take longer
+// than this timeout.
 const connectTries = 5
 
 func connect(o rueidis.ClientOption) (client rueidis.Client, err error) {

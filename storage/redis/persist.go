@@ -17,8 +17,8 @@ import (
 const publishTimeout = 2 * time.Second
 
 // Persist makes actions durable in the database, without the queue. If an update of Redis
-// were missed, no redelivery would repeat it. Persist therefore invalidates the changed
-// entries before the commit, and publishes the counts after it.
+// fails, no redelivery from the queue repeats the update. Persist therefore invalidates
+// the changed entries before the commit, and publishes the counts after it.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	outcome, err := s.Store.Persist(ctx, messages, s.invalidateFirst(mark))
 	if err == nil {
@@ -27,8 +27,8 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	return outcome, err
 }
 
-// EmptyFolder moves items of a folder to the folder moveTo, or uncollects them if moveTo
-// is empty, in the database. It updates Redis as Persist does.
+// EmptyFolder moves items of a folder to the folder moveTo in the database. If moveTo is
+// empty, it uncollects the items instead. It updates Redis as Persist does.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -39,9 +39,10 @@ func (s *Store) EmptyFolder(
 	return n, outcome, err
 }
 
-// invalidateFirst returns a storage.Mark that first calls mark, unless mark is nil. It
-// then invalidates the entries that the transaction changes, and fences the counts: the
-// old counts in Redis are replaced before the guard expires, or expire with it.
+// invalidateFirst returns a storage.Mark that first calls mark, unless mark is nil. The
+// returned Mark then invalidates the entries that the transaction changes, and fences the
+// counts: the old counts in Redis expire after Options.Guard, unless newer counts replace
+// them earlier.
 func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		if mark != nil {
@@ -66,7 +67,7 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 }
 
 // invalidateApplied invalidates the entries of the given states: it becomes unknown which
-// of these states the counts include. The further calls run in the same pipelines.
+// of these states the counts include. The calls in more run in the same pipelines.
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
@@ -78,7 +79,8 @@ func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied
 }
 
 // publishCommitted publishes the counts of a committed transaction. A failure is only
-// logged: nodes may then show the old counts until these expire, within Options.Guard.
+// logged. Nodes may then show the old counts until the old counts expire, within
+// Options.Guard.
 func (s *Store) publishCommitted(ctx context.Context, outcome storage.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
@@ -141,7 +143,7 @@ func (s *Store) invalidateItems(ctx context.Context, at *epochs.Epoch, folder st
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {
 		lists, err := dependency.Query(ctx, s.reads, "list items", func(ctx context.Context) ([]storage.ListPage[storage.Collected], error) {
-			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // s.reads, not s.lists, since this is part of a repair
+			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // a repair uses the slots of s.reads, not those of s.lists
 		})
 		if err != nil {
 			return err

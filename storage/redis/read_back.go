@@ -11,20 +11,20 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// readBack is the subject of an action as the action's user sees it once the action is
+// readBack holds the subject of an action as the action's user sees it once the action is
 // applied. The script that applies the action returns the states. The counts are read in
 // the same round trip, right before the script.
 type readBack struct {
 	dest   *storage.Interactive // filled by deliver
 	key    storage.StateKey
 	counts counts.Result
-	found  storage.Interactive // the result; its freshness is not storage.Live if it is unknown
+	found  storage.Interactive // the result; it is known if its freshness is storage.Live
 }
 
-// readBacks returns an element for each action. An element is nil if the parameter seen
-// does not request the action's subject, or if the action is a read. The result is nil if
-// Redis alone cannot answer. On a cluster it is always nil, since the commands of a
-// pipeline are not executed in order there.
+// readBacks returns a readBack for each action. It returns nil if there would be none, or
+// if Redis alone cannot provide them. An element of the result is nil if the action's
+// element of seen is nil, or if the action is a read. On a cluster, readBacks always
+// returns nil, since a cluster does not execute the commands of a pipeline in order.
 func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
 	if seen == nil || !s.scripts.Ordered || s.epochs.MayMissWrites(at) || !s.database.Healthy() {
 		return nil
@@ -43,8 +43,9 @@ func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*st
 	return out
 }
 
-// applyAndRead reads the counts of the given subjects and then runs the calls in shows,
-// which apply actions. For each of these calls, the parameter of holds a readBack or nil.
+// applyAndRead runs the calls in shows, which apply actions. For each i, of[i] is the
+// readBack of the call shows[i], or nil. Before these calls, applyAndRead reads the
+// counts that the readBacks need.
 func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scripts.Call, of []*readBack) error {
 	calls := make([]scripts.Call, 0, len(shows)+len(of))
 	var asked []*readBack
@@ -70,7 +71,7 @@ func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scri
 	})
 }
 
-// deliver copies each subject that was found to its destination.
+// deliver copies each known result to its destination.
 func deliver(all []*readBack) {
 	for _, one := range all {
 		if one != nil && one.found.Freshness == storage.Live {

@@ -17,8 +17,8 @@ func (s *Store) Interactives(
 }
 
 // CachedAuthors returns, for each subject, the id of the author that was cached with the
-// counts. The id is "" if the subject has no author or its counts are not cached. It
-// calls neither Redis nor the database.
+// counts. The id is "" if the subject has no author or its counts are not cached.
+// CachedAuthors calls neither Redis nor the database.
 func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
 	return s.counts.Cache.Authors(subjects)
 }

@@ -43,8 +43,8 @@ type query struct {
 	out      []storage.Interactive
 }
 
-// subset returns a query for the subjects at the indices in at, with their results so
-// far.
+// subset returns a query for some of the subjects of q, with their results so far. The
+// parameter at holds the indices of these subjects.
 func (q *query) subset(at []int) *query {
 	return &query{q.at, q.viewer, q.kinds, pick(q.subjects, at), pick(q.keys, at), pick(q.out, at)}
 }
@@ -147,8 +147,9 @@ func (r *Reader) fromRedis(ctx context.Context, q *query) error {
 }
 
 // read reads the counts, through the caches if cached is true, and then the viewer's
-// states. If the counts are older than the history of the states, it reads both again:
-// without the caches and, if the counts are still too old, from the database.
+// states. If the counts of a subject are older than the history of its states, both are
+// read again, without the caches. If the counts are still too old, both are read from the
+// database (readSnapshot).
 func (r *Reader) read(ctx context.Context, q *query, cached bool) error {
 	found, fills, err := r.Counts.Read(ctx, q.at.Keys, q.subjects, cached)
 	if err != nil {
@@ -213,11 +214,12 @@ func (r *Reader) addReads(ctx context.Context, q *query) error {
 }
 
 // readSnapshot reads counts and states from the database in one snapshot, so that it is
-// known which states the counts include. The parameter own holds the entries of the
-// subjects. Its actions that the database lacks are overlaid on the results. readSnapshot
-// also writes the counts to Redis, where they might otherwise remain older than the
-// histories. The results are storage.Stale if the database is unavailable, the write
-// fails or the read took too long.
+// known which states the counts include. The parameter own holds the viewer's entry for
+// each kind on each subject. If an entry includes actions that the database lacks,
+// readSnapshot overlays these actions on the results. It also writes the counts to Redis.
+// Otherwise, the counts in Redis might remain older than the histories of the entries.
+// The results are storage.Stale if the database is unavailable, if the write fails or if
+// the read takes longer than counts.MaxWriteDelay.
 func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entries) error {
 	asked := time.Now()
 	found, err := r.Source.Interactives(ctx, q.viewer, q.subjects, window.KindSet)
@@ -246,11 +248,12 @@ func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entrie
 	return nil
 }
 
-// entries reads entries, never from a cache, with this process's pending writes overlaid.
+// entries reads the viewer's entries, never from a cache. It overlays this process's
+// pending writes on the entries.
 func (r *Reader) entries(
 	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
-	overlay := r.Pending.Overlay(keys) // before Redis is read
+	overlay := r.Pending.Overlay(keys) // taken before Redis is read
 	out, err := r.Windows.Entries(ctx, at.Keys, keys, renew, fills)
 	if err != nil {
 		return nil, err
@@ -263,7 +266,7 @@ func (r *Reader) entries(
 	return out, nil
 }
 
-// pick returns the elements of list at the indices in at.
+// pick returns some elements of list. The parameter at holds their indices.
 func pick[E any](list []E, at []int) []E {
 	out := make([]E, len(at))
 	for i, n := range at {

@@ -85,7 +85,8 @@ func (r *Reader) latest(
 	return where, err
 }
 
-// stored reads states from the database and overlays this process's pending writes.
+// stored reads states from the database into out. It overlays this process's pending
+// writes on the states.
 func (r *Reader) stored(ctx context.Context, keys []storage.StateKey, out []storage.States, kinds storage.Kinds) error {
 	overlay := r.Pending.Overlay(keys)
 	states, err := r.Source.States(ctx, keys, kinds&window.KindSet)
@@ -101,8 +102,8 @@ func (r *Reader) stored(ctx context.Context, keys []storage.StateKey, out []stor
 	return err
 }
 
-// current reads entries, never from a cache. The single entry that an action needs is
-// read without a script if possible.
+// current reads entries, never from a cache. If an action needs only one entry, current
+// reads that entry without a script if possible.
 func (r *Reader) current(
 	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool,
 ) ([]window.Entries, error) {
@@ -120,9 +121,9 @@ func (r *Reader) current(
 	return r.entries(ctx, at, keys, renew, nil)
 }
 
-// statesFrom copies the states of the viewer's entries to the results. It returns
-// storage.Queued if the database may lack some of these states, and otherwise
-// storage.Persisted. Errors: storage.ErrUnavailable if an entry is unknown.
+// statesFrom copies the states of the entries in own to out. It returns storage.Queued if
+// the database may lack some of these states, and otherwise storage.Persisted. Errors:
+// storage.ErrUnavailable if an entry is unknown.
 func statesFrom(own []window.Entries, keys []storage.StateKey, out []storage.States, kinds storage.Kinds) (storage.Durability, error) {
 	where := storage.Persisted
 	for i := range own {

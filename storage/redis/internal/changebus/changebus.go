@@ -1,6 +1,6 @@
 // Package changebus notifies all nodes, through a Redis channel, of changes to data that
-// is only in the database, such as comments and messages: TestChangeBusReachesEveryNode
-// and TestMessagesOfOneNodeReachAnother of package redis.
+// is only in the database, such as comments and messages. It is tested by
+// TestChangeBusReachesEveryNode and TestMessagesOfOneNodeReachAnother of package redis.
 package changebus
 
 import (
@@ -19,7 +19,8 @@ import (
 
 const (
 	// maxWaiting is the maximum number of subjects waiting to be published. Further
-	// subjects are not published: nodes also poll the database for changes, every second.
+	// subjects are dropped: nodes find their changes when they poll the database, every
+	// second.
 	maxWaiting = 10_000
 	// MessageSize is the maximum number of subjects in a message.
 	MessageSize = 500
@@ -69,8 +70,8 @@ func (b *Bus) Notify(subjects []storage.Subject) {
 	}
 }
 
-// Run publishes and listens until the context ends. changed is called with the subjects
-// that any node has published. It must return quickly.
+// Run publishes and listens until the context ends. It calls changed with the subjects
+// that any node has published. The function changed must return quickly.
 func (b *Bus) Run(ctx context.Context, changed func([]storage.Subject)) {
 	var listening sync.WaitGroup
 	defer listening.Wait()

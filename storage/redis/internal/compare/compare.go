@@ -22,7 +22,8 @@ import (
 	"ovation/storage/redis/internal/windows"
 )
 
-// Mismatch describes counts or an entry in Redis that disagree with the database.
+// Mismatch describes a difference between Redis and the database: in the counts of a
+// subject, or in an entry of a window.
 type Mismatch struct {
 	Key      string // in Redis
 	Field    string // of a window; empty for counts
@@ -37,7 +38,8 @@ const (
 	readTries       = 5               // attempts of each read
 )
 
-// ConfirmMargin is added to the guard to bound the duration of a change in progress.
+// ConfirmMargin is added to the guard. Run takes the sum as the longest time that a change
+// can be in progress.
 const ConfirmMargin = time.Second
 
 // Comparison compares Redis with the database.
@@ -52,8 +54,8 @@ type Comparison struct {
 	Prefix  string
 }
 
-// keyClass describes the keys of counts, or those of windows, and holds their suspected
-// mismatches.
+// keyClass describes either the keys of counts or the keys of windows. It also holds
+// their suspected mismatches.
 type keyClass struct {
 	prefix   string // of the keys
 	compare  func(ctx context.Context, at keyspace.Epoch, keys []string) (found map[Mismatch]bool, n int64, err error)
@@ -62,11 +64,12 @@ type keyClass struct {
 
 // Run compares the keys of an epoch with the database. A mismatch is reported only if it
 // outlasts any change that may be in progress, including one by a crashed process. To
-// find out, Run waits up to the guard plus ConfirmMargin, at the end and whenever a class
-// has maxSuspects suspects. A queued entry that is not yet persisted is ahead of the
-// database; it is not a mismatch. If repair is true, Run deletes mismatches from Redis;
-// later reads fill Redis again from the database. Run returns how many counts and states
-// it compared. If report returns an error, Run stops and returns that error.
+// find out, Run rechecks suspected mismatches for up to the guard plus ConfirmMargin. It
+// does so at the end, and whenever a class has maxSuspects suspects. A queued entry that
+// is not yet persisted is ahead of the database; it is not a mismatch. If repair is true,
+// Run deletes mismatches from Redis; later reads fill Redis again from the database. Run
+// returns how many counts and states it compared. If report returns an error, Run stops
+// and returns that error.
 func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, report func(Mismatch) error) (compared int64, err error) {
 	differs := func(stale Mismatch) error {
 		if repair {
@@ -152,9 +155,10 @@ func (c keyClass) recheck(ctx context.Context, at keyspace.Epoch) error {
 	return nil
 }
 
-// retry repeats f while it returns storage.ErrUnavailable, for example because a
-// connection was lost: nothing else can answer in place of Redis. Errors:
-// storage.ErrUnavailable after readTries attempts, other errors of f, the context's.
+// retry calls f again while f returns storage.ErrUnavailable, for example because a
+// connection was lost. Other readers use the database if Redis is unavailable; a
+// comparison cannot. Errors: storage.ErrUnavailable after readTries attempts, other
+// errors of f, the context's.
 func retry(ctx context.Context, f func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f()
@@ -170,7 +174,8 @@ func (r *Comparison) readWithRetry(ctx context.Context, what string, f func(cont
 	return retry(ctx, func() error { return r.Redis.Do(ctx, what, f) })
 }
 
-// scan calls the given function with the keys that begin with a prefix, page by page.
+// scan lists the keys in Redis that begin with prefix, and calls each(keys) for every
+// page of the list.
 func (r *Comparison) scan(ctx context.Context, prefix string, each func(keys []string) error) error {
 	pattern := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 	for _, node := range r.Redis.Client.Nodes() {
@@ -255,7 +260,8 @@ func (r *Comparison) compareWindows(ctx context.Context, at keyspace.Epoch, keys
 }
 
 // compareWindow compares each entry with the database. If the window is complete, it also
-// checks that no entry is missing.
+// checks that no entry is missing. It calls stale for each mismatch, and returns the
+// number of states that it compared.
 func (r *Comparison) compareWindow(
 	ctx context.Context, of mirror.WindowKey, fields map[string]string, stale func(field, inRedis, inDatabase string),
 ) (n int64, err error) {
@@ -266,7 +272,7 @@ func (r *Comparison) compareWindow(
 		}
 	}
 	if fields["~f"] == "1" {
-		windows, err := r.Database.Windows(ctx, []mirror.WindowKey{of}, (len(window.Kinds)+1)*r.Windows.Limit) // trim keeps up to a quarter more subjects, with a state of each kind
+		windows, err := r.Database.Windows(ctx, []mirror.WindowKey{of}, (len(window.Kinds)+1)*r.Windows.Limit) // a trimmed window holds up to a quarter more subjects than Limit, each with a state of each kind
 		if err != nil {
 			return 0, err
 		}
@@ -313,8 +319,8 @@ func (r *Comparison) compareWindow(
 }
 
 // authoritative reports whether readers use an entry without reading the database. A
-// queued entry in a window that is not loaded may have arrived late and be older than the
-// database; readers merge it with the state in the database.
+// queued entry in a window that is not loaded may have arrived late, and may be older
+// than the state in the database. Readers merge the two.
 func authoritative(e *window.Entry, loaded bool) bool {
 	return e.Known && (loaded || !e.Queued || e.HistoryKnown())
 }

@@ -31,9 +31,9 @@ type Result struct {
 // the client-side cache: until every invalidation has arrived, older counts must not be
 // returned.
 //
-// A reader reserves the entries of missing subjects before it reads their counts. It then
-// stores only counts whose entries it still holds: an invalidation in the meantime
-// removes the reservation.
+// A reader reserves the entries of missing subjects before it reads their counts. After
+// the read, it stores counts only in entries that are still reserved for it: an
+// invalidation in the meantime cancels the reservation.
 type Cache struct {
 	// Until returns the time at which the client-side cache expires a reply, as a Unix
 	// time in milliseconds.
@@ -43,7 +43,7 @@ type Cache struct {
 	entries     map[storage.Subject]*entry
 	generation  int64
 	invalidUpTo int64          // entries of generations up to this one are invalid
-	ended       keyspace.Epoch // the epoch that a rewind has ended: Observe ignores its counts
+	ended       keyspace.Epoch // the epoch that the latest rewind has ended; Observe ignores the counts of this epoch
 }
 
 // NewCache returns an empty Cache.
@@ -111,8 +111,8 @@ func (c *Cache) Authors(subjects []storage.Subject) []string {
 }
 
 // reserve reserves entries for the subjects whose counts the caller is about to read. The
-// parameter left holds the indices of these subjects. It returns the generation of the
-// reservation.
+// parameter left holds the indices of these subjects. The result turn is the generation
+// of the reservation.
 func (c *Cache) reserve(subjects []storage.Subject, left []int) (turn int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *Cache) entry(subject storage.Subject) *entry {
 	return p
 }
 
-// evict removes an arbitrary entry if there are too many. The caller holds the lock.
+// evict removes an arbitrary entry if the Cache is full. The caller holds the lock.
 // Losing seen counts is harmless, as they are kept only briefly.
 func (c *Cache) evict() {
 	if len(c.entries) < maxCached {
@@ -148,8 +148,11 @@ func (c *Cache) evict() {
 	}
 }
 
-// put stores the counts that the reader whose generation is turn has read, except those
-// that have been invalidated since.
+// put stores the counts that a reader has read. The parameter turn is the generation that
+// reserve has returned to this reader, and left holds the same indices as in reserve. The
+// slice until has an element for each of these indices. put skips a subject if its entry
+// is no longer reserved for this reader, for example because an invalidation has removed
+// the entry.
 func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result, until []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,10 +163,10 @@ func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, l
 	}
 }
 
-// raiseToSeen replaces counts with newer counts of the same subjects that were seen
-// recently. The counts are those in the slice out, at the indices that the parameter left
-// holds. Unknown counts stay unknown, so that they are read from the database: even newer
-// counts may have been returned through the client-side cache since.
+// raiseToSeen replaces counts in out if newer counts of the same subject were seen
+// recently. The parameter left holds the indices of the counts to compare. Unknown counts
+// stay unknown, so that they are read from the database: even newer counts may have been
+// returned through the client-side cache since.
 func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
@@ -188,8 +191,8 @@ func (c *Cache) Observe(at keyspace.Epoch, subject storage.Subject, counts stora
 	}
 }
 
-// Invalidate removes the cached counts of subjects, which Redis has invalidated. It keeps
-// recently seen counts.
+// Invalidate removes the cached counts of subjects whose keys Redis has invalidated. It
+// keeps recently seen counts.
 func (c *Cache) Invalidate(subjects []storage.Subject) {
 	now := time.Now().UnixMilli()
 	c.mu.Lock()
@@ -221,8 +224,8 @@ func (c *Cache) Reset(ended keyspace.Epoch) {
 	c.entries = make(map[storage.Subject]*entry)
 }
 
-// clone returns a copy of a subject. The original may be part of a larger string, such as
-// a request, whose memory the copy does not retain.
+// clone returns a copy of a subject. The strings of the original may be parts of a larger
+// string, such as a request. The copy does not keep the larger string in memory.
 func clone(of storage.Subject) storage.Subject {
 	all := of.Tenant + of.Biz + of.BizID
 	biz := len(of.Tenant) + len(of.Biz)

@@ -16,6 +16,7 @@ type flightGroup struct {
 	lastNumber int64 // number of the latest flight
 }
 
+// flight is one load of the counts of a subject. Callers wait until done is closed.
 type flight struct {
 	number int64
 	done   chan struct{}
@@ -23,12 +24,12 @@ type flight struct {
 	err    error
 }
 
-// load returns the counts of each subject as of a moment after the call began. It calls
-// the function load for the subjects that no other caller is loading, and waits for other
-// callers to load the rest. The function load continues even if the caller cancels. A
-// flight that began before the call may return counts older than those that the caller
-// has seen; the subject is then loaded once more. own holds the indices of the subjects
-// that this call has loaded.
+// load returns the counts of each subject as of a moment after the call began. If another
+// caller is already loading a subject, the call waits for the flight of that caller. It
+// loads the other subjects itself, through the parameter load. A load continues even if
+// its caller cancels. A flight that began before the call may return counts that are
+// older than those that the caller has seen, so the subject is then loaded once more. The
+// result own holds the indices of the subjects that this call has loaded.
 func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
@@ -66,8 +67,9 @@ func (f *flightGroup) load(
 	return out, own, nil
 }
 
-// join returns the flight of each subject at the given indices. The result mine holds the
-// indices of the subjects whose flights this call has begun.
+// join returns the flights of some of the subjects. The parameter at holds the indices of
+// these subjects. If a subject has no flight, join begins one. The result mine holds the
+// indices of the subjects whose flights join has begun.
 func (f *flightGroup) join(subjects []storage.Subject, at []int) (all []*flight, mine []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,10 +17,12 @@ import (
 )
 
 const (
-	// Field is the field of the hash that holds the counts, as in lua/counts.lua.
+	// Field is the name of the field that holds the counts in the hash of a subject, as
+	// in lua/counts.lua.
 	Field = "n"
-	// MaxWriteDelay is the maximum time between reading counts and writing them to Redis:
-	// after a longer time, newer counts may have been written and have expired.
+	// MaxWriteDelay is the maximum time between reading counts from the database and
+	// writing them to Redis: after a longer time, newer counts may have been written and
+	// have expired.
 	MaxWriteDelay = time.Second
 
 	clientTTL  = 10 * time.Minute // in the client-side cache
@@ -44,8 +46,9 @@ type Reader struct {
 
 // Read reads counts. It uses this process's cache and the client-side cache only if
 // cached is true. Counts that Redis lacks are read from the database; they are unknown if
-// the database is unavailable. fills holds calls, for the caller to run, that write these
-// counts to Redis. Errors: storage.ErrUnavailable if Redis is unavailable; the context's.
+// the database is unavailable. The result fills holds calls that write these counts to
+// Redis; the caller should run them. Errors: storage.ErrUnavailable if Redis is
+// unavailable; the context's.
 func (r *Reader) Read(
 	ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, cached bool,
 ) (out []Result, fills []scripts.Call, err error) {
@@ -149,9 +152,9 @@ func (r *Reader) Cached(ctx context.Context, at keyspace.Epoch, subjects []stora
 	return out, err
 }
 
-// readThrough reads the counts of the subjects at the given indices through the
-// client-side cache, and caches them. It returns scripts.ErrCached if the client-side
-// cache held all these counts.
+// readThrough reads counts through the client-side cache, and stores them in out and in
+// r.Cache. The parameter left holds the indices of the subjects to read. readThrough
+// returns scripts.ErrCached if the client-side cache held all these counts.
 func (r *Reader) readThrough(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result) (err error) {
 	turn, hit := r.Cache.reserve(subjects, left), true
 	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))
@@ -229,7 +232,8 @@ func parse(value string) (c storage.Counts, err error) {
 // printable character, including spaces.
 const authorMark = "@"
 
-// Write returns a call of the script that writes counts, unless Redis has newer ones.
+// Write returns a call of the script that writes counts. The script writes nothing if
+// Redis has newer counts.
 func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) scripts.Call {
 	life := r.TTL
 	if c.Version == 0 {
@@ -261,7 +265,7 @@ func (r *Reader) FromDatabase(ctx context.Context, subjects []storage.Subject) (
 	return out, nil
 }
 
-// Reload reads the counts of the same subjects from the database.
+// Reload reads the counts of the subjects in counts from the database again.
 func (r *Reader) Reload(ctx context.Context, counts []storage.SubjectCounts) ([]storage.SubjectCounts, error) {
 	out := make([]storage.SubjectCounts, len(counts))
 	subjects := make([]storage.Subject, len(counts))
@@ -284,7 +288,7 @@ func byTenant(subjects []storage.Subject) map[string][]int {
 	return out
 }
 
-// pick returns the elements at the indices.
+// pick returns some elements of list. The parameter at holds their indices.
 func pick(list []storage.Subject, at []int) []storage.Subject {
 	out := make([]storage.Subject, len(at))
 	for i, n := range at {

@@ -13,10 +13,11 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// ErrPartial means that some servers do not respond. The others are used.
+// ErrPartial means that some servers do not respond. The other servers are used.
 var ErrPartial = errors.New("some servers do not answer")
 
-// Backend is Redis or the database, behind a breaker. Polls close the breaker (Try).
+// Backend is Redis or the database, behind a breaker. Polls close the breaker again
+// (Try).
 type Backend struct {
 	*breaker.Breaker
 

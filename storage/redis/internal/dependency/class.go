@@ -14,7 +14,7 @@ import (
 // leave the slots of the other classes free.
 type Class struct {
 	backend *Backend
-	timeout time.Duration // 0 means that of the Backend
+	timeout time.Duration // 0 means the Backend's timeout
 	Slots   chan struct{}
 }
 

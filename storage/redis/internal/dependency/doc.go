@@ -3,7 +3,7 @@
 // A Backend stands for Redis or the database. Its calls are rejected while its breaker is
 // open. Polls call the Backend regardless (Try), and close the breaker once they succeed.
 // A Class limits the number and the duration of the calls of one kind to a Backend, so
-// that one kind cannot starve another.
+// that calls of one kind cannot starve those of another.
 //
 // # Invariants (tests of package redis)
 //

@@ -45,7 +45,7 @@ func (e Epoch) Window(of mirror.WindowKey) string {
 	return string(e) + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
 }
 
-// Sentinel returns the key that proves that Redis holds the epoch.
+// Sentinel returns the key whose existence proves that Redis holds the epoch.
 func (e Epoch) Sentinel() string { return string(e) + ":alive:" + Form }
 
 // AllCounts returns the prefix of the keys of all counts.
@@ -67,8 +67,8 @@ func (e Epoch) WindowOf(key string) (of mirror.WindowKey, ok bool) {
 	return of, ok
 }
 
-// Documents returns the key of a tenant's documents. The documents belong to no epoch: a
-// document is verified by its hash, even if Redis has lost data.
+// Documents returns the key of a tenant's documents. The documents belong to no epoch:
+// readers verify each document by its hash, so a loss of data in Redis does no harm.
 func Documents(prefix, tenant string) string { return prefix + ":q:{" + tenant + "}" }
 
 // SubjectOf returns the subject of a key of counts, in any epoch. It returns false for
