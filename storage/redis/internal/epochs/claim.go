@@ -25,14 +25,15 @@ const (
 	takeoverSilence = 5 * time.Second
 	// recoverySilence is how long all processes of a mirror must have been silent before
 	// a process that finds its Redis empty may begin the next epoch. If Redis has lost
-	// everything, no process holds the epoch. If only this process is connected to
-	// another Redis, the other processes still hold it.
+	// everything, no process reports any longer that it uses the mirror. If only this
+	// process is connected to another Redis, the other processes still report this.
 	recoverySilence = 1500 * time.Millisecond
 	// numberRange is the size of the range from which the number of the next epoch is
-	// drawn. It is large, so that no number is used twice. Otherwise two processes that
-	// begin an epoch at the same time might draw the same number. A number might also be
-	// reused with a restored database that lacks the latest numbers, or with a new
-	// database whose Redis still holds the mirror of the previous one.
+	// drawn. It is large, so that no number is used twice. With a small range, two
+	// processes that begin an epoch at the same time might draw the same number. The
+	// number of an earlier epoch might also be drawn again: for a restored database that
+	// lacks the latest numbers, or for a new database whose Redis still holds the mirror
+	// of the previous one.
 	numberRange = 1_000_000_000
 )
 
@@ -61,7 +62,7 @@ type claim struct {
 	number      int64    // of the epoch last found in this Redis
 	runIDs      []string // of the servers where it was found
 	lost        bool     // a later poll did not find that epoch
-	sameServers bool     // the same servers responded to that poll
+	sameServers bool     // all servers that responded to that poll are in runIDs
 }
 
 // record records the result of a poll.
@@ -79,9 +80,10 @@ func (c *claim) record(at *Epoch, found sentinelCheck, err error) {
 	}
 }
 
-// holds reports whether the epoch with this number is the one last found in this Redis
-// (held). If it is held, lost reports whether a later poll did not find it. If it is
-// lost, sure reports whether the same servers responded to that poll.
+// holds reports what is known of the epoch with the given number. held is true if it is
+// the epoch last found in this Redis. lost is true if, in addition, a later poll did not
+// find the epoch. sure is true if, in addition, all servers that responded to that poll
+// are among those where the epoch was found.
 func (c *claim) holds(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +105,8 @@ func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 	}
 }
 
-// mayBegin reports whether this process may begin the epoch that follows the given one,
-// which is closed, rewound, or not intact in this process's Redis.
+// mayBegin reports whether this process may begin the next epoch. The parameter at is the
+// current epoch, which is closed, rewound, or not intact in this process's Redis.
 func (k *Keeper) mayBegin(at *Epoch) bool {
 	held, lost, sure := k.claim.holds(at.Number)
 	steady := k.steady.since()
@@ -132,8 +134,9 @@ func (k *Keeper) begin(ctx context.Context, at *Epoch) (*Epoch, error) {
 	})
 }
 
-// Foreign returns an error while the database uses another mirror. Meanwhile this process
-// cannot mark anything. The error wraps ErrForeignMirror and names the other mirror.
+// Foreign returns an error while the database uses another mirror. During that time, this
+// process cannot mark anything. The error wraps ErrForeignMirror and names the other
+// mirror.
 func (k *Keeper) Foreign() error {
 	if err := k.claim.foreign.Load(); err != nil {
 		return *err
@@ -162,10 +165,10 @@ func (k *Keeper) foreignError(at *Epoch) error {
 		ErrForeignMirror, at.Holder, at.Silence.Round(time.Second/10), k.Name, takeoverSilence)
 }
 
-// ForWriting returns the epoch with this number, for a transaction that writes to it. The
-// result is not nil even after an error. Errors: storage.ErrUnavailable if Redis is
-// unavailable, or if this Redis does not hold the epoch, in which case its readers use
-// another Redis; the context's.
+// ForWriting returns the epoch with the given number, for a transaction that writes to
+// Redis in that epoch. The result is not nil even if there is an error. Errors:
+// storage.ErrUnavailable if Redis is unavailable, or if this Redis does not hold the epoch
+// and the epoch's readers therefore use another Redis; the context's.
 func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 	at := k.epochOf(number)
 	if e := k.epoch.Load(); e.Number == number && k.trusted(e) {
@@ -210,8 +213,8 @@ func (k *Keeper) Attach(ctx context.Context) error {
 	}
 }
 
-// rewind revokes the lease and calls OnRewind: the database may have lost commits of the
-// ended epoch, and versions continue from those that the database has now.
+// rewind revokes the lease and calls OnRewind. The database may have lost commits of the
+// ended epoch. New versions continue from the latest version that the database still has.
 func (k *Keeper) rewind(ended *Epoch) {
 	k.revokeLease()
 	k.OnRewind(ended.Keys)

@@ -37,8 +37,8 @@ func (c *clock) now() time.Time {
 	return c.local()
 }
 
-// timeAt extrapolates a reading to a local time. It assumes that the reading was
-// taken midway between its bounds.
+// timeAt returns the database's time at the given local time, extrapolated from the
+// reading r. It assumes that r was taken midway between its bounds.
 func timeAt(r *mirror.ClockReading, local time.Time) time.Time {
 	return r.Time.Add(local.Sub(r.Before) - r.After.Sub(r.Before)/2)
 }

@@ -18,8 +18,8 @@ const (
 	PollTimeout   = time.Second             // of each call of a poll
 	changeTimeout = 5 * time.Second         // of closing or beginning an epoch; both wait for writers
 	leaseTime     = 1500 * time.Millisecond // of a lease, from the beginning of the poll; less than half of mirror.EpochGrace
-	maxFailTime   = 2 * time.Second         // of failing marks before the epoch is closed
-	failureGap    = time.Minute             // longest time between consecutive failures
+	maxFailTime   = 2 * time.Second         // for which marks may fail before the epoch is closed
+	failureGap    = time.Minute             // longest time between failures that count as consecutive
 	minClosedTime = 5 * time.Second         // shortest time for which an epoch stays closed
 	minSteadyTime = time.Second             // time for which polls must succeed before the epoch after a closed one begins
 	firstEpoch    = 1                       // number of the epoch until a mirror is first used
@@ -35,9 +35,9 @@ type Epoch struct {
 	barrierRaisedAt time.Time // when the barrier was raised, or slightly later
 	LeasedAt        time.Time // beginning of the last successful poll
 	Keys            keyspace.Epoch
-	// ended is the epoch that ended when this one began. If this one was closed or found
-	// to be rewound, ended is its state before that. ended is nil if that epoch is
-	// unknown.
+	// ended is the epoch that ended when this epoch began. If this epoch was closed or
+	// found to be rewound, ended is this epoch before that change. ended is nil if it is
+	// unknown which epoch ended.
 	ended *Epoch
 }
 
@@ -66,7 +66,7 @@ func (k *Keeper) trusted(e *Epoch) bool {
 
 // LeaseValid reports whether the lease on the epoch is valid. If it is valid, values read
 // from Redis before the call are correct: even if the epoch has ended, nothing has been
-// committed since then.
+// committed since its end.
 func (k *Keeper) LeaseValid(at *Epoch) bool {
 	e := k.epoch.Load()
 	return e.Open && e.Number == at.Number && time.Since(e.LeasedAt) < leaseTime && k.trusted(e)
@@ -87,8 +87,8 @@ func (k *Keeper) MayMissWrites(at *Epoch) bool { return !at.Drained || k.evicted
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
 // pass, or 0 if there is none. It also returns 0 while a node may still have a valid
-// lease on an earlier epoch. Once it returns a number, every action that is visible only
-// in an earlier epoch is therefore queued.
+// lease on an earlier epoch. Therefore, once it returns a number, every action that is
+// visible only in an earlier epoch is already in the queue.
 func (k *Keeper) Barrier() int64 {
 	e := k.epoch.Load()
 	if e.Drained || time.Since(e.barrierRaisedAt) < leaseTime {
@@ -100,8 +100,8 @@ func (k *Keeper) Barrier() int64 {
 // revokeLease stops the use of Redis until the next successful poll.
 func (k *Keeper) revokeLease() { k.revokedAt.Store(int64(time.Since(k.opened))) }
 
-// Recheck revokes the lease and triggers a poll. It is called when a connection was lost
-// or Redis was flushed.
+// Recheck revokes the lease and triggers a poll. It is called when a connection has been
+// lost or Redis has been flushed.
 func (k *Keeper) Recheck() {
 	k.revokeLease()
 	select {
@@ -227,8 +227,8 @@ func (k *Keeper) raiseBarrier(ctx context.Context) (*Epoch, error) {
 	return now, nil
 }
 
-// change calls the function change, and stores the epoch that the function returns. The
-// function closes the epoch or begins the next one.
+// change calls its parameter of the same name, a function that closes the epoch or begins
+// the next one. It stores the epoch that this function returns.
 func (k *Keeper) change(
 	ctx context.Context, now *Epoch, change func(context.Context, int64) (mirror.Epoch, error),
 ) (*Epoch, error) {
@@ -297,8 +297,8 @@ func (k *Keeper) runIDs(ctx context.Context) (out []string, gap, err error) {
 	return out, gap, err
 }
 
-// FirstPoll polls, with retries if calls time out: on a busy machine, a starting process
-// may be slower than the timeouts for later calls allow.
+// FirstPoll polls, and retries if calls time out. On a busy machine, a process that is
+// starting may be too slow for the timeouts, which suit later calls.
 func (k *Keeper) FirstPoll(ctx context.Context) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := k.Probe(ctx)

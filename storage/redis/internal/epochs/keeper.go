@@ -23,7 +23,7 @@ type Options struct {
 	Prefix       string
 	Passive      bool
 	RedisTimeout time.Duration
-	SentinelTTL  time.Duration // of the sentinel
+	SentinelTTL  time.Duration // life of the sentinel
 	Logger       *slog.Logger
 
 	// OnTrusted is called when Redis is trusted again.
@@ -51,8 +51,8 @@ type Keeper struct {
 	steady     streak // time for which polls have succeeded
 }
 
-// NewKeeper returns a Keeper without an epoch. now is the local clock. Set the options of
-// the Keeper before its first poll.
+// NewKeeper returns a Keeper without an epoch. The function now returns the local time.
+// Set the options of the Keeper before its first poll.
 func NewKeeper(now func() time.Time) *Keeper {
 	k := &Keeper{opened: time.Now(), wake: make(chan struct{}, 1)}
 	k.clock.local = now

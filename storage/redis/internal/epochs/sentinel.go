@@ -34,7 +34,7 @@ func (k *Keeper) checkSentinel(ctx context.Context, at *Epoch) (found sentinelCh
 			}
 			found.state = restarted
 		}
-		found.runIDs, gap, err = k.runIDs(ctx) // last: a server that hangs uses up the timeout
+		found.runIDs, gap, err = k.runIDs(ctx) // called last, since a server that hangs uses up the timeout
 		known := strings.Fields(written)
 		if !none && !slices.ContainsFunc(found.runIDs, func(run string) bool { return !slices.Contains(known, run) }) {
 			found.state = intact
@@ -83,7 +83,7 @@ func (k *Keeper) Probe(ctx context.Context) error {
 		}
 		for _, reply := range k.Scripts.Client.DoMultiCache(ctx,
 			rueidis.CT(k.Scripts.Client.B().Hget().Key(key).Field(counts.Field).Cache(), time.Second)) {
-			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // nil: evicted
+			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // nil if the key was evicted
 				err = errors.Join(err, failed)
 			}
 		}

@@ -73,8 +73,8 @@ func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error)
 
 var errReplica = errors.New("only replicas respond")
 
-// inspect queries one server. It returns the zero value for a replica and for a master
-// without slots.
+// inspect queries one server. The runID in the result is empty for a replica, and for a
+// master of a cluster that has no slots.
 func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverInfo, err error) {
 	commands := make([]rueidis.Completed, 0, 6)
 	for _, section := range []string{"server", "replication", "memory", "stats"} {
@@ -132,9 +132,9 @@ func slotsOf(info string) (out [][2]int) {
 	return out
 }
 
-// coverageGap returns an error if the masters do not cover the cluster: no master or
-// several masters serve a slot, or the masters disagree on the cluster's epoch during a
-// failover.
+// coverageGap returns an error if the masters do not cover the cluster. This is the case
+// if some slot is served by no master or by several, or if the masters disagree on the
+// cluster's epoch, as during a failover.
 func coverageGap(masters []serverInfo) error {
 	const slots = 16384
 	var by [slots]int
@@ -161,7 +161,7 @@ func coverageGap(masters []serverInfo) error {
 	return nil
 }
 
-// InfoField returns a field of the reply to INFO.
+// InfoField returns a field of the reply to INFO or CLUSTER INFO.
 func InfoField(info, field string) string {
 	_, value, found := strings.Cut("\n"+info, "\n"+field+":")
 	if !found {

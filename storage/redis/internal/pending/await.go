@@ -12,9 +12,9 @@ import (
 
 const (
 	maxWait      = 300 * time.Millisecond // longest wait of a caller for a worker
-	stallTimeout = time.Second            // time without progress of workers after which only one caller waits at a time
+	stallTimeout = time.Second            // time without progress of workers after which few callers wait (see AwaitWorker)
 	watchTime    = 2 * stallTimeout       // how long the database is polled for a caller's actions, to detect progress
-	minPollPause = 5 * time.Millisecond   // between two polls; doubled after each poll
+	minPollPause = 5 * time.Millisecond   // between two polls; doubled after each poll without progress
 	maxPollPause = 40 * time.Millisecond
 )
 
@@ -22,8 +22,8 @@ const (
 // write to Redis. While the epoch is open, other nodes trust Redis, which lacks these
 // actions until the worker marks them. AwaitWorker waits at most maxWait, and stops
 // waiting if the database is unavailable. If workers have persisted none of the awaited
-// actions for stallTimeout, only one caller in every watchTime waits, until workers make
-// progress again.
+// actions for stallTimeout, most callers do not wait: until workers make progress again,
+// only one caller in every watchTime does.
 func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind.AddsUp() })
 	if len(actions) == 0 || !u.Epochs.Current().Open {
@@ -46,12 +46,12 @@ func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
 type waiter struct {
 	began   time.Time
 	actions []storage.Action // not yet persisted
-	done    chan struct{}    // closed when all are persisted, or the database is unavailable
+	done    chan struct{}    // closed when all are persisted, or when waiting has become useless
 }
 
-// waiters holds the waiting callers, oldest first. One goroutine polls for all of them
-// (see watchPersisted), so that the number of queries does not depend on the number of
-// callers.
+// waiters holds the callers that are waiting or have recently stopped waiting, oldest
+// first. One goroutine polls for all of them (see watchPersisted), so that the number of
+// queries does not depend on the number of callers.
 type waiters struct {
 	wake chan struct{} // signals new elements
 
@@ -88,9 +88,9 @@ func (w *waiters) add(actions []storage.Action) *waiter {
 	return own
 }
 
-// batch returns the waiters whose actions are looked up next: first those that are still
-// waiting, oldest first, and then the rest, newest first. Together they have at most
-// about scripts.Pipeline actions.
+// batch returns the waiters whose actions are looked up next. Callers that are still
+// waiting come first, beginning with the oldest. The others follow, beginning with the
+// newest. Together they have at most about scripts.Pipeline actions.
 func (w *waiters) batch() (out []*waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,9 +110,9 @@ func (w *waiters) batch() (out []*waiter) {
 	return out
 }
 
-// record removes the persisted actions of the given waiters, and reports whether there
-// were any. The parameter persisted has an element for each action of these waiters, in
-// order.
+// record removes those actions of the given waiters that are persisted, and reports
+// whether there were any. The slice persisted has one element for each action of these
+// waiters, in order.
 func (w *waiters) record(some []*waiter, persisted []bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (u *Writes) watchPersisted(ctx context.Context) {
 	}
 }
 
-// checkPersisted polls once, and reports whether workers have made progress.
+// checkPersisted polls the database once, and reports whether workers have made progress.
 func (u *Writes) checkPersisted(ctx context.Context, some []*waiter) bool {
 	if !u.Epochs.Current().Open {
 		u.waiters.releaseAll()

@@ -56,9 +56,10 @@ type state struct {
 	epoch   int64
 }
 
-// Add adds actions. The parameter in is the number of the epoch in which they were
-// applied without a valid lease, or 0 if they were not applied. Once there are maxStates
-// states, actions on further states are ignored.
+// Add adds actions. If the actions were applied to Redis without a valid lease, the
+// parameter in is the number of the epoch in which this happened. If they were not
+// applied, in is 0. Once there are maxStates states, actions on further states are
+// ignored.
 func (u *Writes) Add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,8 +116,9 @@ func (u *Writes) batch() []storage.Action {
 	return out
 }
 
-// removeApplied removes the states that were applied in the epoch with the given number.
-// This process now has a valid lease on that epoch.
+// removeApplied removes the states whose actions were applied in the epoch with the given
+// number. The caller has found that the lease on that epoch is valid now, so these actions
+// are in Redis.
 func (u *Writes) removeApplied(in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -133,8 +135,8 @@ func (u *Writes) Count() int {
 // Overlay holds pending actions on some keys; nil means none.
 type Overlay map[stateID]state
 
-// Overlay returns the pending actions on the keys. Call it before reading Redis, so that
-// an action that is applied in between is not missed.
+// Overlay returns the pending actions on the keys. Call it before reading Redis. In the
+// opposite order, an action that is applied and removed between the two may be missed.
 func (u *Writes) Overlay(keys []storage.StateKey) (out Overlay) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -165,7 +167,7 @@ func (o Overlay) ApplyTo(key storage.StateKey, on *window.Entries) {
 }
 
 // idOf identifies the state that an action sets. It returns false if windows do not hold
-// states of its kind.
+// states of the action's kind.
 func idOf(a *storage.Action) (stateID, bool) {
 	kind, _, ok := window.ActionText(a)
 	return stateID{storage.StateKey{User: a.User, Subject: a.Subject}, kind}, ok

@@ -59,8 +59,8 @@ type Script struct{ Single, Batch source }
 // source is the text of a script and the hash that identifies the script in Redis.
 type source struct{ Text, SHA string }
 
-// newScript returns a script that consists of a prelude that scripts share, which may be
-// empty, and the script's own source.
+// newScript returns a script that begins with a prelude and continues with its own source.
+// The prelude (the parameter before) is shared by several scripts, and may be empty.
 func newScript(before, own string) *Script {
 	begin := "local function one(KEYS, ARGV)\n"
 	if before != "" {
@@ -74,9 +74,9 @@ func newSource(text string) source {
 	return source{text, hex.EncodeToString(sum[:])}
 }
 
-// Call is a call of a script on one key. Its arguments are those in shared, which
-// adjacent calls may share, followed by those in Args. A Call without a Script reads a
-// field of a hash.
+// Call is a call of a script on one key. The arguments of the script are the elements of
+// shared, followed by those of Args. Calls that use the same slice as shared may be sent
+// in one batch. A Call without a Script reads a field of a hash.
 type Call struct {
 	*Script
 
@@ -108,7 +108,8 @@ func (c *Call) joinsBatch(other *Call) bool {
 		(len(c.shared) == 0 || &c.shared[0] == &other.shared[0])
 }
 
-// command returns the batch as a command: EVALSHA, or EVAL with the source.
+// command returns the batch as one command: EVAL with the source of the script if withText
+// is true, and EVALSHA otherwise. A call without a script becomes HGET.
 func (t batch) command(client rueidis.Client, withText bool) rueidis.Completed {
 	if t[0].Script == nil {
 		return client.B().Hget().Key(t[0].key).Field(t[0].Args[0]).Build()
@@ -162,12 +163,12 @@ func (t batch) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 	return replies, nil
 }
 
-// Field returns a call that reads one field of a hash. A single server runs a pipeline in
-// order: the field is read before the later calls run.
+// Field returns a call that reads one field of a hash. A single server runs the calls of a
+// pipeline in order, so it reads the field before it runs the calls that follow.
 func Field(key, field string) Call { return Call{key: key, Args: []string{field}} }
 
-// On returns a call of the script on a key. The arguments are those in shared, which
-// other calls may share, followed by args.
+// On returns a call of the script on a key. The arguments of the script are the elements
+// of shared, followed by args. Other calls may use the same slice as shared.
 func (s *Script) On(key string, shared []string, args ...string) Call {
 	return Call{s, key, shared, args}
 }

@@ -1,11 +1,12 @@
 // Package window encodes, decodes and merges a user's states: the entries of a window as
 // stored in Redis. It calls neither Redis nor the database.
 //
-// An Entry describes what is known of one state: of the reaction, the collection or the
+// An Entry describes what is known of one state: the reaction, the collection or the
 // follow of one user on one subject. It holds the value, the version, whether the state
-// is queued or marked, and a history of what the counts included of the state. Entries
-// holds the three entries of one user on one subject. They are stored in one field of a
-// window, in the format that lua/entry.lua of package scripts describes.
+// is queued or marked, and a history. The history lists what the state contributes to
+// successive versions of the counts. Entries holds the three entries of one user on one
+// subject. They are stored in one field of a window, in the format that lua/entry.lua of
+// package scripts describes.
 //
 // # Own action, exact count
 //
@@ -24,10 +25,10 @@
 //   - Actions and states from the database may be merged into an entry in any order
 //     (Apply, MergeStates, MergeSnapshot). The result is that of storage.Register:
 //     TestReactionsMergeInAnyOrder of package redis.
-//   - Decoding a malformed text is an error; it never yields another entry:
+//   - A malformed text is never decoded as some entry, but yields an error:
 //     TestMalformedValueIsReplacedFromTheDatabase of package redis.
-//   - Entries that are older than the database's are replaced, with a history that begins
-//     at the version of the database's counts.
+//   - An entry that is older than the state in the database is replaced. The history of
+//     the new entry begins at the version of the database's counts.
 //
 // This package imports only package storage.
 package window

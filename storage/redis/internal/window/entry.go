@@ -53,11 +53,11 @@ func (e *Entry) Merge(inDatabase *Entry, kind int) (covered bool) {
 	return covered
 }
 
-// history lists what successive versions of the counts include of a state, oldest first.
-// It is empty if nothing is known about that.
+// history lists what a state contributes to successive versions of the counts, oldest
+// first. It is empty if no contribution is known.
 type history []inclusion
 
-// inclusion records that the counts include contribution from version on.
+// inclusion records what a state contributes to the counts of the given version and later.
 type inclusion struct {
 	version      int64
 	contribution byte
@@ -67,7 +67,7 @@ type inclusion struct {
 var KnownNone = Entry{Known: true, State: none, history: history{{}}}
 
 // contributionAt returns the contribution that counts of the given version include. It
-// returns false if the history does not reach back that far.
+// returns false if the history does not reach back to that version.
 func (h history) contributionAt(version int64) (share byte, known bool) {
 	for _, m := range h {
 		if m.version > version {
@@ -163,7 +163,9 @@ func FromStates(s *storage.States, kind storage.Kind) Entry {
 	default:
 		e.version, e.set, e.State = s.FollowVersion, s.FollowVersion, followState(s.Followed != nil)
 	}
-	since := int64(0) // older counts may or may not include a state that was set
+	// Counts of any version include 0 of a state that was never set. If the state was set,
+	// counts that are older than those in s may or may not include it.
+	since := int64(0)
 	if e.version > 0 {
 		since = s.CountsVersion
 	}
@@ -217,8 +219,8 @@ func (es *Entries) adjustCounts(c *storage.Counts) bool {
 	return true
 }
 
-// adjust subtracts the contribution of one state that the counts include, and adds the
-// contribution of its current value.
+// adjust subtracts the contribution that the counts include of one state, and adds the
+// contribution of the current value of that state.
 func (e *Entry) adjust(kind int, included byte, c *storage.Counts) {
 	for _, change := range [...]struct {
 		share byte
@@ -238,7 +240,7 @@ func (e *Entry) adjust(kind int, included byte, c *storage.Counts) {
 	}
 }
 
-// HistoryKnown reports whether it is known what the counts include of the state.
+// HistoryKnown reports whether it is known what the state contributes to the counts.
 func (e *Entry) HistoryKnown() bool { return len(e.history) > 0 }
 
 // Describe returns the entry in a form for log messages and reports.

@@ -26,9 +26,9 @@ func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds 
 	return es.adjustCounts(&to.Counts)
 }
 
-// MergeSnapshot merges inDatabase, counts and states from one snapshot of the database,
-// into the entries. Each entry gets a history of what these counts include, and the state
-// in the database unless the entry is newer.
+// MergeSnapshot merges inDatabase into the entries. The counts and the states in
+// inDatabase are from one snapshot of the database. Each entry gets a history of what
+// these counts include. It also gets the state in the database, unless the entry is newer.
 func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
 	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected, Followed: inDatabase.Followed}
 	if states.Liked != nil {
@@ -49,8 +49,8 @@ func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
 	}
 }
 
-// MergeStates merges states, which were read from the database, into entries that are not
-// newer. exact is true if a lease for filling the window was granted. Otherwise a
+// MergeStates merges states that were read from the database into the entries, as Merge
+// does. exact is true if a lease for filling the window was granted. Without a lease, a
 // transaction may just have changed what the counts include, so the entries get no
 // history from states.
 func (es *Entries) MergeStates(states *storage.States, exact bool) {

@@ -48,9 +48,10 @@ func reactionState(r storage.Reaction) string {
 }
 
 // registerState encodes a reaction as the state of an entry. Without conditional clears,
-// the state is the reaction alone. Otherwise it is reaction:set:unlike:undislike. There,
-// the reaction is always a number, even for storage.NoReaction; set, unlike and undislike
-// are the versions of the latest unconditional action and of the latest clears.
+// the state is the reaction alone. Otherwise it is reaction:set:unlike:undislike. In this
+// form, the reaction is always a number, even for storage.NoReaction. The other parts are
+// versions: of the latest unconditional action (set), of the latest clear of a like
+// (unlike) and of the latest clear of a dislike (undislike).
 func registerState(r storage.Register) string {
 	if r.Clears == (storage.Clears{}) {
 		return reactionState(r.Value)
@@ -105,11 +106,11 @@ func ChangeText(c *storage.StateChange) string {
 	}
 }
 
-// KindSet is the set of Kinds.
+// KindSet is the set of the kinds in Kinds.
 const KindSet = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection | 1<<storage.KindFollow)
 
 // ActionText returns the index of an action's kind in Kinds, and the state that the
-// action sets. It returns false for an action of a kind that windows do not hold.
+// action sets. It returns false if windows do not hold states of this kind.
 func ActionText(a *storage.Action) (kind int, state string, ok bool) {
 	switch a.Kind {
 	case storage.KindReaction:

@@ -12,8 +12,8 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// maxPipelines is the maximum number of pipelines in flight. Reads that arrive while that
-// many are in flight share the next pipeline.
+// maxPipelines is the maximum number of pipelines in flight. Reads that arrive while so
+// many pipelines are in flight share the next pipeline.
 const maxPipelines = 2
 
 // getBatcher batches the reads of single entries: a pipeline costs little more than a
@@ -25,7 +25,7 @@ type getBatcher struct {
 	mu       sync.Mutex
 	waiting  []*Request
 	inFlight int  // pipelines
-	closed   bool // no more pipelines begin
+	closed   bool // no more reads are accepted
 }
 
 // touchAge is the time after which an entry is touched again, as in lua/read.lua. A fill
@@ -46,7 +46,7 @@ func (r *Reader) GetBatched(ctx context.Context, at keyspace.Epoch, key storage.
 		return window.Entry{}, false, errClosed
 	}
 	select {
-	case <-w.done: // only this goroutine uses it now
+	case <-w.done: // only this goroutine uses w now
 		defer r.gets.free.Put(w)
 		e, found := w.Result(kind, min(touchAge, r.Guard))
 		return e, found && w.err == nil, w.err
@@ -67,10 +67,10 @@ func (w *Request) Init(at keyspace.Epoch, key storage.StateKey) {
 
 // Result returns the entry of a kind. It returns false if the window must be loaded, if
 // the window is incomplete and lacks the entry, or if the value is malformed. It also
-// returns false if the entry was touched at least fresh ago. Such an entry must be
-// touched again, since a fill must not remove an entry that an action has relied on. If
-// the entry is marked, only the clock of Redis decides whether it counts as persisted by
-// now.
+// returns false if only clears of the reaction are known, or if the entry was not touched
+// within the duration fresh. An entry that was not touched for so long must be touched
+// again, since a fill must not remove an entry that an action has relied on. If such an
+// entry is marked, it may count as persisted by now. Only the clock of Redis decides this.
 func (w *Request) Result(kind int, fresh time.Duration) (window.Entry, bool) {
 	e := w.out[0][kind]
 	if e.Absent() {
@@ -113,7 +113,7 @@ func (r *Reader) runPipeline(all []*Request) {
 	}
 }
 
-// Close rejects further reads and waits for the pipelines in flight.
+// Close rejects further reads and waits until no pipeline is in flight.
 func (r *Reader) Close() {
 	r.gets.mu.Lock()
 	r.gets.closed = true

@@ -23,7 +23,7 @@ type Group struct {
 }
 
 // NewGroup returns an empty Group for a script that writes entries. The shared arguments
-// are the TTLs and the limit of a window, followed by last.
+// of its calls are the TTLs of a window, the limit of a window, and the parameter last.
 func (r *Reader) NewGroup(at keyspace.Epoch, of *scripts.Script, last string) *Group {
 	life, shown := r.TTLs()
 	first := []string{life, shown, scripts.Text(int64(r.Limit)), last}

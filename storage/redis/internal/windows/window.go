@@ -79,9 +79,10 @@ func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries)
 
 // Entries reads entries from Redis, never from a cache. Missing entries are read from the
 // database, and are unknown if the database is unavailable. If renew is true, the life of
-// the entries is extended. fills holds calls to run along with the read; if there are
-// any, entries are likely to be missing as well. No user in keys may be anonymous.
-// Errors: storage.ErrUnavailable if Redis is unavailable; the context's.
+// the entries is extended. fills holds calls to run along with the read. If there are any,
+// entries are likely to be missing as well, so the read asks for a lease at once. No user
+// in keys may be anonymous. Errors: storage.ErrUnavailable if Redis is unavailable; the
+// context's.
 func (r *Reader) Entries(
 	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
@@ -243,8 +244,8 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 	})
 }
 
-// loadedWithin reports whether a window was loaded less than lasts ago. value is its
-// field ~b.
+// loadedWithin reports whether a window was loaded within the duration lasts. value is the
+// value of the field ~b of the window.
 func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 	if value.IsNil() {
 		return false
