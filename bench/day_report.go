@@ -95,9 +95,9 @@ func (d *simulation) drainAndCompare(ctx context.Context) error {
 	return err
 }
 
-// compareDatabase compares Postgres with the acknowledged actions. The result difference
-// describes the first difference, or is nil if there is none. The result err is not nil
-// if Postgres cannot be read.
+// compareDatabase compares Postgres with the acknowledged actions. It returns the first
+// difference, or nil if there is none, as difference. It returns an error as err if
+// Postgres cannot be read.
 func (d *simulation) compareDatabase(ctx context.Context) (difference, err error) {
 	for _, of := range []struct {
 		what, query string

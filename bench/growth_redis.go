@@ -168,7 +168,7 @@ func (s *redisMeter) requestSubjects(ctx context.Context, from, n int) func() er
 }
 
 // measureWindows measures the memory that is added by requesting a page of one subject as
-// each of the named users. The counts of these subjects are already in Redis.
+// each of the named users. The counts of the requested subjects are already in Redis.
 func (s *redisMeter) measureWindows(ctx context.Context, names []string) (itemSize, error) {
 	p, err := newUserPool(names, s.users.subjects, s.installation.secret)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"ovation/bench/load"
 )
 
-// The mutations that like a subject. likeMutation is compared with a like on the floor.
-// likeWithCountMutation also requests the count and the reaction that a page shows.
+// The mutations that like a subject. likeMutation is compared with a like in the floor,
+// the baseline server. likeWithCountMutation also requests the count and the reaction
+// that a page shows.
 const (
 	likeMutation          = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
 	likeWithCountMutation = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`

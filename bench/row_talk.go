@@ -17,7 +17,8 @@ import (
 	"ovation/storage"
 )
 
-// The minimum ratios of the rates that the rows authors, follow and comment compare.
+// The minimum ratios of the rates that are compared in the rows named authors, follow and
+// comment.
 const (
 	minAuthorsRatio = 0.75
 	minFollowRatio  = 0.90

@@ -111,9 +111,10 @@ func (p *parser) countSuggestions(remedies []Suggestion) {
 	}
 }
 
-// suggestions returns one suggestion for each member of the mapping, the one that would
-// fix the most bad rows, and sorts them by that number in descending order. After them,
-// it returns the likely meanings of the most frequent events without an action.
+// suggestions returns suggestions for correcting the mapping. For each member of the
+// mapping, there is one suggestion: that which would fix the most bad rows. These
+// suggestions are sorted by the number of rows that they would fix, the largest first.
+// They are followed by the likely meanings of the most frequent events without an action.
 func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	var out []Suggestion
 	for r := range p.remedies {

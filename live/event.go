@@ -57,11 +57,11 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 	return text
 }
 
-// after returns the event that follows e when the counts got have been read, or nil if no
-// event is to be delivered. The receiver may be nil. Older or unknown counts never
-// replace known counts. After a rewind, known counts are delivered regardless of their
-// version, even if they equal the previous counts: in the meantime, a subscriber may have
-// read counts that were then lost.
+// after returns the event that follows e, or nil if no event is to be delivered. The
+// parameter got holds the counts that have been read since e. The receiver may be nil.
+// Older or unknown counts never replace known counts. After a rewind, known counts are
+// delivered regardless of their version, even if they equal the previous counts: in the
+// meantime, a subscriber may have read counts that were then lost.
 func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {

@@ -58,8 +58,8 @@ type Position struct {
 	// videos and messages, the number; for conversations, the number of the latest
 	// message; for comments, the number or, in the order Top, the like count.
 	Version int64
-	// Biz is set only in lists of subjects, and in lists of friends that search the
-	// user's follows.
+	// Biz is set only in lists of subjects, and in lists of friends that are found by
+	// searching the user's follows.
 	Biz string
 	// ID breaks ties: it is the bizId, the id of the user or the id of the folder. In
 	// lists of comments in the order Top, it is the id of the comment. It is empty if
@@ -306,10 +306,10 @@ type Folders interface {
 	// folder.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
 	// DeleteFolder removes an empty folder as of the given time. It records moveTo, the
-	// folder to which EmptyFolder moved the items, because an older collection into the
-	// removed folder that is still queued goes there, too. Errors: ErrNotFound for either
-	// folder, ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo is the same
-	// folder.
+	// folder to which EmptyFolder moved the items. If an older action that collects an
+	// item into the removed folder is still queued, that item goes to moveTo, too.
+	// Errors: ErrNotFound for either folder, ErrDefaultFolder, ErrFolderNotEmpty,
+	// ErrInvalid if moveTo is the same folder.
 	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 

@@ -58,10 +58,10 @@
 // I4a A clear is conditional, no matter what is known about the previous state, even when
 // it bypasses the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
-// A barrier (Barriers) passes only when everything that was confirmed before it
-// in its partition is persisted or rejected: TestBarrierIsPassedWithTheMessagesBeforeIt,
-// TestBarrierWaitsForRequeuedMessages, TestRedeliveredBarrierIsNotPassed.
-// It is published until it passes, and is never dead-lettered:
+// A barrier (Barriers) passes only when everything that was confirmed before it in its
+// partition is persisted or rejected: TestBarrierIsPassedWithTheMessagesBeforeIt,
+// TestBarrierWaitsForRequeuedMessages, TestRedeliveredBarrierIsNotPassed. It is published
+// repeatedly until it passes, and is never dead-lettered:
 // TestBarriersArePublishedUntilTheyArePassed, TestBarriersWaitForTheQueue,
 // TestBarrierThatFailsIsNotRejected.
 //

@@ -25,7 +25,7 @@ If OVATION_REDIS_URL is set, the content of Redis is then compared with the data
 Exit codes: 0 no differences or all repaired, 1 failed or differences found, 2 wrong flags.`
 }
 
-// Run compares the stored counts in the database and then the content of Redis. For each
+// Run checks the stored counts in the database, and then the content of Redis. For each
 // of the two, it prints every difference on a line of its own, followed by a summary.
 func (c *verifyCommand) Run(p *program) (err error) {
 	if err := c.check(p.getenv); err != nil {

@@ -96,8 +96,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 // another transaction waits.
 const repairLockTimeout = `SET LOCAL lock_timeout = '3s'`
 
-// stream runs one statement and passes its rows to the function row one by one, without
-// buffering them.
+// stream runs one statement. It calls row for each row of the result, without buffering
+// the rows.
 func (t *tx) stream(query string, row func(scan func(...any) error) error) error {
 	var ours error // an error of row, not of the server
 	rows, err := t.begun.Query(t.ctx, query)

@@ -38,8 +38,8 @@ SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (file, ord)
 CROSS JOIN LATERAL (SELECT FROM video v WHERE v.file = k.file LIMIT 1) v`
 )
 
-// scanVideo scans a row: the first columns into the destinations before, and the
-// remaining columns into a video.
+// scanVideo scans a row. The first columns are scanned into the elements of before, and
+// the remaining columns into a video.
 func scanVideo(tenant string, row pgx.Rows, before ...any) (*storage.Video, error) {
 	v := new(storage.Video)
 	v.Author.Tenant = tenant

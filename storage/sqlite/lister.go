@@ -49,7 +49,8 @@ WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < 
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 )
 
-// list calls the function one for each query, within a single snapshot.
+// list answers all queries from a single snapshot. It answers each of them by a call of
+// the parameter one.
 func list[Q, E any](
 	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
 ) ([]storage.ListPage[E], error) {

@@ -46,7 +46,7 @@ func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkip
 }
 
 // UnchangedSubjects returns the subjects of skipped messages, without duplicates and
-// without the subjects in the tally moved.
+// without those that are in moved.
 func UnchangedSubjects(skipped []storage.Message, moved Tally) []storage.Subject {
 	var out []storage.Subject
 	seen := make(map[storage.Subject]bool)

@@ -55,7 +55,7 @@ func (c *consumer) balance() error {
 }
 
 // handOver lets the broker serve the partition to the next consumer, and subscribes
-// again at the end of the order.
+// again. This consumer is then the last that the broker would serve.
 func (s *subscription) handOver() error {
 	opts := s.consumer.queue.opts
 	if err := s.close(); err != nil {

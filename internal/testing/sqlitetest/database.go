@@ -243,8 +243,8 @@ func (d *Database) versions(ctx context.Context, keys []storage.StateKey) ([]int
 	return out, nil
 }
 
-// Windows looks up windows. It repeats the read of a window until the subjects before
-// and after it are the same.
+// Windows looks up windows. It repeats the read of a window until the same subjects are
+// in the window before and after the read.
 func (d *Database) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(keys))
 	for i, key := range keys {

@@ -70,7 +70,8 @@ func (w *Request) Init(at keyspace.Epoch, key storage.StateKey) {
 // returns false if only clears of the reaction are known, or if the entry was not touched
 // within the duration fresh. An entry that was not touched for so long must be touched
 // again, since a fill must not remove an entry that an action has relied on. If such an
-// entry is marked, it may count as persisted by now. Only the clock of Redis decides this.
+// entry is marked, it may count as persisted by now; whether it does is decided by the
+// clock of Redis.
 func (w *Request) Result(kind int, fresh time.Duration) (window.Entry, bool) {
 	e := w.out[0][kind]
 	if e.Absent() {
