@@ -57,8 +57,8 @@ const (
 	hashBytes = 32
 )
 
-// weakerThan reports whether a hash with the parameters p should be upgraded to the
-// parameters other.
+// weakerThan reports whether a hash with the parameters in p should be upgraded to those
+// in other.
 func (p Params) weakerThan(other Params) bool { return p.Memory < other.Memory || p.Time < other.Time }
 
 // passwordHash is a hash with its salt and parameters.

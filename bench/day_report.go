@@ -149,9 +149,9 @@ func (d *simulation) compareDatabase(ctx context.Context) (difference, err error
 	return nil, nil
 }
 
-// compareStored compares the user's stored states with the acknowledged ones, and removes
-// them from the map stored. It returns an error if a state differs from the acknowledged
-// one, unless the state is uncertain.
+// compareStored compares the user's stored states with the acknowledged ones. It returns
+// an error if a state differs and is not uncertain. Otherwise, it removes the user's
+// acknowledged and uncertain states from stored; those that remain are not expected.
 func (m *userStates) compareStored(user string, stored map[stateKey]bool) error {
 	for subject, is := range m.acked {
 		if stored[stateKey{user, subject}] != is && !m.uncertain[subject] {

@@ -60,8 +60,8 @@ const feedQuery = `query Reels($after: String) { feed(first: 20, after: $after) 
 	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
 
 // scrollFeed returns a task that loads a page of the feed: the first page if top is true,
-// otherwise the next one. The page must reflect the viewer's own actions. If the
-// parameter must is not empty, the page must contain the video with that id.
+// otherwise the next one. The page must reflect the viewer's own actions. If the id of a
+// video is given, the page must also contain that video.
 func (v *simulatedUser) scrollFeed(top bool, must string) task {
 	after := &v.feedCursor
 	if top {
@@ -225,8 +225,8 @@ func (v *simulatedUser) addComment(id string) task {
 		}), &v.commented)
 }
 
-// readComments returns a task that reads the newest comments on a video. If the parameter
-// must is not empty, the comment with that id must be among them.
+// readComments returns a task that reads the newest comments on a video. If the id of a
+// comment is given in addition to that of the video, that comment must be among them.
 func (v *simulatedUser) readComments(id, must string) task {
 	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {

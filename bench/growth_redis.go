@@ -148,7 +148,7 @@ func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, coun
 }
 
 // measureSubjects measures the memory that is added by requesting n subjects as an
-// anonymous viewer, beginning with the subject at index from. The parameter unknown is
+// anonymous viewer. The parameter from is the index of the first subject, and unknown is
 // the number of these subjects that are not in Redis yet.
 func (s *redisMeter) measureSubjects(ctx context.Context, from, n, unknown int) (itemSize, error) {
 	return s.measureAdded(ctx, s.requestSubjects(ctx, from, n), n, unknown, 0)

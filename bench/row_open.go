@@ -65,8 +65,8 @@ const floorLoadDivisor = 3
 
 func noProbe(context.Context, float64) error { return nil }
 
-// measureOpenLoad sends likes to the system s while the function probe runs. The result
-// drainTime is the time from the end of the load until all likes were persisted.
+// measureOpenLoad sends likes to the system s, and calls probe in the meantime. The
+// result drainTime is the time from the end of the load until all likes were persisted.
 func (b *bench) measureOpenLoad(
 	ctx context.Context, r *row, s *system, during time.Duration, probe func(context.Context, float64) error, with func(*likeClient),
 ) (result *load.Result, drainTime time.Duration, err error) {

@@ -93,9 +93,9 @@ func (m *cpuMeter) read() cpuUsage {
 	return out
 }
 
-// isDescendant reports whether the process with the id pid is the process with the id
-// first or descends from it. It returns false if the process pid, or a process between
-// the two, is tracked separately.
+// isDescendant reports whether pid is the process first or a descendant of it. A
+// descendant does not count if it is tracked separately or descends from a process that
+// is.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {

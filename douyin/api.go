@@ -69,8 +69,8 @@ type api struct {
 
 var _ transport.API = (*api)(nil)
 
-// New returns the handler of all paths below Path. The parameter around configures the
-// middleware; around.Auth also authenticates tokens that requests pass as a parameter.
+// New returns the handler of all paths below Path. The given transport.Config configures
+// the middleware; its Auth also authenticates tokens that requests pass as a parameter.
 func New(cfg Config, around transport.Config) http.Handler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -131,7 +131,7 @@ func (b *replyBuilder) comment(ctx context.Context, of *storage.Comment) (commen
 	return commentJSON{ID: of.Number, User: user, Content: of.Text, CreateDate: of.At().Format("01-02")}, err
 }
 
-// each applies the function show to all elements of a list.
+// each applies show to all elements of a list.
 func each[T, V any](of []T, show func(T) (V, error)) (list[V], error) {
 	out := make(list[V], len(of))
 	for i, one := range of {

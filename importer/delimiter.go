@@ -57,9 +57,9 @@ func delimiterOf(header []byte, columns row) rune {
 	return best
 }
 
-// delimiterError adds the delimiter, as the likely cause, to an error about missing
-// columns. It does so if the delimiter likely splits the header into more columns than
-// the delimiter comma does, or if comma does not split the header at all.
+// delimiterError adds the delimiter, as the probable cause, to an error about missing
+// columns. It does so if splitting the header at likely yields more columns than
+// splitting it at comma, the delimiter in use, or if comma does not occur in the header.
 func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
 	switch {
 	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):

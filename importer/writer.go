@@ -181,7 +181,7 @@ func (w *writer) reportProgress(p Progress) {
 const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it
-// is retried once, after the group before it has ended. It is not retried if the next
+// is retried once, after the preceding group has ended. It is not retried if the next
 // group may have begun: the next group would hold locks that this group needs, while
 // waiting for this group.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {

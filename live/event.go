@@ -38,11 +38,11 @@ const (
 	maxPayloadBytes = 2 << 10
 )
 
-// Payload returns what the function encode returns. It calls encode once per key and
-// caches the result for as long as the event exists. If the cache is full or the result
-// is nil, it calls encode each time. Do not modify the result. Keys must be comparable.
-// The event also keeps its keys, so use a weak pointer as a key if the key must not keep
-// anything else alive.
+// Payload returns the result of encode. It calls encode once per key and caches the
+// result for as long as the event exists. If the cache is full or the result is nil, it
+// calls encode each time. Do not modify the result. Keys must be comparable. The event
+// also keeps its keys, so use a weak pointer as a key if the key must not keep anything
+// else alive.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -58,10 +58,10 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 }
 
 // after returns the event that follows e, or nil if no event is to be delivered. The
-// parameter got holds the counts that have been read since e. The receiver may be nil.
-// Older or unknown counts never replace known counts. After a rewind, known counts are
-// delivered regardless of their version, even if they equal the previous counts: in the
-// meantime, a subscriber may have read counts that were then lost.
+// counts in got are those that have been read since e. The receiver may be nil. Older or
+// unknown counts never replace known counts. After a rewind, known counts are delivered
+// regardless of their version, even if they equal the previous counts: in the meantime, a
+// subscriber may have read counts that were then lost.
 func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {

@@ -7,10 +7,9 @@ import (
 	"ovation/storage"
 )
 
-// Notifying returns a store that reports every change to counts made through it, after
-// the commit. It calls the function changed with the changed subjects, or the function
-// all if any subject may have changed. Use Notifying if a single process makes all
-// changes.
+// Notifying returns a store that reports every change to counts that is made through it,
+// after the commit. It passes the affected subjects to changed; if any subject may be
+// affected, it calls all instead. Use Notifying if a single process makes all changes.
 func Notifying(store storage.Store, changed func([]storage.Subject), all func()) storage.Store {
 	return &notifying{store, changed, all}
 }

@@ -53,10 +53,10 @@ func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	}
 }
 
-// Await calls the function ready once, when there are events or the watcher is closed. If
+// Await calls the given function once, when there are events or the watcher is closed. If
 // that is already the case, Await calls it before returning. The function must be fast
 // and must not call the hub or the watcher. If the function passed to an earlier Await
-// has not been called yet, ready replaces it.
+// has not been called yet, the new one replaces it.
 func (w *Watcher) Await(ready func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,11 +66,11 @@ func (w *Watcher) Await(ready func()) {
 	}
 }
 
-// Take copies the available events into events, as far as they fit, at most one for each
-// subject. The first events are a snapshot of every subject, read after Watch was called.
-// They become available when all subjects have been read. Later events follow changes.
-// Only the newest event of a subject is kept. Take returns 0 if there are no events.
-// Errors: ErrClosed.
+// Take copies the available events, at most one for each subject, into the given slice,
+// as far as they fit. The first events are a snapshot of every subject, read after Watch
+// was called. They become available when all subjects have been read. Later events follow
+// changes. Only the newest event of a subject is kept. Take returns 0 if there are no
+// events. Errors: ErrClosed.
 func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -204,7 +204,7 @@ func (b *Blobs) remove(ctx context.Context, keys ...string) error {
 }
 
 // local returns the path of a file with the contents of a blob: the blob's own file or a
-// copy. The function done deletes the copy.
+// copy. The returned function deletes the copy.
 func (b *Blobs) local(ctx context.Context, key string) (path string, done func(), err error) {
 	if b.folder != "" {
 		path = b.path(key)

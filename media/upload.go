@@ -29,11 +29,11 @@ type Form struct {
 }
 
 // ReadForm receives a multipart form as a stream: one file, in the given field, and text
-// fields before or after it. If the function admit is not nil, it is called before the
-// file is read, with the text fields that precede the file. If admit returns an error,
-// the upload is rejected. ReadForm stores the file; the caller must publish or discard
-// it. Errors: storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and
-// errors from admit and from the connection.
+// fields before or after it. If admit is not nil, it is called before the file is read,
+// with the text fields that precede the file. If admit returns an error, the upload is
+// rejected. ReadForm stores the file; the caller must publish or discard it. Errors:
+// storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and errors from admit
+// and from the connection.
 func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (_ *Form, err error) {
 	if r.ContentLength > s.MaxBytes+maxFormBytes {
 		return nil, ErrTooLarge

@@ -162,9 +162,8 @@ func seesMessages(me storage.User, of *storage.Conversation) error {
 	return seesConversations(me, &of.Owner)
 }
 
-// conversationWith returns the key of the viewer's conversation with a user. The
-// parameter argument is the name of the GraphQL argument that holds userID; it is used in
-// error messages.
+// conversationWith returns the key of the viewer's conversation with a user. Error
+// messages use argument as the name of the GraphQL argument that holds userID.
 func conversationWith(ctx context.Context, argument, userID string) (storage.ConversationKey, error) {
 	return conversationOf(viewer.FromContext(ctx), argument, userID)
 }
@@ -181,7 +180,7 @@ func conversationOf(me storage.User, argument, userID string) (storage.Conversat
 }
 
 // conversationOfFriends returns the key of the conversation between two friends. If the
-// viewer is neither of the two, the result visible is false.
+// viewer is neither of the two, visible is false.
 func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.ConversationKey, visible bool) {
 	switch me {
 	case f.Of:

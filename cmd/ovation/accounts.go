@@ -53,9 +53,9 @@ func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers
 	return out, err
 }
 
-// siteKeys returns the three keys that verify account tokens: those with the numbers
-// number-1, number and number+1. The nodes of a site can therefore be restarted one by
-// one with the next number, and accept each other's tokens in the meantime.
+// siteKeys returns the three keys that verify account tokens: those whose numbers differ
+// from the given number by at most 1. The nodes of a site can therefore be restarted one
+// by one with the next number, and accept each other's tokens in the meantime.
 func siteKeys(ctx context.Context, store storage.Store, number int) (keys []viewer.SiteKey, err error) {
 	for n := number - 1; n <= number+1; n++ {
 		seed, err := store.Secret(ctx, "account key "+strconv.Itoa(n))

@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// withData returns a handler that adds the endpoints below /data/ to the handler pages.
-// Only the data page uses these endpoints.
+// withData returns a handler that serves the endpoints below /data/ and passes all other
+// requests to pages. Only the data page uses these endpoints.
 func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenticator, cfg resolvers.Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)

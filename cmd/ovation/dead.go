@@ -31,7 +31,7 @@ type deadFlags struct {
 	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
-// with opens the dead-letter queue, passes it to the function use, and closes it.
+// with opens the dead-letter queue, calls use with it, and closes it.
 func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) (err error) {
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])
@@ -94,7 +94,7 @@ func printable(s string) string {
 }
 
 // shortened returns the first 100 characters of a reason, with control characters
-// escaped. ovation dead show prints the whole reason.
+// escaped. The command "ovation dead show" prints the whole reason.
 func shortened(reason string) string {
 	const most = 100
 	if runes := []rune(reason); len(runes) > most {

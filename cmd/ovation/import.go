@@ -155,10 +155,10 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	return m, nil
 }
 
-// progress returns two functions for an import: the function told shows the progress, and
-// the function done ends the display. The progress is shown as a bar on a terminal, and
-// elsewhere as a log line every 10 s. The parameter size is the size of the file in
-// bytes, or 0 if unknown.
+// progress returns two functions for an import: told, which shows the progress, and done,
+// which ends the display. The progress is shown as a bar on a terminal, and elsewhere as
+// a log line every 10 s. The parameter size is the size of the file in bytes, or 0 if
+// unknown.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
 		bar := newBar(to, size).Start()

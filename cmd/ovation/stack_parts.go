@@ -134,8 +134,8 @@ func (p *childProcess) logTail() string {
 }
 
 // withoutMetrics answers requests for /metrics with the addresses of the metrics of all
-// processes, and passes other requests to the handler next. Otherwise, the balancer would
-// serve the metrics of an arbitrary node.
+// processes, and passes other requests to the given handler. Otherwise, the balancer
+// would serve the metrics of an arbitrary node.
 func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	var says strings.Builder
 	says.WriteString("Each part has metrics of its own, and this address has none:\n")

@@ -220,8 +220,8 @@ func mappers() kong.Option {
 	})
 }
 
-// text returns a parser for strings. The parser rejects the strings for which the
-// function check returns an error.
+// text returns a parser for strings. The parser rejects the strings for which check
+// returns an error.
 func text(check func(string) error) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string

@@ -147,10 +147,11 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 	}
 }
 
-// whileOwner calls run until the database uses another mirror, which stranger, the method
-// Foreign of redis.Store, reports as an error. It then cancels the context of run and
-// returns that error: this process could no longer mark anything, so that messages would
-// only wait. If stranger already reports an error at the start, run is not called.
+// whileOwner calls run, and checks in the meantime whether the database uses another
+// mirror, in which case stranger, the method Foreign of redis.Store, returns an error. If
+// so, whileOwner cancels the context of run and returns that error: this process could no
+// longer mark anything, so that messages would only wait. If stranger already returns an
+// error at the start, run is not called.
 func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
 		return err

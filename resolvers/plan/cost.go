@@ -179,8 +179,8 @@ func isVariable(v *ast.Value) bool {
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf returns how the number of entries of a field is determined. The result entries
-// is that number if it is fixed, and otherwise its minimum.
+// lengthOf returns how the number of entries of a field is determined. If that number is
+// fixed, it is returned as entries, and otherwise its minimum.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {

@@ -66,8 +66,8 @@ type slot struct {
 }
 
 // newBuckets returns buckets that gain the given number of units per period. An empty
-// bucket is full after the duration burst. If units is 0, newBuckets returns nil, which
-// imposes no limit.
+// bucket is full again after the given burst duration. If units is 0, newBuckets returns
+// nil, which imposes no limit.
 func newBuckets(units int, period, burst time.Duration) *buckets {
 	if units <= 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 // AnswerTimeout bounds the execution of a query or a mutation.
 const AnswerTimeout = 15 * time.Second
 
-// run executes an operation and passes its responses to the function give. A query or a
+// run executes an operation and calls give with each of its responses. A query or a
 // mutation has one response. A subscription has responses until the stream ends, the
 // context ends or give returns false. A response without data is the last one. After a
 // panic, the last response is an error without data. A response is valid until give
@@ -42,8 +42,8 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 	}
 }
 
-// recoverPanic must be deferred. After a panic it recovers and passes an error response
-// to the function give.
+// recoverPanic must be deferred. After a panic, it recovers and calls give with an error
+// response.
 func recoverPanic(ctx context.Context, give func(*graphql.Response) bool) {
 	if value := recover(); value != nil {
 		give(failure(codes.Internal, recordOf(ctx).panicked(ctx, value)))
@@ -62,10 +62,10 @@ var parked = new(graphql.Response)
 
 // Park parks a subscription that has nothing to send yet. If the transport can release
 // the goroutine in the meantime, Park returns a response, which the subscription must
-// return immediately. The transport requests the next response when ready is called. The
-// function await must arrange for ready to be called once, even if the context ends
-// first. If the transport cannot release the goroutine, Park returns nil, and the
-// subscription has to wait.
+// return immediately. The transport then passes a function to await, which must arrange
+// for that function to be called once, even if the context ends first. The call makes the
+// transport request the next response. If the transport cannot release the goroutine,
+// Park returns nil, and the subscription has to wait.
 func Park(ctx context.Context, await func(ready func())) *graphql.Response {
 	if p, ok := ctx.Value(parkingKey{}).(*parking); ok {
 		p.await = await

@@ -71,8 +71,8 @@ func (s *Sessions) active(user storage.User, generation int64) bool {
 }
 
 // watch calls f, in a goroutine of its own, once the user's tokens of the given
-// generation are revoked. The returned function stop prevents the call of f. It returns
-// false if f has already been called or stop was called before.
+// generation are revoked. The returned function prevents the call of f. It returns false
+// if f has already been called, or if it has itself been called before.
 func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
