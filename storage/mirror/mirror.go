@@ -9,10 +9,11 @@ import (
 	"ovation/storage"
 )
 
-// Database is a store with a mirror in front of it. Its Persist records a barrier as
-// passed, in the same transaction, if no later barrier was raised. A barrier does not
-// enter the inbox (the table of received message ids) and is not counted as skipped. The
-// fields Epoch and At of its Outcomes and the field CountsVersion of its States are set.
+// Database is a store with a mirror in front of it. When Persist receives a barrier, it
+// records the barrier as passed, in the transaction that applies the other messages,
+// unless a later barrier was raised. A barrier does not enter the inbox (the table of
+// received message ids) and is not counted as skipped. A Database sets the fields Epoch
+// and At of an Outcome and the field CountsVersion of States.
 type Database interface {
 	storage.Store
 	Windows
@@ -29,9 +30,9 @@ type WindowKey struct {
 type Window struct {
 	// Complete is false if there are more states than the limit; States is then nil.
 	Complete bool
-	// States holds the user's states on each subject, by bizId. A subject that the user
-	// has ever reacted to, collected or followed is included even if only a version is
-	// left of its state.
+	// States holds the user's states on each subject, by bizId. Every subject that the
+	// user once reacted to, collected or followed is included, even if only the version
+	// of the state is left.
 	States map[string]storage.States
 }
 
@@ -52,14 +53,15 @@ type Epoch struct {
 	Open bool
 	// Age is the time since the epoch was opened or closed, by the database's clock.
 	Age time.Duration
-	// Wait is the time until transactions may commit again, which is EpochGrace after the
-	// end of an open epoch. After that, it is 0 or negative.
+	// Wait is the time until transactions may commit again. They may do so once
+	// EpochGrace has passed since the end of an open epoch; from then on, Wait is 0 or
+	// negative.
 	Wait time.Duration
 	// Holder names the mirror that the epoch belongs to, as given to NextEpoch. It is
 	// used in log messages.
 	Holder string
-	// Silence is the time since a process last reported that it uses that mirror
-	// (Epochs.Hold).
+	// Silence is the time since a process last reported that it uses the mirror of this
+	// epoch (see Epochs.Hold).
 	Silence time.Duration
 	// History identifies the line of commits that the database is on. It changes when the
 	// database is restored or a replica is promoted.
@@ -167,9 +169,9 @@ type Epochs interface {
 	// NextEpoch begins the next epoch if the current epoch, closed or not, still has this
 	// number. It returns the current epoch, which differs from next if another process
 	// was first. If the previous epoch was open or Rewound, every transaction fails with
-	// ErrUnavailable for EpochGrace. NextEpoch also raises the barrier, because queued
-	// actions may be visible only in an earlier epoch, unless the epoch is the first one
-	// ever opened.
+	// ErrUnavailable for EpochGrace. Unless the new epoch is the first one ever opened,
+	// NextEpoch also raises the barrier, because queued actions may be visible only in
+	// entries of an earlier epoch.
 	NextEpoch(ctx context.Context, number int64, next NewEpoch) (Epoch, error)
 	// Hold records that the mirror of the epoch with this number is in use. It does
 	// nothing if that is not the current epoch, or if the last record is less than

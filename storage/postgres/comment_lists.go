@@ -31,8 +31,8 @@ func commentKeys(of []storage.CommentKey) columns {
 	return keys
 }
 
-// lookUpCommentsOf queues a lookup of comments, listed or not. Once the batch is sent,
-// the map into holds the comments that exist.
+// lookUpCommentsOf queues a lookup of comments, listed or not. The parameter into is a
+// map, to which the lookup adds the comments that exist.
 func lookUpCommentsOf(b *pgx.Batch, keys []storage.CommentKey, into map[storage.CommentKey]*storage.Comment) {
 	b.Queue(selectComments, commentKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) error {
 		c, err := scanCommentOf(keys, row)

@@ -19,7 +19,7 @@ import (
 // Rows that are looked up afterwards therefore do not change, and versions are committed
 // in order. AddComments locks comment counts, requests, comments and totals, in this
 // order, and the rows of each table in the order of their keys. A transaction that copies
-// like counts to comments locks only totals after the comments.
+// like counts to comments locks nothing after the comments except totals.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) (out []storage.AddedComment, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add comments", func(t *tx) error {

@@ -53,8 +53,7 @@ func configure(from string) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// redact replaces the passwords that the URL contains with asterisks wherever they occur
-// in the text.
+// redact masks the passwords of the URL with asterisks wherever they occur in the text.
 func redact(text string, u *url.URL) string {
 	password, _ := u.User.Password()
 	for _, secret := range []string{password, u.Query().Get("password"), u.Query().Get("sslpassword")} {
@@ -65,8 +64,8 @@ func redact(text string, u *url.URL) string {
 	return text
 }
 
-// describe returns a description of the database for messages. It names the server that c
-// is connected to or, if c is nil, all servers in the URL.
+// describe returns a description of the database for error messages. It names the server
+// that c is connected to or, if c is nil, all servers in the URL.
 func describe(cfg *pgx.ConnConfig, c *pgx.Conn) string {
 	var servers []string
 	if c != nil {

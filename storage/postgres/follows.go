@@ -75,9 +75,9 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 
 // selectFriendsInFollowing searches for friends in the user's follows, and
 // selectFriendsInFollowers in the user's followers. For each row examined, the statement
-// looks up the follow in the other direction; back is its version, or 0 if there is none.
-// The last row examined is returned even if it does not belong to a friend, because the
-// next page resumes there.
+// looks up the follow in the other direction. The column back holds the version of that
+// follow, or 0 if there is none. The last row examined is returned even if it does not
+// belong to a friend, because the next page resumes there.
 const (
 	selectFriendsInFollowing = `
 SELECT k.ord, l.version, l.biz, l.biz_id, l.back, l.n
@@ -111,8 +111,8 @@ CROSS JOIN LATERAL (
     WHERE b.state = 1 OR w.n = k.scan
     ORDER BY w.version DESC, w.user_id DESC LIMIT k.entries) l`
 
-	// selectFollowsFewer selects whether a user follows at most as many subjects as the
-	// user has followers.
+	// selectFollowsFewer finds out whether the number of subjects that a user follows is
+	// at most the number of the user's followers.
 	selectFollowsFewer = `
 SELECT k.ord, coalesce(t.following, 0) <= coalesce(i.follower_count, 0)
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)

@@ -209,8 +209,9 @@ func addUserQuery(keys columns, user storage.User, biz string, page storage.Page
 }
 
 // addExamined adds entry to a page if belongs is true. The entry comes from the nth row
-// that was examined for the page. If the page is not full after the last row that may be
-// examined, addExamined sets to.Resume to the row's position at.
+// that was examined for the page. The parameter at is the position of that row;
+// addExamined stores it in to.Resume if the page is not full after the last row that may
+// be examined.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) {
 	if belongs {
 		to.Entries = append(to.Entries, entry)

@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high
         AND m.message_id = k.message_id AND m.from_low = (k.from_low = 1) LIMIT 1) m`
 
-	// The join omits no conversation, because every conversation has a latest message.
+	// joinLatest omits no conversation, because every conversation has a latest message.
 	joinLatest = `
     CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
         WHERE m.tenant = c.tenant AND m.user_low = least(c.user_id, c.peer_id) AND m.user_high = greatest(c.user_id, c.peer_id)
@@ -52,10 +52,10 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high AND m.message_id < k.below
     ORDER BY m.message_id DESC LIMIT k.entries) l`
 
-	// The first part of selectMailbox selects the messages of pairs in which the user has
-	// the lower id. The second part selects the messages of pairs in which the user has
-	// the higher id. Each part has its own partial index, and repeats the condition of
-	// the index (message_id > 0).
+	// The first part of selectMailbox selects the messages of conversations in which the
+	// user has the lower id. The second part selects the messages of conversations in
+	// which the user has the higher id. Each part has its own partial index, and repeats
+	// the condition of the index (message_id > 0).
 	selectMailbox = `
 (SELECT user_low, user_high, message_id, from_low, text, created FROM message m
 WHERE m.tenant = $1 AND m.user_low = $2 AND m.message_id > $3 AND m.message_id > 0 ORDER BY m.message_id LIMIT $4)

@@ -22,7 +22,8 @@ CROSS JOIN LATERAL (SELECT comment_id FROM comment c
 
 // addPast adds comments that were written in the past, and returns the number of added
 // comments per user, for the totals. It locks the ids of past comments and then comment
-// counts. This comes after the locks on states and before those on interactive.
+// counts. Its caller has already taken the locks on states, and takes those on the table
+// interactive afterwards.
 func (t *tx) addPast(comments []storage.PastComment) (writers map[storage.User]int64, err error) {
 	if len(comments) == 0 {
 		return writers, nil

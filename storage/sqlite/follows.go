@@ -130,8 +130,8 @@ func (t tx) candidates(of storage.User, page storage.Page, inFollowing bool) (fo
 	return found, err
 }
 
-// followsFewer reports whether a user follows at most as many subjects as the user has
-// followers.
+// followsFewer reports whether the number of subjects that a user follows is at most the
+// number of the user's followers.
 func (t tx) followsFewer(user storage.User) (bool, error) {
 	of := []storage.Interactive{{Subject: user.Subject()}}
 	if err := t.counts(of); err != nil {

@@ -165,8 +165,8 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 
 // addExamined adds entry to a page if belongs is true. The entry comes from the nth row
 // that was examined for the page. addExamined returns errPageFull once the page is full.
-// If the page is not full after the last row that may be examined, addExamined sets
-// to.Resume to the row's position at.
+// The parameter at is the position of that row; addExamined stores it in to.Resume if the
+// page is not full after the last row that may be examined.
 func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) error {
 	if belongs {
 		to.Entries = append(to.Entries, entry)
