@@ -23,8 +23,8 @@ const (
 
 // commit commits a transaction. It does not stop when the caller's context ends, because
 // the outcome would be unknown. After callTimeout it gives up, unless the server reports
-// that the commit waits for the synchronous standby. In that case, it waits until the
-// caller's context is cancelled or the store is closed: an abandoned commit becomes
+// that the commit waits for the synchronous standby. In that case, the method waits until
+// the caller's context is cancelled or the store is closed: an abandoned commit becomes
 // visible although a failover may still lose it.
 func (s *Store) commit(caller context.Context, t *tx) error {
 	defer s.commits.begin()()
@@ -56,8 +56,9 @@ func (s *Store) commit(caller context.Context, t *tx) error {
 
 const selectWaiting = `SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'`
 
-// waitsForStandby reports whether a backend's commit is waiting for a standby. It queries
-// the server on a separate connection; if that fails, it returns false.
+// waitsForStandby reports whether the commit of the server process pid is waiting for a
+// standby. It queries the server on a separate connection; if that fails, it returns
+// false.
 func (s *Store) waitsForStandby(ctx context.Context, pid uint32) bool {
 	ctx, cancel := context.WithTimeout(ctx, standbyCheckTimeout)
 	defer cancel()

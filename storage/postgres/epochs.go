@@ -48,9 +48,10 @@ FROM mirror WHERE one`
 	nextBarrier  = `greatest(barrier + 1, ` + clock + `)`
 	raiseBarrier = `UPDATE mirror SET barrier = ` + nextBarrier + `, raised_at = ` + clock + ` WHERE one`
 	// recordWatermarks records only the latest barrier. A barrier with another number was
-	// raised earlier. Its number may be higher if the server that raised it had a clock
-	// that was ahead and has lost its last commits. Workers of different partitions may
-	// record barriers concurrently, so the rows are locked in the order of their keys.
+	// raised earlier. Its number may nevertheless be higher, if the clock of the server
+	// that raised it was ahead and the server has lost its last commits. Workers of
+	// different partitions may record barriers concurrently, so the rows are locked in
+	// the order of their keys.
 	recordWatermarks = `
 INSERT INTO watermark (partitions, partition, barrier)
 SELECT partitions, partition, max(b.barrier) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS b (partitions, partition, barrier)

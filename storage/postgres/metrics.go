@@ -6,8 +6,8 @@ import (
 )
 
 // Collectors returns metrics for the caller to register: the number of connections in the
-// pool, their maximum number, the waits for a connection, and the age of the oldest
-// commit in progress.
+// pool, their maximum number, the number and the total duration of waits for a
+// connection, and the age of the oldest commit in progress.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func(*pgxpool.Stat) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},

@@ -12,8 +12,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// stateWrites holds the changes that coalesced actions of one kind request, in the order
-// of Coalesce. It records which changes were written.
+// stateWrites holds the changes that are requested by coalesced actions of one kind, in
+// the order of Coalesce. It records which changes were written.
 type stateWrites struct {
 	changes   []storage.StateChange
 	applied   []bool // for each change, whether it was written; if not, the stored state includes it
@@ -68,10 +68,10 @@ func (w *stateWrites) remainingKeys() (columns, []int) {
 	return rows, at
 }
 
-// upsertReactions leaves state and version unchanged if a clear does not apply. If it
-// returns null for clears, the stored row equals the row that was sent. Element 0 of an
-// array and all elements of a null array are null. A comparison with null yields null,
-// which does not count as true.
+// upsertReactions leaves the columns state and version unchanged if a clear does not
+// apply. If it returns null in the column clears, the stored row equals the row that was
+// sent. Element 0 of an array and all elements of a null array are null. A comparison
+// with null yields null, which does not count as true.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, clears)
 SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version,

@@ -83,8 +83,8 @@ func setAuthors(b *pgx.Batch, declared []storage.Action) {
 // upsertTotals adjusts rows of user_totals, in the order of their keys. The authors of
 // the given subjects receive the given likes; the transaction already holds the locks on
 // these subjects. The condition on the author is outside the lookup, so that the lookup
-// uses the key and not the index of works. Only these likes are summed by user, because
-// the other arguments name each user only once.
+// uses the key and not the index of works. Only the likes of the given subjects are
+// summed by user, because the other arguments name each user only once.
 const upsertTotals = `
 INSERT INTO user_totals AS t (tenant, user_id, likes, following, collections, works, likes_received)
 SELECT coalesce(k.tenant, r.tenant) COLLATE "C" AS tenant, coalesce(k.user_id, r.user_id) COLLATE "C" AS user_id,

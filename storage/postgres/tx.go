@@ -145,8 +145,8 @@ type tx struct {
 	begun      pgx.Tx
 }
 
-// batch returns a new batch of statements for send. One round trip sends the statements
-// to the server and returns their results.
+// batch returns a new batch of statements, to be passed to the method send. One round
+// trip sends the statements to the server and returns their results.
 func (t *tx) batch() *pgx.Batch {
 	b := new(pgx.Batch)
 	if t.begun == nil {

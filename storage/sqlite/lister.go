@@ -49,8 +49,8 @@ WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < 
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 )
 
-// list answers all queries from a single snapshot. It answers each of them by a call of
-// the parameter one.
+// list answers all queries from a single snapshot. The parameter one is the function that
+// answers a single query.
 func list[Q, E any](
 	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
 ) ([]storage.ListPage[E], error) {

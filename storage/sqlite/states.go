@@ -8,7 +8,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// upsertReactions leaves state and version unchanged if a clear does not apply.
+// upsertReactions leaves the columns state and version unchanged if a clear does not
+// apply.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, unlike, undislike)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5, value ->> 6, value ->> 7

@@ -24,8 +24,8 @@ SELECT ` + videoColumns + ` FROM video v INDEXED BY videos_of WHERE v.tenant = ?
 	selectNamedFiles = `SELECT k.key FROM jsonb_each(?) k CROSS JOIN video v WHERE v.file = k.value ->> 0`
 )
 
-// scanVideo scans a row: the first columns into the destinations before, and the
-// remaining columns into a video.
+// scanVideo scans a row. The first columns are scanned into the elements of before, and
+// the remaining columns into a video.
 func scanVideo(tenant string, scan func(...any) error, before ...any) (*storage.Video, error) {
 	v := new(storage.Video)
 	v.Author.Tenant = tenant

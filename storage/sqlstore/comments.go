@@ -174,8 +174,8 @@ type CommentEdit struct {
 	CommentsByUser  map[storage.User]int64 // change in the number of each user's comments
 }
 
-// Edit sets the text of the comment, and reports whether this changes it. Errors:
-// storage.ErrNotFound if the change is not allowed.
+// Edit sets the text of the comment, and reports whether the text differs from the
+// previous one. Errors: storage.ErrNotFound if the change is not allowed.
 func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) (bool, error) {
 	c := e.Comment
 	if !change.Allows(c) {

@@ -126,8 +126,8 @@ func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 }
 
 // before reports whether message i is valid and its request is in Before. If so, it
-// returns the key of the message that the earlier request has added. No message has this
-// key if the earlier request was for something else.
+// returns the key of the message that the earlier request added; if the earlier request
+// was for something else, no message has this key.
 func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	m := &b.messages[i]
 	before, known := b.Before[requestKey(m.From, m.RequestID)]

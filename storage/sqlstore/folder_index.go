@@ -17,11 +17,11 @@ type Deletion struct {
 
 // ResolveFolders redirects collections into folders that do not exist, by changing the
 // actions. If the folder was deleted after the action, the collection goes to the folder
-// that the items were moved to. If that folder does not exist either, this is repeated,
-// up to storage.MaxFolderHops times in total. If the items were uncollected, the
-// collection is dropped. Any other collection into a missing folder goes to the user's
-// default folder. The parameter known holds the folders that the actions name; lookUp
-// looks up further folders.
+// that the items were moved to. If that folder does not exist either, the collection is
+// redirected again, up to storage.MaxFolderHops times in total. If the items were
+// uncollected, the action uncollects its subject, too. Any other collection into a
+// missing folder goes to the user's default folder. The parameter known holds the folders
+// that the actions name; lookUp looks up further folders.
 func ResolveFolders(actions []storage.Action, known *FolderIndex, lookUp func([]storage.FolderKey) (*FolderIndex, error)) error {
 	left := make([]*storage.Action, 0, len(actions)) // pointers into actions
 	for i := range actions {

@@ -24,8 +24,8 @@ type NewAndSkipped struct {
 	Skipped  []storage.Message     // persisted before, or repeated in the same call
 }
 
-// SplitNew separates the messages whose ids are in the set fresh from all other messages,
-// and empties the set.
+// SplitNew separates new messages from all others, and empties the set fresh, which holds
+// the ids of the new messages.
 func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkipped) {
 	room := 0
 	for i := range messages {

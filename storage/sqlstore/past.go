@@ -19,8 +19,8 @@ const (
 // idOf returns the lowest id for a comment that was written at the given time, in
 // microseconds since 1970. A later time never gives a lower id. From 2026 on, the result
 // is the lowest id that a new comment could have had at that time. Earlier times are
-// mapped to the range below those ids, which is otherwise unused. There, each id stands
-// for 4 µs since 1970.
+// mapped to the range below those ids, which is otherwise unused. Each id in that range
+// stands for an interval of 4 µs, counted from 1970.
 func idOf(at int64) int64 {
 	if at < firstAdded {
 		return 1 + at/4
@@ -46,13 +46,13 @@ func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 }
 
 // AssignPastIDs returns one id for each past comment, in the order of the batch. The
-// parameter now holds the ids that new comments would get. A comment that is younger than
-// maxIDAge gets its id from there. Any other comment gets a free id that is not below the
+// elements of now are the ids that new comments would get. A comment that is younger than
+// maxIDAge gets its id from these. Any other comment gets a free id that is not below the
 // result of idOf for the comment's time.
 //
-// The function taken reports which keys are in use: it maps the index of each such key to
-// the highest id that the key's tenant uses among span consecutive ids, of which the
-// key's id is the first.
+// The function taken reports which keys are in use. Its result maps the index of each
+// such key to the highest id that the key's tenant uses in a range of ids. The range
+// begins with the key's id and has the length span.
 func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.CommentKey, span int64) (map[int]int64, error)) ([]NewID, error) {
 	ids := slices.Clone(now)
 	var keys []storage.CommentKey

@@ -48,8 +48,8 @@ func StartOf(page storage.Page) storage.Position {
 	return page.After
 }
 
-// DefaultFolders returns one element per key. For the key of a user's default folder,
-// this is the folder as it would be created at the time now; for any other key, it is
+// DefaultFolders returns one element per key. The element for the key of a user's default
+// folder is the folder as it would be created at the given time. All other elements are
 // nil.
 func DefaultFolders(keys []storage.FolderKey, now time.Time) []*storage.Folder {
 	out, at := make([]*storage.Folder, len(keys)), storage.Micros(now)

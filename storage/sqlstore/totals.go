@@ -14,9 +14,9 @@ type Authored struct {
 	Likes    int64 // the subject's likes before the transaction changes them
 }
 
-// Declare returns the declarations that change something, and adds the subjects that they
-// change and the changes to authors' totals to the tally. The declarations must be
-// coalesced, and rows must hold the locked rows of the subjects.
+// Declare returns the declarations that change something. It adds to the tally the
+// subjects of these declarations and the resulting changes to authors' totals. The
+// declarations must be coalesced, and rows must hold the locked rows of the subjects.
 func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Authored) (changed []storage.Action) {
 	for i := range declared {
 		a := &declared[i]
@@ -45,7 +45,7 @@ func (t Tally) addWork(author storage.User, by, likes int64) {
 	totals.LikesReceived += by * likes
 }
 
-// AddLikesReceived adds the likes that authors receive to the authors' totals if
+// AddLikesReceived adds to each author's totals the likes that the author receives, if
 // LikesToAuthors is set. The parameter counts must hold the new counts of the subjects.
 func (t Tally) AddLikesReceived(counts []storage.SubjectCounts) {
 	for i := range counts {

@@ -49,8 +49,9 @@ func PublishDeclaration(v *storage.Video) storage.Action {
 }
 
 // WithdrawDeclaration returns the declaration that the video's subject has no author. The
-// version of the declaration is the time at, in microseconds since 1970, or authored+1 if
-// that is higher; authored is the version of the latest declaration.
+// parameter at is the current time in microseconds since 1970, and authored is the
+// version of the latest declaration. The version of the new declaration is the higher of
+// at and authored+1.
 func WithdrawDeclaration(v *storage.Video, at, authored int64) storage.Action {
 	return declaration(v, "", max(at, authored+1))
 }
