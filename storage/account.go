@@ -19,7 +19,7 @@ const (
 )
 
 // Account is a user who has registered. The user's id is a decimal number below
-// MaxCommentID that increases with time (see IDEpoch).
+// MaxCommentID. Ids increase with time (see IDEpoch).
 type Account struct {
 	User User
 	Profile
@@ -204,8 +204,10 @@ type Revocation struct {
 }
 
 // RevocationOverlap is the longest time, in microseconds, from a revocation's At until
-// the revocation becomes visible. The two differ because At is read when the transaction
-// begins. A reader that follows revocations must therefore re-read this span.
+// the revocation becomes visible. There is such a delay because At is determined when the
+// transaction begins, and the revocation becomes visible when the transaction commits. A
+// reader that follows revocations must therefore re-read the last RevocationOverlap
+// microseconds.
 const RevocationOverlap = 120 * 1_000_000
 
 // ProfileReader looks up profiles.

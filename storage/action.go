@@ -83,8 +83,8 @@ type Action struct {
 	Subject  Subject // of the same tenant as User
 	Kind     Kind
 	Reaction Reaction // KindReaction: the new reaction; NoReaction clears it
-	// If makes a clear (KindReaction with Reaction NoReaction) conditional: the clear
-	// removes this reaction and no other. If it is NoReaction, the clear is
+	// If is the condition of a clear (KindReaction with Reaction NoReaction): the clear
+	// removes this reaction and no other. The value NoReaction means that the clear is
 	// unconditional.
 	If        Reaction
 	FolderID  string // KindCollection: the new folder, or empty to uncollect
@@ -199,10 +199,10 @@ const InboxAge = 7 * 24 * time.Hour
 // clock skew.
 const MaxMessageAge = InboxAge - time.Hour
 
-// MayExpire reports whether a store has to check the age of the message. The ID may have
-// been pruned after the message was persisted; actions that add up would then count
-// again. Other actions are idempotent by their version. The given time may be off by
-// days.
+// MayExpire reports whether a store has to check the age of the message. The age matters
+// because actions that add up would count again if the ID was pruned after the message
+// was persisted. Other actions are idempotent by their versions. The given time may be
+// off by days.
 func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
 		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind.AddsUp() })

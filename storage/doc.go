@@ -6,8 +6,9 @@
 //
 // # Invariants
 //
-// Every Store has these properties, regardless of the database. The names are those of
-// the cases in storage/storagetest.
+// Every Store has these properties, regardless of the database. Each property is followed
+// by the names of the cases in storage/storagetest that check it. A name that begins with
+// Test is the name of a test of this package.
 //
 //   - I1 Acknowledged is durable. Once Persist has returned without an error, the
 //     messages that it was given survive a crash of the process: PersistedSurvivesReopen.

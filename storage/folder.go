@@ -51,7 +51,7 @@ func (f *Folder) Default() bool { return f.FolderID == DefaultFolderID }
 // CreatedAt is when the folder was created.
 func (f *Folder) CreatedAt() time.Time { return Time(f.Created) }
 
-// UpdatedAt is when name, description or visibility last changed.
+// UpdatedAt is when the name, the description or the visibility last changed.
 func (f *Folder) UpdatedAt() time.Time { return Time(f.Updated) }
 
 // VisibleTo reports whether the viewer may see the folder: it is public or belongs to the
@@ -109,8 +109,9 @@ func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
 // validateText allows printable characters and the two joiners that emoji and several
-// scripts are written with. The parameter also lists further characters that are allowed.
-// The text may be empty. The parameter most is the maximum number of characters.
+// scripts are written with. Further characters are allowed if they are in the last
+// parameter, also. The text may be empty. The parameter most is the maximum number of
+// characters.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}

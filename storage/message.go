@@ -93,9 +93,9 @@ func (c *Conversation) Key() ConversationKey { return ConversationKey{c.Owner, c
 type NewDirectMessage struct {
 	From, To User // of one tenant
 	Text     string
-	// RequestID makes it safe to repeat a request: a second message with the same
-	// sender and RequestID within RequestAge is not sent. If empty, every request sends
-	// a message.
+	// RequestID makes it safe to repeat a request: a second message with the same sender
+	// and RequestID within RequestAge is not sent. If RequestID is empty, every request
+	// sends a message.
 	RequestID string
 }
 

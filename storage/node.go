@@ -56,10 +56,10 @@ func (i *Interactive) ID() string { return subjectID(i.Subject) }
 // ID returns the id of the user as a node.
 func (u User) ID() string { return nodeID(NodeUser, u.Tenant, u.UserID) }
 
-// ID returns the id of the state, which is the same for every reaction.
+// ID returns the id of the state. The id does not depend on the reaction.
 func (l *Liked) ID() string { return stateNodeID(NodeLiked, l.User, l.Subject) }
 
-// ID returns the id of the item, which is the same in every folder.
+// ID returns the id of the item. The id does not depend on the folder.
 func (c *Collected) ID() string { return stateNodeID(NodeCollected, c.User, c.Subject) }
 
 // ID returns the id of the read state.

@@ -37,8 +37,9 @@ type Reader interface {
 	// counts. Subjects may repeat. All subjects must be of the viewer's tenant; otherwise
 	// the error is ErrInvalid.
 	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
-	// States returns the states of each user on each subject, of the given kinds. If the
-	// user and the subject of a key are of different tenants, the error is ErrInvalid.
+	// States returns, for each key, the states of the given kinds that the key's user
+	// has on the key's subject. If the user and the subject of a key are of different
+	// tenants, the error is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
 	// FoldersOf returns the folder for each key, or nil if there is none. A default
 	// folder that does not exist yet is returned as it would be created now. The caller
@@ -134,10 +135,10 @@ type (
 		Page
 	}
 	// FriendsQuery lists the users whom a user follows and who follow the user back. It
-	// searches the shorter of two lists, according to the user's totals: the user's
-	// follows or the user's followers. The first page decides which. A later page
-	// continues in the list that its position comes from; only a position among follows
-	// has a Biz.
+	// searches the user's follows or the user's followers, whichever list is shorter
+	// according to the user's totals. The list is chosen for the first page. A later
+	// page continues in the list that its position comes from; only a position among
+	// follows has a Biz.
 	FriendsQuery struct {
 		User User
 		Page
@@ -240,8 +241,9 @@ type Outcome struct {
 	// Epoch is the mirror's epoch in which a mirror.Database commits the transaction. It
 	// is 0 if no epoch is open; there is then nothing to mark.
 	Epoch int64
-	// At is when that transaction was about to commit, by the clock of this
-	// process. It is zero when Mark is called.
+	// At is when the transaction was about to commit, by the clock of this process. Only
+	// a mirror.Database sets it, after it has called the Mark; in the Outcome that is
+	// passed to the Mark, At is zero.
 	At time.Time
 }
 
@@ -258,11 +260,11 @@ type Persister interface {
 	// subject with a changed state or author gets the next version of its counts. The
 	// same call may be repeated at any time.
 	//
-	// A collection into a folder that was deleted after the action goes to the folder
-	// that its items were moved to. If the items were uncollected instead, the collection
-	// is dropped. In both cases, the state gets the version of the action. A collection
-	// into any other missing folder goes to the user's default folder, which is created
-	// if necessary.
+	// If an action collects a subject into a folder that was deleted after the action,
+	// the subject goes to the folder that the items of the deleted folder were moved to.
+	// If these items were uncollected instead, the action uncollects the subject. In
+	// both cases, the state gets the version of the action. A collection into any other
+	// missing folder goes to the user's default folder, which is created if necessary.
 	//
 	// The comments of a new message are added in the order of their times. Their ids sort
 	// them among all comments by these times (see PastComment), except that a comment
@@ -273,10 +275,10 @@ type Persister interface {
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
-	// Prune removes the ids of messages that were persisted more than age ago, by the
-	// store's clock, and returns how many ids it removed. Ids that are kept forever stay.
-	// Prune also removes the records of folders that were deleted more than age ago, and
-	// the records of requests older than RequestAge.
+	// Prune removes the ids of messages that were persisted longer ago than age, by the
+	// store's clock, and returns how many ids it removed. Ids that are kept forever
+	// stay. Prune also removes the records of folders that were deleted longer ago than
+	// age, and the records of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
@@ -333,9 +335,10 @@ type Comments interface {
 	CommentReader
 	// AddComments adds comments in one transaction, in the given order, and returns the
 	// result for each comment. A comment that cannot be added does not prevent others
-	// from being added. AddedComment.Err is ErrInvalid also for a reply to a reply and
-	// for a request id that was used for another comment. It is ErrNotFound if the
-	// comment that is replied to does not exist, is deleted, or is on another subject.
+	// from being added. AddedComment.Err is ErrInvalid if a value is invalid, if the
+	// comment is a reply to a reply, or if the request id was used for another comment.
+	// It is ErrNotFound if the comment that is replied to does not exist, is deleted, or
+	// is on another subject.
 	//
 	// Repeating a call without request ids adds the comments again.
 	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
@@ -375,8 +378,8 @@ type DirectMessages interface {
 	DirectMessageReader
 	// AddMessages adds messages in one transaction, in the given order, and returns the
 	// result for each message. A message that cannot be added does not prevent others
-	// from being added. AddedDirectMessage.Err is ErrInvalid also for a request id that
-	// was used for something else.
+	// from being added. AddedDirectMessage.Err is ErrInvalid if a value is invalid, or
+	// if the request id was used for something else.
 	//
 	// Repeating a call without request ids adds the messages again.
 	AddMessages(ctx context.Context, messages []NewDirectMessage) ([]AddedDirectMessage, error)

@@ -16,7 +16,7 @@ const (
 // BizUser is the kind of content of subjects that are users: the bizId is the user's id.
 const BizUser = "user"
 
-// DefaultTenant is the tenant of requests that name none.
+// DefaultTenant is the tenant of requests that do not name a tenant.
 const DefaultTenant = "default"
 
 // Subject is anything that can be interacted with. It needs no registration.

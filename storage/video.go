@@ -134,8 +134,8 @@ type NewVideo struct {
 	// different one with the same id.
 	Digest string
 	// RequestID makes it safe to repeat a request: a second video with the same author
-	// and RequestID within RequestAge is not published. If empty, every request publishes
-	// a video.
+	// and RequestID within RequestAge is not published. If RequestID is empty, every
+	// request publishes a video.
 	RequestID string
 }
 
