@@ -109,8 +109,8 @@ func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
 // validateText allows printable characters and the two joiners that emoji and several
-// scripts are written with. Further characters are allowed if they are in the last
-// parameter, also. The text may be empty. The parameter most is the maximum number of
+// scripts are written with. The last parameter (also) is a string of further characters
+// that are allowed. The text may be empty. The parameter most is the maximum number of
 // characters.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {

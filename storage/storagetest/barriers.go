@@ -87,9 +87,9 @@ func barrierIsPassedByEveryPartition(w *world) {
 	}
 }
 
-// restoredDatabaseUsesNoBarrierTwice checks that a restored database does not take a
-// barrier from before the restore for its own barrier. The old barrier may have any
-// number that the database assigned after the backup was made.
+// restoredDatabaseUsesNoBarrierTwice checks that a restored database does not mistake a
+// barrier from before the restore for one of its own. The old barrier may have any number
+// that the database assigned after the backup was made.
 func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	db, ctx := w.database(), w.Context()
 	before, err := db.RaiseBarrier(ctx)

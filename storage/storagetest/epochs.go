@@ -48,7 +48,7 @@ func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
 	}
 }
 
-// epochsAreHeld checks the Holder and the Silence of epochs.
+// epochsAreHeld checks the fields Holder and Silence of epochs.
 func epochsAreHeld(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 20, Holder: "one"})

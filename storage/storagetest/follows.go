@@ -137,7 +137,8 @@ func friendsFollowEachOther(w *world) {
 
 // friendsAreSearchedInTheShorterList checks two users: the star has many followers and
 // follows few users; the fan follows many users and has few followers. The first page
-// must hold all friends of each user, newest first in the list that is searched.
+// must hold all friends of each user. They are sorted by their follows in the list that
+// is searched, the newest first.
 func friendsAreSearchedInTheShorterList(w *world) {
 	const many = storage.MaxListScan + 20
 	star, fan := user("star"), user("fan")

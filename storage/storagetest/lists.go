@@ -241,8 +241,8 @@ func unchangedEntriesAppearOnce(w *world) {
 	}
 }
 
-// pages returns the whole list, read in pages. After each page, it calls the function
-// between, unless that is nil.
+// pages returns the whole list, read in pages. If the parameter between is not nil, it is
+// called after each page.
 func pages(w *world, l listing, first int, between func()) []entry {
 	w.Helper()
 	var all []entry

@@ -17,9 +17,9 @@ const (
 )
 
 // TimeLongFeed fails if the 1,000th page of a feed of a million videos, or the last page,
-// takes more than twice as long as the first page. The pages are read alternately, and
-// their medians are compared. It checks the videos of one user in the same way. The
-// database must be empty.
+// takes more than twice as long as the first page. The pages are read in turn, and the
+// medians of their times are compared. The first and the last page of one user's videos
+// are compared in the same way. The database must be empty.
 func TimeLongFeed(t *testing.T, db Database) {
 	t.Helper()
 	db.Edit(t, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

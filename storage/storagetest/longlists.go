@@ -130,8 +130,8 @@ func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 }
 
 // TimeLongLists fails if a page of a long list takes more than twice as long as a page of
-// a short list. It compares the medians of pages that are read in turns, so that all are
-// equally affected by other load on the machine. The database must be empty.
+// a short list. It reads the pages in turn, so that other load on the machine affects all
+// of them equally, and compares the medians of their times. The database must be empty.
 func TimeLongLists(t *testing.T, db Database) {
 	t.Helper()
 	FillLongLists(func(sql string) { db.Edit(t, sql) })

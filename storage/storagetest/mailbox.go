@@ -66,8 +66,8 @@ func (w *world) latest(of storage.User) int64 {
 	return got[0]
 }
 
-// messageTexts returns the senders and texts of a conversation, newest first, read in
-// pages.
+// messageTexts returns the senders and texts of the messages in a conversation, newest
+// first. It reads the messages in pages.
 func (w *world) messageTexts(key storage.ConversationKey) (out []string) {
 	w.Helper()
 	for q := (storage.DirectMessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {

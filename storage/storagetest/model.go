@@ -189,8 +189,8 @@ func (m *modelState) apply(a storage.Action) {
 }
 
 // react replays all reactions of the action's user to its subject in the order of their
-// versions. Among actions with the same version, clears come first; of the other actions,
-// only the first to arrive counts.
+// versions. Among actions with the same version, conditional clears come first; of the
+// other actions, only the first to arrive counts.
 func (m *modelState) react(a storage.Action, s *storage.States) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
 	m.comments[key] = append(m.comments[key], a)

@@ -222,7 +222,8 @@ func (m *modelState) follows(wanted func(*storage.Followed) bool) []storage.Foll
 	return out
 }
 
-// compareFriends ignores the order, which depends on the list that the store searches.
+// compareFriends compares the friends of a user, but not their order, which depends on
+// the list that the store searches.
 func (m *modelState) compareFriends(of storage.User) {
 	want := make(map[storage.User]int64)
 	for _, out := range m.follows(func(f *storage.Followed) bool { return f.User == of }) {
@@ -293,8 +294,8 @@ func (m *modelState) compareFolder(key storage.FolderKey) {
 	m.equal("items", nonNil(items[0].Entries), inside)
 }
 
-// compareFolderLists leaves out the default folder, which is listed only once it has been
-// created.
+// compareFolderLists compares the folders of a user except for the default folder, which
+// is listed only after it has been created.
 func (m *modelState) compareFolderLists(of storage.User, publicOnly bool) {
 	want := []storage.Folder{}
 	for key, f := range m.folders {

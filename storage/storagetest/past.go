@@ -70,8 +70,8 @@ func pastCommentsAreListedByTheirTime(w *world) {
 	w.verified()
 }
 
-// pastCommentsOfOneTimeAreDistinct adds many comments with the same time, as from a file
-// that has only dates, and more comments with that time later.
+// pastCommentsOfOneTimeAreDistinct adds many comments with the same time, like those of a
+// file that contains only dates. Later, it adds more comments with that time.
 func pastCommentsOfOneTimeAreDistinct(w *world) {
 	const many = 5_000
 	alice, at := user("alice"), time.Date(2016, 4, 11, 0, 0, 0, 0, time.UTC)

@@ -39,7 +39,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	runParallel(t, newDatabase, slices.Concat(states, rest, models))
 }
 
-// RunOnce runs the cases of Run, except for random cases that do not concern states.
+// RunOnce runs the cases of Run, except for the random cases that do not concern states.
 func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	runParallel(t, newDatabase, slices.Concat(states, rest))
@@ -102,7 +102,7 @@ var states = []testCase{
 	{"Model", model},
 }
 
-// rest holds the cases of storage.Store that are in neither states nor models.
+// rest holds the cases of storage.Store that the variables states and models do not hold.
 var rest = []testCase{
 	{"ListsAreNewestFirst", listsAreNewestFirst},
 	{"UnchangedEntriesAppearOnce", unchangedEntriesAppearOnce},

@@ -9,7 +9,7 @@ import (
 )
 
 // scattered is the number of rows in a history in which most rows are of one biz and a
-// few are of another. Version 1 is the oldest.
+// few are of another. The oldest row has version 1.
 const scattered = 3*storage.MaxListScan + 50
 
 // wanted holds the versions of the few rows of the other biz, newest first: the newest

@@ -48,7 +48,7 @@ func (g *Traffic) Action() storage.Action {
 	return a
 }
 
-// Message returns a message with this number of actions.
+// Message returns a message with the given id and number of actions.
 func (g *Traffic) Message(id string, size int) storage.Message {
 	m := storage.Message{ID: id}
 	for range size {
