@@ -275,10 +275,10 @@ type Persister interface {
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
-	// Prune removes the ids of messages that were persisted longer ago than age, by the
-	// store's clock, and returns how many ids it removed. Ids that are kept forever
-	// stay. Prune also removes the records of folders that were deleted longer ago than
-	// age, and the records of requests older than RequestAge.
+	// Prune removes the ids of messages that have been persisted for longer than age, by
+	// the store's clock, and returns how many ids it removed. Ids that are kept forever
+	// stay. Prune also removes the records of folders that have been deleted for longer
+	// than age, and the records of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
