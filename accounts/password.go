@@ -48,8 +48,9 @@ type Params struct {
 // which take about 40 ms on one core.
 var DefaultParams = Params{Memory: 19 << 10, Time: 2, Threads: 1}
 
-// Limits on the parameters of stored hashes, and the sizes of salt and hash, so that a
-// manipulated row cannot exhaust memory.
+// Limits on the parameters of stored hashes, and the sizes of salt and hash. Hashes
+// beyond these limits or of other sizes are rejected, so that a manipulated row cannot
+// exhaust memory.
 const (
 	maxMemory = 1 << 20 // KiB
 	maxTime   = 64

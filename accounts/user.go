@@ -68,8 +68,8 @@ func (s *Service) LogOutEverywhere(ctx context.Context, me storage.User) error {
 	return err
 }
 
-// revoked makes this node reject the account's tokens from earlier generations
-// immediately.
+// revoked makes this node immediately reject the tokens that were issued before the
+// account reached its current generation.
 func (s *Service) revoked(a *storage.Account) {
 	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
 }

@@ -120,8 +120,8 @@ func commandName() string {
 	return "ovation"
 }
 
-// writeExamples writes the examples as curl commands, each with the given curl option for
-// the header that identifies the user.
+// writeExamples writes the examples as curl commands, each with the curl option in the
+// parameter as, which sets the header that identifies the user.
 func writeExamples(b *strings.Builder, url, as string) {
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})

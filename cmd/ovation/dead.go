@@ -31,7 +31,7 @@ type deadFlags struct {
 	Covers bool `help:"Use the dead letters of jobs for video covers instead of those of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
-// with opens the dead-letter queue, calls use with it, and closes it.
+// with opens the dead-letter queue, passes it to the function use, and closes it.
 func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) (err error) {
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])
@@ -233,8 +233,8 @@ type deadDropCommand struct {
 }
 
 // Run deletes the dead letter. If Postgres and Redis are configured, Run also reverts the
-// actions of the dead letter in Redis. Otherwise, Redis would show these actions for up
-// to a week.
+// actions of the dead letter in Redis. Without this step, Redis may show these actions
+// for up to a week.
 func (c *deadDropCommand) Run(p *program) (err error) {
 	mirror, err := c.openMirror(p)
 	if err != nil {

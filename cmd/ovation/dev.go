@@ -114,9 +114,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// unlessStopped returns err, the error that preparing the data at startup returned. If
-// ctx has ended, it returns nil instead, because the next start completes the
-// preparation.
+// unlessStopped returns err, which comes from preparing the data at startup. If ctx has
+// ended, it returns nil instead, because the next start completes the preparation.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -126,9 +125,9 @@ func unlessStopped(ctx context.Context, err error) error {
 	}
 }
 
-// devHeaders returns how X-Ovation-User is treated. Unless --insecure-dev-headers is set,
-// the header is accepted only if --dev-headers or --demo is set and the server listens on
-// a loopback address.
+// devHeaders returns the mode that determines when the header X-Ovation-User is accepted.
+// Unless --insecure-dev-headers is set, the header is accepted only if --dev-headers or
+// --demo is set and the server listens on a loopback address.
 func (c *devCommand) devHeaders() viewer.DevHeaders {
 	switch {
 	case c.InsecureDevHeaders:
@@ -144,7 +143,8 @@ const addrFlag = "--addr or OVATION_ADDR"
 
 const stopTimeout = 15 * time.Second
 
-// listen listens on addr. Its errors name flag, the flag that sets addr.
+// listen listens on addr. Its errors contain the parameter flag, the name of the flag
+// that sets addr.
 func listen(ctx context.Context, addr address, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
 	if err == nil {

@@ -101,8 +101,8 @@ func (f servicesFlags) openMirrored(p *program, command string, o redis.Options)
 	return database, copied, nil
 }
 
-// process holds what the commands serve and work have in common: a log, a listener,
-// metrics and the services.
+// process holds what `ovation serve` and `ovation work` have in common: a log, a
+// listener, metrics and the services.
 type process struct {
 	log      *slog.Logger
 	listener net.Listener
@@ -112,7 +112,7 @@ type process struct {
 	queue    *amqp.Queue
 }
 
-// begin listens on the address given as at and opens all services. If begin fails,
+// begin listens on an address, the parameter at, and opens all services. If begin fails,
 // nothing remains open.
 func (f servicesFlags) begin(p *program, command string, at address, logs level, does worker.Role) (*process, error) {
 	log := newLogger(p.stderr, logs.Level)

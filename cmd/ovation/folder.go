@@ -44,9 +44,9 @@ func (d dataFlag) make() error {
 }
 
 // lock acquires the lock with the given file name in the folder. If another process holds
-// the lock, lock returns an error without waiting; the message uses the verb in use, such
-// as "serves", to say what that process does. The operating system releases the lock when
-// this process ends, even if it crashes.
+// the lock, lock returns an error without waiting. The parameter use is a verb, such as
+// "serves"; the error uses it to say what that process does. The operating system
+// releases the lock when this process ends, even if it crashes.
 func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	if err := d.make(); err != nil {
 		return nil, err

@@ -104,8 +104,8 @@ func (c *importCommand) Run(p *program) (err error) {
 	return c.verdict(result, err)
 }
 
-// mapping returns the mapping that --subjects or --map selects, or otherwise the default
-// mapping, in each case with the changes that the other flags make.
+// mapping returns the mapping that --subjects or --map selects, or the default mapping if
+// neither is set. The result includes the changes that the other flags make.
 func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
 	switch {

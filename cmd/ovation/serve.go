@@ -36,11 +36,11 @@ type serveCommand struct {
 	Drain         pause  `default:"5s"                              help:"How long to continue serving after /readyz reports that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
-// linger is the maximum time for which a partition with actions to send waits while
-// messages of other partitions are unconfirmed. Actions that arrive for the partition in
-// the meantime are sent in the same message. The value is a few times the duration of a
-// confirm. If the confirm of one message is delayed, the messages of other partitions are
-// delayed by linger at most.
+// linger is the maximum time for which the actions of a partition wait to be sent while
+// messages of other partitions are unconfirmed. Actions that arrive for the same
+// partition in the meantime are sent in the same message. The value is a few times the
+// duration of a confirm. If the confirm of one message is delayed, the messages of other
+// partitions are delayed by linger at most.
 const linger = 4 * time.Millisecond
 
 // Run serves the API until the program is stopped.

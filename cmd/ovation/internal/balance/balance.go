@@ -122,8 +122,8 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // RoundTrip sends each request to the next of the ready nodes, in turn. If the node
 // refuses the connection, RoundTrip tries the node after it. If no node is ready,
-// RoundTrip tries the silent nodes in the same way. It returns errNoNode if no node is
-// ready or silent.
+// RoundTrip tries the silent nodes, whose last probe timed out, in the same way. It
+// returns errNoNode if no node is ready or silent.
 func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	err := errNoNode
 	nodes, turn := b.nodesIn(ready), b.next.Add(1)
@@ -153,10 +153,11 @@ func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 // bodyOf returns the body of r for one attempt to send it. Closing the returned body does
 // not close r.Body.
 //
-// If the length of the body is known, r.Body is not read beyond that length. The
-// transport reads once more after the last byte, to check that nothing follows. By then,
-// the node may have begun to respond, and the server closes r.Body when a response
-// begins. The extra read would then fail, and the transport would cut off the response.
+// If the length of the body is known, r.Body is not read beyond that length. The reason
+// is that the transport reads once more after the last byte, to check that nothing
+// follows. By then, the node may have begun to respond, and the server closes r.Body when
+// a response begins. If the extra read reached r.Body, it would then fail, and the
+// transport would cut off the response.
 func bodyOf(r *http.Request) io.ReadCloser {
 	if r.ContentLength < 0 {
 		return io.NopCloser(r.Body)
