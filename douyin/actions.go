@@ -227,8 +227,8 @@ type upload struct {
 	end func()          // releases the place
 }
 
-// reserve reserves a place for the viewer. If the viewer is not known yet, it reserves a
-// place for the client's address.
+// reserve reserves one of the limited number of places for uploads. The place is reserved
+// for the viewer or, if the viewer is not known yet, for the client's address.
 func (u *upload) reserve() (err error) {
 	u.end, err = u.Videos.Reserve(media.Uploader{User: viewer.FromContext(u.ctx), Address: rate.FromContext(u.ctx).Address()})
 	return err

@@ -195,8 +195,9 @@ func (c *call) user(name string, me storage.User) (storage.User, error) {
 	return storage.AccountUser(me.Tenant, n), nil
 }
 
-// action returns the parameter action_type, which must be between 1 and most. The value 1
-// performs the endpoint's action, and 2, if supported, undoes it.
+// action returns the request's parameter action_type, which must not be less than 1 or
+// greater than most. The value 1 performs the endpoint's action, and 2, if supported,
+// undoes it.
 func (c *call) action(most int64) (int64, error) {
 	n, ok := number(c.values["action_type"])
 	if !ok || n < 1 || n > most {

@@ -213,7 +213,7 @@ func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 }
 
 // orNotFound returns err. If err is nil, it returns an error that states that the object
-// named by a parameter was not found.
+// which the given request parameter names was not found.
 func orNotFound(err error, parameter string) error {
 	if err == nil {
 		err = notFound(parameter)

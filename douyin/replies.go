@@ -75,7 +75,7 @@ type (
 	}
 )
 
-// userJSON is a user. An id is below 2^53. The id of a user without an account is 0.
+// userJSON is a user. The ID is below 2^53; it is 0 for a user without an account.
 type userJSON struct {
 	ID              int64  `json:"id"`
 	Name            string `json:"name"`

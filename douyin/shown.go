@@ -45,7 +45,7 @@ func (b *replyBuilder) url(address string) string {
 }
 
 // load prefetches the videos and users of a reply, and the keys in wants. It makes one
-// call per kind, all of them concurrently.
+// call per kind of object, and makes these calls concurrently.
 func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*storage.Video, users []storage.User) error {
 	for _, v := range videos {
 		wants.Interactives = append(wants.Interactives, v.Key().Subject())
@@ -131,7 +131,7 @@ func (b *replyBuilder) comment(ctx context.Context, of *storage.Comment) (commen
 	return commentJSON{ID: of.Number, User: user, Content: of.Text, CreateDate: of.At().Format("01-02")}, err
 }
 
-// each applies show to all elements of a list.
+// each calls show for each element of a list, and returns the list of results.
 func each[T, V any](of []T, show func(T) (V, error)) (list[V], error) {
 	out := make(list[V], len(of))
 	for i, one := range of {

@@ -45,8 +45,8 @@ const (
 	gzipSuffix  = ".gz"
 )
 
-// policy is the Content-Security-Policy of the pages. It lets pages load files from their
-// own origin and connect to it only, and forbids inline scripts and styles.
+// policy is the Content-Security-Policy of the pages. It lets pages load files only from
+// their own origin and connect only to that origin. It forbids inline scripts and styles.
 var policy = strings.Join([]string{
 	"default-src 'none'",
 	"script-src 'self'",

@@ -12,7 +12,8 @@ type clockFlag struct {
 
 // tooFar returns an error if this machine's clock differs from the database's by more
 // than MaxClockSkew. ahead is the difference; it is negative if this machine's clock is
-// behind. Versions do not depend on the clock, but tokens and logs do.
+// behind. The versions of actions do not depend on this machine's clock, but tokens and
+// logs do.
 func (f clockFlag) tooFar(ahead time.Duration) error {
 	if ahead.Abs() <= time.Duration(f.MaxClockSkew) {
 		return nil

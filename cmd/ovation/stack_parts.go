@@ -70,8 +70,8 @@ func (s *stack) start(name, log string, variables []string) error {
 
 var announcement = regexp.MustCompile(`http://[^/\s]+`)
 
-// watch announces the URL of a process, copies its output to the log, and waits for its
-// end.
+// watch announces the URL of a process, copies its output to the log, and waits until the
+// process has ended.
 func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	defer close(p.ended)
 	lines := bufio.NewReader(stdout)
@@ -134,8 +134,8 @@ func (p *childProcess) logTail() string {
 }
 
 // withoutMetrics answers requests for /metrics with the addresses of the metrics of all
-// processes, and passes other requests to the given handler. Otherwise, the balancer
-// would serve the metrics of an arbitrary node.
+// processes, and passes other requests to the given handler. Without this handler, the
+// balancer would serve the metrics of an arbitrary node.
 func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	var says strings.Builder
 	says.WriteString("Each part has metrics of its own, and this address has none:\n")
@@ -174,8 +174,8 @@ func (s *stack) stop() error {
 	return err
 }
 
-// stop asks processes to stop and waits for them. It kills the processes that still run
-// after twice stopTimeout, or when this process receives a second signal.
+// stop asks processes to stop and waits for them. It kills the processes that are still
+// running after twice stopTimeout, or when this process receives a second signal.
 func stop(parts []*childProcess) {
 	patient, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 	defer cancel()

@@ -27,7 +27,7 @@ func (s unmirrored) check(ctx context.Context) error {
 }
 
 // refuse returns a mark that fails with errMirrorOpen if Redis would have to be updated
-// for the transaction. Otherwise, the returned mark calls the given mark, unless that is
+// for the transaction. Otherwise, the returned mark calls the given mark, if that is not
 // nil.
 func refuse(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
@@ -64,8 +64,8 @@ func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDelet
 }
 
 // Verify recounts everything. If repair is true, Verify returns errMirrorOpen while nodes
-// use Redis. It checks this before the repairs and after them: nodes that have begun to
-// use Redis in the meantime may show the repaired counts late.
+// use Redis. It checks for such nodes before the repairs and after them, because nodes
+// that have begun to use Redis in the meantime may show the repaired counts late.
 func (s unmirrored) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {
 		if err := s.check(ctx); err != nil {

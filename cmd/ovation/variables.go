@@ -242,7 +242,8 @@ func oneOf(known []string) kong.Mapper {
 	})
 }
 
-// number returns a parser for integers from least to most, inclusive.
+// number returns a parser for integers. The parser rejects those below least or above
+// most.
 func number(least, most int) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string

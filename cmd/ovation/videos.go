@@ -64,7 +64,7 @@ func (v *videoSite) close() (err error) {
 }
 
 // openVideos returns the components that an API node needs for videos. Jobs for covers
-// are published through covers, which may be nil.
+// are published through the parameter covers, which may be nil.
 func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
 	blobs, err := f.openBlobs(ctx, store)
 	if err != nil {

@@ -35,9 +35,9 @@ type workCommand struct {
 }
 
 // pace is the minimum time between the starts of two batches of a batch loop while
-// actions arrive one by one. It delays the visibility of actions to other users by at
-// most this time. It reduces the cost of a like for the database and the worker by a
-// third. After an idle period, a batch starts immediately.
+// actions arrive one by one. Other users see an action at most this much later. In
+// return, pace reduces the cost of a like for the database and the worker by a third.
+// After an idle period, a batch starts immediately.
 const pace = 20 * time.Millisecond
 
 // maxActions is the number of actions at which a batch is full. Batches grow to this size
@@ -147,11 +147,11 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 	}
 }
 
-// whileOwner calls run, and checks in the meantime whether the database uses another
-// mirror, in which case stranger, the method Foreign of redis.Store, returns an error. If
-// so, whileOwner cancels the context of run and returns that error: this process could no
-// longer mark anything, so that messages would only wait. If stranger already returns an
-// error at the start, run is not called.
+// whileOwner calls run and, in the meantime, repeatedly calls stranger, which is the
+// method Foreign of redis.Store. stranger returns an error if the database uses another
+// mirror. In that case, whileOwner cancels the context of run and returns that error,
+// because this process could no longer mark anything, and messages would only wait. If
+// stranger returns an error at the start, run is not called.
 func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
 		return err
@@ -205,7 +205,7 @@ type rateLimited struct {
 	next      time.Time // when the next batch may be persisted
 }
 
-// Persist waits for as long as the rate requires and then persists the messages.
+// Persist waits until the rate permits another batch, and then persists the messages.
 func (p *rateLimited) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	actions := 0
 	for i := range messages {
