@@ -54,7 +54,8 @@ func (c *changes) rewind() {
 	c.all, c.subjects = true, nil
 }
 
-// rewound reports whether there has been a rewind since take returned the given number.
+// rewound reports whether there has been a rewind since the call to take that returned
+// this value of rewinds.
 func (c *changes) rewound(rewinds int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,10 +39,9 @@ const (
 )
 
 // Payload returns the result of encode. It calls encode once per key and caches the
-// result for as long as the event exists. If the cache is full or the result is nil, it
-// calls encode each time. Do not modify the result. Keys must be comparable. The event
-// also keeps its keys, so use a weak pointer as a key if the key must not keep anything
-// else alive.
+// result in the event. If the cache is full or the result is nil, it calls encode each
+// time. Do not modify the result. Keys must be comparable. The event also keeps its keys,
+// so use a weak pointer as a key if the key must not keep anything else alive.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

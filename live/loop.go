@@ -100,7 +100,8 @@ func (h *Hub) unthrottle(now time.Time) {
 	}
 }
 
-// sweep queues watched subjects without a signal, if a sweep is due.
+// sweep queues the next watched subjects to be read, with or without a signal, if a sweep
+// is due.
 func (h *Hub) sweep(now time.Time) {
 	if now.Sub(h.swept) < h.opts.Sweep || len(h.order) == 0 {
 		return

@@ -67,7 +67,7 @@ func (w *Watcher) Await(ready func()) {
 }
 
 // Take copies the available events, at most one for each subject, into the given slice,
-// as far as they fit. The first events are a snapshot of every subject, read after Watch
+// until it is full. The first events are a snapshot of every subject, read after Watch
 // was called. They become available when all subjects have been read. Later events follow
 // changes. Only the newest event of a subject is kept. Take returns 0 if there are no
 // events. Errors: ErrClosed.

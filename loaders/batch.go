@@ -25,8 +25,8 @@ const (
 // cached.
 var errNotLoaded = errors.New("not loaded")
 
-// batch looks up keys of one kind, many of them by one call to storage. Its dataloader is
-// created on first use, because most responses need none.
+// batch looks up keys of one kind. It combines many keys in one call to storage. Its
+// dataloader is created on first use, because most responses need none.
 type batch[K comparable, V any] struct {
 	cache[K, V]
 
@@ -138,8 +138,8 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 }
 
 // call looks up keys with one call to storage. If an earlier call has failed, it returns
-// the error from that call instead. A panic becomes an error, because it would end the
-// process in a goroutine that does not recover it.
+// the error from that call instead. A panic becomes an error, because a panic that its
+// goroutine does not recover would end the process.
 func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -55,8 +55,8 @@ func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	return found, ok
 }
 
-// put caches an entry. If the cache is new, put allocates it with space for room entries.
-// The caller holds the mutex.
+// put caches an entry. If the cache is new, put allocates it first. The parameter room is
+// the number of entries for which it allocates space. The caller holds the mutex.
 func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	if c.entries == nil {
 		c.entries = make(map[K]entry[V], room)

@@ -15,9 +15,9 @@
 // ([Loaders.ClearAll]). The dataloaders themselves are created on first use, because most
 // responses need none.
 //
-// Errors are not cached by key. After a failed call, lookups of its kind that are not
-// cached fail, too. [Loaders.ClearAll] ends this, unless the error was
-// [storage.ErrUnavailable].
+// Errors are not cached by key. After a failed call, further lookups of the same kind
+// fail, too, unless their key is cached. [Loaders.ClearAll] ends this, unless the error
+// was [storage.ErrUnavailable].
 //
 // # Invariants
 //

@@ -181,7 +181,7 @@ func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	return group.Wait()
 }
 
-// appendFetch adds the call that loads keys of one kind, if there are any.
+// appendFetch appends the call that loads keys of one kind, unless keys is empty.
 func appendFetch[K comparable, V any](calls []func(context.Context) error, b *batch[K, V], keys []K) []func(context.Context) error {
 	if len(keys) == 0 {
 		return calls

@@ -16,8 +16,9 @@ import (
 // batcher groups the actions of each partition into messages. A message is sent
 // immediately if no other message is unconfirmed. Otherwise, the actions that arrive in
 // the meantime form the next message of their partition. This message is sent when no
-// other message is unconfirmed any more, or when the partition has been ready for as long
-// as the option Linger says. A partition has at most MaxInFlight unconfirmed messages.
+// other message is unconfirmed any more, or when the partition has been able to send it
+// for the duration given by the option Linger. A partition has at most MaxInFlight
+// unconfirmed messages.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror

@@ -50,9 +50,9 @@ func (f *inFlight) close(ctx context.Context, name string) error {
 }
 
 // callWithBreaker calls f unless the breaker is open. It returns when the breaker cancels
-// the call, even if a commit hangs; whether the commit took place is then unknown.
-// running counts f until f returns. The caller must already be counted in running, so
-// that the counter is above 0 here.
+// the call, even if a commit hangs; whether the commit took place is then unknown. The
+// parameter running, a wait group, includes the call to f until f returns. It must
+// already include the caller of callWithBreaker, so that its counter is above 0 here.
 func callWithBreaker[T any](
 	ctx context.Context, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
 ) (out T, err error) {

@@ -8,9 +8,9 @@ import (
 )
 
 // hungCommit is the duration after which a commit counts as hanging, and the interval at
-// which its marks are then invalidated. After a Mark or an Invalidate, the mirror does
-// not fill windows, and reports marked states as not persisted, for a time that is well
-// above hungCommit.
+// which its marks are then invalidated. For a time well above hungCommit after a Mark or
+// an Invalidate, the mirror does not fill windows (its copies of users' states) from the
+// database, and reports marked states as not persisted.
 const hungCommit = 4 * time.Second
 
 // invalidateWhileHung repeatedly invalidates the marks of messages while their commit

@@ -14,8 +14,8 @@ const maxInDoubt = 100_000
 // inDoubt keeps the actions with an unknown outcome: publishing them failed, but a worker
 // may receive them nevertheless. Until the action, or an action that supersedes it, is in
 // the database, the state that the mirror reports may still change. The metric
-// ovation_mirror_in_doubt_since_timestamp_seconds is about something else: Redis may lack
-// queued actions.
+// ovation_mirror_in_doubt_since_timestamp_seconds is about something else: it shows since
+// when Redis may lack queued actions.
 type inDoubt struct {
 	mu      sync.Mutex
 	actions map[stateID]storage.Register
@@ -36,9 +36,9 @@ func (d *inDoubt) add(id stateID, action storage.Register) {
 	d.actions[id] = action.Join(d.actions[id])
 }
 
-// resolve returns the version of the action that is kept for the state if the register
-// reached does not cover that action. Otherwise, it removes the action, if there is one,
-// and returns 0.
+// resolve checks whether a register that the state has reached covers the action that is
+// kept for the state. If not, resolve returns the action's version. Otherwise, it removes
+// the action, if there is one, and returns 0.
 func (d *inDoubt) resolve(id stateID, reached storage.Register) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

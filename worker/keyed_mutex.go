@@ -14,7 +14,8 @@ type keyedMutex struct {
 	locks map[stateID]*keyLock
 }
 
-// keyLock is the lock of one state. A channel serves its waiters in order.
+// keyLock is the lock of one state. It uses a channel because a channel serves its
+// waiters in order.
 type keyLock struct {
 	token chan struct{} // full while the lock is held
 	refs  int           // goroutines that hold the lock or wait for it

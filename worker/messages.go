@@ -47,9 +47,9 @@ func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 // ErrClosed; context.Canceled.
 //
 // After storage.ErrLocked, the message has not been sent: a mailbox of its conversation
-// is locked, or too many mailboxes of other messages in the transaction are. After any
-// other storage.ErrUnavailable, the message may or may not be sent. Only a message with a
-// request id can then be retried safely.
+// is locked, or too many mailboxes of other messages in the same transaction are locked.
+// After any other storage.ErrUnavailable, the message may or may not be sent. Only a
+// message with a request id can then be retried safely.
 func (m *Messages) Send(ctx context.Context, message storage.NewDirectMessage) (*storage.DirectMessage, error) {
 	message, err := message.Check()
 	if err != nil {

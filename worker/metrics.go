@@ -18,9 +18,9 @@ const (
 	Works                    // persists queued messages
 )
 
-// Factories returns three factories of collectors: for every process, for processes that
-// record, and for processes that work. A factory registers nothing if the process lacks
-// its role.
+// Factories returns three factories: for the collectors of every process, for those of
+// processes with the role Records, and for those of processes with the role Works. A
+// factory registers nothing if the process lacks its role.
 func (r Role) Factories(reg prometheus.Registerer) (both, records, works promauto.Factory) {
 	both, records, works = promauto.With(reg), promauto.With(nil), promauto.With(nil)
 	if r&Records != 0 {

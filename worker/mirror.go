@@ -27,9 +27,9 @@ type Mirror interface {
 	// actions are not in the mirror yet, in which case the mirror applies them later; the
 	// context's.
 	Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) error
-	// Invalidate discards the records of whether the counts include these actions,
-	// because a transaction that marked them may have been rolled back. It is called
-	// before the actions are persisted again, and may be called at any time.
+	// Invalidate discards what Mark has recorded about whether the counts include these
+	// actions, because a transaction that marked them may have been rolled back. It is
+	// called before the actions are persisted again, and may be called at any time.
 	Invalidate(ctx context.Context, actions []storage.Action) error
 	// Revert undoes Apply for actions that will not be persisted. It may be called at
 	// any time.

@@ -83,8 +83,8 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 }
 
 // Record returns when the action is durable and visible, or is known to change nothing.
-// It sets the action's Version. For a kind that adds up, it also sets First and raises
-// Times to at least 1.
+// It sets the action's Version. For a kind that adds up (reads), it also sets First and
+// raises Times to at least 1.
 //
 // Actions on one state (user, subject and a kind that does not add up) are serialised in
 // the order of arrival: each action starts from the result of the previous one. If the

@@ -186,8 +186,7 @@ func (l *batchLoop) run(ctx, working context.Context) {
 	}
 }
 
-// WithGrace returns a context that ends the given time after ctx has ended. The context
-// has the same values as ctx.
+// WithGrace returns a context with the values of ctx that outlives ctx by the given time.
 func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
@@ -268,8 +267,9 @@ func (l *batchLoop) nextBatch(ctx context.Context) []task {
 	return batch
 }
 
-// receive returns the next delivery, and false if there is none. If wait is false, it
-// returns immediately; otherwise it waits until timeout fires or the context ends.
+// receive returns the next delivery and true, or nil and false if there is none. If wait
+// is false, it returns immediately; otherwise it waits for one until timeout fires or the
+// context ends.
 func receive(ctx context.Context, deliveries <-chan Delivery, timeout <-chan time.Time, wait bool) (Delivery, bool) {
 	if !wait {
 		select {

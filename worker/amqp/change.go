@@ -24,16 +24,17 @@ type Changed struct {
 type Drain func(context.Context, worker.Consumer) error
 
 // ChangePartitions changes the number of partitions to opts.Partitions while publishers
-// and workers run. It disconnects them, drains the queues with drain, and then admits
-// only processes that are configured with the new number. Dead letters are not touched.
+// and workers run. It disconnects them, drains the queues by calling drain, and then
+// admits only processes that are configured with the new number. Dead letters are not
+// touched.
 //
 // Partition queues are never deleted, because AMQP does not show whether the broker is
 // still moving a dead letter out of a queue that looks empty.
 //
 // If ChangePartitions fails, the old number remains in effect; if the process is killed
 // or RabbitMQ fails, the queues cannot be used until ChangePartitions is run again.
-// Errors: storage.ErrUnavailable; the errors that Open returns; an error with the number
-// of publishers and workers that have not disconnected.
+// Errors: storage.ErrUnavailable; the errors that Open returns; an error that states how
+// many publishers and workers have not disconnected.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
 	c := &change{original: opts, opts: opts.withDefaults(), drain: drain}
 	if err := c.opts.validate(); err != nil {
@@ -107,10 +108,10 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-// findOld determines the old number by declaring the marker with the new number. If the
-// broker refuses, its error contains the existing number. If there is no marker, an
-// earlier run was killed right before declaring it, and there is no old number to
-// preserve.
+// findOld determines the old number of partitions by declaring the marker, the queue that
+// holds this number, with the new number. If the broker refuses, its error contains the
+// existing number. If there is no marker, an earlier run was killed right before
+// declaring it, and there is no old number to preserve.
 func (c *change) findOld() error {
 	err := c.brokerConn.declareAll(c.opts, markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
@@ -130,8 +131,8 @@ func (c *change) remove(queue string) error {
 	})
 }
 
-// unchanged reports whether there is nothing to do, because the number is already the new
-// number, the gate is open, and unused queues are empty.
+// unchanged reports whether there is nothing to do, because the number of partitions is
+// already the new one, the gate is open, and the unused queues are empty.
 func (c *change) unchanged() (bool, error) {
 	closed, err := c.brokerConn.missing(c.opts.gate())
 	if err != nil || closed || c.from != c.opts.Partitions {
@@ -141,7 +142,8 @@ func (c *change) unchanged() (bool, error) {
 	return unused.Messages == 0, err
 }
 
-// close closes the gate and waits until every publisher and worker has disconnected.
+// close closes the gate (see Options.gate) and waits until every publisher and worker has
+// disconnected.
 func (c *change) close(ctx context.Context) error {
 	if err := c.remove(c.opts.gate()); err != nil {
 		return fmt.Errorf("close the gate: %w", err)
@@ -195,8 +197,9 @@ func (c *change) drainQueues(ctx context.Context) error {
 }
 
 // drainOnce runs a worker until it consumes every partition, no partition has a message
-// left and no message is unsettled. The consumers prove that the queues respond: the
-// broker reports a queue without a leader as empty.
+// left and no message is unsettled. It waits for the consumers because they prove that
+// the queues respond: the broker also reports a queue as empty if the queue has no
+// leader.
 func (c *change) drainOnce(ctx context.Context) (err error) {
 	opts := c.original
 	opts.Partitions, opts.draining = c.queues, true

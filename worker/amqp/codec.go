@@ -77,11 +77,11 @@ const (
 	formatHighest = formatCover
 )
 
-// hasIf reports whether actions have the field if in the given version of the format.
+// hasIf reports whether actions in the given version of the format have a field named if.
 func hasIf(format byte) bool { return format >= formatConditional }
 
-// hasFollow reports whether actions have the field follow in the given version of the
-// format.
+// hasFollow reports whether actions in the given version of the format have a field named
+// follow.
 func hasFollow(format byte) bool { return format >= formatFollow }
 
 const flagForever = 1
@@ -225,7 +225,8 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	return m, at, nil
 }
 
-// decoder reads from the front of rest. After an error it returns zero values.
+// decoder reads values from the front of the bytes in rest. After an error it returns
+// zero values.
 type decoder struct {
 	rest  string
 	texts []string

@@ -25,15 +25,16 @@ type confirmPublisher struct {
 	// A message that no queue accepts is returned and then confirmed nevertheless. The
 	// connection's reader sends the return to this channel before the confirm becomes
 	// visible. After a confirm, the return is therefore found here or, if another call
-	// has emptied the channel, in the map returned. The buffer holds as many returns as
-	// can be outstanding, so that the reader never blocks.
+	// has emptied the channel, in the map below. The channel's buffer has room for as
+	// many returns as can be outstanding, so that the reader never blocks.
 	returns  chan amqp091.Return
 	mu       sync.Mutex
 	returned map[string]bool // by message number
 }
 
-// newConfirmPublisher opens a channel to publish on. It registers the channel, which
-// checks the number of partitions. At most Window messages may be unconfirmed at a time.
+// newConfirmPublisher opens a channel to publish on. It also registers the channel. The
+// registration includes a check of the number of partitions. At most Window messages may
+// be unconfirmed at a time.
 func newConfirmPublisher(b *brokerConn, l *supervisedConn) (*confirmPublisher, error) {
 	channel, err := b.conn.Channel()
 	if err != nil {

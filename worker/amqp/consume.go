@@ -179,8 +179,9 @@ func (s *subscription) close() (err error) {
 	return err
 }
 
-// forward passes on the messages of a partition. The buffer of out holds every message
-// that the broker delivers before any is settled, so that forward never blocks.
+// forward passes on the messages of a partition. The buffer of the consumer's channel of
+// deliveries (out) has room for every message that the broker delivers before any is
+// settled, so that forward never blocks.
 func (s *subscription) forward(deliveries <-chan amqp091.Delivery) {
 	c := s.consumer
 	for d := range deliveries {

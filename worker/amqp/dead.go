@@ -119,8 +119,8 @@ type Replayed struct {
 // removes them. Expired messages are left unless force is set. A failure midway may leave
 // a message both in its partition and among the dead letters. That is harmless, because
 // the message counts once. Errors: storage.ErrUnavailable; the context's; an error if the
-// configured number of partitions differs from the number of the queues, in which case
-// nothing is done.
+// configured number of partitions differs from the number of partition queues, in which
+// case nothing is done.
 func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // a message that is rejected again is not replayed again
@@ -202,7 +202,7 @@ func (d *DeadLetters) Drop(ctx context.Context, pick func(DeadLetter) bool) (int
 	return dropped, err
 }
 
-// step states what walk does with a dead letter, and whether it continues.
+// step tells walk what to do with a dead letter, and whether to continue.
 type step int
 
 const (
@@ -228,7 +228,7 @@ func (d *DeadLetters) walk(ctx context.Context, doing string, visit func(DeadLet
 
 // visitAll calls visit for each dead letter until visit returns stop. It does not ask for
 // the number of messages first, because the broker requeues messages with a delay, and
-// only a Get on the same channel waits for that.
+// only a Get on the same channel waits until they are in the queue again.
 func (d *DeadLetters) visitAll(visit func(DeadLetter) (step, error)) (err error) {
 	var left uint64 // the latest delivery tag
 	defer func() {

@@ -30,7 +30,7 @@ func (b *brokerConn) declareAll(o Options, queues ...declaration) error {
 // declarer declares queues. Queues created by earlier releases lack the leader-locator
 // argument, and the arguments of a queue cannot be changed. Each queue is therefore
 // declared with or without this argument, depending on what worked for the previous
-// queue. If the broker refuses that, the queue is declared in the other way.
+// queue. If the broker refuses that, the queue is declared the other way.
 type declarer struct {
 	brokerConn *brokerConn
 	channel    *amqp091.Channel // nil before the first queue, and after a refusal

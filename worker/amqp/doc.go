@@ -14,8 +14,8 @@
 // Workers distribute the partitions among themselves without coordination: each worker
 // counts the workers and hands over partitions in excess of its share. RabbitMQ 3.10
 // ignores the priority of consumers of these queues (the first to subscribe is served
-// next). It reports to a consumer neither that it is active nor how many other consumers
-// wait.
+// next). The broker does not tell a consumer whether that consumer is active, or how many
+// others wait.
 //
 // RabbitMQ 4 needs no different treatment. By default it dead-letters or drops a message
 // after 20 deliveries, and refuses messages above 16 MiB; the queues declare a delivery

@@ -143,7 +143,7 @@ func (o Options) broker() string {
 	return "RabbitMQ"
 }
 
-// at is the host and port of the server, or "" if the URL cannot be parsed.
+// at returns the host and port of the server, or "" if the URL cannot be parsed.
 func (o Options) at() string {
 	uri, err := amqp091.ParseURI(o.URL)
 	if err != nil {

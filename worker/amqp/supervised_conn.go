@@ -41,7 +41,7 @@ const (
 	toMeasure = "measure" // queue depths, in processes that do not consume
 )
 
-// inspectEvery is the interval of onTick.
+// inspectEvery is the interval at which onTick is called.
 const inspectEvery = 5 * time.Second
 
 func newSupervisedConn(purpose string, opts Options, prepare func(*brokerConn) error) *supervisedConn {
@@ -97,10 +97,10 @@ func (c *supervisedConn) connect(ctx context.Context) (*brokerConn, error) {
 	return b, nil
 }
 
-// awaitDurable waits until new queues survive a crash of the broker. The broker persists
-// a new queue's messages immediately, but writes the location of the queue's data only
-// half a second to a second later. If it crashes in between, confirmed messages are lost,
-// and the queue is unusable until it is deleted.
+// awaitDurable waits until new queues would survive a crash of the broker. The broker
+// persists a new queue's messages immediately, but writes the location of the queue's
+// data only half a second to a second later. If it crashes in between, confirmed messages
+// are lost, and the queue is unusable until it is deleted.
 func (c *supervisedConn) awaitDurable(ctx context.Context) error {
 	c.opts.Logger.Info("declared the queues in RabbitMQ; waiting until they are durable", "wait_ms", c.opts.durableAfter.Milliseconds())
 	select {

@@ -88,8 +88,8 @@ func (b *brokerConn) declare(o Options) (made bool, err error) {
 	return made, b.declareAll(o, o.usedQueues()...)
 }
 
-// usedQueues returns the queues that each connection declares: all except the gate and,
-// if ChangePartitions declares them, the marker.
+// usedQueues returns the queues that each connection declares: all except the gate. For a
+// connection of ChangePartitions, the marker is excluded, too.
 func (o Options) usedQueues() []declaration {
 	return slices.DeleteFunc(topology(o), func(d declaration) bool {
 		return d.name == o.gate() || d.name == o.marker() && o.draining

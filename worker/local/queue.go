@@ -156,7 +156,8 @@ func (q *Queue) withdraw(e *entry) {
 	}
 }
 
-// requeue puts the entry back in the order of its number. The caller holds the mutex.
+// requeue puts the entry back so that the queue stays in the order of the entries'
+// numbers. The caller holds the mutex.
 func (q *Queue) requeue(e *entry) {
 	i, _ := q.find(e)
 	q.waiting = slices.Insert(q.waiting, i, e)

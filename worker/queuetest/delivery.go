@@ -322,7 +322,8 @@ func consumeWithoutSettling(ctx context.Context, t *trial, random *rand.Rand, ac
 	die()
 }
 
-// seen collects ids, and closes the channel all when it has as many ids as wanted.
+// seen collects ids. When it has collected the wanted number of ids, it closes its
+// channel, named all.
 type seen struct {
 	mu   sync.Mutex
 	ids  map[string]bool

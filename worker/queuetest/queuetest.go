@@ -39,8 +39,8 @@ type Features struct {
 	ConfirmsEarly bool
 	// MaxUnsettled is the maximum number of unsettled messages of a consumer.
 	MaxUnsettled int
-	// DeadLetters waits until n messages are dead-lettered and returns the reason of
-	// each by its id. It is only used if ConfirmsEarly is true.
+	// DeadLetters waits until n messages are dead-lettered and returns a map from their
+	// ids to the reasons. It is used only if ConfirmsEarly is true.
 	DeadLetters func(t *testing.T, q Queue, n int) map[string]string
 }
 
