@@ -242,7 +242,7 @@ func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
 	to.Partitions = 4
 	changeTo(t, opts, 2, func(ctx context.Context, from worker.Consumer) error {
 		_, err := ChangePartitions(ctx, to, func(context.Context, worker.Consumer) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "another process is making the queues or changes") {
+		if err == nil || !strings.Contains(err.Error(), "another process is creating the queues or changing") {
 			t.Errorf("ChangePartitions within another: got %v, want an error about another process", err)
 		}
 		return new(collector).drain(ctx, from)

@@ -92,7 +92,7 @@ func (b *brokerConn) gateState(o Options) (gateState, error) {
 }
 
 // errLocked is returned while another process creates the queues or changes their number.
-var errLocked = errors.New("another process is making the queues or changes the number of partitions at this moment")
+var errLocked = errors.New("another process is creating the queues or changing the number of partitions at this moment")
 
 // lock excludes other processes until unlock is called or the connection ends. Errors:
 // errLocked.
