@@ -32,8 +32,8 @@ type listener struct {
 //   - changed is called with subjects whose counts may have changed since the counts were
 //     read. A subject is reported again only after its counts have been read again.
 //   - The callback all is called if the counts of any subject may have changed. While
-//     Redis is unavailable, no callback reports changes; all is called when Redis is
-//     available again.
+//     Redis is unavailable, changes are not reported. Instead, the callback all is called
+//     when Redis is available again.
 //   - rewound is called if the database may have lost commits. Later reads then do not
 //     include these commits, and versions continue from lower numbers.
 func (s *Store) OnChange(changed func([]storage.Subject), all, rewound func()) {

@@ -11,8 +11,8 @@ var ErrForeignMirror = epochs.ErrForeignMirror
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
 // pass, or 0 if there is none. It also returns 0 while a node may still have a valid
-// lease on an earlier epoch. Once Barrier returns another number, every action that is
-// visible only in an earlier epoch is therefore queued.
+// lease on an earlier epoch. When Barrier returns a number other than 0, every action
+// that is visible only in an earlier epoch is therefore already in the queue.
 func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 
 // Foreign returns an error while the database uses another mirror. Meanwhile this process

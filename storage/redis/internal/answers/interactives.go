@@ -216,10 +216,10 @@ func (r *Reader) addReads(ctx context.Context, q *query) error {
 // readSnapshot reads counts and states from the database in one snapshot, so that it is
 // known which states the counts include. The parameter own holds the viewer's entry for
 // each kind on each subject. If an entry includes actions that the database lacks,
-// readSnapshot overlays these actions on the results. It also writes the counts to Redis.
-// Otherwise, the counts in Redis might remain older than the histories of the entries.
-// The results are storage.Stale if the database is unavailable, if the write fails or if
-// the read takes longer than counts.MaxWriteDelay.
+// readSnapshot overlays these actions on the results. It also writes the counts to Redis,
+// where they might otherwise remain older than the histories of the entries. The results
+// are storage.Stale if the database is unavailable, if the write fails or if the read
+// takes longer than counts.MaxWriteDelay.
 func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entries) error {
 	asked := time.Now()
 	found, err := r.Source.Interactives(ctx, q.viewer, q.subjects, window.KindSet)

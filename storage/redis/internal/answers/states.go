@@ -102,8 +102,8 @@ func (r *Reader) stored(ctx context.Context, keys []storage.StateKey, out []stor
 	return err
 }
 
-// current reads entries, never from a cache. If an action needs only one entry, current
-// reads that entry without a script if possible.
+// current reads entries, never from a cache. If an action needs only one entry, the entry
+// is read without a script if possible.
 func (r *Reader) current(
 	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool,
 ) ([]window.Entries, error) {

@@ -19,8 +19,8 @@ import (
 
 const (
 	// maxWaiting is the maximum number of subjects waiting to be published. Further
-	// subjects are dropped: nodes find their changes when they poll the database, every
-	// second.
+	// subjects are dropped: nodes learn of changes to these subjects when they poll the
+	// database, which they do every second.
 	maxWaiting = 10_000
 	// MessageSize is the maximum number of subjects in a message.
 	MessageSize = 500

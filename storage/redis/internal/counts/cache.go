@@ -60,8 +60,8 @@ type entry struct {
 	seen       *seen
 }
 
-// seen holds recently seen counts. Older counts must not be returned before until, a Unix
-// time in milliseconds.
+// seen holds recently seen counts. Older counts must not be returned before the time in
+// the field until, a Unix time in milliseconds.
 type seen struct {
 	storage.Counts
 
@@ -149,10 +149,10 @@ func (c *Cache) evict() {
 }
 
 // put stores the counts that a reader has read. The parameter turn is the generation that
-// reserve has returned to this reader, and left holds the same indices as in reserve. The
-// slice until has an element for each of these indices. put skips a subject if its entry
-// is no longer reserved for this reader, for example because an invalidation has removed
-// the entry.
+// reserve has returned to this reader, and left holds the same indices as in reserve. For
+// each of these indices, the slice until holds the time at which the client-side cache
+// expires the counts. put skips a subject if its entry is no longer reserved for this
+// reader, for example because an invalidation has removed the entry.
 func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result, until []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,8 +165,8 @@ func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, l
 
 // raiseToSeen replaces counts in out if newer counts of the same subject were seen
 // recently. The parameter left holds the indices of the counts to compare. Unknown counts
-// stay unknown, so that they are read from the database: even newer counts may have been
-// returned through the client-side cache since.
+// stay unknown, so that they are read from the database: counts newer than the recently
+// seen ones may have been returned through the client-side cache in the meantime.
 func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()

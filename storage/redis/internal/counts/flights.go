@@ -28,8 +28,8 @@ type flight struct {
 // caller is already loading a subject, the call waits for the flight of that caller. It
 // loads the other subjects itself, through the parameter load. A load continues even if
 // its caller cancels. A flight that began before the call may return counts that are
-// older than those that the caller has seen, so the subject is then loaded once more. The
-// result own holds the indices of the subjects that this call has loaded.
+// older than those that the caller has seen. The subject of such a flight is loaded once
+// more. The result own holds the indices of the subjects that this call has loaded.
 func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
@@ -69,7 +69,7 @@ func (f *flightGroup) load(
 
 // join returns the flights of some of the subjects. The parameter at holds the indices of
 // these subjects. If a subject has no flight, join begins one. The result mine holds the
-// indices of the subjects whose flights join has begun.
+// indices of the subjects for which join has begun a flight.
 func (f *flightGroup) join(subjects []storage.Subject, at []int) (all []*flight, mine []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,8 +21,8 @@ const (
 	// in lua/counts.lua.
 	Field = "n"
 	// MaxWriteDelay is the maximum time between reading counts from the database and
-	// writing them to Redis: after a longer time, newer counts may have been written and
-	// have expired.
+	// writing them to Redis. After a longer time, newer counts may have been written to
+	// Redis and may have expired there, so Redis would accept the older ones.
 	MaxWriteDelay = time.Second
 
 	clientTTL  = 10 * time.Minute // in the client-side cache
@@ -47,7 +47,7 @@ type Reader struct {
 // Read reads counts. It uses this process's cache and the client-side cache only if
 // cached is true. Counts that Redis lacks are read from the database; they are unknown if
 // the database is unavailable. The result fills holds calls that write these counts to
-// Redis; the caller should run them. Errors: storage.ErrUnavailable if Redis is
+// Redis; the caller should run these calls. Errors: storage.ErrUnavailable if Redis is
 // unavailable; the context's.
 func (r *Reader) Read(
 	ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, cached bool,

@@ -48,8 +48,9 @@ func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.
 // Healthy reports whether the breaker is closed.
 func (p *Backend) Healthy() bool { return p.Err() == nil }
 
-// Run calls f, unless the breaker is open. what describes the call in the error. Run
-// returns nil if f returns scripts.ErrCached. Other errors are those of Breaker.Do.
+// Run calls f, unless the breaker is open. The parameter what describes the call in the
+// error. Run returns nil if f returns scripts.ErrCached. Other errors are those of
+// Breaker.Do.
 func (p *Backend) Run(ctx context.Context, what string, f func(context.Context) error) error {
 	err := p.Do(ctx, f)
 	if err == nil || errors.Is(err, scripts.ErrCached) {

@@ -31,8 +31,8 @@ func NewClass(of *Backend, limit int, timeout time.Duration) *Class {
 	return &Class{backend: of, timeout: timeout, Slots: make(chan struct{}, limit)}
 }
 
-// Do calls f once a slot is free. Errors: those of Backend.Run; storage.ErrUnavailable if
-// no slot becomes free in time.
+// Do waits for a free slot and then calls f. Errors: those of Backend.Run;
+// storage.ErrUnavailable if no slot becomes free in time.
 func (c *Class) Do(ctx context.Context, what string, f func(context.Context) error) error {
 	if err := c.acquire(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -9,8 +9,8 @@
 //
 //   - An outage and its end are logged once: TestOutageIsLoggedOnce.
 //   - A dependency that hangs is not called: TestHangingRedisIsNotCalled,
-//     TestHangingDatabaseIsNotCalled. One stall is no outage: TestOneStallDoesNotOpen of
-//     package breaker.
+//     TestHangingDatabaseIsNotCalled. A single stall is not an outage:
+//     TestOneStallDoesNotOpen of package breaker.
 //   - Classes share no slots. A call that exceeds the timeout of its class does not count
 //     as a failure of the Backend: TestHangingListsLeaveReadsTheirSlots,
 //     TestListsHaveTheirOwnTimeout.

@@ -87,8 +87,8 @@ func (k *Keeper) MayMissWrites(at *Epoch) bool { return !at.Drained || k.evicted
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
 // pass, or 0 if there is none. It also returns 0 while a node may still have a valid
-// lease on an earlier epoch. Therefore, once it returns a number, every action that is
-// visible only in an earlier epoch is already in the queue.
+// lease on an earlier epoch. When Barrier returns a number other than 0, every action
+// that is visible only in an earlier epoch is therefore already in the queue.
 func (k *Keeper) Barrier() int64 {
 	e := k.epoch.Load()
 	if e.Drained || time.Since(e.barrierRaisedAt) < leaseTime {
