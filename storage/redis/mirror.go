@@ -146,8 +146,8 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 }
 
 // Invalidate discards what Mark has recorded about the given actions. It is then unknown
-// which of these actions the counts include. Invalidate does so only in the database's
-// current epoch, since marks of earlier epochs are no longer trusted. Queued actions stay
+// which of these actions the counts include. Only marks in the database's current epoch
+// are discarded, since those of earlier epochs are no longer trusted. Queued actions stay
 // visible. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Invalidate(ctx context.Context, actions []storage.Action) error {
 	now, err := s.opts.Database.Epoch(ctx)

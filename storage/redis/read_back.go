@@ -21,8 +21,8 @@ type readBack struct {
 	found  storage.Interactive // the result; it is known if its freshness is storage.Live
 }
 
-// readBacks returns a readBack for each action. It returns nil if there would be none, or
-// if Redis alone cannot provide them. An element of the result is nil if the action's
+// readBacks returns a readBack for each action. It returns nil if none is needed, or if
+// Redis alone cannot provide them. An element of the result is nil if the action's
 // element of seen is nil, or if the action is a read. On a cluster, readBacks always
 // returns nil, since a cluster does not execute the commands of a pipeline in order.
 func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
@@ -43,9 +43,9 @@ func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*st
 	return out
 }
 
-// applyAndRead runs the calls in shows, which apply actions. For each i, of[i] is the
-// readBack of the call shows[i], or nil. Before these calls, applyAndRead reads the
-// counts that the readBacks need.
+// applyAndRead applies actions by running the calls in the parameter shows. For each i,
+// of[i] is the readBack of the call shows[i], or nil. Before these calls, applyAndRead
+// reads the counts that the readBacks need.
 func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scripts.Call, of []*readBack) error {
 	calls := make([]scripts.Call, 0, len(shows)+len(of))
 	var asked []*readBack

@@ -24,7 +24,8 @@ func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
 }
 
 // States returns states as of the latest acknowledged action while Redis is available,
-// and otherwise as the database has them. Reads always come from the database.
+// and otherwise as the database has them. States of storage.KindRead always come from the
+// database.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err

@@ -24,16 +24,17 @@ const (
 	// another mirror may replace it.
 	takeoverSilence = 5 * time.Second
 	// recoverySilence is how long all processes of a mirror must have been silent before
-	// a process that finds its Redis empty may begin the next epoch. If Redis has lost
-	// everything, no process reports any longer that it uses the mirror. If only this
-	// process is connected to another Redis, the other processes still report this.
+	// a process that finds its Redis empty may begin the next epoch. The silence
+	// distinguishes two cases. If Redis has lost everything, no process reports any
+	// longer that it uses the mirror. If this process alone is connected to another
+	// Redis, the other processes continue to report that they use the mirror.
 	recoverySilence = 1500 * time.Millisecond
 	// numberRange is the size of the range from which the number of the next epoch is
 	// drawn. It is large, so that no number is used twice. With a small range, two
 	// processes that begin an epoch at the same time might draw the same number. The
 	// number of an earlier epoch might also be drawn again: for a restored database that
 	// lacks the latest numbers, or for a new database whose Redis still holds the mirror
-	// of the previous one.
+	// of the previous database.
 	numberRange = 1_000_000_000
 )
 
@@ -80,10 +81,10 @@ func (c *claim) record(at *Epoch, found sentinelCheck, err error) {
 	}
 }
 
-// holds reports what is known of the epoch with the given number. held is true if it is
-// the epoch last found in this Redis. lost is true if, in addition, a later poll did not
-// find the epoch. sure is true if, in addition, all servers that responded to that poll
-// are among those where the epoch was found.
+// holds reports what is known of the epoch with the given number. The result held is true
+// if that epoch is the last one found in this Redis. The result lost is true if, in
+// addition, a later poll did not find the epoch. The result sure is true if, in addition
+// to both, that poll reached only servers where the epoch had been found.
 func (c *claim) holds(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,12 +2,12 @@
 //
 // An epoch is a period in which every transaction marks its changes in Redis (package
 // mirror describes the contract with the database). A Keeper polls the database and Redis
-// twice a second. An epoch is active while Redis has the sentinel, runs on servers that
-// the sentinel names and, if it is a cluster, serves every slot. A successful poll grants
-// a lease on the epoch. After the end of an epoch, nothing is committed until every lease
-// on it has expired. If marks fail, the Keeper closes the epoch. If Redis has lost data
-// or is available again, the Keeper begins the next epoch, provided that this process
-// belongs to the mirror of the database.
+// twice a second. An epoch is active while Redis has the sentinel of the epoch, runs on
+// servers that the sentinel names and, if it is a cluster, serves every slot. A
+// successful poll grants a lease on the epoch. After the end of an epoch, nothing is
+// committed until every lease on it has expired. If marks fail, the Keeper closes the
+// epoch. If Redis has lost data or is available again, the Keeper begins the next epoch,
+// provided that this process belongs to the mirror of the database.
 //
 // An epoch may lack actions that were queued when it began. Until every partition of the
 // queue has passed a barrier, replies may therefore lack writes.

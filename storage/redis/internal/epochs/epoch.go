@@ -35,9 +35,9 @@ type Epoch struct {
 	barrierRaisedAt time.Time // when the barrier was raised, or slightly later
 	LeasedAt        time.Time // beginning of the last successful poll
 	Keys            keyspace.Epoch
-	// ended is the epoch that ended when this epoch began. If this epoch was closed or
-	// found to be rewound, ended is this epoch before that change. ended is nil if it is
-	// unknown which epoch ended.
+	// ended is the epoch that ended when this epoch reached its present state: the
+	// previous epoch or, if this epoch has been closed or found to be rewound, this
+	// epoch as it was before. ended is nil if it is unknown which epoch ended.
 	ended *Epoch
 }
 
@@ -198,7 +198,8 @@ func (k *Keeper) grantLease(ctx context.Context, now *Epoch, began time.Time) (e
 	return nil
 }
 
-// askEpoch reads the epoch from the database. began is the time before the read.
+// askEpoch reads the epoch from the database. The result began is the time right before
+// the read.
 func (k *Keeper) askEpoch(ctx context.Context) (began time.Time, now *Epoch, err error) {
 	began = time.Now()
 	var found mirror.Epoch
@@ -314,7 +315,7 @@ func (k *Keeper) FirstPoll(ctx context.Context) error {
 }
 
 // MayMissWritesSince returns the Unix time, by the database's clock, at which the latest
-// barrier was raised. It returns 0 if replies cannot lack writes.
+// barrier was raised. It returns 0 if MayMissWrites returns false for the current epoch.
 func (k *Keeper) MayMissWritesSince() float64 {
 	at := k.epoch.Load()
 	if !k.MayMissWrites(at) {

@@ -51,8 +51,8 @@ type Keeper struct {
 	steady     streak // time for which polls have succeeded
 }
 
-// NewKeeper returns a Keeper without an epoch. The function now returns the local time.
-// Set the options of the Keeper before its first poll.
+// NewKeeper returns a Keeper without an epoch. The parameter now is a function that
+// returns the local time. Set the options of the Keeper before its first poll.
 func NewKeeper(now func() time.Time) *Keeper {
 	k := &Keeper{opened: time.Now(), wake: make(chan struct{}, 1)}
 	k.clock.local = now

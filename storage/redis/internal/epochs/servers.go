@@ -110,7 +110,7 @@ func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverIn
 // slotsOf returns the slots that a server reports as its own. info contains the reply to
 // CLUSTER NODES: the slots are the words of the server's own line, from the ninth on.
 // Words in brackets describe migrations. They are ignored, since a slot that is migrating
-// away is listed as well.
+// away is still among the other words.
 func slotsOf(info string) (out [][2]int) {
 	for line := range strings.Lines(info) {
 		words := strings.Fields(line)

@@ -23,7 +23,7 @@ const (
 // actions until the worker marks them. AwaitWorker waits at most maxWait, and stops
 // waiting if the database is unavailable. If workers have persisted none of the awaited
 // actions for stallTimeout, most callers do not wait: until workers make progress again,
-// only one caller in every watchTime does.
+// only one caller in every watchTime waits.
 func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind.AddsUp() })
 	if len(actions) == 0 || !u.Epochs.Current().Open {

@@ -15,7 +15,7 @@ const (
 )
 
 // Run applies pending writes to Redis until the context ends. It also polls the database
-// for the actions whose persistence callers await (see AwaitWorker).
+// for the actions that callers of AwaitWorker are waiting for.
 func (u *Writes) Run(ctx context.Context) {
 	var looking sync.WaitGroup
 	looking.Go(func() { u.watchPersisted(ctx) })

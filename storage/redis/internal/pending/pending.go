@@ -56,10 +56,9 @@ type state struct {
 	epoch   int64
 }
 
-// Add adds actions. If the actions were applied to Redis without a valid lease, the
-// parameter in is the number of the epoch in which this happened. If they were not
-// applied, in is 0. Once there are maxStates states, actions on further states are
-// ignored.
+// Add adds actions. The parameter in is the number of the epoch in which the actions were
+// applied to Redis without a valid lease, or 0 if they were not applied. Once there are
+// maxStates states, actions on further states are ignored.
 func (u *Writes) Add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -75,8 +75,8 @@ func newSource(text string) source {
 }
 
 // Call is a call of a script on one key. The arguments of the script are the elements of
-// shared, followed by those of Args. Calls that use the same slice as shared may be sent
-// in one batch. A Call without a Script reads a field of a hash.
+// shared, followed by those of Args. Calls with the same slice in the field shared may be
+// sent in one batch. A Call without a Script reads a field of a hash.
 type Call struct {
 	*Script
 
@@ -168,7 +168,7 @@ func (t batch) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 func Field(key, field string) Call { return Call{key: key, Args: []string{field}} }
 
 // On returns a call of the script on a key. The arguments of the script are the elements
-// of shared, followed by args. Other calls may use the same slice as shared.
+// of shared, followed by args. The slice shared may be used in several calls.
 func (s *Script) On(key string, shared []string, args ...string) Call {
 	return Call{s, key, shared, args}
 }

@@ -25,7 +25,7 @@
 //   - Actions and states from the database may be merged into an entry in any order
 //     (Apply, MergeStates, MergeSnapshot). The result is that of storage.Register:
 //     TestReactionsMergeInAnyOrder of package redis.
-//   - A malformed text is never decoded as some entry, but yields an error:
+//   - Decoding a malformed text yields an error, never an entry:
 //     TestMalformedValueIsReplacedFromTheDatabase of package redis.
 //   - An entry that is older than the state in the database is replaced. The history of
 //     the new entry begins at the version of the database's counts.

@@ -66,7 +66,7 @@ type inclusion struct {
 // KnownNone is the entry of a state that is known never to have been set.
 var KnownNone = Entry{Known: true, State: none, history: history{{}}}
 
-// contributionAt returns the contribution that counts of the given version include. It
+// contributionAt returns what the state contributes to counts of the given version. It
 // returns false if the history does not reach back to that version.
 func (h history) contributionAt(version int64) (share byte, known bool) {
 	for _, m := range h {
@@ -82,7 +82,7 @@ func (h history) contributionAt(version int64) (share byte, known bool) {
 const clearsOnly = "0?"
 
 // Split splits the value of a field into the texts of its entries. An absent entry has an
-// empty text. It returns false if the value as a whole is malformed.
+// empty text. Split returns false if the value as a whole is malformed.
 func Split(value string) (of [len(Kinds)]string, ok bool) {
 	of[Reaction], of[collection], ok = strings.Cut(value, ";")
 	of[collection], of[follow], _ = strings.Cut(of[collection], ";")
@@ -93,8 +93,8 @@ func Split(value string) (of [len(Kinds)]string, ok bool) {
 // the last write, so Absent returns true for such an entry.
 const noFollow = "0"
 
-// Parse parses an entry as the scripts write it: version, shown (q, m or -), time of the
-// last write, state, history.
+// Parse parses an entry as the scripts write it: version, whether the state is queued
+// (q), marked (m) or neither (-), time of the last write, state, history.
 func Parse(text string) (e Entry, err error) {
 	if text == noFollow {
 		return KnownNone, nil
@@ -219,8 +219,9 @@ func (es *Entries) adjustCounts(c *storage.Counts) bool {
 	return true
 }
 
-// adjust subtracts the contribution that the counts include of one state, and adds the
-// contribution of the current value of that state.
+// adjust corrects the counts for one state. It subtracts the parameter included, which is
+// the contribution that the counts include, and adds the contribution of the current
+// state.
 func (e *Entry) adjust(kind int, included byte, c *storage.Counts) {
 	for _, change := range [...]struct {
 		share byte

@@ -4,10 +4,10 @@ import (
 	"ovation/storage"
 )
 
-// ApplyTo copies the states of the given kinds to the result, and adjusts its counts. If
-// an entry is unknown, the counts stay unchanged, and the freshness storage.Live becomes
-// storage.Stale. ApplyTo returns false if it is unknown which of the states the counts
-// include.
+// ApplyTo copies the states of the given kinds to a result (the parameter to), and
+// adjusts its counts. If an entry is unknown, the counts stay unchanged, and the
+// freshness storage.Live becomes storage.Stale. ApplyTo returns false if it is unknown
+// which of the states the counts include.
 func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
 	if es.neverSet() {
 		to.Liked, to.Collected, to.Followed = nil, nil, nil

@@ -17,6 +17,6 @@
 //   - Queued entries survive a reload: TestQueuedEntriesOutliveAReload.
 //   - I7: a constant number of round trips: TestRoundTrips. Windows are bounded:
 //     TestWindowsAreBounded, TestFieldWithoutFollowIsNotLonger.
-//   - A malformed entry counts as missing and affects no other:
+//   - A malformed entry is treated as missing, and affects no other entry:
 //     TestMalformedEntryHidesNoOther, TestMalformedValueFailsNoOther.
 package windows

@@ -79,10 +79,10 @@ func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries)
 
 // Entries reads entries from Redis, never from a cache. Missing entries are read from the
 // database, and are unknown if the database is unavailable. If renew is true, the life of
-// the entries is extended. fills holds calls to run along with the read. If there are any,
-// entries are likely to be missing as well, so the read asks for a lease at once. No user
-// in keys may be anonymous. Errors: storage.ErrUnavailable if Redis is unavailable; the
-// context's.
+// the entries is extended. The parameter fills holds calls to run along with the read. If
+// there are any, entries are likely to be missing as well, so the read asks for a lease
+// at once. No user in keys may be anonymous. Errors: storage.ErrUnavailable if Redis is
+// unavailable; the context's.
 func (r *Reader) Entries(
 	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
@@ -171,7 +171,8 @@ func (w *Request) setNone() {
 	}
 }
 
-// decodeWindow decodes ~b, ~f and the values of the fields of a window.
+// decodeWindow decodes the fields of a window: ~b (when it was loaded), ~f (whether it is
+// complete) and the fields that hold entries.
 func (r *Reader) decodeWindow(w *Request, values []rueidis.RedisMessage) error {
 	if len(values) < 2 {
 		return errors.New("reply for a window is too short")
@@ -244,8 +245,8 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 	})
 }
 
-// loadedWithin reports whether a window was loaded within the duration lasts. value is the
-// value of the field ~b of the window.
+// loadedWithin reports whether a window was loaded less than the given duration ago.
+// value is the value of the field ~b of the window.
 func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 	if value.IsNil() {
 		return false
