@@ -46,9 +46,9 @@
 //     TestLongDirectWritersThatInvalidateNothingAreCaught,
 //     TestLongWorkersThatInvalidateNothingAreCaught. Single cases:
 //     TestCommitThatOutlastsTheGuard, TestNodesSeeConfirmedWritesBeforeTheirPoll,
-//     TestRevertedActionIsRemoved. Actions of storage.KindRead are visible
-//     once they are persisted: TestReadIsSeenOnceItIsPersisted. Follows are visible at
-//     once: TestFollowsAreShownAndCountedOnce.
+//     TestRevertedActionIsRemoved. Actions of storage.KindRead are visible once they
+//     are persisted: TestReadIsSeenOnceItIsPersisted. Follows are visible at once:
+//     TestFollowsAreShownAndCountedOnce.
 //   - I4a: scripts, overlay and database merge reactions in the same way:
 //     TestReactionsMergeInAnyOrder, TestClearOfAnEntryMissingFromTheWindow,
 //     TestRevertedClearIsRemoved.

@@ -67,7 +67,8 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 }
 
 // invalidateApplied invalidates the entries of the given states: it becomes unknown which
-// of these states the counts include. The calls in more run in the same pipelines.
+// of these states the counts include. The parameter more holds calls that run in the same
+// pipelines.
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {

@@ -260,8 +260,8 @@ func (r *Comparison) compareWindows(ctx context.Context, at keyspace.Epoch, keys
 }
 
 // compareWindow compares each entry with the database. If the window is complete, it also
-// checks that no entry is missing. It calls stale for each mismatch, and returns the
-// number of states that it compared.
+// checks that no entry is missing. It passes each mismatch to the function stale, and
+// returns the number of states that it compared.
 func (r *Comparison) compareWindow(
 	ctx context.Context, of mirror.WindowKey, fields map[string]string, stale func(field, inRedis, inDatabase string),
 ) (n int64, err error) {
