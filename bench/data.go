@@ -44,7 +44,8 @@ type dataset struct {
 	rows   [][4]string
 }
 
-// readData reads CI&T Deskdrop, or generates data if the file does not exist.
+// readData reads the data set CI&T Deskdrop from the archive at path, or generates data
+// if that file does not exist.
 func readData(path string, seed uint64) (*dataset, error) {
 	packed, err := zip.OpenReader(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -230,8 +230,8 @@ func (d *simulation) publishInitialVideos(ctx context.Context) error {
 	})
 }
 
-// runUsers runs every user for half of the duration. Which node each user sends requests
-// to depends on shift.
+// runUsers runs every user for half of the duration. The parameter shift determines which
+// node each user sends requests to.
 func (d *simulation) runUsers(ctx context.Context, shift int) error {
 	at := make([][]load.Client, len(d.nodes))
 	for i, v := range d.users {

@@ -161,8 +161,8 @@ func (v *simulatedUser) follow(id string) task {
 	return v.setState("follow, unfollow", query, &v.followed, id, is)
 }
 
-// setState returns a task that sets or clears a state, such as a follow. A LIVE reply
-// must reflect the new state.
+// setState returns a task that sets or clears a state, such as a follow. If the freshness
+// of the reply is LIVE, the reply must reflect the new state.
 func (v *simulatedUser) setState(what, query string, of *userStates, id string, is bool) task {
 	one := v.graphQLTask(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
 		var got struct {
@@ -192,8 +192,8 @@ func (v *simulatedUser) setState(what, query string, of *userStates, id string, 
 	return one
 }
 
-// withTally returns the given task with a check that also counts its own result in a
-// tally.
+// withTally returns the given task with an extended check, which also counts its success
+// or failure in a tally.
 func withTally(one task, in *tally) task {
 	check := one.check
 	one.check = func(status int, body []byte) error {
@@ -225,8 +225,8 @@ func (v *simulatedUser) addComment(id string) task {
 		}), &v.commented)
 }
 
-// readComments returns a task that reads the newest comments on a video. If the id of a
-// comment is given in addition to that of the video, that comment must be among them.
+// readComments returns a task that reads the newest comments on a video. If must is the
+// id of a comment, that comment must be among them.
 func (v *simulatedUser) readComments(id, must string) task {
 	return v.graphQLTask("read 20 comments", commentsQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
@@ -245,8 +245,8 @@ func (v *simulatedUser) sendMessage() task {
 }
 
 // openChat returns a task that loads the user's list of conversations and the
-// conversation with one other user. If that conversation does not exist yet, the
-// remaining task, which would mark the conversation as read, is skipped.
+// conversation with one other user. If that conversation does not exist yet, the task's
+// check removes the next task, which would mark the conversation as read.
 func (v *simulatedUser) openChat(with string) task {
 	return v.graphQLTask("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
 		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,

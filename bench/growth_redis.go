@@ -100,7 +100,8 @@ type redisMeter struct {
 	last  redisReading
 }
 
-// redisReading holds how much memory Redis used and how many keys it had at one time.
+// redisReading holds the memory used in Redis, and the numbers of keys, at one point in
+// time.
 type redisReading struct {
 	memory, evicted int64
 	counts, windows int // keys of this installation
@@ -123,10 +124,11 @@ func (s *redisMeter) start(ctx context.Context) (err error) {
 // to Redis.
 const maxFillAttempts = 5
 
-// measureAdded calls ask and takes a reading. It repeats this until Redis has gained the
-// given numbers of counts and windows, but no more than maxFillAttempts times. It returns
-// the number of items, n, and the mean memory added for each. It returns an error if
-// Redis has evicted keys, or has not gained exactly those numbers after the last attempt.
+// measureAdded calls ask and takes a reading. It repeats this, up to maxFillAttempts
+// times, until Redis has gained the given numbers of counts (of subjects) and windows (of
+// users). It returns the number of items, n, and the mean memory added for each. It
+// returns an error if Redis has evicted keys, or has not gained exactly those numbers
+// after the last attempt.
 func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
 	before := s.last
 	for range maxFillAttempts {
@@ -167,8 +169,9 @@ func (s *redisMeter) requestSubjects(ctx context.Context, from, n int) func() er
 	return s.requestPages(ctx, someone, visits, s.state)
 }
 
-// measureWindows measures the memory that is added by requesting a page of one subject as
-// each of the named users. The counts of the requested subjects are already in Redis.
+// measureWindows measures the memory that windows add to Redis; a window holds a user's
+// states in one biz. To fill the windows, it requests a page of one subject as each of
+// the named users. The counts of the requested subjects are already in Redis.
 func (s *redisMeter) measureWindows(ctx context.Context, names []string) (itemSize, error) {
 	p, err := newUserPool(names, s.users.subjects, s.installation.secret)
 	if err != nil {

@@ -44,8 +44,8 @@ func (growthData) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
 // fillUsers is the number of users whose states one statement inserts.
 const fillUsers = 25_000
 
-// selectStates computes the states of the users from $1 up to, but not including, $2 on
-// $3 subjects. Its columns are user_id, n (the number of the state, from 0 for each
+// selectStates computes states on $3 subjects, for the users numbered from $1 up to, but
+// not including, $2. Its columns are user_id, n (the number of the state, from 0 for each
 // user), biz_id and at (the time). For each user, the subjects are divided into as many
 // stretches as the user has states. State n is on a subject of stretch n, so that no two
 // states of a user are on the same subject. Multiplying by the prime scatters the values
@@ -239,8 +239,8 @@ func newUserPool(names []string, subjects *sampler, secret string) (*userPool, e
 	return p, nil
 }
 
-// recordExisting records as sent the likes that the readers already have in Postgres, so
-// that no reader sends one of them again.
+// recordExisting treats the likes that the readers already have in Postgres as sent: no
+// reader sends one of them again.
 func (p *userPool) recordExisting(had *databaseState) {
 	index := make(map[string]int, len(p.names))
 	for i := p.viewerCount; i < len(p.names); i++ {

@@ -39,7 +39,7 @@ var (
 // floor.
 var connectionCounts = []int{8, 32, 128}
 
-// The rates, connections and page sizes of the loads.
+// The sizes, rates and numbers of connections of the loads.
 const (
 	pageSize            = 20
 	pageCount           = 4096 // number of different pages, which are requested repeatedly

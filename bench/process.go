@@ -172,9 +172,9 @@ func (p *process) awaitReady(ctx context.Context) error {
 	})
 }
 
-// poll calls the given function periodically, until it returns true or an error. If that
-// takes too long, poll returns an error that uses what as the description of the
-// condition.
+// poll calls the given function periodically, until it returns true or an error. It
+// returns an error if that takes too long. The parameter what describes the condition in
+// this error.
 func poll(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -229,8 +229,8 @@ func (c *watcherGroup) forward(watcher int, one *load.Subscription) {
 	}
 }
 
-// parseLikeCount returns the number of likes in an event, which is the last member of the
-// event. It returns an error if the event is not LIVE.
+// parseLikeCount returns the number of likes, which is the last member of an event. It
+// returns an error if the event's freshness is not LIVE.
 func parseLikeCount(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)

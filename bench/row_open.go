@@ -22,8 +22,8 @@ const (
 )
 
 // measureOpen sends likes at a fixed rate. A few additional likes measure the delay until
-// other users see a like. Then measureOpen sends likes to the floor at the same rate: a
-// rate that the floor cannot sustain either is too high for the machine.
+// other users see a like. Then measureOpen sends likes to the floor at the same rate. If
+// the floor cannot sustain the rate, the rate is too high for the machine.
 func measureOpen(ctx context.Context, b *bench, r *row) error {
 	state, err := b.installation.readState(ctx, b.users)
 	if err != nil {
@@ -128,7 +128,8 @@ func newProber(ctx context.Context, s *system) (p *prober, err error) {
 
 func (p *prober) close() { _, _ = p.likeConn.Close(), p.readConn.Close() }
 
-// run measures the delay of perSecond likes a second until ctx is done.
+// run measures the delays of likes until ctx is done. It calls probe perSecond times a
+// second.
 func (p *prober) run(ctx context.Context, perSecond float64) error {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer tick.Stop()

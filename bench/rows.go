@@ -148,7 +148,8 @@ func (r *row) evaluateRates(of [2]*measurement, least float64) {
 
 // requireAtMost adds a ratio to the row's result: a cost of Ovation divided by the same
 // cost for the floor. The target is missed if the ratio exceeds the given maximum; an
-// unknown ratio does not affect the target. The result uses what as the name of the cost.
+// unknown ratio does not affect the target. The parameter what is the name of the cost in
+// the result.
 func (r *row) requireAtMost(what string, times, most float64) {
 	if math.IsNaN(times) || math.IsInf(times, 0) {
 		r.result += "; " + what + " not known"

@@ -117,8 +117,8 @@ func (s *installation) onClose(what func(context.Context) error) {
 const cleanupTimeout = time.Minute
 
 // close calls the functions registered with onClose, the last one first, even if ctx is
-// done. They stop the processes, and remove the installation's directory and everything
-// that belongs to the installation from the services.
+// done. They stop the processes, remove the installation's directory, and delete
+// everything that the installation has stored in the services.
 func (s *installation) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

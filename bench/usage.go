@@ -93,9 +93,9 @@ func (m *cpuMeter) read() cpuUsage {
 	return out
 }
 
-// isDescendant reports whether pid is the process first or a descendant of it. A
-// descendant does not count if it is tracked separately or descends from a process that
-// is.
+// isDescendant reports whether the processes pid and first are the same, or pid is a
+// descendant of first. A descendant does not count if it is tracked separately or
+// descends from a process that is.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {

@@ -16,7 +16,8 @@
 //     TestCallsInProgressAreCancelled, TestTrialsAreOneAtATime.
 //   - A call that its caller cancels counts neither as a success nor as a failure:
 //     TestCancelledCallsDoNotCount.
-//   - A dependency that reports a lock is available: TestLockedIsNoFailure.
+//   - A dependency counts as available if it answers that a lock is held by another call:
+//     TestLockedIsNoFailure.
 //
 // This package imports storage for its errors alone.
 package breaker
@@ -139,8 +140,8 @@ func (b *Breaker) Probe(ctx context.Context, timeout time.Duration, f func(conte
 	return b.run(ctx, within, c, f)
 }
 
-// admit returns a new call and its context, which run cancels, or ErrOpen if the call is
-// rejected.
+// admit returns the context of a new call, and the call, or ErrOpen if the call is
+// rejected. The method run cancels the context.
 func (b *Breaker) admit(ctx context.Context) (context.Context, *call, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@
 //
 // # Invariants
 //
-//   - Generated code is an output and never edited: make lint regenerates it and fails
+//   - Generated code is an output and is never edited: make lint regenerates it and fails
 //     on any difference (verify-generated).
 //   - The generated code writes, byte for byte, what the executor writes:
 //     TestPlainAnswersAreThoseOfTheExecutor and

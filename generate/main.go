@@ -40,10 +40,10 @@ func run() error {
 	return nil
 }
 
-// resolverFilter is the output of package log. gqlgen logs each field for which it found
-// neither a struct field nor a method, so that a resolver is needed. resolverFilter
-// counts these lines and drops them: if a resolver is missing, package resolvers does not
-// compile.
+// resolverFilter is the writer that package log writes to. gqlgen logs each field that
+// needs a resolver because gqlgen found neither a struct field nor a method for it.
+// resolverFilter counts these lines and drops them: if a resolver is missing, package
+// resolvers does not compile.
 type resolverFilter struct {
 	out     io.Writer
 	dropped int // number of lines

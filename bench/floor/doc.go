@@ -9,9 +9,10 @@
 //
 // For a page, the floor reads three fields of a hash for each subject, through
 // client-side caching. It reads the viewer's states with one command that names one field
-// for each subject. It copies digits as received. For a like, it runs one script with two
-// keys, and publishes one message with one confirm. It does not batch before the queue,
-// read before the write, validate or recover: every failure is an error.
+// for each subject. It copies the digits of counts as received. For a like, it runs one
+// script with two keys, and publishes one message with one confirm. It does not batch
+// likes before it publishes them, does not read before it writes, does not validate, and
+// does not recover: every failure is an error.
 //
 // Strings in requests must not contain escapes; package bench sends none.
 //

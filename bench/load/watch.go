@@ -22,7 +22,8 @@ type Subscription struct {
 	payload []byte
 }
 
-// The first bytes of frames: the opcode, with the bit of a final fragment set.
+// The first byte of each kind of frame: its opcode, with the bit set that marks the final
+// fragment.
 const (
 	frameText = 0x81
 	framePing = 0x89

@@ -11,7 +11,7 @@ import (
 const timeout = 2 * time.Minute
 
 // That polls a condition, at increasing intervals, until it is true. It fails the test
-// after two minutes; the failure message uses what as the description of the condition.
+// after two minutes. The parameter what describes the condition in the failure message.
 func That(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	late := time.Now().Add(timeout)

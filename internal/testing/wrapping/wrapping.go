@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Promoted lists the methods that a wrapper need not declare, by reason.
+// Promoted lists the methods that a wrapper need not declare. The keys are the reasons.
 type Promoted map[string][]string
 
 // Check fails the test unless the wrapper itself declares every method of the interface
-// I, except for the methods in promoted. Every method in promoted must be a promoted
-// method.
+// I, except for the methods in promoted. The methods in promoted must be methods of I
+// that the wrapper does not declare.
 func Check[I any](tb testing.TB, wrapper any, promoted Promoted) {
 	tb.Helper()
 	check(tb, reflect.TypeFor[I](), wrapper, promoted, func(reflect.Type) bool { return true })
