@@ -35,7 +35,8 @@ type cached struct {
 	size     int // bytes of text, plus one for each field of a plan
 	document *ast.QueryDocument
 	// executed holds the fields of the operation context that do not depend on the
-	// request. They come from the document's first execution; executed is nil before it.
+	// request. They come from the document's first execution; until then, executed is
+	// nil.
 	executed *graphql.OperationContext
 	plans    map[*ast.OperationDefinition]*plan.Plan
 }
@@ -57,8 +58,8 @@ func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 	return document, known
 }
 
-// get is like Get, but also returns the entry's executed, which is nil before the first
-// execution.
+// get is like Get, but also returns the field executed of the cache entry. That field is
+// nil before the document's first execution.
 func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +93,8 @@ func (c *cache) grow(entry *cached, by int) {
 	}
 }
 
-// execute keeps the fields of an operation context that later executions of the document
-// can reuse, if the document is cached.
+// execute keeps some fields of an operation context for later executions of the same
+// document. It does nothing if the document is not cached.
 func (c *cache) execute(operation *graphql.OperationContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

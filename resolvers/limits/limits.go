@@ -164,7 +164,7 @@ func charge(ctx context.Context, price int) *gqlerror.Error {
 // give its price. Introspection is cheap, because it needs no lookups.
 const introspectionDiscount = 10
 
-// check rejects operations beyond the limits, and returns the price of all others.
+// check returns an error if an operation is beyond the limits, and its price otherwise.
 func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0

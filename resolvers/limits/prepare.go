@@ -47,8 +47,8 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 	return operation, errs
 }
 
-// prepare returns the operation context that the executor would create for a request,
-// and its price, or nil if the executor has to create it.
+// prepare returns the operation context that the executor would create for a request, and
+// the price of the operation. It returns nil if the executor has to create the context.
 func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, int) {
 	document, executed, _ := l.cache.get(params.Query)
 	if executed == nil {

@@ -163,8 +163,8 @@ func (m *shaper) selections(set ast.SelectionSet) shape {
 	return sum
 }
 
-// field returns the shape of a field. Its number of fields does not count the field
-// itself.
+// field returns the shape of a field. The number of fields in that shape does not include
+// the field itself.
 func (m *shaper) field(field *ast.Field) shape {
 	s := m.selections(field.SelectionSet)
 	s.depth++

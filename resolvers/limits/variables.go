@@ -25,9 +25,9 @@ func (w *valueError) in(place string) *valueError {
 	return w
 }
 
-// checkVariables checks that variables are of their types, as the GraphQL specification
-// requires. The executor checks less, and its errors name Go types. Types that are not in
-// the schema are left to validation.
+// checkVariables checks that each value is of the type that its variable declares, as the
+// GraphQL specification requires. The executor checks less, and its errors name Go types.
+// Types that are not in the schema are left to validation.
 func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
 	for _, variable := range operation.VariableDefinitions {
 		value, given := values[variable.Variable]
@@ -119,9 +119,9 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError 
 	return &valueError{reason: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
 }
 
-// checkRows returns nil if the names in rows are enough to show that all objects are
-// valid: typ is a list of an input type, all members are fields of type String or ID, and
-// no required field is missing. It returns an error for all other rows, even if their
+// checkRows returns nil if the member names in value are enough to show that all objects
+// are valid: typ is a list of an input type, all members are fields of type String or ID,
+// and no required field is missing. In all other cases it returns an error, even if the
 // objects are valid.
 func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {

@@ -34,7 +34,7 @@ const (
 //     read.
 //
 // The value of `first` is added, because that many rows are read from the database,
-// regardless of what is selected from them. If a list is restricted to one biz, or if
+// regardless of what is selected from them. If the argument `biz` restricts a list, or if
 // FieldInfo.Scans is true, storage.Page.MaxScan is added instead: the number of rows that
 // the database may examine for the page.
 //
@@ -179,8 +179,8 @@ func isVariable(v *ast.Value) bool {
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf returns how the number of entries of a field is determined. If that number is
-// fixed, it is returned as entries, and otherwise its minimum.
+// lengthOf returns how the number of entries of a field is determined. The result entries
+// is that number if it is fixed, and its minimum otherwise.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {

@@ -49,9 +49,10 @@ func (l *Limiter) trusts(address netip.Addr) bool {
 }
 
 // lastUntrusted returns the last address in lists that does not belong to a trusted
-// proxy. If all addresses belong to trusted proxies, it returns the first. An invalid
-// entry was not written by a trusted proxy, so lastUntrusted then returns the address
-// after that entry, or peer if there is none.
+// proxy. If all addresses belong to trusted proxies, it returns the first. The search
+// proceeds from the end and stops at an invalid entry, because no trusted proxy wrote it.
+// In this case lastUntrusted returns the address after that entry, or peer if there is
+// none.
 func (l *Limiter) lastUntrusted(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	last := peer
 	for _, list := range slices.Backward(lists) {

@@ -32,7 +32,8 @@ func (p pace) take(full, now int64, units int) (after int64, wait time.Duration)
 	return full + needs, 0
 }
 
-// charge takes units that are already spent. The debt is bounded.
+// charge takes units that are already spent. If there are too few, it leaves a debt,
+// which is bounded.
 func (p pace) charge(full, now int64, units int) (after int64) {
 	full = max(full, now)
 	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
@@ -47,8 +48,8 @@ const (
 
 // buckets holds the buckets of many clients. A client is identified by a hash of its name
 // or by a number. A nil *buckets imposes no limit. The memory does not depend on the
-// number of clients. A client belongs to one set. If that set has no free slot, the
-// fullest bucket in it is evicted and counts as full afterwards.
+// number of clients. Each client belongs to one set of slots. If that set has no free
+// slot, the fullest bucket in it is evicted and counts as full afterwards.
 type buckets struct {
 	pace
 

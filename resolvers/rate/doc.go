@@ -3,10 +3,11 @@
 // Requests are charged their cost, in units of about one field of a response. Another
 // bucket for each user limits the messages that the user sends per minute.
 //
-// A request costs PerRequest plus its operation: the cost that package limits computes,
-// PerAction for each root field of a mutation, and a tenth of the cost of introspection.
-// A document that is not cached, and a body that is rejected, also cost one unit per
-// byte, because validation time grows with the square of the number of repeated fields.
+// A request costs PerRequest plus the price of its operation. That price is the sum of
+// the cost that package limits computes, PerAction for each root field of a mutation, and
+// a tenth of the cost of introspection. A document that is not cached, and a body that is
+// rejected, also cost one unit per byte, because validation time grows with the square of
+// the number of repeated fields.
 //
 // # Invariants
 //

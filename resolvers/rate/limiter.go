@@ -21,8 +21,8 @@ import (
 
 // Prices that are added to the cost of a request's operation.
 const (
-	// PerRequest is the price of a request, or of an operation on a WebSocket, before
-	// it is parsed.
+	// PerRequest is the price that is charged for a request, or for an operation on a
+	// WebSocket, before it is parsed.
 	PerRequest = 10
 	// PerAction is the price of a root field of a mutation.
 	PerAction = 20
@@ -173,7 +173,7 @@ func (p *Payer) Take(units int) (wait time.Duration) {
 	return 0
 }
 
-// Charge takes units that are already spent, as a debt if there are too few.
+// Charge takes units that are already spent. If there are too few, it leaves a debt.
 func (p *Payer) Charge(units int) {
 	if p == nil || p.limiter == nil {
 		return
@@ -204,8 +204,8 @@ func Extensions(wait time.Duration) map[string]any {
 	return map[string]any{"code": codes.RateLimited, "retryAfter": max(int(math.Ceil(wait.Seconds())), 1)}
 }
 
-// RetryAfter returns the number of seconds to wait that an error states, or 0 if it
-// states none.
+// RetryAfter returns the waiting time that an error states, in seconds, or 0 if it states
+// none.
 func RetryAfter(err *gqlerror.Error) int {
 	seconds, _ := err.Extensions["retryAfter"].(int)
 	return seconds
