@@ -40,8 +40,8 @@ type Planner struct {
 	sizes  map[string]int // average lengths of introspection lists, by field name
 }
 
-// NewPlanner returns a planner. Fields that are not in the schema fast are never encoded
-// directly.
+// NewPlanner returns a planner. The parameter fast is the schema of the fields that may
+// be encoded directly.
 func NewPlanner(schema *ast.Schema, table Table, fast plain.Schema) *Planner {
 	return &Planner{schema, table, fast, introspectionSizes(schema)}
 }

@@ -14,7 +14,8 @@ import (
 type API interface {
 	// Authenticate returns the identity of a request, as viewer.Authenticator does.
 	Authenticate(r *http.Request) (viewer.Identity, error)
-	// WriteError answers a request with an error. The code is one of package codes.
+	// WriteError answers a request with an error. The code is a constant of package
+	// codes.
 	WriteError(w http.ResponseWriter, r *http.Request, code, message string)
 }
 

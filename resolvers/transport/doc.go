@@ -44,5 +44,5 @@
 // resolvers/rows, resolvers/persisted and storage.
 package transport
 
-// codeOK is the code of a response without errors in the log and the metrics.
+// codeOK is the code that the log and the metrics show for a response without errors.
 const codeOK = "OK"

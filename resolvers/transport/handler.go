@@ -98,7 +98,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // authenticate returns the identity of a request. It rejects development headers in
-// requests from web pages, unless the page is one of this server's or its origin is
+// requests from web pages, unless the page belongs to this server or its origin is
 // allowed by name.
 func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
 	if h.API != nil {

@@ -77,9 +77,9 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 	}
 }
 
-// label returns the label of an operation: its name, or other if too many names are in
-// use. If the least recently used name has been unused for nameTTL, a new name replaces
-// it. The series of the old name are then deleted.
+// label returns the label of an operation: its name, or the constant other if too many
+// names are in use. If the least recently used name has been unused for nameTTL, a new
+// name replaces it. The series of the old name are then deleted.
 func (m *Metrics) label(operation string) string {
 	if operation == "" {
 		return unnamed

@@ -129,7 +129,7 @@ func (o *operation) prepare(params *graphql.RawParams) bool {
 	return false
 }
 
-// watches reserves a subscription for an operation. A socket that ends cancels its
+// watches reserves a subscription for an operation. When a socket ends, it cancels its
 // subscriptions instead of waiting for them.
 func (s *socket) watches(o *operation) *refusal {
 	if refused := s.stream.subscribe(); refused != nil {

@@ -21,8 +21,9 @@ type OriginOptions struct {
 	Allowed []string
 	// Development also admits pages from this machine: from localhost and from loopback
 	// addresses, on any port. Pages of other origins receive a response that says how to
-	// admit them. This includes WebSockets, for which browsers would otherwise report a
-	// failure without a reason.
+	// admit them. A WebSocket from such a page is opened and then closed with this
+	// explanation, because browsers hide the response to a failed handshake from the
+	// page.
 	Development bool
 	// Logger logs a warning for each origin whose pages are refused. If it is nil,
 	// slog.Default() is used.
@@ -83,12 +84,12 @@ const (
 	// pageRefused means that the page may not call the API.
 	pageRefused admission = iota
 	// pageUnnamed means that the page may call the API, but its origin is not allowed by
-	// name: all pages are admitted, or all pages of this machine. Its development headers
-	// are rejected.
+	// name. It is admitted because all pages are, or all pages of this machine. The
+	// development headers of its requests are rejected.
 	pageUnnamed
-	// pageNamed means that the page is one of this server, or that its origin is allowed
-	// by name. Clients other than browsers send no origin and are treated in the same
-	// way.
+	// pageNamed means that the page belongs to this server, or that its origin is
+	// allowed by name. Clients other than browsers send no origin and are treated in the
+	// same way.
 	pageNamed
 )
 
@@ -241,8 +242,8 @@ func (c *crossOrigin) allow(header http.Header, admitted admission) {
 }
 
 // isCrossOrigin reports whether Sec-Fetch-Site states that a request is from a page of
-// another origin. Without the header, the page may be the server's own, behind a proxy
-// that rewrites Host.
+// another origin. If the header is missing, it returns false, because the page may be one
+// that the server itself delivered through a proxy that rewrites Host.
 func isCrossOrigin(r *http.Request) bool {
 	site := r.Header.Get(fetchSite)
 	return site == "cross-site" || site == "same-site"

@@ -15,8 +15,8 @@ import (
 )
 
 // scanner reads JSON from the start of a text, in one pass and within bounds on depth and
-// size. After an error it reads zero values, and done returns the error. It accepts what
-// encoding/json accepts, except invalid UTF-8 (see FuzzScan).
+// size. After an error it reads zero values, and the method done returns the error. It
+// accepts what encoding/json accepts, except invalid UTF-8 (see FuzzScan).
 type scanner struct {
 	source  string // the name of the text in errors
 	text    []byte

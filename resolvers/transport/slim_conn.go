@@ -28,8 +28,8 @@ type slimConn struct {
 	writeTimeout    time.Duration
 }
 
-// errNoFrame ends a read in package websocket that would wait for the frame after a control
-// frame.
+// errNoFrame ends a read by package websocket that would otherwise wait for the frame
+// after a control frame.
 var errNoFrame = errors.New("nothing follows yet")
 
 // await waits for the next frame while the stack is shallow, so that the garbage
@@ -76,7 +76,7 @@ type slimHijacker struct {
 	refused int       // the status of the error response, or 0 if there was none
 }
 
-// WriteHeader sends the status 101. It keeps any other status in refused.
+// WriteHeader sends the status 101. It keeps any other status in the field refused.
 func (h *slimHijacker) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		h.ResponseWriter.WriteHeader(status)

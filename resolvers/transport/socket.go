@@ -15,10 +15,10 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// socket is one WebSocket. The goroutine that runs serve reads from it. Each running
-// operation has a goroutine of its own, unless it is parked. A timer ends the socket if
-// connection_init is late. After connection_init, the timer sends pings and ends the
-// socket when the token expires.
+// socket is one WebSocket. The goroutine that runs the method serve reads the client's
+// messages. Each running operation has a goroutine of its own, unless it is parked. A
+// timer ends the socket if connection_init is late. After connection_init, the timer
+// sends pings and ends the socket when the token expires.
 type socket struct {
 	exec    graphql.GraphExecutor
 	streams *Streams
@@ -35,8 +35,8 @@ type socket struct {
 	unwatchToken func() bool     // stops watching the token's revocation; nil before connection_init
 	ctx          context.Context // parent of the operations' contexts; nil before connection_init
 
-	// running counts the operations and, while it may fire, the timer. serve waits until
-	// the count is zero.
+	// running counts the operations, and the timer while it may fire. The method serve
+	// waits until the count is zero.
 	running sync.WaitGroup
 
 	mu             sync.Mutex

@@ -43,7 +43,8 @@ func newStreamMetrics(reg prometheus.Registerer) *streamMetrics {
 	}
 }
 
-// closed counts a WebSocket that the server has closed, by the code that the server sent.
+// closed adds one to the number of WebSockets that the server has closed with the given
+// code.
 func (m *streamMetrics) closed(code websocket.StatusCode) {
 	m.closes.WithLabelValues(strconv.Itoa(int(code))).Inc()
 }

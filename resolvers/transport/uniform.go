@@ -48,7 +48,7 @@ func (s *scanner) uniformList() *rows.Rows {
 }
 
 // uniformObject reads an object and appends its values. The first object of the list
-// determines the names. It returns false if the object is not uniform.
+// determines the names. uniformObject returns false if the object is not uniform.
 func (s *scanner) uniformObject(values []span, names []string) ([]span, []string, bool) {
 	first, at := len(values) == 0, 0
 	if !s.open('{') {
