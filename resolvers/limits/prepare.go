@@ -76,9 +76,9 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 }
 
 // coerce returns the variables as the executor would coerce them, except that *rows.Rows
-// remain unchanged. It returns false if a value is not of its type, or if the type needs
-// a coercion that is not implemented here. The executor then has to coerce the variables.
-// coerce does not modify values.
+// remain unchanged. It returns false if a value is not of its variable's type, or if that
+// type needs a coercion that is not implemented here. The executor then has to coerce the
+// variables. coerce does not modify values.
 func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
 	if len(operation.VariableDefinitions) == 0 {
 		return map[string]any{}, true

@@ -242,8 +242,8 @@ func (c *crossOrigin) allow(header http.Header, admitted admission) {
 }
 
 // isCrossOrigin reports whether Sec-Fetch-Site states that a request is from a page of
-// another origin. If the header is missing, it returns false, because the page may be one
-// that the server itself delivered through a proxy that rewrites Host.
+// another origin. If the header is missing, isCrossOrigin returns false, because the page
+// may be one that the server itself delivered through a proxy that rewrites Host.
 func isCrossOrigin(r *http.Request) bool {
 	site := r.Header.Get(fetchSite)
 	return site == "cross-site" || site == "same-site"

@@ -47,7 +47,7 @@ type Config struct {
 	// DevHeaders is the policy for X-Ovation-User and X-Ovation-Tenant in requests
 	// without a token.
 	DevHeaders DevHeaders
-	// Logger logs failures to read the JWKS again. If it is nil, slog.Default() is used.
+	// Logger logs each failure to reload the JWKS. If it is nil, slog.Default() is used.
 	Logger *slog.Logger
 }
 

@@ -112,8 +112,8 @@ func fromDevHeaders(header http.Header) (storage.User, error) {
 	return user, nil
 }
 
-// isLocalHost reports whether a Host header is localhost or a loopback address. Neither
-// needs a name server to be resolved.
+// isLocalHost reports whether a Host header is localhost or a loopback address. No name
+// server is needed to resolve these.
 func isLocalHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -18,7 +18,7 @@
 //   - Tokens of other applications that are signed with the keys of the same JWKS are
 //     rejected, unless the configuration accepts any audience:
 //     TestTokensOfOtherApplicationsAreRefused.
-//   - A key that is removed from the JWKS revokes its tokens and no others:
+//   - Removing a key from the JWKS revokes the tokens of that key and no others:
 //     TestAKeyThatIsRemovedRevokesItsTokensOnly.
 //   - A cached verification applies to one token. It ends when the token expires or when
 //     the keys are read again: TestAVerifiedTokenExpires,
@@ -58,7 +58,7 @@ const Moderate = "moderate"
 // WriteSubjects is the scope that permits declaring the authors of subjects.
 const WriteSubjects = "subjects:write"
 
-// HasScope reports whether the viewer's token has a scope.
+// HasScope reports whether the viewer's token has the given scope.
 func HasScope(ctx context.Context, scope string) bool {
 	of := identityFrom(ctx)
 	return of != nil && slices.Contains(strings.Fields(of.scope), scope)

@@ -50,7 +50,7 @@ type publicKey struct {
 	kid       string
 	algorithm string // of the JWK; empty if every algorithm that suits the key is allowed
 	key       any
-	// removed is cancelled by remove, once the set no longer holds the key.
+	// removed is cancelled, by calling remove, once the set no longer holds the key.
 	removed context.Context
 	remove  context.CancelFunc
 }
@@ -109,8 +109,8 @@ func (k *keySet) keepFresh() {
 
 // find returns the keys that may have signed a token with this kid and algorithm. An
 // empty kid matches all keys. If no key matches, find first reads the set again and waits
-// for the read until ctx ends. It does not read the set if the last read began less than
-// pause ago.
+// for this read, at most until ctx ends. It does not read the set if the last read began
+// less than k.pause ago.
 func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	if found := k.known(kid, algorithm); len(found) > 0 {
 		return found
@@ -151,8 +151,8 @@ func (k *keySet) known(kid, algorithm string) []publicKey {
 	return found
 }
 
-// reload reads the set again, unless the last read began less than pause ago. If the read
-// fails, the known keys stay in use.
+// reload reads the set again, unless the last read began less than k.pause ago. If the
+// read fails, the known keys stay in use.
 func (k *keySet) reload() {
 	if time.Since(k.last) < k.pause {
 		return

@@ -227,7 +227,7 @@ func (v *verifier) missing(claims jwt.MapClaims) string {
 	return "claim of those that are required here"
 }
 
-// hasValue reports whether a claim has a value. An "exp" of 0 counts as none.
+// hasValue reports whether a claim has a value. An "exp" of 0 counts as no value.
 func hasValue(claim any) bool { return claim != nil && claim != "" && claim != float64(0) }
 
 func userOf(claims jwt.MapClaims) (storage.User, error) {

@@ -31,8 +31,8 @@ func newVerified(most int) *verified {
 	return &verified{known: known}
 }
 
-// find returns the identity of a token that was verified while these keys were in use and
-// has not expired.
+// find returns the cached identity of a token. It returns false if there is none, if the
+// token has expired, or if it was verified with another key set than under.
 func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
