@@ -96,8 +96,7 @@ func (d *simulation) drainAndCompare(ctx context.Context) error {
 }
 
 // compareDatabase compares Postgres with the acknowledged actions. It returns the first
-// difference, or nil if there is none, as difference. It returns an error as err if
-// Postgres cannot be read.
+// difference, or nil if there is none. The error is not nil if Postgres cannot be read.
 func (d *simulation) compareDatabase(ctx context.Context) (difference, err error) {
 	for _, of := range []struct {
 		what, query string

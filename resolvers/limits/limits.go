@@ -164,7 +164,8 @@ func charge(ctx context.Context, price int) *gqlerror.Error {
 // give its price. Introspection is cheap, because it needs no lookups.
 const introspectionDiscount = 10
 
-// check returns an error if an operation is beyond the limits, and its price otherwise.
+// check returns the price of an operation. It returns an error if the operation exceeds a
+// limit or is invalid in a way that validation does not detect.
 func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0

@@ -48,7 +48,8 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 }
 
 // prepare returns the operation context that the executor would create for a request, and
-// the price of the operation. It returns nil if the executor has to create the context.
+// the price of the operation. It returns nil if the executor has to create the context,
+// and if the operation is rejected; the executor then reports the error.
 func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, int) {
 	document, executed, _ := l.cache.get(params.Query)
 	if executed == nil {

@@ -180,7 +180,8 @@ func mismatch(want string, value any) *valueError {
 	return &valueError{reason: "must be " + want + ", not " + kindOf(value)}
 }
 
-// kindOf describes a JSON value: a list or an object by its type, any other by its value.
+// kindOf describes a JSON value. It describes a list or an object by its type, and any
+// other value by the value itself.
 func kindOf(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -37,8 +37,8 @@
 //     TestSubscribersAreCheap in cmd/ovation.
 //   - At shutdown every client is notified, and requests in progress are answered:
 //     TestStoppingServerClosesAllStreams.
-//   - After a panic, the client receives an id, and the log has the stack under that id:
-//     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
+//   - After a panic, the client receives an id, with which the stack trace can be found
+//     in the log: TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
 // This package imports resolvers/codes, resolvers/viewer, resolvers/rate,
 // resolvers/rows, resolvers/persisted and storage.

@@ -114,8 +114,8 @@ func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
 	return h.Auth.Credentials(r.Context(), r.Header, distrusted)
 }
 
-// answerPanic recovers a panic; it must be deferred. The client receives an id, and the
-// log has the stack under that id.
+// answerPanic recovers a panic; it must be deferred. The client receives an id, with
+// which the stack trace can be found in the log.
 func answerPanic(w http.ResponseWriter, r *http.Request) {
 	value := recover()
 	switch value {

@@ -97,8 +97,8 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 }
 
 // setOperation records the name and kind of the operation. If the document was rejected,
-// setOperation records what firstOperation finds in it. Recorded names are valid GraphQL
-// names.
+// setOperation records the name and kind that firstOperation returns. Recorded names are
+// valid GraphQL names.
 func (rec *record) setOperation(operation *graphql.OperationContext, params *graphql.RawParams) {
 	var name string
 	if operation != nil && operation.Operation != nil {
