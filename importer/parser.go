@@ -210,7 +210,7 @@ func (p *parser) comment(a *storage.Action, text string) error {
 	return nil
 }
 
-// named returns the id of the user in an action's row.
+// named returns the user id in the row of an action.
 func named(a *storage.Action) string {
 	if a.Kind == storage.KindAuthor {
 		return a.Author

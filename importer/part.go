@@ -10,8 +10,8 @@ import (
 
 // part is a range of consecutive actions of a block that are not all stored yet. They are
 // written in the order of their keys, in groups. Each group is stored with an id that
-// states how much of the part is written. An import uses these ids to resume a part that
-// was begun, even in a release with larger groups:
+// states how much of the part is written. These ids allow an import to resume a part that
+// was begun earlier, even if the size of groups has increased since then:
 //
 //	import-FIRST-part       FIRST is the prefix id of the first action: a part begins here
 //	import-LAST-end         LAST is the prefix id of the last action

@@ -15,7 +15,8 @@ var (
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 )
 
-// digits maps each unit to the number of its decimal places, down to microseconds.
+// digits maps each unit to the number of decimal places that express a time in this unit
+// to the microsecond.
 var digits = map[string]int{"s": 6, "ms": 3, "us": 0}
 
 // unitNames holds the names of the units, spelled out.

@@ -122,9 +122,9 @@ func (g *group) rows() (n int) {
 	return n
 }
 
-// towards returns the progress within a block, between p at its beginning and the
-// progress at its end. The parameter left is the number of the block's actions that
-// remain to be written.
+// towards returns the progress at a point within a block. The receiver p is the progress
+// at the beginning of the block. The parameter left is the number of the block's actions
+// that remain to be written.
 func (p Progress) towards(b *block, left int) Progress {
 	share := float64(left) / float64(len(b.actions))
 	return Progress{

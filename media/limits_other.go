@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// isolate only arranges that the command is killed when it is cancelled.
+// isolate only ensures that the command is killed when it is cancelled.
 func isolate(command *exec.Cmd) {
 	command.Cancel = func() error { return command.Process.Kill() }
 }

@@ -97,9 +97,9 @@ func (c *changeStream[E]) respond(ctx context.Context, s *subscription, next gra
 	return respondTo(ctx, s, next, one, c.out)
 }
 
-// await waits for an event from the watcher, or parks the subscription. It reports
-// whether the event is newer than the last event sent, as news, and whether the stream
-// has ended, as ended.
+// await waits for an event from the watcher, or parks the subscription. The result news
+// is true if the event is newer than the last event sent, and ended is true if the stream
+// has ended.
 func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool, parked *graphql.Response, ended bool) {
 	s.loaders, c.waiting = nil, nil
 	event, parked := s.takeEvent(ctx)

@@ -57,8 +57,8 @@ func nameTaken(name string) error {
 	return &problem{codes.BadUserInput, message}
 }
 
-// atPath prepends a path, such as "subjects[3].", to the field name in an error about a
-// value. It returns other errors unchanged.
+// atPath takes an error about a value, and prepends a path, such as "subjects[3].", to
+// the field name in it. It returns other errors unchanged.
 func atPath(place string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: place + invalid.Field, Reason: invalid.Reason}
@@ -66,8 +66,8 @@ func atPath(place string, err error) error {
 	return err
 }
 
-// inArgument replaces the field name in an error about a value by the name of the GraphQL
-// argument that holds the value. It returns other errors unchanged.
+// inArgument takes an error about a value, and replaces the field name in it with the
+// name of the GraphQL argument that holds the value. It returns other errors unchanged.
 func inArgument(argument string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: argument, Reason: invalid.Reason}

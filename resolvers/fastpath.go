@@ -125,8 +125,8 @@ func (r *Root) encodePlain(memory context.Context, p *plan.Plan, write func(*gra
 	return text, ok
 }
 
-// resolveField wraps each resolver of the executor, and replaces the resolver's value by
-// JSON if the value can be encoded directly.
+// resolveField wraps each resolver of the executor, and replaces the resolver's value
+// with JSON if the value can be encoded directly.
 func (q *request) resolveField(ctx context.Context, next graphql.Resolver) (any, error) {
 	value, err := q.callResolver(ctx, next)
 	if err != nil {

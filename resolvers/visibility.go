@@ -71,8 +71,8 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 }
 
 // admits reports whether the object that a ref identifies may be looked up for the
-// viewer. If the object exists, the function sees then decides whether it is visible to
-// the viewer.
+// viewer. If the object exists, a call to sees then decides whether it is visible to the
+// viewer.
 func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	if ref.Type == storage.NodeInteractive {
 		return ref.Subject.Tenant == me.Tenant, nil
@@ -162,8 +162,9 @@ func seesMessages(me storage.User, of *storage.Conversation) error {
 	return seesConversations(me, &of.Owner)
 }
 
-// conversationWith returns the key of the viewer's conversation with a user. Error
-// messages use argument as the name of the GraphQL argument that holds userID.
+// conversationWith returns the key of the viewer's conversation with a user. The
+// parameter argument is the name of the GraphQL argument that holds userID; it is used in
+// error messages.
 func conversationWith(ctx context.Context, argument, userID string) (storage.ConversationKey, error) {
 	return conversationOf(viewer.FromContext(ctx), argument, userID)
 }
