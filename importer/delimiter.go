@@ -57,9 +57,10 @@ func delimiterOf(header []byte, columns row) rune {
 	return best
 }
 
-// delimiterError adds the delimiter, as the probable cause, to an error about missing
-// columns. It does so if splitting the header at likely yields more columns than
-// splitting it at comma, the delimiter in use, or if comma does not occur in the header.
+// delimiterError extends an error about missing columns if the cause is probably a wrong
+// delimiter. If splitting the header at likely yields more columns than splitting it at
+// comma, the delimiter in use, the error proposes likely. Otherwise, if comma does not
+// occur in the header, the error asks for the right delimiter.
 func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
 	switch {
 	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):

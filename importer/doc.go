@@ -33,11 +33,11 @@
 // their texts.
 //
 // Actions are read in blocks of blockActions, counted from the start of the file. A block
-// is written in groups, in the order of its keys. In the order of the file, keys are
-// random: nearly every row would touch a different page of every table and index. The
-// last group of a block is stored with the prefix id of the block's last action. Every
-// other group is stored with an id that states how much of its part of the block is
-// written (see part). All these ids are kept forever.
+// is written in groups, in the order of its keys. In a file, the keys are in random
+// order. If rows were written in that order, nearly every row would touch a different
+// page of every table and index. The last group of a block is stored with the prefix id
+// of the block's last action. Every other group is stored with an id that states how much
+// of its part of the block is written (see part). All these ids are kept forever.
 //
 // Before a block is written, its prefix ids are looked up in the store. The last prefix
 // id found shows how many of the block's actions are stored already. Another id shows
@@ -45,11 +45,13 @@
 // written. Only the remaining actions are written. Groups are committed one after
 // another, and blocks in the order of the file. Nothing after a missing group has
 // therefore been written, and later blocks are not looked up. The rows of a group are
-// written while the transaction of the group before it ends, provided that this
-// transaction needs no more locks and is not retried: TestAGroupIsCommittedAfterTheOneBefore.
+// written while the transaction of the preceding group ends, provided that the preceding
+// transaction needs no more locks and is not retried:
+// TestAGroupIsCommittedAfterTheOneBefore.
 //
-// If a row is changed or removed, the rows from that row on count as new rows: their
-// reads would be counted again. Put corrections in a separate file.
+// If a row is changed or removed in a file that was imported before, all rows from that
+// row on are taken for new rows, and their reads are counted again. Put corrections in a
+// separate file.
 //
 // This package imports storage and no other package of this module.
 package importer

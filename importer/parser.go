@@ -221,8 +221,9 @@ func named(a *storage.Action) string {
 // notMapped is the reason for skipping a row whose event the mapping does not contain.
 const notMapped = "not mapped to an action"
 
-// skip counts a row without an action under its event and the reason. Once there are
-// maxSkipped different pairs, all further pairs are counted together.
+// skip counts a row that has no action. There is one count for each pair of an event and
+// a reason. Once there are maxSkipped pairs, the rows of all further pairs are counted
+// together.
 func (p *parser) skip(event string, mapped bool) {
 	s := Skipped{Event: clip(event), Reason: notMapped}
 	if mapped {
@@ -239,8 +240,8 @@ func (p *parser) skip(event string, mapped bool) {
 
 // tieBreaker assigns increasing versions, in the order of the file, to actions on the
 // same state that have the same time. It remembers roughly the latest rememberedTies
-// actions. If two actions on the same state that have the same time are further apart,
-// the earlier row wins.
+// actions. If two actions on the same state that have the same time are further apart
+// than that, the earlier row wins.
 type tieBreaker struct {
 	recent, older map[tieKey]int64 // the next free version of each key
 }

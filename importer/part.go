@@ -117,8 +117,8 @@ func (g *group) addIDs(ids ...string) {
 // maxSeenIDs is the maximum number of ids that one call looks up in a store.
 const maxSeenIDs = 40_000
 
-// lastSeen returns the index of the last of n ids that the store has seen, or -1 if it
-// has seen none.
+// lastSeen looks up n ids in the store. It returns the index of the last one that the
+// store has seen, or -1 if it has seen none of them.
 func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) string) (int, error) {
 	last := -1
 	for start := 0; start < n; start += maxSeenIDs {

@@ -27,7 +27,8 @@ const (
 	columnCount
 )
 
-// row holds the values of the wanted columns. They may share memory with the whole row.
+// row holds the values of the wanted columns. These may share memory with the text of the
+// whole row.
 type row [columnCount]string
 
 // rowReader reads one row after another. The method next returns io.EOF at the end of the
@@ -190,8 +191,9 @@ func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >
 
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 
-// boundedReader reads at most the number of bytes in the field left, and then fails.
-// Setting left again allows further reads.
+// boundedReader limits the number of bytes that are read from the reader r. The field
+// left is the number of bytes that may still be read; once it is 0, reads fail until it
+// is set again.
 type boundedReader struct {
 	r     io.Reader
 	left  int

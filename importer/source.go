@@ -225,7 +225,7 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 // FileError is a defect of the file itself: reading it again returns the same error.
 type FileError struct {
 	// Packed is true if the error occurred while unpacking. Damage is detected late, so
-	// rows that were read shortly before may be wrong.
+	// rows that were read shortly before the error may be wrong.
 	Packed bool
 	Err    error
 }

@@ -27,9 +27,9 @@ func (e *MappingError) Error() string { return e.Reason }
 // members maps each column to the member of the mapping that names it.
 var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
 
-// commonColumns maps the member of the mapping that names a column to the names that this
-// column commonly has in other systems, the most common first. The names have the form
-// that plainName returns.
+// commonColumns holds the names that columns commonly have in other systems, the most
+// common first, in the form that plainName returns. The key is the member of the mapping
+// that names the column.
 var commonColumns = map[string][]string{
 	"user": {
 		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",
@@ -111,10 +111,11 @@ func (p *parser) countSuggestions(remedies []Suggestion) {
 	}
 }
 
-// suggestions returns suggestions for correcting the mapping. For each member of the
-// mapping, there is one suggestion: that which would fix the most bad rows. These
-// suggestions are sorted by the number of rows that they would fix, the largest first.
-// They are followed by the likely meanings of the most frequent events without an action.
+// suggestions returns suggestions for correcting the mapping. There is at most one
+// suggestion for each member of the mapping: the one that would fix the most bad rows.
+// These suggestions are sorted by the number of rows that they would fix, the largest
+// first. They are followed by the likely meanings of the most frequent events without an
+// action.
 func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	var out []Suggestion
 	for r := range p.remedies {

@@ -19,8 +19,8 @@ const groupActions = 40_000
 const groupComments = 1_000
 
 // writer persists blocks in groups, one after another. The statements of a group run
-// while the group before it is marked and committed. The group itself is marked and
-// committed only after the group before it is committed.
+// while the group before it is being committed. The group itself is committed only after
+// the group before it: its storage.Mark waits until then.
 type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
@@ -177,7 +177,7 @@ func (w *writer) reportProgress(p Progress) {
 }
 
 // predecessorTimeout is the maximum time that a transaction waits for the group before
-// it. A store counts this time as part of the mark.
+// it. It waits in its storage.Mark, whose duration a store may limit.
 const predecessorTimeout = 2 * time.Second
 
 // persist writes the messages of a group. If the transaction had to wait for too long, it

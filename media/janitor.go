@@ -135,7 +135,8 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// removeUnnamed deletes the files that belong to no video, and returns their number.
+// removeUnnamed deletes those of the given files that belong to no video, and returns
+// their number.
 func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {

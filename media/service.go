@@ -87,7 +87,7 @@ func New(cfg Config) *Service {
 }
 
 // Close cancels the publishing of cover jobs; the Janitor requests those covers later.
-// It may be called twice.
+// Close may be called twice.
 func (s *Service) Close() {
 	s.stop()
 	s.coverRequests.Wait()

@@ -45,7 +45,8 @@ func (w *Writer) Entry(i int) {
 // Key begins a member of an object.
 func (w *Writer) Key(field *Field) { w.text = append(w.text, field.key...) }
 
-// Name begins an object's member with the given name, which must need no escaping.
+// Name begins a member of an object, as Key does. The parameter name must not contain
+// characters that have to be escaped.
 func (w *Writer) Name(name string) {
 	w.text = append(w.text, '"')
 	w.text = append(w.text, name...)

@@ -63,8 +63,8 @@ func declaration(ctx context.Context, in *graph.SubjectDeclaration, now time.Tim
 }
 
 // declared returns the subjects for a payload, and prefetches what the operation selects
-// from them. If a subject's counts are unavailable, they are taken from changed, which
-// holds the counts that were committed with the authors.
+// from them. The parameter changed holds the counts that were committed with the authors.
+// These counts are used for the subjects whose counts are unavailable.
 func (r mutationResolver) declared(
 	ctx context.Context, subjects []storage.Subject, changed []storage.SubjectCounts,
 ) ([]*storage.Interactive, error) {

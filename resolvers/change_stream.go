@@ -98,8 +98,8 @@ func (c *changeStream[E]) respond(ctx context.Context, s *subscription, next gra
 }
 
 // await waits for an event from the watcher, or parks the subscription. The result news
-// is true if the event is newer than the last event sent, and ended is true if the stream
-// has ended.
+// reports whether the event is newer than the last event sent, parked is the response
+// that parks the subscription, and ended reports whether the stream has ended.
 func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool, parked *graphql.Response, ended bool) {
 	s.loaders, c.waiting = nil, nil
 	event, parked := s.takeEvent(ctx)
@@ -111,9 +111,9 @@ func (c *changeStream[E]) await(ctx context.Context, s *subscription) (news bool
 }
 
 // readMore reads the events after c.version. Streams with the same name share a read if
-// their version and known fields are equal. The known versions must be equal because a
-// read that began before the newest reported version was committed would miss that
-// version, and the watcher reports each version only once.
+// their version and known fields are equal. The field known is the newest version that
+// the watcher has reported. A read that began before that version was committed would
+// miss it, and the watcher reports each version only once.
 func (c *changeStream[E]) readMore(ctx context.Context, s *subscription) error {
 	found, err, _ := s.flights.Do(fmt.Sprintf("%q %d %d", c.name, c.version, c.known), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)

@@ -87,9 +87,9 @@ type edge[T any] interface {
 	}
 }
 
-// connect returns a page of an object's list as edges. If storage returns a short page,
-// the end cursor is the position from which reading can continue, and not that of the
-// last entry. A short page has an end cursor even if it is empty.
+// connect returns a page of an object's list as edges. If storage stops searching before
+// the page is full, the end cursor is the position from which the search can continue,
+// and not that of the last entry. Such a page has an end cursor even if it is empty.
 func connect[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, err error) {
 	out, info, _, err = connectVersion[E](ctx, r, l, of, part)
 	return out, info, err

@@ -89,8 +89,8 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 }
 
 // likelyAuthors visits the cached authors of subjects and returns their ids, with "" for
-// unknown authors. It returns nil if authors are not cached or nothing has to be loaded
-// for them.
+// unknown authors. It returns nil if there is no cache of authors, or if nothing has to
+// be loaded for the authors.
 func (p *prefetch) likelyAuthors(selected *plan.Selection, subjects []storage.Subject) (ids []string) {
 	for k := range selected.Fields {
 		field := &selected.Fields[k]

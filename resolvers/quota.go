@@ -19,8 +19,8 @@ const (
 	// maxDocuments bounds the documents of all subscriptions. The size of a document is
 	// its length in bytes plus the number of selected fields with fragments expanded. A
 	// document that several subscriptions share counts once. Clients that put subjects
-	// into the document instead of variables have a document each. Each byte takes up to
-	// 110 bytes of memory, and each field up to 140.
+	// into the document, and not into variables, have a document each. Each byte takes
+	// up to 110 bytes of memory, and each field up to 140.
 	maxDocuments = 8 << 20
 )
 

@@ -57,9 +57,9 @@ type Config struct {
 	Videos  Videos
 	Uploads http.Handler
 	Files   http.Handler
-	// Douyin returns the handler for paths below /douyin/. Its argument configures the
-	// middleware in front of that handler, which is the same as for /graphql. If Douyin
-	// is nil, these paths are not served.
+	// Douyin returns the handler for paths below /douyin/. The argument around
+	// configures the middleware in front of that handler, the same middleware as for
+	// /graphql. If Douyin is nil, these paths are not served.
 	Douyin func(around transport.Config) http.Handler
 	// KeySet is served at /.well-known/jwks.json. If it is nil, that path is not served.
 	KeySet http.Handler

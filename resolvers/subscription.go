@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// snapshotTTL is how long the subjects of a snapshot may be sent after they were
-	// read. Subjects that have not been sent by then, because the connection is slow, are
-	// re-read.
+	// snapshotTTL is the maximum time between reading the subjects of a snapshot and
+	// sending them. Subjects that have not been sent by then, because the connection is
+	// slow, are re-read.
 	snapshotTTL = 100 * time.Millisecond
 	// minRetry and maxRetry bound the wait after a failed read.
 	minRetry = 100 * time.Millisecond
@@ -103,10 +103,10 @@ type subscription struct {
 	out       chan *storage.Interactive // passes the value of the next response to the executor
 
 	events []*live.Event // a buffer for events of the watcher
-	// The following fields are for signed-in viewers: snapshot holds the subjects that
-	// have been read but not sent, at is the time when they were read, and sent holds,
-	// for each subject, the state that was sent last. A changeStream also uses at and
-	// loaders, for its events.
+	// The following fields are for signed-in viewers. The field snapshot holds the
+	// subjects that have been read but not sent; at is the time when they were read;
+	// sent holds, for each subject, the latest state that was sent. A changeStream uses
+	// the fields at and loaders, too, for its events.
 	snapshot  []*storage.Interactive
 	at        time.Time
 	loaders   *loaders.Loaders

@@ -71,8 +71,8 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 }
 
 // admits reports whether the object that a ref identifies may be looked up for the
-// viewer. If the object exists, a call to sees then decides whether it is visible to the
-// viewer.
+// viewer. Whether the object exists and is visible is decided after the lookup, by the
+// function sees.
 func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	if ref.Type == storage.NodeInteractive {
 		return ref.Subject.Tenant == me.Tenant, nil

@@ -1,6 +1,6 @@
 // Package codes declares the error codes. A code appears as extensions.code in replies to
-// GraphQL requests and to uploads (package media). In the log and the metrics it appears
-// as code, also for requests to package douyin.
+// GraphQL requests and to uploads (package media). In the log and the metrics, it appears
+// as code. Requests to package douyin have a code there, too.
 //
 // This package imports no other package of this module.
 package codes

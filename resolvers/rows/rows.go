@@ -49,7 +49,7 @@ func (r *Rows) Objects() []any {
 	return out
 }
 
-// Unfold replaces all rows among the variables with their objects.
+// Unfold replaces each Rows among the variables with its objects.
 func Unfold(variables map[string]any) {
 	for name, value := range variables {
 		if r, is := value.(*Rows); is {
