@@ -72,8 +72,8 @@ func pointers[T any](of []T) []*T {
 	return out
 }
 
-// The function of begins a reply about the user that the parameter user_id names. If the
-// parameter is absent, the reply is about the viewer.
+// of begins a reply about the user that the parameter user_id names. If the parameter is
+// absent, the reply is about the viewer.
 func (a *api) of(ctx context.Context, c *call) (*replyBuilder, storage.User, error) {
 	user, err := requireViewer(ctx)
 	if err == nil {

@@ -41,7 +41,7 @@ func NewFolders(store FolderStore, now func() time.Time) *Folders {
 // Errors before anything is moved: storage.ErrDefaultFolder; storage.ErrInvalid, field
 // moveItemsTo, if moveTo is the same folder; storage.ErrNotFound if either folder does
 // not exist. Later errors: storage.ErrFolderNotEmpty if the owner keeps filling the
-// folder; storage.ErrUnavailable; the context's.
+// folder; storage.ErrUnavailable; the context's error.
 func (f *Folders) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string) (int, error) {
 	if err := f.check(ctx, key, moveTo); err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ type Mirror interface {
 	// action, and where they are stored: storage.Persisted, or storage.Queued if some of
 	// them may not be in the database yet. The durability is "" if the latest action
 	// cannot be determined; an action must then be published regardless of the states.
-	// Errors: storage.ErrUnavailable, the context's.
+	// Errors: storage.ErrUnavailable, the context's error.
 	Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error)
 	// Apply makes durable actions visible to their users on every node. Actions that are
 	// storage.Queued are merged into the states; for actions that are storage.Persisted,

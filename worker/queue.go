@@ -33,7 +33,8 @@ type Publisher interface {
 	// outcome is unknown: the message may still be persisted. Publishing a message with
 	// the same ID again is harmless. If Publish returns before a worker has received the
 	// message, the queue sets the field Published of the delivered message to the time of
-	// Publish. Errors: storage.ErrUnavailable, ErrRejected, ErrClosed, the context's.
+	// Publish. Errors: storage.ErrUnavailable, ErrRejected, ErrClosed, the context's
+	// error.
 	Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error)
 }
 

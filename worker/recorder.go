@@ -83,13 +83,13 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 }
 
 // Record returns when the action is durable and visible, or is known to change nothing.
-// It sets the action's Version. For a kind that adds up (reads), it also sets First and
-// raises Times to at least 1.
+// It sets the action's Version. For storage.KindRead, it also sets First and raises Times
+// to at least 1.
 //
-// Actions on one state (user, subject and a kind that does not add up) are serialised in
-// the order of arrival: each action starts from the result of the previous one. If the
-// context ends first, Record returns immediately, but an action that was accepted is
-// still published and applied.
+// Actions on one state (a user, a subject and a kind other than storage.KindRead) are
+// serialised in the order of arrival: each action starts from the result of the previous
+// one. If the context ends first, Record returns immediately, but an action that was
+// accepted is still published and applied.
 //
 // If seen is not nil, Record sets it to the subject as the user then sees it, or to the
 // zero value if that would take another read.

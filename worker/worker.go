@@ -31,7 +31,7 @@ type Options struct {
 	// Tries that fail because the store is unavailable do not count.
 	MaxTries int
 	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles each
-	// time, with a jitter of 50 %; 50 ms and 2 s if 0.
+	// time and has a jitter of 50 %. If they are 0, they are set to 50 ms and 2 s.
 	MinBackoff, MaxBackoff time.Duration
 	// Logger logs failures; slog.Default() if nil.
 	Logger *slog.Logger

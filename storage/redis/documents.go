@@ -19,7 +19,8 @@ const (
 )
 
 // Document returns the document that one of the tenant's clients has registered under the
-// given hash, or "" if there is none. Errors: storage.ErrUnavailable, the context's.
+// given hash, or "" if there is none. Errors: storage.ErrUnavailable, the context's
+// error.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
 	err = s.redis.Call(ctx, "read a document", func(ctx context.Context) error {
 		found, err := s.client.Do(ctx, s.client.B().Hget().Key(keyspace.Documents(s.opts.Prefix, tenant)).Field(hash).Build()).ToString()
@@ -36,7 +37,7 @@ func (s *Store) Document(ctx context.Context, tenant, hash string) (text string,
 
 // KeepDocument registers a document under its hash. It evicts the tenant's oldest
 // documents if the tenant has more than maxDocuments or if their total length exceeds
-// maxDocumentBytes. Errors: storage.ErrUnavailable, the context's.
+// maxDocumentBytes. Errors: storage.ErrUnavailable, the context's error.
 func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) error {
 	return s.keepDocument(ctx, tenant, hash, text, maxDocuments, maxDocumentBytes)
 }

@@ -34,7 +34,7 @@ var errNoActiveEpoch = fmt.Errorf("%w: Redis is not used at the moment", storage
 // overlaid on this process's replies, and written to Redis as soon as possible. As other
 // nodes may still trust Redis, Apply then waits at most 300 ms for a worker to persist
 // these actions (see pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, which
-// is also returned for queued actions while no epoch is active; the context's.
+// is also returned for queued actions while no epoch is active; the context's error.
 //
 // If seen is not nil, it must have an element for each action. An element that is not nil
 // points to the result for its action: Apply sets the result to the action's subject as
@@ -123,7 +123,7 @@ func (s *Store) apply(
 
 // Mark records in Redis which states the new counts in outcome include. It must be called
 // within the transaction, under the row locks. It does nothing if outcome has no epoch.
-// Errors: storage.ErrUnavailable, the context's.
+// Errors: storage.ErrUnavailable, the context's error.
 func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 // Invalidate discards what Mark has recorded about the given actions. It is then unknown
 // which of these actions the counts include. Only marks in the database's current epoch
 // are discarded, since those of earlier epochs are no longer trusted. Queued actions stay
-// visible. Errors: storage.ErrUnavailable, the context's.
+// visible. Errors: storage.ErrUnavailable, the context's error.
 func (s *Store) Invalidate(ctx context.Context, actions []storage.Action) error {
 	now, err := s.opts.Database.Epoch(ctx)
 	if err != nil || !now.Open {
@@ -173,7 +173,7 @@ func (s *Store) invalidate(ctx context.Context, epoch int64, actions []storage.A
 
 // Revert undoes Apply for actions that will not be persisted. If an entry in Redis
 // includes one of the actions, the entry is deleted, and the state in the database
-// applies again. Errors: storage.ErrUnavailable, the context's.
+// applies again. Errors: storage.ErrUnavailable, the context's error.
 func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 	s.pending.Remove(actions)
 	now, err := s.opts.Database.Epoch(ctx)

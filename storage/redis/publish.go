@@ -18,7 +18,7 @@ import (
 // latest, and the newer ones in Redis may have expired. If the commit may have outlasted
 // the guard, Publish first invalidates the changed entries, since another process may
 // have filled a window with states from before the commit. Errors:
-// storage.ErrUnavailable, the context's.
+// storage.ErrUnavailable, the context's error.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil

@@ -39,7 +39,7 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 // database yet. The durability is "" if Redis is unavailable or may have lost queued
 // actions. Get renews the life of the entries that it reads. Errors:
 // storage.ErrUnavailable if the database is needed and unavailable; storage.ErrInvalid;
-// the context's.
+// the context's error.
 func (s *Store) Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, "", err

@@ -29,9 +29,9 @@ type Recount struct {
 	Report func(storage.Difference) error
 	// Repair repairs the discrepancies found since the last repair.
 	Repair func(*Discrepancies) error
-	// NoteFolder adds a folder to found. The parameter by is the amount by which the
-	// folder's item count must be adjusted. The parameter exists is false if the folder
-	// holds items but does not exist.
+	// NoteFolder adds a folder to the discrepancies in found. The parameter by is the
+	// amount by which the folder's item count must be adjusted. If the folder holds
+	// items but is itself missing, exists is false.
 	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
 	// Compared is the number of counts compared.
 	Compared int64

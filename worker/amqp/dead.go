@@ -75,7 +75,7 @@ func (d *DeadLetters) Close() error {
 }
 
 // List returns up to limit dead letters, oldest first. Errors: storage.ErrUnavailable,
-// the context's.
+// the context's error.
 func (d *DeadLetters) List(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	err := d.walk(ctx, "list", func(l DeadLetter) (step, error) {
@@ -89,7 +89,7 @@ func (d *DeadLetters) List(ctx context.Context, limit int) ([]DeadLetter, error)
 }
 
 // Show returns the oldest dead letter with this id. Errors: storage.ErrNotFound,
-// storage.ErrUnavailable, the context's.
+// storage.ErrUnavailable, the context's error.
 func (d *DeadLetters) Show(ctx context.Context, id string) (DeadLetter, error) {
 	var found *DeadLetter
 	err := d.walk(ctx, "show", func(l DeadLetter) (step, error) {
@@ -118,9 +118,9 @@ type Replayed struct {
 // Replay publishes the picked messages again, each to the partition of its subjects, and
 // removes them. Expired messages are left unless force is set. A failure midway may leave
 // a message both in its partition and among the dead letters. That is harmless, because
-// the message counts once. Errors: storage.ErrUnavailable; the context's; an error if the
-// configured number of partitions differs from the number of partition queues, in which
-// case nothing is done.
+// the message counts once. Errors: storage.ErrUnavailable; the context's error; an error
+// if the configured number of partitions differs from the number of partition queues, in
+// which case nothing is done.
 func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // a message that is rejected again is not replayed again
@@ -189,7 +189,7 @@ func (l DeadLetter) Expired(now time.Time) bool {
 }
 
 // Drop deletes the picked messages and returns how many it has deleted. Their actions are
-// lost. Errors: storage.ErrUnavailable, the context's.
+// lost. Errors: storage.ErrUnavailable, the context's error.
 func (d *DeadLetters) Drop(ctx context.Context, pick func(DeadLetter) bool) (int, error) {
 	dropped := 0
 	err := d.walk(ctx, "drop", func(l DeadLetter) (step, error) {

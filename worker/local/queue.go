@@ -65,7 +65,7 @@ func (q *Queue) Partitions() int { return q.opts.Partitions }
 
 // Publish returns storage.Persisted when a worker has acknowledged the message. If the
 // context ends first, a message that has not been delivered is withdrawn. Errors:
-// worker.ErrRejected with the worker's reason, worker.ErrClosed, the context's.
+// worker.ErrRejected with the worker's reason, worker.ErrClosed, the context's error.
 func (q *Queue) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
 	if partition < 0 || partition >= q.opts.Partitions {
 		return "", fmt.Errorf("publish: there is no partition %d of %d", partition, q.opts.Partitions)

@@ -135,7 +135,7 @@ func (r *Reader) fromDatabase(ctx context.Context, q *query) ([]storage.Interact
 }
 
 // fromRedis answers from Redis, and from the database for missing entries. Errors:
-// storage.ErrUnavailable if Redis is unavailable; the context's.
+// storage.ErrUnavailable if Redis is unavailable; the context's error.
 func (r *Reader) fromRedis(ctx context.Context, q *query) error {
 	if err := r.read(ctx, q, true); err != nil {
 		return err

@@ -158,7 +158,7 @@ func (c keyClass) recheck(ctx context.Context, at keyspace.Epoch) error {
 // retry calls f again while f returns storage.ErrUnavailable, for example because a
 // connection was lost. Other readers use the database if Redis is unavailable; a
 // comparison cannot. Errors: storage.ErrUnavailable after readTries attempts, other
-// errors of f, the context's.
+// errors of f, the context's error.
 func retry(ctx context.Context, f func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f()

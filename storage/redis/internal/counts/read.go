@@ -48,7 +48,7 @@ type Reader struct {
 // cached is true. Counts that Redis lacks are read from the database; they are unknown if
 // the database is unavailable. The result fills holds calls that write these counts to
 // Redis; the caller should run these calls. Errors: storage.ErrUnavailable if Redis is
-// unavailable; the context's.
+// unavailable; the context's error.
 func (r *Reader) Read(
 	ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, cached bool,
 ) (out []Result, fills []scripts.Call, err error) {

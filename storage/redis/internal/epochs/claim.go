@@ -169,7 +169,7 @@ func (k *Keeper) foreignError(at *Epoch) error {
 // ForWriting returns the epoch with the given number, for a transaction that writes to
 // Redis in that epoch. The result is not nil even if there is an error. Errors:
 // storage.ErrUnavailable if Redis is unavailable, or if this Redis does not hold the epoch
-// and the epoch's readers therefore use another Redis; the context's.
+// and the epoch's readers therefore use another Redis; the context's error.
 func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 	at := k.epochOf(number)
 	if e := k.epoch.Load(); e.Number == number && k.trusted(e) {
@@ -186,7 +186,8 @@ func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 
 // Attach waits until a passive store may be used, that is, until its Redis has the epoch
 // or no epoch is open. It closes an epoch that no process uses any longer and that this
-// Redis does not have. Errors: ErrForeignMirror, storage.ErrUnavailable, the context's.
+// Redis does not have. Errors: ErrForeignMirror, storage.ErrUnavailable, the context's
+// error.
 func (k *Keeper) Attach(ctx context.Context) error {
 	again := time.NewTicker(PollInterval / 2)
 	defer again.Stop()

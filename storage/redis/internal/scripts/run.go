@@ -21,7 +21,7 @@ type Runner struct {
 	Malformed *Malformed
 	Log       *slog.Logger
 	// Do calls f, which calls Redis, unless Redis is known to be unavailable. Errors:
-	// storage.ErrUnavailable, the context's.
+	// storage.ErrUnavailable, the context's error.
 	Do func(ctx context.Context, what string, f func(context.Context) error) error
 	// Down returns storage.ErrUnavailable while Redis is known to be unavailable.
 	Down func() error

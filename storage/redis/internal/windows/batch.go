@@ -35,7 +35,7 @@ const touchAge = 10 * time.Second
 
 // GetBatched returns the entry that an action needs, without writing to Redis. kind is an
 // index in window.Kinds. GetBatched returns false if a script or the database is needed.
-// Errors: storage.ErrUnavailable, the context's.
+// Errors: storage.ErrUnavailable, the context's error.
 func (r *Reader) GetBatched(ctx context.Context, at keyspace.Epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
 	w, _ := r.gets.free.Get().(*Request)
 	if w == nil {

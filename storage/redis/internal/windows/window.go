@@ -82,7 +82,7 @@ func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries)
 // the entries is extended. The parameter fills holds calls to run along with the read. If
 // there are any, entries are likely to be missing as well, so the read asks for a lease
 // at once. No user in keys may be anonymous. Errors: storage.ErrUnavailable if Redis is
-// unavailable; the context's.
+// unavailable; the context's error.
 func (r *Reader) Entries(
 	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
@@ -164,7 +164,8 @@ func (r *Reader) incomplete(ctx context.Context, windows []*Request) (left []*Re
 	return left
 }
 
-// setNone makes unknown entries known: their states were never set in the database.
+// setNone marks the unknown entries as known to have no state, because their states were
+// never set in the database.
 func (w *Request) setNone() {
 	for _, i := range w.indices {
 		w.out[i].SetNone()
@@ -222,7 +223,7 @@ func (r *Reader) recordMalformed(w *Request, field, kind int, err error) {
 }
 
 // ReadAll reads windows in one pipeline, without writing. Errors: storage.ErrUnavailable,
-// the context's.
+// the context's error.
 func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) error {
 	return r.Redis.Do(ctx, what, func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
