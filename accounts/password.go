@@ -89,7 +89,8 @@ func random(n int) []byte {
 	return out
 }
 
-// matches reports whether h is the hash of the password. It allocates h.Memory.
+// matches reports whether h is the hash of the password. It allocates as much memory as
+// h.Memory states.
 func (h passwordHash) matches(password string) bool {
 	return subtle.ConstantTimeCompare(h.sum(password, h.salt), h.hash) == 1
 }

@@ -266,9 +266,10 @@ type Persister interface {
 	// both cases, the state gets the version of the action. A collection into any other
 	// missing folder goes to the user's default folder, which is created if necessary.
 	//
-	// The comments of a new message are added in the order of their times. Their ids sort
-	// them among all comments by these times (see PastComment), except that a comment
-	// whose time is ahead of the store's clock gets a current id.
+	// The comments of a new message are added in the order of their times. Their ids are
+	// chosen so that the order of all comments by id is that of their times (see
+	// PastComment). However, a comment whose time is ahead of the store's clock gets a
+	// current id.
 	//
 	// All actions and comments must be valid (Message.Validate). If one is not, the error
 	// is an *InvalidError and nothing is persisted. The function mark may be nil.

@@ -109,8 +109,8 @@ func setMayBeMarked(batch []task, is bool) {
 	}
 }
 
-// invalidateAll invalidates the marks of tasks that may be marked. It retries until ctx
-// ends.
+// invalidateAll invalidates the marks of all tasks that have possibly been marked. It
+// retries until ctx ends.
 func (l *batchLoop) invalidateAll(ctx, working context.Context, batch []task) error {
 	_, err := retry(ctx, l, "invalidate marks", func() (struct{}, error) {
 		return struct{}{}, l.invalidate(working, batch)

@@ -36,12 +36,12 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	}
 	// A missing default folder is created. The items of any other missing folder move
 	// into the default folder.
-	v.NoteFolder = func(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
+	v.NoteFolder = func(d *sqlstore.Discrepancies, folder storage.FolderKey, delta int64, exists bool) {
 		if !exists && folder.FolderID != storage.DefaultFolderID {
 			d.MissingFolders = append(d.MissingFolders, folder)
 			return
 		}
-		d.Owners[folder.Owner], d.Folders[folder] = now, by
+		d.Owners[folder.Owner], d.Folders[folder] = now, delta
 	}
 	err := s.transact(ctx, ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(t *tx) error {
 		b := t.batch()

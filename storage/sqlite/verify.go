@@ -67,12 +67,12 @@ func (s *Store) comparedIfSound(ctx context.Context) (compared int64, err error)
 
 // countInDefaultFolder records a wrong item count. It adds the items of a missing folder
 // to the count of the default folder, because the repair moves them there.
-func countInDefaultFolder(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
+func countInDefaultFolder(d *sqlstore.Discrepancies, folder storage.FolderKey, delta int64, exists bool) {
 	if !exists {
 		d.MissingFolders = append(d.MissingFolders, folder)
 		folder.FolderID = storage.DefaultFolderID
 	}
-	d.Folders[folder] += by
+	d.Folders[folder] += delta
 }
 
 const recountSubjects = `

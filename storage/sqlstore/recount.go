@@ -29,10 +29,10 @@ type Recount struct {
 	Report func(storage.Difference) error
 	// Repair repairs the discrepancies found since the last repair.
 	Repair func(*Discrepancies) error
-	// NoteFolder adds a folder to the discrepancies in found. The parameter by is the
-	// amount by which the folder's item count must be adjusted. If the folder holds
-	// items but is itself missing, exists is false.
-	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
+	// NoteFolder adds a folder to the discrepancies in found. The parameter delta is the
+	// amount that must be added to the folder's item count. If the folder holds items
+	// but is itself missing, exists is false.
+	NoteFolder func(found *Discrepancies, folder storage.FolderKey, delta int64, exists bool)
 	// Compared is the number of counts compared.
 	Compared int64
 

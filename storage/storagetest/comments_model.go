@@ -274,8 +274,8 @@ func (m *commentState) compare() {
 	}
 }
 
-// compareAge orders comments by their times in milliseconds and then by id: within a
-// millisecond, ids need not follow the time.
+// compareAge orders comments by their times, to the millisecond, and then by id. It
+// ignores finer differences, because within a millisecond, ids need not follow the time.
 func compareAge(a, b storage.Comment) int {
 	return cmp.Or(cmp.Compare(a.Created/1000, b.Created/1000), cmp.Compare(a.Number, b.Number))
 }
