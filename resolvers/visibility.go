@@ -71,8 +71,9 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 }
 
 // admits reports whether the object that a ref identifies may be looked up for the
-// viewer. Whether the object exists and is visible is decided after the lookup, by the
-// function sees.
+// viewer. For a folder, a comment, a reaction, a read or a follow, a call to sees decides
+// after the lookup whether the object exists and is visible. An item is as visible as its
+// folder. Objects of all other types are visible if they are admitted and exist.
 func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	if ref.Type == storage.NodeInteractive {
 		return ref.Subject.Tenant == me.Tenant, nil

@@ -24,8 +24,8 @@ type Mirror interface {
 	// Interactive that Apply fills with the action's subject as the action's user then
 	// sees it. The Interactive is left unchanged if filling it would take another read,
 	// or if the actions are storage.Persisted. Errors: storage.ErrUnavailable if queued
-	// actions are not in the mirror yet, in which case the mirror applies them later; the
-	// context's.
+	// actions are not in the mirror yet, in which case the mirror applies them later;
+	// the context's error.
 	Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) error
 	// Invalidate discards what Mark has recorded about whether the counts include these
 	// actions, because a transaction that marked them may have been rolled back. It is

@@ -31,7 +31,7 @@ type Options struct {
 	// Tries that fail because the store is unavailable do not count.
 	MaxTries int
 	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles each
-	// time and has a jitter of 50 %. If they are 0, they are set to 50 ms and 2 s.
+	// time and has a jitter of 50 %. Their defaults are 50 ms and 2 s.
 	MinBackoff, MaxBackoff time.Duration
 	// Logger logs failures; slog.Default() if nil.
 	Logger *slog.Logger
@@ -186,7 +186,8 @@ func (l *batchLoop) run(ctx, working context.Context) {
 	}
 }
 
-// WithGrace returns a context with the values of ctx that outlives ctx by the given time.
+// WithGrace returns a context that has the values of ctx and ends the given time after
+// ctx.
 func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {

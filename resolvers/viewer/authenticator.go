@@ -47,7 +47,9 @@ type Config struct {
 	// DevHeaders is the policy for X-Ovation-User and X-Ovation-Tenant in requests
 	// without a token.
 	DevHeaders DevHeaders
-	// Logger logs each failure to reload the JWKS. If it is nil, slog.Default() is used.
+	// Logger logs each failure to reload the JWKS, and the first request whose
+	// development headers are rejected because it came through a proxy. If it is nil,
+	// slog.Default() is used.
 	Logger *slog.Logger
 }
 

@@ -108,10 +108,10 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-// findOld determines the old number of partitions by declaring the marker, the queue that
-// holds this number, with the new number. If the broker refuses, its error contains the
-// existing number. If there is no marker, an earlier run was killed right before
-// declaring it, and there is no old number to preserve.
+// findOld determines the old number of partitions by declaring the marker, the queue
+// whose length limit is this number, with the new number. If the broker refuses, its
+// error contains the existing number. If there is no marker, an earlier run was killed
+// right before declaring it, and there is no old number to preserve.
 func (c *change) findOld() error {
 	err := c.brokerConn.declareAll(c.opts, markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {

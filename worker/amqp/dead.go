@@ -119,8 +119,8 @@ type Replayed struct {
 // removes them. Expired messages are left unless force is set. A failure midway may leave
 // a message both in its partition and among the dead letters. That is harmless, because
 // the message counts once. Errors: storage.ErrUnavailable; the context's error; an error
-// if the configured number of partitions differs from the number of partition queues, in
-// which case nothing is done.
+// if the configured number of partitions differs from the number in effect, in which case
+// nothing is done.
 func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // a message that is rejected again is not replayed again

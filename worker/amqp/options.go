@@ -30,7 +30,7 @@ type Options struct {
 	// It has one partition, which is served by one consumer at a time.
 	Name string
 	// Partitions is the number of partition queues, at most 256; 4 if 0. If the queues
-	// exist, it must equal their number; ChangePartitions changes that number.
+	// exist, it must equal the number in effect, which ChangePartitions changes.
 	Partitions int
 	// DeliveryLimit is how often the broker redelivers an unsettled message before it
 	// dead-letters the message; 200 if 0. Redeliveries count, not tries: a worker that
