@@ -9,10 +9,10 @@ const field = (page) => drawer(page).getByLabel(/^(Add a comment|Reply to)/);
 const send = (page) => drawer(page).getByRole('button', { name: 'Send' });
 const written = (page) => field(page).inputValue();
 
+// reopen closes the drawer and opens it again, without a pause between the keys.
 async function reopen(page) {
-  await page.keyboard.press('Escape');
-  await drawer(page).waitFor({ state: 'detached' });
-  await page.keyboard.press('Enter'); // the button that opens it has the focus
+  const keys = ['Escape', 'Enter']; // after Escape, the button that opens it has the focus
+  await Promise.all(keys.map((key) => page.keyboard.press(key)));
   await field(page).waitFor();
   await drawer(page).locator('.comment').first().waitFor();
 }

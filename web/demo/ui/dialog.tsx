@@ -1,4 +1,4 @@
-import { useId, useLayoutEffect, useRef, type ReactNode } from 'react';
+import { useId, useLayoutEffect, useRef, type ReactNode, type SyntheticEvent } from 'react';
 import { Store } from '../api/store';
 import { Icon } from './icons';
 
@@ -28,17 +28,21 @@ export function Dialog({ title, shape, onClose, children }: Props) {
       dialog.close();
     };
   }, []);
+  // In React these events bubble, also from dialogs that were opened within this one.
+  const closeOwn = (event: SyntheticEvent) => {
+    if (event.target === element.current) onClose();
+  };
   return (
     <dialog
       ref={element}
       className="dialog"
       data-shape={shape}
       aria-labelledby={name}
-      // In React this event bubbles, also from dialogs that were opened within this one.
-      onClose={(event) => event.target === element.current && onClose()}
-      onPointerDown={(event) => {
-        if (event.target === element.current) onClose();
-      }}
+      // The close event arrives a frame after the focus is back on the button that opened the
+      // dialog. Pressed within that frame, the button would have no effect.
+      onCancel={closeOwn}
+      onClose={closeOwn} // the browser need not send a cancel event first
+      onPointerDown={closeOwn}
     >
       <div className="dialog-body">
         <div className="dialog-head">
