@@ -267,9 +267,9 @@ type Persister interface {
 	// missing folder goes to the user's default folder, which is created if necessary.
 	//
 	// The comments of a new message are added in the order of their times. Their ids are
-	// chosen so that the order of all comments by id is that of their times (see
-	// PastComment). However, a comment whose time is ahead of the store's clock gets a
-	// current id.
+	// chosen so that the order of all comments by id follows their times, except for
+	// small deviations where many comments have almost the same time. However, a comment
+	// whose time is ahead of the store's clock gets a current id.
 	//
 	// All actions and comments must be valid (Message.Validate). If one is not, the error
 	// is an *InvalidError and nothing is persisted. The function mark may be nil.

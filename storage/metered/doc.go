@@ -1,5 +1,5 @@
 // Package metered measures a store. Store passes every call to the store behind it, which
-// may belong to any adapter. It exports
+// may belong to any adapter. Store exports
 //
 //	ovation_storage_seconds        duration of each call, by method
 //	ovation_storage_errors_total   failed calls, by method

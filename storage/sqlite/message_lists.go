@@ -13,7 +13,7 @@ SELECT k.key, m.text, m.created FROM jsonb_each(?) k CROSS JOIN message m
 WHERE m.tenant = k.value ->> 0 AND m.user_low = k.value ->> 1 AND m.user_high = k.value ->> 2
     AND m.message_id = k.value ->> 3 AND m.from_low = k.value ->> 4`
 
-	// joinLatest omits no conversation, because every conversation has a latest message.
+	// The join omits no conversation, because every conversation has a latest message.
 	conversationColumns = `c.unread, c.read_to, m.message_id, m.from_low, m.text, m.created`
 	joinLatest          = `CROSS JOIN message m WHERE m.tenant = c.tenant AND m.user_low = min(c.user_id, c.peer_id)
     AND m.user_high = max(c.user_id, c.peer_id) AND m.message_id = c.latest`

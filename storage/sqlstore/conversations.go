@@ -110,8 +110,8 @@ func NewMessageBatch(messages []storage.NewDirectMessage) *MessageBatch {
 }
 
 // Repeated returns the keys of the messages that the requests in Before may have added.
-// For a request id that was used for something else, Repeated returns a key that no
-// message has.
+// For a request id that was used for something else, Repeated returns a key that may
+// belong to no message.
 func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 	if len(b.Before) == 0 {
 		return nil
@@ -126,8 +126,9 @@ func (b *MessageBatch) Repeated() []storage.DirectMessageKey {
 }
 
 // before reports whether message i is valid and its request is in Before. If so, it
-// returns the key of the message that the earlier request added; if the earlier request
-// was for something else, no message has this key.
+// returns the key of the message that the earlier request added. If the earlier request
+// was for something else, there may be no message with this key; Decide therefore also
+// compares the fingerprints.
 func (b *MessageBatch) before(i int) (storage.DirectMessageKey, bool) {
 	m := &b.messages[i]
 	before, known := b.Before[requestKey(m.From, m.RequestID)]

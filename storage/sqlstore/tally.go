@@ -24,9 +24,10 @@ type Tally struct {
 	Folders  map[storage.FolderKey]int64
 	// Users holds the changes to users' totals, except those implied by LikesToAuthors.
 	Users map[storage.User]*storage.UserTotals
-	// If LikesToAuthors is true, each change of a LikeCount in Subjects is also added to
-	// the likes received by the subject's author. A repair leaves this field unset,
-	// because the repair corrects LikeCount and the totals of users separately.
+	// LikesToAuthors means that each change of a LikeCount in Subjects is also added to
+	// the likes received by the subject's author, if there is one. A repair leaves this
+	// field unset, because the repair corrects LikeCount and the totals of users
+	// separately.
 	LikesToAuthors bool
 }
 

@@ -37,7 +37,9 @@ type Epoch struct {
 	Keys            keyspace.Epoch
 	// ended is the epoch that ended when this epoch reached its present state: the
 	// previous epoch or, if this epoch has been closed or found to be rewound, this
-	// epoch as it was before. ended is nil if it is unknown which epoch ended.
+	// epoch as it was before. ended is nil if no open epoch ended then, because the
+	// previous epoch was closed already or there was none, or if it is unknown which
+	// epoch ended.
 	ended *Epoch
 }
 
