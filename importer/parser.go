@@ -239,9 +239,9 @@ func (p *parser) skip(event string, mapped bool) {
 }
 
 // tieBreaker assigns increasing versions, in the order of the file, to actions on the
-// same state that have the same time. It remembers roughly the latest rememberedTies
-// actions. If two actions on the same state that have the same time are further apart
-// than that, the earlier row wins.
+// same state that have the same time. It remembers at least the latest rememberedTies
+// keys, and at most about twice as many. If two actions on the same state that have the
+// same time are further apart than that, the earlier row wins.
 type tieBreaker struct {
 	recent, older map[tieKey]int64 // the next free version of each key
 }

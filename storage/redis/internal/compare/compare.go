@@ -63,13 +63,13 @@ type keyClass struct {
 }
 
 // Run compares the keys of an epoch with the database. A mismatch is reported only if it
-// outlasts any change that may be in progress, including one by a crashed process. To
-// find out, Run rechecks suspected mismatches for up to the guard plus ConfirmMargin. It
-// does so at the end, and whenever a class has maxSuspects suspects. A queued entry that
-// is not yet persisted is ahead of the database; it is not a mismatch. If repair is true,
-// Run deletes mismatches from Redis; later reads fill Redis again from the database. Run
-// returns how many counts and states it compared. If report returns an error, Run stops
-// and returns that error.
+// outlasts any change that may be in progress, including one by a crashed process,
+// provided that each change is committed within the guard. To find out, Run rechecks
+// suspected mismatches for up to the guard plus ConfirmMargin. It does so at the end, and
+// whenever a class has maxSuspects suspects. A queued entry that is not yet persisted is
+// ahead of the database; it is not a mismatch. If repair is true, Run deletes mismatches
+// from Redis; later reads fill Redis again from the database. Run returns how many counts
+// and states it compared. If report returns an error, Run stops and returns that error.
 func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, report func(Mismatch) error) (compared int64, err error) {
 	differs := func(stale Mismatch) error {
 		if repair {
