@@ -95,8 +95,9 @@ func (d *simulation) drainAndCompare(ctx context.Context) error {
 	return err
 }
 
-// compareDatabase compares Postgres with the acknowledged actions. It returns the first
-// difference, or nil if there is none. The error is not nil if Postgres cannot be read.
+// compareDatabase compares Postgres with the acknowledged actions. The result difference
+// is the first difference, or nil if there is none; err is not nil if Postgres cannot be
+// read.
 func (d *simulation) compareDatabase(ctx context.Context) (difference, err error) {
 	for _, of := range []struct {
 		what, query string
@@ -150,7 +151,8 @@ func (d *simulation) compareDatabase(ctx context.Context) (difference, err error
 
 // compareStored compares the user's stored states with the acknowledged ones. It returns
 // an error if a state differs and is not uncertain. Otherwise, it removes the user's
-// acknowledged and uncertain states from stored; those that remain are not expected.
+// acknowledged and uncertain states from stored; if any state of the user remains, it was
+// never sent.
 func (m *userStates) compareStored(user string, stored map[stateKey]bool) error {
 	for subject, is := range m.acked {
 		if stored[stateKey{user, subject}] != is && !m.uncertain[subject] {

@@ -124,11 +124,11 @@ func (s *redisMeter) start(ctx context.Context) (err error) {
 // to Redis.
 const maxFillAttempts = 5
 
-// measureAdded calls ask and takes a reading. It repeats this, up to maxFillAttempts
-// times, until Redis has gained the given numbers of counts (of subjects) and windows (of
-// users). It returns the number of items, n, and the mean memory added for each. It
-// returns an error if Redis has evicted keys, or has not gained exactly those numbers
-// after the last attempt.
+// measureAdded calls ask and takes a reading, up to maxFillAttempts times in all, until
+// Redis has gained the given numbers of counts (of subjects) and windows (of users). It
+// returns the number of items, n, and the mean memory added for each. It returns an error
+// if Redis has evicted keys, or has not gained exactly those numbers after the last
+// attempt.
 func (s *redisMeter) measureAdded(ctx context.Context, ask func() error, n, counts, windows int) (w itemSize, err error) {
 	before := s.last
 	for range maxFillAttempts {

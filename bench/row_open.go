@@ -65,8 +65,9 @@ const floorLoadDivisor = 3
 
 func noProbe(context.Context, float64) error { return nil }
 
-// measureOpenLoad sends likes to the system s, and calls probe in the meantime. The
-// result drainTime is the time from the end of the load until all likes were persisted.
+// measureOpenLoad sends likes to the system s. In the meantime, it runs the function
+// probe, until the load ends. The result drainTime is the time from the end of the load
+// until all likes were persisted.
 func (b *bench) measureOpenLoad(
 	ctx context.Context, r *row, s *system, during time.Duration, probe func(context.Context, float64) error, with func(*likeClient),
 ) (result *load.Result, drainTime time.Duration, err error) {
@@ -128,8 +129,8 @@ func newProber(ctx context.Context, s *system) (p *prober, err error) {
 
 func (p *prober) close() { _, _ = p.likeConn.Close(), p.readConn.Close() }
 
-// run measures the delays of likes until ctx is done. It calls probe perSecond times a
-// second.
+// run measures the delays of likes until ctx is done. It calls probe at most perSecond
+// times a second.
 func (p *prober) run(ctx context.Context, perSecond float64) error {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer tick.Stop()

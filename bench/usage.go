@@ -94,8 +94,8 @@ func (m *cpuMeter) read() cpuUsage {
 }
 
 // isDescendant reports whether the processes pid and first are the same, or pid is a
-// descendant of first. A descendant does not count if it is tracked separately or
-// descends from a process that is.
+// descendant of first. A descendant does not count if it, or a process between it and
+// first, is tracked separately.
 func isDescendant(all map[int]processUsage, pid, first int, tracked map[string]int) bool {
 	for pid != first {
 		for _, other := range tracked {

@@ -11,7 +11,7 @@
 // client-side caching. It reads the viewer's states with one command that names one field
 // for each subject. It copies the digits of counts as received. For a like, it runs one
 // script with two keys, and publishes one message with one confirm. It does not batch
-// likes before it publishes them, does not read before it writes, does not validate, and
+// likes before it publishes them, sends no read before the script, does not validate, and
 // does not recover: every failure is an error.
 //
 // Strings in requests must not contain escapes; package bench sends none.

@@ -39,7 +39,7 @@ func ForRapid() uint64 { return forRapid(30) }
 
 // ForRapidOverServers is like ForRapid, but for properties that call a database or a
 // server hundreds of times in each case: make test checks a third as many cases as with
-// ForRapid; the long tier checks the same number.
+// ForRapid; the long tier checks as many as with ForRapid.
 func ForRapidOverServers() uint64 { return forRapid(10) }
 
 func forRapid(checks int) uint64 {
