@@ -36,7 +36,7 @@ type serveCommand struct {
 	Drain         pause  `default:"5s"                              help:"How long to continue serving after /readyz reports that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
-// linger is the maximum time for which the actions of a partition wait to be sent while
+// linger is the maximum time for which a partition that may send its actions waits while
 // messages of other partitions are unconfirmed. Actions that arrive for the same
 // partition in the meantime are sent in the same message. The value is a few times the
 // duration of a confirm. If the confirm of one message is delayed, the messages of other

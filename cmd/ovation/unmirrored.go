@@ -64,8 +64,8 @@ func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDelet
 }
 
 // Verify recounts everything. If repair is true, Verify returns errMirrorOpen while nodes
-// use Redis. It checks for such nodes before the repairs and after them, because nodes
-// that have begun to use Redis in the meantime may show the repaired counts late.
+// use Redis. It checks for such nodes before the repairs, and again after them, because
+// nodes that have begun to use Redis in the meantime may show the repaired counts late.
 func (s unmirrored) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {
 		if err := s.check(ctx); err != nil {
