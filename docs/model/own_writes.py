@@ -85,6 +85,7 @@ RULES = {  # each can be disabled
     "barrier_redelivered": "a redelivered barrier does not count",
     "barrier_requeued": "nor one behind messages that were returned",
     "apply_needs_lease": "Apply needs a valid lease, else the write stays pending",
+    "applied_needs_lease": "and stays so until there is one on the epoch in which it was applied",
     "apply_previous_epoch": "Apply also writes to the previous epoch while leases on it are valid",
     "apply_closed_epoch": "and to a closed epoch while leases on it are valid",
     "barrier_clock": "the number of a barrier is a time",

@@ -410,6 +410,7 @@ class Node(Process):
         self.reset_claim()
         self.cache, self.invalidations, self.min_versions = {}, {}, {}
         self.pending, self.in_doubt, self.retrying = {}, {}, None
+        self.applied_in = {}  # the epoch in which all of a key's pending actions were applied, or None
         self.replied, self.lease_began = {s: 0 for s in w.subjects}, -NEVER
         for key, node in w.exempt.items():
             if node is self:
@@ -433,9 +434,12 @@ class Node(Process):
         elif self.pending and w.enabled("retry_pending"):
             key = w.rnd.choice(list(self.pending))
             register = self.pending[key]
-            if self.up("database") and w.db.includes(*key, register):
+            applied = self.can_apply() and self.applied_in[key] == self.epoch
+            if applied and (self.lease_valid() or not w.enabled("applied_needs_lease")):
                 self.remove_pending(key, register)
-            else:
+            elif self.up("database") and w.db.includes(*key, register):
+                self.remove_pending(key, register)
+            elif not applied:
                 self.retrying = self.epoch, key, register
 
     def rewind(self):
@@ -726,6 +730,10 @@ class Node(Process):
         if self.recently_closed() and w.enabled("apply_closed_epoch"):
             self.call(self.redis.apply, e, [m.action])
         if not ok or not self.applied_everywhere():
+            applied = e if ok else None
+            if (u, s) in self.pending and self.applied_in[u, s] != applied:
+                applied = None
+            self.applied_in[u, s] = applied
             self.pending[u, s] = join(w, self.pending.get((u, s), UNSET), register_of(w, state, v))
         closed = not self.open and w.now - self.lease_began <= w.LEASE and (self.up("redis") or not self.recently_closed())
         if ok and self.lease_valid() or closed or rewound:

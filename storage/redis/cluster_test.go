@@ -124,13 +124,13 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // has cached nothing
 	reader.stopBackground()                                                               // only the test polls
-	must(t, reader.epochs.Poll(t.Context()))
-	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
-		t.Fatalf("the lease on epoch %d is not valid after a poll", reader.epochs.Current().Number)
+	polled := func() bool {
+		return reader.epochs.Poll(t.Context()) == nil && reader.epochs.LeaseValid(reader.epochs.Current())
 	}
+	eventually(t, "a poll grants a lease", polled)
 
 	replicas[(failing+1)%len(replicas)].hang()
-	must(t, reader.epochs.Poll(t.Context())) // the poll does not wait for the replica that hangs
+	eventually(t, "a poll does not wait for the replica that hangs", polled)
 	masters[failing].kill()
 	if err := reader.epochs.Poll(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "of its 16384 slots") {
 		t.Errorf("a poll without one of the masters: got %v, want %v that counts the slots served", err, storage.ErrUnavailable)
@@ -179,12 +179,14 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 			one.resume()
 		}
 	}
-	eventually(t, "the masters that respond are used", s.redis.Healthy)
-	if back, part := log.linesWith("Redis is back\""), log.linesWith("Redis is back in part"); len(back) > 0 || len(part) != 1 {
-		t.Errorf("while one master hangs: got the log lines %q and %q, want only one of the second kind", back, part)
+	eventually(t, "the masters that respond are used", func() bool {
+		return s.redis.Healthy() && len(log.linesWith("Redis is back in part")) > 0
+	})
+	if back := log.linesWith("Redis is back\""); len(back) > 0 {
+		t.Errorf("while one master hangs: got the log lines %q, want only that Redis is back in part", back)
 	}
 	masters[other].resume()
-	eventually(t, "the cluster is logged as available again", func() bool { return len(log.linesWith("Redis is back\"")) == 1 })
+	eventually(t, "the cluster is logged as available again", func() bool { return len(log.linesWith("Redis is back\"")) > 0 })
 }
 
 func TestCluster(t *testing.T) {

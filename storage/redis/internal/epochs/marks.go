@@ -9,9 +9,14 @@ import (
 )
 
 // streak measures how long a condition has held without interruption.
-type streak struct{ from time.Time }
+type streak struct {
+	mu   sync.Mutex // calls of Poll may overlap
+	from time.Time
+}
 
 func (s *streak) record(holds bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case !holds:
 		s.from = time.Time{}
@@ -21,6 +26,8 @@ func (s *streak) record(holds bool) {
 }
 
 func (s *streak) since() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.from.IsZero() {
 		return 0
 	}

@@ -48,16 +48,19 @@ func (u *Writes) Run(ctx context.Context) {
 // reports whether it removed any.
 func (u *Writes) flush(ctx context.Context) bool {
 	at := u.Epochs.Active()
-	if at != nil && u.Epochs.LeaseValid(at) {
-		u.removeApplied(at.Number)
-	}
+	removed := at != nil && u.removeApplied(at)
 	done, left, err := u.split(ctx, u.batch())
 	if err != nil {
-		return false
+		return removed
 	}
 	u.Remove(done)
-	if at == nil || len(left) == 0 || u.Apply(ctx, at, left) != nil || !u.Epochs.LeaseValid(at) {
-		return len(done) > 0
+	removed = removed || len(done) > 0
+	if at == nil {
+		return removed
+	}
+	left = u.notApplied(left, at)
+	if len(left) == 0 || u.Apply(ctx, at, left) != nil || !u.Epochs.LeaseValid(at) {
+		return removed
 	}
 	u.Remove(left)
 	return true

@@ -101,7 +101,7 @@ func (u *Writes) Remove(actions []storage.Action) {
 	}
 }
 
-// batch returns pending actions to apply, at most about scripts.Pipeline.
+// batch returns pending actions, at most about scripts.Pipeline.
 func (u *Writes) batch() []storage.Action {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,13 +115,29 @@ func (u *Writes) batch() []storage.Action {
 	return out
 }
 
-// removeApplied removes the states whose actions were applied in the epoch with the given
-// number. The caller has found that the lease on that epoch is valid now, so these actions
-// are in Redis.
-func (u *Writes) removeApplied(in int64) {
+// removeApplied removes the states whose actions were applied in an epoch, if the lease
+// on that epoch is valid: these actions are in Redis. It reports whether it removed any.
+// It checks the lease under the lock, so that no state is removed that was added after
+// the check.
+func (u *Writes) removeApplied(at *epochs.Epoch) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.states, func(_ stateID, state state) bool { return state.epoch == in })
+	before := len(u.states)
+	if u.Epochs.LeaseValid(at) {
+		maps.DeleteFunc(u.states, func(_ stateID, state state) bool { return state.epoch == at.Number })
+	}
+	return len(u.states) < before
+}
+
+// notApplied returns the given actions without those whose states were applied in an
+// epoch. They need not be applied again in that epoch; removeApplied removes them.
+func (u *Writes) notApplied(actions []storage.Action, at *epochs.Epoch) []storage.Action {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.DeleteFunc(actions, func(a storage.Action) bool {
+		id, ok := idOf(&a)
+		return ok && u.states[id].epoch == at.Number
+	})
 }
 
 // Count returns the number of pending states.
