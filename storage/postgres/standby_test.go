@@ -196,7 +196,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 		caller, leave := context.WithCancel(t.Context())
 		t.Cleanup(leave)
 		s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
-		s.commits.checkAfter = 10 * time.Millisecond
+		s.commits.checkAfter = slowCommit / 2 // by then, the commit waits; Stalled reports it later
 		version++
 		like := storage.Action{User: alice, Subject: movie, Kind: storage.KindReaction, Reaction: storage.Like, Version: version}
 		done := make(chan error, 1)
