@@ -61,7 +61,7 @@ export async function textTypedMeanwhileIsKept(page) {
   await field(page).fill(first);
   await page.keyboard.press('Control+Enter');
   await busy(true);
-  await page.keyboard.type(' and more');
+  await page.keyboard.insertText(' and more');
   answer();
   await comment(page, first).waitFor();
   await busy(false);
@@ -70,7 +70,7 @@ export async function textTypedMeanwhileIsKept(page) {
   answer = await hold((route) => route.fulfill(refused('RATE_LIMITED')));
   await page.keyboard.press('Control+Enter');
   await busy(true);
-  await page.keyboard.type(', still');
+  await page.keyboard.insertText(', still');
   answer();
   await drawer(page).getByText('Too many requests.').waitFor();
   assert.equal(await written(page), `${first} and more, still`, 'it is lost with the error');

@@ -48,8 +48,18 @@ export async function foldersByKeyboard(page, shoot) {
   await leavesAFolder(page, shoot);
 }
 
+// defaultHas waits until the default folder has a number of items. With services, an item
+// is in the lists of folders only when a worker has persisted it.
+async function defaultHas(items) {
+  await until(`${items} items are in the default folder`, async () => {
+    const { viewer } = await ask(ada, '{ viewer { folders { edges { node { name itemCount } } } } }');
+    return viewer.folders.edges.some(({ node }) => node.name === 'Default' && node.itemCount === items) || viewer;
+  });
+}
+
 // leavesAFolder removes both items from the default folder.
 async function leavesAFolder(page, shoot) {
+  await defaultHas(2);
   await page.getByRole('link', { name: 'Folders' }).click();
   await page.getByRole('link', { name: /^Weekend\s*0 items/ }).waitFor();
   const shelf = page.getByRole('link', { name: /^Default\s*2 items/ });
@@ -75,6 +85,7 @@ async function leavesAFolder(page, shoot) {
   }
   await page.getByText('This folder is empty.').waitFor();
   await until('it is out', async () => (await truth(ada)).collected === null);
+  await defaultHas(0);
   await page.goBack();
   await page.getByRole('link', { name: /^Default\s*0 items/ }).waitFor();
 

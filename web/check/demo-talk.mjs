@@ -148,7 +148,7 @@ export async function rejectedChangesAreRolledBack(page) {
   await answerWith(page, 'DeleteComment', (route) => route.fulfill(refused('RATE_LIMITED')));
   await comment(page, text).getByRole('button', { name: 'Delete', exact: true }).click();
   await drawer(page).getByRole('button', { name: 'Delete it' }).click();
-  await drawer(page).getByRole('region', { name: 'Notices' }).getByText('Could not delete the comment').waitFor();
+  await drawer(page).getByRole('region', { name: 'Notices' }).getByText('Could not delete the comment').hover(); // so that it stays
   await comment(page, text).waitFor();
   await page.unroute('**/graphql');
   await drawer(page).getByRole('button', { name: 'Try again' }).click();
@@ -167,7 +167,7 @@ export async function peopleFollowEachOther(a, b, shoot) {
   let asked = 0;
   await answerWith(a, 'Follow', (route) => (asked++ === 0 ? route.fulfill(refused('RATE_LIMITED')) : route.fallback()));
   await a.getByRole('button', { name: `Follow ${ben.id}` }).click();
-  await a.getByRole('region', { name: 'Notices' }).getByText('Could not follow').waitFor();
+  await a.getByRole('region', { name: 'Notices' }).getByText('Could not follow').hover(); // so that it stays
   await until('it is taken back', async () => (await followers(a)) === '0');
   await a.getByRole('region', { name: 'Notices' }).getByRole('button', { name: 'Try again' }).click();
   await a.getByRole('button', { name: `Following ${ben.id}. Unfollow` }).waitFor();

@@ -96,7 +96,7 @@ export async function tokenIsRenewed(page, person) {
   await linkIs(page, 'Live');
   const text = `Renewed ${Date.now()}`;
   await view(page, 'Chats').click();
-  await page.getByRole('main').getByRole('link').first().click();
+  await page.locator('main[data-view=chats]').getByRole('link').first().click();
   await page.getByLabel(/^Message to/).fill(text);
   await page.keyboard.press('Enter');
   await page.getByRole('log').getByText(text).waitFor();

@@ -8,8 +8,8 @@
 // OUT_DIR. Exits with 1 at the first fault.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { done, noSidewaysScroll, openBrowser, phone, until } from './browser.mjs';
-import { base, dark, focusIs, linkIs, out, rules } from './demo-kit.mjs';
+import { done, noSidewaysScroll, openBrowser, patience, phone, until } from './browser.mjs';
+import { ask, base, dark, focusIs, linkIs, out, rules } from './demo-kit.mjs';
 import { accountOf, chats, dialog, logIn, logInEnds, loginOf, profileIsSaved, register, sessionsEnd, tokenIsRenewed, view } from './story-account.mjs';
 
 const clip = readFileSync(process.env.OVATION_CHECK_CLIP);
@@ -66,7 +66,7 @@ async function uploadIsCancelled(page) {
   const answers = [];
   page.on('response', (response) => response.url().endsWith('/media/videos') && answers.push(response.status()));
   const line = await page.context().newCDPSession(page);
-  const slow = { offline: false, latency: 20, downloadThroughput: -1, uploadThroughput: 150_000 };
+  const slow = { offline: false, latency: 20, downloadThroughput: -1, uploadThroughput: 50_000 };
   await line.send('Network.enable');
   await line.send('Network.emulateNetworkConditions', slow);
   await chooseFile(page, Buffer.concat([clip, Buffer.alloc(12_000_000)]), 'Never to be seen');
@@ -119,7 +119,7 @@ async function clipPlays(page) {
 
 // clipIsFound finds a clip that was published while the feed was open.
 async function clipIsFound(page) {
-  await page.getByRole('button', { name: 'New clips' }).click();
+  await page.getByRole('button', { name: 'New clips' }).click({ timeout: 2 * patience }); // the page asks from time to time
   await article(page).waitFor();
   await linkIs(page, 'Live');
   await until('the newest clip is in view', () =>
@@ -190,6 +190,11 @@ async function clipIsSent(a, b) {
   await a.getByRole('button', { name: `Follow ${noah.name}` }).click();
   await a.getByRole('button', { name: `Following ${noah.name}. Unfollow` }).waitFor();
   await checked(a, 'followers');
+  const login = await loginOf(a);
+  await until('they are friends', async () => {
+    const { viewer } = await ask(login, '{ viewer { friends { edges { node { user { userId } } } } } }');
+    return viewer.friends.edges.length === 1 || viewer;
+  });
   await view(a, 'Feed').click();
   await article(a).getByRole('button', { name: 'Send to a friend' }).click();
   await checked(a, 'send');

@@ -14,7 +14,7 @@ const noticeFor = 4_000; // milliseconds
 export function Page() {
   const [start] = useState(readStart);
   const { viewer, setViewer, standing, names, opening } = useViewer(endpoint, start.user);
-  const [notice, setNotice] = useState('');
+  const [notice, setNotice] = useState({ text: '' });
 
   // GraphiQL fetches the schema again for each new fetcher. So there is only one, which looks
   // up the viewer for each request.
@@ -23,15 +23,15 @@ export function Page() {
   current.current = viewer;
 
   useEffect(() => {
-    if (!notice) return undefined;
-    const timer = setTimeout(() => setNotice(''), noticeFor);
+    if (!notice.text) return undefined;
+    const timer = setTimeout(() => setNotice({ text: '' }), noticeFor);
     return () => clearTimeout(timer);
   }, [notice]);
-  const tell = useCallback((text) => setNotice(text), []);
+  const tell = useCallback((text) => setNotice({ text }), []);
 
   return (
     <main className="ovation graphiql-container">
-      <ViewerBar viewer={viewer} onChange={setViewer} standing={standing} names={names} notice={notice} />
+      <ViewerBar viewer={viewer} onChange={setViewer} standing={standing} names={names} notice={notice.text} />
       {!opening && (
         <GraphiQL
           fetcher={fetcher}

@@ -1,4 +1,4 @@
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
 import { createPortal } from 'react-dom';
 import type { CombinedError } from '@urql/core';
 import { advise, unconfirmed } from '../api/advice';
@@ -16,7 +16,7 @@ interface Notice {
 const shown = new Store<readonly Notice[]>([]);
 const announcement = new Store('');
 const maxNotices = 3; // notices at the same time
-const shownFor = 9_000; // milliseconds
+const shownFor = 9_000; // milliseconds without the pointer or the focus on a notice
 let nextId = 1;
 
 // announce passes a text to screen readers only, about what other viewers see happen.
@@ -62,12 +62,22 @@ export function Notices() {
 }
 
 function NoticeCard({ notice: { id, text, action } }: { notice: Notice }) {
+  const [hovered, setHovered] = useState(false);
+  const [focused, setFocused] = useState(false);
+  const held = hovered || focused;
   useEffect(() => {
+    if (held) return undefined;
     const timer = setTimeout(() => dismiss(id), shownFor);
     return () => clearTimeout(timer);
-  }, [id]);
+  }, [id, held]);
   return (
-    <div className="notice">
+    <div
+      className="notice"
+      onPointerMove={() => setHovered(true)} // not where it appears under a pointer at rest
+      onPointerLeave={() => setHovered(false)}
+      onFocus={() => setFocused(true)}
+      onBlur={() => setFocused(false)}
+    >
       <p>{text}</p>
       {action && (
         <button
