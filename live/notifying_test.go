@@ -3,6 +3,7 @@ package live_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -57,11 +58,14 @@ func must(t *testing.T, err error) {
 func TestMetrics(t *testing.T) {
 	database := sqlitetest.Open(t)
 	registry := prometheus.NewRegistry()
-	hub := live.New(database, live.Options{Metrics: live.NewMetrics(registry)})
+	hub := live.New(database, live.Options{Metrics: live.NewMetrics(registry), Sweep: time.Hour})
 	defer hub.Close()
 	store := live.Notifying(database, hub.Changed, hub.ChangedAll)
 	a := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "a"}
 	one, slow := hub.Watch([]storage.Subject{a}), hub.Watch([]storage.Subject{a})
+	initial := make(chan struct{})
+	slow.Await(func() { close(initial) })
+	<-initial
 	events := make([]*live.Event, 1)
 	for i := range int64(3) {
 		for events[0] == nil || events[0].ReadCount < i {

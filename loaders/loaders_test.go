@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
@@ -90,19 +91,21 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 }
 
 func TestLoadOfManyKeysIsOneCall(t *testing.T) {
-	s := liked(t, 10)
-	l := loaders.New(s, alice, storage.AllKinds)
-	keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
-	found, err := l.Interactives(t.Context(), keys)
-	must(t, err)
-	for i, got := range found {
-		if got.Subject != keys[i] {
-			t.Errorf("place %d holds %v, want %v", i, got.Subject, keys[i])
+	synctest.Test(t, func(t *testing.T) { // a batch is loaded a millisecond after its first key
+		s := liked(t, 10)
+		l := loaders.New(s, alice, storage.AllKinds)
+		keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
+		found, err := l.Interactives(t.Context(), keys)
+		must(t, err)
+		for i, got := range found {
+			if got.Subject != keys[i] {
+				t.Errorf("place %d holds %v, want %v", i, got.Subject, keys[i])
+			}
 		}
-	}
-	if s.calls != 1 || s.keys != 3 {
-		t.Errorf("got %d calls with %d keys, want 1 with 3", s.calls, s.keys)
-	}
+		if s.calls != 1 || s.keys != 3 {
+			t.Errorf("got %d calls with %d keys, want 1 with 3", s.calls, s.keys)
+		}
+	})
 }
 
 func TestLoadersReadForTheirViewer(t *testing.T) {
@@ -298,39 +301,41 @@ func (s blocked) Interactives(ctx context.Context, viewer storage.User, subjects
 func TestAKeyIsLoadedOnce(t *testing.T) {
 	keys := []storage.Subject{subject(0), subject(1)}
 	wants := loaders.Keys{Interactives: keys}
-	for name, first := range map[string]func(*loaders.Loaders) error{
-		"fetched":  func(l *loaders.Loaders) error { return l.Fetch(t.Context(), wants) },
-		"gathered": func(l *loaders.Loaders) error { _, err := l.Interactives(t.Context(), keys); return err },
+	for name, first := range map[string]func(context.Context, *loaders.Loaders) error{
+		"fetched":  func(ctx context.Context, l *loaders.Loaders) error { return l.Fetch(ctx, wants) },
+		"gathered": func(ctx context.Context, l *loaders.Loaders) error { _, err := l.Interactives(ctx, keys); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := blocked{liked(t, 2), make(chan struct{}), make(chan struct{})}
-			l := loaders.New(s, alice, storage.AllKinds)
-			var group errgroup.Group
-			group.Go(func() error { return first(l) })
-			<-s.begun
-			if err := l.Fetch(t.Context(), wants); err != nil {
-				t.Error(err)
-			}
-			for _, look := range []*loaders.Loaders{l, l.CachedOnly()} {
-				group.Go(func() error {
-					_, err := look.Interactive(t.Context(), subject(0))
-					return err
-				})
-				group.Go(func() error {
-					_, err := look.Interactives(t.Context(), keys)
-					return err
-				})
-			}
-			close(s.proceed)
-			if err := group.Wait(); err != nil {
-				t.Error(err)
-			}
-			if err := l.Fetch(t.Context(), wants); err != nil {
-				t.Error(err)
-			}
-			if s.calls != 1 || s.keys != 2 {
-				t.Errorf("got %d calls with %d keys, want 1 with 2", s.calls, s.keys)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := blocked{liked(t, 2), make(chan struct{}), make(chan struct{})}
+				l := loaders.New(s, alice, storage.AllKinds)
+				var group errgroup.Group
+				group.Go(func() error { return first(t.Context(), l) })
+				<-s.begun
+				if err := l.Fetch(t.Context(), wants); err != nil {
+					t.Error(err)
+				}
+				for _, look := range []*loaders.Loaders{l, l.CachedOnly()} {
+					group.Go(func() error {
+						_, err := look.Interactive(t.Context(), subject(0))
+						return err
+					})
+					group.Go(func() error {
+						_, err := look.Interactives(t.Context(), keys)
+						return err
+					})
+				}
+				close(s.proceed)
+				if err := group.Wait(); err != nil {
+					t.Error(err)
+				}
+				if err := l.Fetch(t.Context(), wants); err != nil {
+					t.Error(err)
+				}
+				if s.calls != 1 || s.keys != 2 {
+					t.Errorf("got %d calls with %d keys, want 1 with 2", s.calls, s.keys)
+				}
+			})
 		})
 	}
 }

@@ -33,14 +33,14 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	})}
 	registry := prometheus.NewRegistry()
 	r := newRecorder(t, publisher, mirror, worker.RecorderOptions{
-		MaxBacklog: backlog, Metrics: worker.NewMetrics(registry, worker.Records),
+		MaxBacklog: backlog, PublishTimeout: 2 * time.Minute, Metrics: worker.NewMetrics(registry, worker.Records),
 	})
 
 	// All reads are in one partition, so that likes in other partitions do not wait for
 	// them.
 	taken := worker.PartitionOf(movie, publisher.Partitions())
 	nobody := storage.User{Tenant: storage.DefaultTenant}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // after which the test fails
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // after which the test fails
 	defer cancel()
 	results := make(chan error, readers)
 	var all sync.WaitGroup

@@ -1,12 +1,6 @@
 package amqp
 
-import (
-	"fmt"
-	"time"
-)
-
-// balanceEvery is the interval at which the workers are counted.
-const balanceEvery = time.Second
+import "fmt"
 
 // register registers this consumer as one of the workers.
 func (c *consumer) register() error {

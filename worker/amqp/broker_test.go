@@ -114,7 +114,7 @@ func (b *broker) start(t *testing.T) {
 		}
 	}()
 	go func() { stopped <- server.Wait() }() // which ends the reading, too
-	late := time.Now().Add(time.Minute)
+	late := time.Now().Add(waitTimeout)
 	for {
 		s, err := dial(t.Context(), Options{URL: b.url()}.withDefaults(), "test")
 		if err == nil {
@@ -127,7 +127,7 @@ func (b *broker) start(t *testing.T) {
 		case <-time.After(100 * time.Millisecond):
 		}
 		if time.Now().After(late) {
-			t.Fatalf("the broker does not answer within a minute: %v", err)
+			t.Fatalf("the broker does not answer within %v: %v", waitTimeout, err)
 		}
 	}
 }

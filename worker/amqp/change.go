@@ -154,13 +154,11 @@ func (c *change) close(ctx context.Context) error {
 	return c.awaitDisconnects(ctx, append(c.partitions(0), c.opts.publishers(), c.opts.workers()))
 }
 
-// leaveTimeout is how long publishers and workers may take to disconnect. The broker
-// drops a connection that has been silent for two to three times Heartbeat.
-func (o Options) leaveTimeout() time.Duration { return 6 * o.Heartbeat }
-
-// awaitDisconnects waits until the queues have no consumers.
+// awaitDisconnects waits until the queues have no consumers, for at most leaveTimeout,
+// since the broker drops a connection that has been silent for two to three times
+// Heartbeat.
 func (c *change) awaitDisconnects(ctx context.Context, queues []string) error {
-	late := time.After(c.opts.leaveTimeout())
+	late := time.After(c.opts.leaveTimeout)
 	for {
 		d, err := c.depth(queues)
 		if err != nil || d.Consumers == 0 {
@@ -170,7 +168,7 @@ func (c *change) awaitDisconnects(ctx context.Context, queues []string) error {
 		case <-time.After(drainEvery):
 		case <-late:
 			return fmt.Errorf("%d publishers or workers have not disconnected within %v: stop them (rabbitmqctl list_consumers lists them)",
-				d.Consumers, c.opts.leaveTimeout())
+				d.Consumers, c.opts.leaveTimeout)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

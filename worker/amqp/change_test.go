@@ -137,7 +137,7 @@ func strayConsumer(t *testing.T, opts Options) (leave func()) {
 func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
-	opts.Heartbeat = time.Second // the change waits for six heartbeats
+	opts.leaveTimeout = 6 * time.Second
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	leave := strayConsumer(t, opts)

@@ -80,7 +80,7 @@ func (c *consumer) open() error {
 // run balances partitions until the consumer ends.
 func (c *consumer) run(ctx context.Context) {
 	defer c.finish()
-	tick := time.NewTicker(balanceEvery)
+	tick := time.NewTicker(c.queue.opts.balanceEvery)
 	defer tick.Stop()
 	for {
 		var err error

@@ -36,8 +36,7 @@ func rejectAll(t *testing.T, q *Queue, ids ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	deliveries, err := q.Consume(ctx)
-	must(t, err)
+	deliveries := consumeUntil(ctx, t, q)
 	for _, id := range ids {
 		publish(t, q, worker.PartitionOf(message(id).Actions[0].Subject, q.Partitions()), id)
 		must(t, receive(t, deliveries).Reject(errors.New("no "+id)))
@@ -195,8 +194,9 @@ func TestMessageDeliveredTooOftenIsDeadLettered(t *testing.T) {
 }
 
 func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
+	t.Parallel()
 	opts := options(t)
-	opts.Window, opts.IOTimeout = 1, time.Second
+	opts.Window = 1
 	q := open(t, opts)
 	publish(t, q, 0, "bad")
 	d := receive(t, consume(t, q))
@@ -214,10 +214,10 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 func TestDeadLettersHonourTheContext(t *testing.T) {
 	t.Parallel()
 	p, opts := through(t, options(t))
-	opts.IOTimeout = time.Second
 	rejectAll(t, open(t, opts), "a")
 	dead := openDead(t, opts)
 	p.stall()
+	defer p.resume()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := dead.List(ctx, 1); !errors.Is(err, storage.ErrUnavailable) {

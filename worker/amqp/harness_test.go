@@ -127,6 +127,12 @@ func consume(tb testing.TB, q *Queue) <-chan worker.Delivery {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	tb.Cleanup(cancel)
+	return consumeUntil(ctx, tb, q)
+}
+
+// consumeUntil consumes until the context ends.
+func consumeUntil(ctx context.Context, tb testing.TB, q *Queue) <-chan worker.Delivery {
+	tb.Helper()
 	late := time.Now().Add(waitTimeout)
 	for {
 		deliveries, err := q.Consume(ctx)

@@ -36,20 +36,23 @@ func TestOpenErrorsNameTheCause(t *testing.T) {
 	}{
 		"no listener":                   {with(func(u *url.URL) { u.Host = unusedAddress(t) }), "connection refused", true},
 		"a listener that never answers": {with(func(u *url.URL) { u.Host = silentServer(t) }), "no answer in time", true},
-		"wrong password":                {with(func(u *url.URL) { u.User = url.UserPassword("ovation", "wrong") }), "password", false},
-		"no such vhost":                 {with(func(u *url.URL) { u.Path = "/nowhere" }), "virtual host does not exist", false},
-		"no URL":                        {func(o *Options) { o.URL = "" }, "must be amqp://", false},
-		"another protocol":              {func(o *Options) { o.URL = "http://localhost" }, "must be amqp://", false},
-		"unreadable URL":                {func(o *Options) { o.URL = "amqp://u:sec%ret@localhost" }, "%XX", false},
-		"prefix":                        {func(o *Options) { o.Prefix = "a b" }, "prefix must be", false},
-		"partitions":                    {func(o *Options) { o.Partitions = 257 }, "must be 1 to 256", false},
-		"name":                          {func(o *Options) { o.Name = "a.b"; o.Partitions = 1 }, "name must be", false},
-		"name, partitions":              {func(o *Options) { o.Name = "jobs" }, "name must be", false},
-		"fewer partitions":              {func(o *Options) { o.Partitions = 2 }, "queues do not have 2 partitions", false},
-		"more partitions":               {func(o *Options) { o.Partitions = 4 }, "queues do not have 4 partitions", false},
-		"different queue arguments":     {func(o *Options) { o.DeliveryLimit = 7 }, "with a different type or arguments", false},
-		"window too large":              {func(o *Options) { o.Window = 1001 }, "window is 1001", false},
-		"prefetch negative":             {func(o *Options) { o.Prefetch = -1 }, "prefetch is -1", false},
+		"wrong password": {func(o *Options) {
+			o.IOTimeout = time.Minute // the broker delays its answer by some seconds
+			with(func(u *url.URL) { u.User = url.UserPassword("ovation", "wrong") })(o)
+		}, "password", false},
+		"no such vhost":             {with(func(u *url.URL) { u.Path = "/nowhere" }), "virtual host does not exist", false},
+		"no URL":                    {func(o *Options) { o.URL = "" }, "must be amqp://", false},
+		"another protocol":          {func(o *Options) { o.URL = "http://localhost" }, "must be amqp://", false},
+		"unreadable URL":            {func(o *Options) { o.URL = "amqp://u:sec%ret@localhost" }, "%XX", false},
+		"prefix":                    {func(o *Options) { o.Prefix = "a b" }, "prefix must be", false},
+		"partitions":                {func(o *Options) { o.Partitions = 257 }, "must be 1 to 256", false},
+		"name":                      {func(o *Options) { o.Name = "a.b"; o.Partitions = 1 }, "name must be", false},
+		"name, partitions":          {func(o *Options) { o.Name = "jobs" }, "name must be", false},
+		"fewer partitions":          {func(o *Options) { o.Partitions = 2 }, "queues do not have 2 partitions", false},
+		"more partitions":           {func(o *Options) { o.Partitions = 4 }, "queues do not have 4 partitions", false},
+		"different queue arguments": {func(o *Options) { o.DeliveryLimit = 7 }, "with a different type or arguments", false},
+		"window too large":          {func(o *Options) { o.Window = 1001 }, "window is 1001", false},
+		"prefetch negative":         {func(o *Options) { o.Prefetch = -1 }, "prefetch is -1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := good
@@ -115,6 +118,7 @@ func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
 			between, late := through(t, opts)
+			late.IOTimeout = time.Minute // one request lasts as long as the other process takes
 			first := sync.OnceFunc(func() {
 				if q, err := Open(t.Context(), opts); err != nil {
 					t.Errorf("Open of the first process: got %v, want no error", err)
@@ -135,8 +139,9 @@ func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 
 // IOTimeout bounds each of the requests that create the queues, not all of them together.
 func TestQueuesAreMadeBySlowBrokers(t *testing.T) {
+	t.Parallel()
 	opts := options(t)
-	opts.IOTimeout = time.Second
+	opts.IOTimeout = 5 * time.Second
 	slow, late := through(t, opts)
 	slow.tap(func([]byte) { <-time.After(late.IOTimeout / 80) }) // to and fro, for each of some 80 requests
 	publish(t, open(t, late), 0, "message")

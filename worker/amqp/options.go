@@ -68,6 +68,8 @@ type Options struct {
 	Metrics *Metrics
 
 	durableAfter time.Duration // see awaitDurable; 1.5 s if 0
+	balanceEvery time.Duration // interval at which the workers are counted; 1 s if 0
+	leaveTimeout time.Duration // see awaitDisconnects; 6 * Heartbeat if 0
 	draining     bool          // ignores the closed gate; set by ChangePartitions only
 }
 
@@ -84,6 +86,8 @@ func (o Options) withDefaults() Options {
 	o.MinBackoff = cmp.Or(o.MinBackoff, 100*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
 	o.durableAfter = cmp.Or(o.durableAfter, 1500*time.Millisecond)
+	o.balanceEvery = cmp.Or(o.balanceEvery, time.Second)
+	o.leaveTimeout = cmp.Or(o.leaveTimeout, 6*o.Heartbeat)
 	o.Logger = cmp.Or(o.Logger, slog.Default()).With("broker", o.at())
 	o.Metrics = cmp.Or(o.Metrics, noMetrics)
 	return o

@@ -192,6 +192,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	opts := options(t)
 	opts.Metrics = NewMetrics(prometheus.NewRegistry(), worker.Records|worker.Works)
 	q := open(t, opts)
+	await.That(t, "the second connection has declared the queues, too", q.consuming.connected)
 	ch := channel(t, opts)
 	await.That(t, "the broker returns a message as unroutable before the client notices the missing queue", func() bool {
 		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"ovation/internal/testing/await"
 	"ovation/worker/queuetest"
@@ -20,6 +21,7 @@ func TestQueueContract(t *testing.T) {
 				t.Helper()
 				opts := options(t)
 				opts.Partitions, opts.Prefetch, opts.Window, opts.Name = c.partitions, c.prefetch, c.window, c.name
+				opts.balanceEvery = time.Hour // no partition is handed over
 				if c.name != "" {
 					t.Cleanup(func() { deleteQueues(t, opts) })
 				}
