@@ -166,6 +166,7 @@ func (c *client) mutate(node *process) {
 	}
 	before, cutOff := c.expected[sub], node.links[redis].isStopped()
 	code := c.execute(node, journalEntry{operation: what, subject: sub}, query, &got)
+	cutOff = cutOff || node.links[redis].isStopped() // in the meantime
 	if code != "" {
 		c.expected[sub] = before.afterUnknown(act)
 		return
