@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -59,31 +60,34 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 		"long texts": {strings.Repeat("\U00010000", storage.MaxCommentRunes), false, comments / (maxWaiting / 8000), maxWaiting / 8000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &commentStore{comments: comments, text: test.text}
-			r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), logSuccess: func() {}}
-			c := r.commentChanges(storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, 0)
-			c.more, c.out = true, make(chan *graph.CommentEvent, 1)
-			s := &subscription{Root: r, plan: plan.NewPlanner(schema, planTable(fieldTable), nil).Plan(operation)}
-			ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Doc: document, Operation: operation})
-			for want := int64(1); want <= comments; want++ {
-				var got *graph.CommentEvent
-				c.respond(ctx, s, func(context.Context) *graphql.Response {
-					got = <-c.out
-					return &graphql.Response{}
-				})
-				if got == nil || got.Comment.Number != want {
-					t.Fatalf("got the event %+v, want comment %d", got, want)
+			// Time stands still, so that the snapshot of a fast client is never too old.
+			synctest.Test(t, func(t *testing.T) {
+				store := &commentStore{comments: comments, text: test.text}
+				r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), logSuccess: func() {}}
+				c := r.commentChanges(storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, 0)
+				c.more, c.out = true, make(chan *graph.CommentEvent, 1)
+				s := &subscription{Root: r, plan: plan.NewPlanner(schema, planTable(fieldTable), nil).Plan(operation)}
+				ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Doc: document, Operation: operation})
+				for want := int64(1); want <= comments; want++ {
+					var got *graph.CommentEvent
+					c.respond(ctx, s, func(context.Context) *graphql.Response {
+						got = <-c.out
+						return &graphql.Response{}
+					})
+					if got == nil || got.Comment.Number != want {
+						t.Fatalf("got the event %+v, want comment %d", got, want)
+					}
+					if len(c.waiting) >= test.perRead {
+						t.Errorf("got %d buffered comments, want at most %d", len(c.waiting)+1, test.perRead)
+					}
+					if test.slow {
+						s.at = time.Time{}
+					}
 				}
-				if len(c.waiting) >= test.perRead {
-					t.Errorf("got %d buffered comments, want at most %d", len(c.waiting)+1, test.perRead)
+				if most := 2 * comments; store.reads > test.reads || store.read > most || !test.slow && store.read > comments {
+					t.Errorf("got %d calls for %d subjects, want at most %d for %d, twice as many for a slow client", store.reads, store.read, test.reads, comments)
 				}
-				if test.slow {
-					s.at = time.Time{}
-				}
-			}
-			if most := 2 * comments; store.reads > test.reads || store.read > most || !test.slow && store.read > comments {
-				t.Errorf("got %d calls for %d subjects, want at most %d for %d, twice as many for a slow client", store.reads, store.read, test.reads, comments)
-			}
+			})
 		})
 	}
 }
