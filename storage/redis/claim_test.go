@@ -33,8 +33,8 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 				t.Errorf("Foreign() of the other process = %v, want %v that names %s", err, epochs.ErrForeignMirror, ours.Prefix)
 			}
 			for range 20 { // in addition to the polls that both processes make in the background
-				must(t, other.epochs.Poll(t.Context()))
-				must(t, s.epochs.Poll(t.Context()))
+				poll(t, other)
+				poll(t, s)
 			}
 			if e, err := db.Epoch(t.Context()); err != nil || e.Number != begun || !e.Open {
 				t.Errorf("with a foreign process: Epoch() = %+v, %v, want still %d, open", e, err, begun)
@@ -57,7 +57,7 @@ func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 			if got := awaitLive(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after the takeover: got %+v, want 1 like, 1 dislike", got)
 			}
-			must(t, s.epochs.Poll(t.Context())) // as if the process of s resumed late
+			poll(t, s) // as if the process of s resumed late
 			if err := s.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) {
 				t.Errorf("Foreign() of the earlier process = %v, want %v", err, epochs.ErrForeignMirror)
 			}

@@ -27,7 +27,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Now: db.local, Logger: logger})
 	s.stopBackground() // the test polls
 	for range 3 {
-		must(t, s.epochs.Poll(t.Context()))
+		poll(t, s)
 	}
 	const exact = time.Second // the process may be suspended between two readings of the clock
 	if off := time.Until(s.Now()); off.Abs() > exact {
@@ -37,7 +37,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 		t.Errorf("ClockSkew() = %v, want -5s, give or take %v", s.ClockSkew(), exact)
 	}
 	by.Store(0)
-	must(t, s.epochs.Poll(t.Context()))
+	poll(t, s)
 	if skew, off := s.ClockSkew(), time.Until(s.Now()); skew.Abs() > exact || off.Abs() > exact {
 		t.Errorf("once the clock is right: ClockSkew() = %v, and Now() is off by %v, want at most %v each", skew, off, exact)
 	}

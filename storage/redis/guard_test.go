@@ -47,7 +47,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	server, log := startServer(t), new(logBuffer)
 	s := open(t, Options{
-		URL: server.url(), Database: openDatabase(t), RedisTimeout: short,
+		URL: server.url(), Database: openDatabase(t),
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	see(t, s, alice, movie)

@@ -119,13 +119,22 @@ func (in *interleaving) lose() {
 	in.poll()
 }
 
-// poll polls once, and gives every store the current epoch with a lease on it.
+// poll polls, and gives every store the current epoch with a lease on it. The lease
+// outlasts the run, so that only polls end it, however slow the steps are.
 func (in *interleaving) poll() {
-	if err := in.base.epochs.Poll(context.Background()); err != nil {
+	err := in.base.epochs.Poll(context.Background())
+	for tries := 1; errors.Is(err, storage.ErrUnavailable) && tries < 10; tries++ { // a call was too slow
+		err = in.base.epochs.Poll(context.Background())
+	}
+	if err != nil {
 		in.reportf("poll: %v", err)
 	}
 
-	now := in.base.epochs.Current()
+	current := *in.base.epochs.Current()
+	now := &current
+	if in.base.epochs.ActiveOf(now) != nil {
+		now.LeasedAt = time.Now().Add(time.Hour)
+	}
 	if now.Number != in.worker.epochs.Current().Number { // as if mirror.EpochGrace had passed
 		in.edit(`UPDATE mirror SET free_at = 0`)
 	}

@@ -63,6 +63,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 			wantLikes(t, "the first to see it", see(t, s, alice, movie), 2, true)
 			wantLikes(t, "another user", see(t, s, bob, movie), 2, true)
 			see(t, s, alice, movie)
+			awaitCached(t, s, movie)
 			db.reads.Store(0)
 			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, window.KindSet)
 			must(t, err)

@@ -31,7 +31,7 @@ func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 func TestMetricsReportOutages(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short})
+	s := open(t, Options{URL: server.url(), Database: openDatabase(t)})
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(s.PendingStates())
 	reg.MustRegister(s.Collectors()...)

@@ -126,8 +126,10 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 // published. The user who acted sees the action immediately, and other users see it when
 // the old counts have expired.
 func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
-	s, server, db := openNew(t, Options{Guard: short})
-	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
+	t.Parallel()
+	const guard = 3 * time.Second // longer than the steps take before the guard may expire
+	s, server, db := openNew(t, Options{Guard: guard})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: guard})
 	persist(t, db, s, react(bob, movie, storage.Like, 10))
 	wantLikes(t, "initially", see(t, other, alice, movie), 1, false)
 	persistUntold := func(a storage.Action) {

@@ -108,7 +108,7 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, db := startServer(t), &hooked{Database: openDatabase(t)}
-			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+			s := open(t, Options{URL: server.url(), Database: db})
 			getStates(t, s, alice, movie) // so that Redis holds the window
 			persist(t, db.Database, s, react(alice, movie, storage.Dislike, 10))
 			if got := see(t, s, alice, movie); got.Liked == nil {

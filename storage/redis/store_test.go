@@ -38,7 +38,9 @@ func storeOverPostgres(t *testing.T, run suite) {
 				t.Helper()
 				db, err := postgres.Open(t.Context(), postgres.Options{URL: schema})
 				must(t, err)
-				return open(t, Options{URL: server.url(), Database: db, Prefix: prefix})
+				s := open(t, Options{URL: server.url(), Database: db, Prefix: prefix})
+				holdLease(s) // no epoch ends in a suite
+				return s
 			},
 			Edit: func(t *testing.T, statement string) {
 				t.Helper()
@@ -57,7 +59,9 @@ func runSuite(t *testing.T, url string, run suite) {
 		return storagetest.Database{
 			Open: func(t *testing.T) storage.Store {
 				t.Helper()
-				return open(t, Options{URL: url, Database: sqlitetest.OpenDatabaseAt(t, path), Prefix: prefix})
+				s := open(t, Options{URL: url, Database: sqlitetest.OpenDatabaseAt(t, path), Prefix: prefix})
+				holdLease(s) // no epoch ends in a suite
+				return s
 			},
 			Edit: func(t *testing.T, statement string) {
 				t.Helper()

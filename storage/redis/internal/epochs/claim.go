@@ -191,9 +191,9 @@ func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 func (k *Keeper) Attach(ctx context.Context) error {
 	again := time.NewTicker(PollInterval / 2)
 	defer again.Stop()
+	late := false // whether the last poll began late enough to show takeoverSilence
 	for began := time.Now(); ; {
 		at := k.epoch.Load()
-		late := time.Since(began) >= takeoverSilence
 		switch {
 		case at.Open && at.Wait <= 0 && k.LeaseValid(at), !at.Open && !at.Rewound && at.Wait <= 0:
 			return nil
@@ -209,6 +209,7 @@ func (k *Keeper) Attach(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		late = time.Since(began) >= takeoverSilence
 		if err := k.Poll(ctx); err != nil && late {
 			return err
 		}
