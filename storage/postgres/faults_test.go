@@ -62,10 +62,16 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		"an invalid value":          {code("22000"), nil, "refused"},
 		"a read-only database":      {fail: failReadOnly(persist), want: storage.ErrUnavailable, says: "read-only: connect to the primary"},
 		"another transaction locks": {fail: failLocked(persist), want: storage.ErrUnavailable, says: "lock_timeout"},
-		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
+		"a statement takes too long": {func(t *testing.T, _ *Store, at string) error {
 			t.Helper()
 			onMessage(t, at, `PERFORM pg_sleep(60); RETURN NEW;`)
-			return persist(t.Context(), openAt(t, Options{URL: withParameters(t, at, "statement_timeout", "100ms")}), nil)
+			limited := openAt(t, Options{URL: at})
+			for _, c := range limited.pool.AcquireAllIdle(t.Context()) { // not in the URL: Open may take its time
+				_, err := c.Exec(t.Context(), `SET statement_timeout = '100ms'`)
+				c.Release()
+				must(t, err)
+			}
+			return persist(t.Context(), limited, nil)
 		}, storage.ErrUnavailable, "statement_timeout"},
 		"the connection is lost": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()

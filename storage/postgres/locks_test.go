@@ -116,10 +116,22 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 	}
 	must(t, add(t.Context()))
 	release := lockedIn(t, at, lockSubject1)
-	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
-	defer cancel()
-	if err := add(ctx); !errors.Is(err, storage.ErrLocked) || ctx.Err() != nil {
-		t.Errorf("AddComments on a locked subject: got %v, context %v, want %v before the deadline", err, ctx.Err(), storage.ErrLocked)
+	try := func() (err, ended error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+		defer cancel()
+		err = add(ctx)
+		return err, ctx.Err()
+	}
+	// The wait for the lock takes at most a third of the time until the deadline. On a busy
+	// machine, the other steps may take the rest now and then, but not in every attempt.
+	err, ended := try()
+	for range 9 {
+		if ended != nil {
+			err, ended = try()
+		}
+	}
+	if !errors.Is(err, storage.ErrLocked) || ended != nil {
+		t.Errorf("AddComments on a locked subject: got %v, context %v, want %v before the deadline", err, ended, storage.ErrLocked)
 	}
 	release()
 	must(t, add(t.Context()))
@@ -134,8 +146,12 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 		if _, err := tx.lookUpComments(sqlstore.NewCommentBatch([]storage.NewComment{commentOn("1", "paused")})); err != nil {
 			return err
 		}
-		_, err := other.AddComments(t.Context(), []storage.NewComment{commentOn("1", "other")})
-		must(t, err)
+		// The locks must be released long before the server's timeout for idle sessions, which
+		// is 30 s. A call waits for a lock for one second only, so it may need several.
+		must(t, storagetest.Repeat(storage.ErrLocked, 10*time.Second, func() error {
+			_, err := other.AddComments(t.Context(), []storage.NewComment{commentOn("1", "other")})
+			return err
+		}))
 		return nil
 	})
 	if err == nil {

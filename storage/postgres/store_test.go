@@ -76,7 +76,7 @@ func emptyDatabase(t *testing.T) storagetest.Database {
 	return storagetest.Database{
 		Open: func(t *testing.T) storage.Store {
 			t.Helper()
-			return openAt(t, Options{URL: at})
+			return openAt(t, noticingDeadlocks(t, at))
 		},
 		Edit: func(t *testing.T, sql string) {
 			t.Helper()

@@ -26,7 +26,8 @@ func concurrentCommentersAgree(w *world) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // the same numbers in every run
 			for round := range rounds {
-				if err := w.talk(stores[n%2], random, user(fmt.Sprint("user", n)), subjects, fmt.Sprint(n, "-", round)); err != nil {
+				// The stores take turns: of two processes on one SQLite file, one may wait in vain.
+				if err := w.talk(stores[(n+round)%2], random, user(fmt.Sprint("user", n)), subjects, fmt.Sprint(n, "-", round)); err != nil {
 					w.Errorf("writer %d: %v", n, err)
 				}
 			}
@@ -96,10 +97,12 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 	}
 	some := lists[0].Entries
 	if len(some) == 0 || random.IntN(3) == 0 {
-		_, err := s.AddComments(w.Context(), []storage.NewComment{
-			{Subject: subjects[1], User: me, Text: text}, {Subject: subjects[0], User: me, Text: text, RequestID: text},
+		return UntilUnlocked(func() error {
+			_, err := s.AddComments(w.Context(), []storage.NewComment{
+				{Subject: subjects[1], User: me, Text: text}, {Subject: subjects[0], User: me, Text: text, RequestID: text},
+			})
+			return err
 		})
-		return err
 	}
 	one := some[random.IntN(len(some))]
 	change := storage.CommentChange{Key: one.Key(), By: me, Moderates: true}
@@ -112,9 +115,15 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 		}
 		_, err = s.Persist(w.Context(), []storage.Message{m}, nil)
 	case 0:
-		_, err = s.AddComments(w.Context(), []storage.NewComment{{Subject: subject, User: me, Text: "re " + text, ParentID: one.Number}})
+		err = UntilUnlocked(func() error {
+			_, err := s.AddComments(w.Context(), []storage.NewComment{{Subject: subject, User: me, Text: "re " + text, ParentID: one.Number}})
+			return err
+		})
 	case 1:
-		_, err = s.EditComment(w.Context(), change, "edited "+text)
+		err = UntilUnlocked(func() error {
+			_, err := s.EditComment(w.Context(), change, "edited "+text)
+			return err
+		})
 	case 2:
 		if random.IntN(2) == 0 { // the replies are sometimes deleted first
 			lists, err = s.ListComments(w.Context(), []storage.CommentsQuery{
@@ -127,7 +136,10 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 			}
 		}
 		if err == nil {
-			_, err = s.DeleteComment(w.Context(), change)
+			err = UntilUnlocked(func() error {
+				_, err := s.DeleteComment(w.Context(), change)
+				return err
+			})
 		}
 	default:
 		id := "like-" + text

@@ -23,8 +23,8 @@ func concurrentWritersAgree(w *world) {
 	for n := range writers {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 0)) //nolint:gosec // the same numbers in every run
-			s := stores[n%len(stores)]
 			for round := range rounds {
+				s := stores[(n+round)%len(stores)] // of two processes on one SQLite file, one may wait in vain
 				var err error
 				if n%4 == 3 {
 					err = keepFolders(w, s, random, &version, &folders, fmt.Sprintf("Folder %d-%d", n, round))

@@ -48,6 +48,19 @@ func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
 	}
 }
 
+// nextBesideWriters is like next, for epochs that begin while transactions are in
+// progress, or several at once. A call waits for the others only for a short time, but is
+// repeated for as long as all the writers of a case may need on a busy machine.
+func nextBesideWriters(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
+	return func(ctx context.Context, number int64) (e mirror.Epoch, err error) {
+		err = Repeat(storage.ErrUnavailable, 5*time.Minute, func() error {
+			e, err = next(db)(ctx, number)
+			return err
+		})
+		return e, err
+	}
+}
+
 // epochsAreHeld checks the fields Holder and Silence of epochs.
 func epochsAreHeld(w *world) {
 	db, ctx := w.database(), w.Context()
@@ -137,9 +150,9 @@ func epochsRise(w *world) {
 	var group sync.WaitGroup
 	for n := range 4 {
 		group.Go(func() {
-			change := next(db)
+			change := nextBesideWriters(db)
 			if n%2 == 0 {
-				change = next(w.database())
+				change = nextBesideWriters(w.database())
 			}
 			e, err := change(ctx, 4)
 			if err != nil || e.Number != 5 || !e.Open {
@@ -236,7 +249,7 @@ func epochChangeWaitsForTransactions(w *world) {
 	number := int64(2)
 	var found chan storage.Counts
 	change := func() {
-		if _, err := next(other)(w.Context(), number); err != nil {
+		if _, err := nextBesideWriters(other)(w.Context(), number); err != nil {
 			w.Errorf("NextEpoch(%d): %v", number, err)
 		}
 		found <- w.counts(s)
@@ -324,10 +337,7 @@ func noTransactionStraddlesEpochs(w *world) {
 	for range committed {
 		grace.Lock()
 		number := begun.Load()
-		e, err := next(w.database())(w.Context(), number)
-		for errors.Is(err, storage.ErrUnavailable) { // on a busy machine, a writer may take longer than this call waits
-			e, err = next(w.database())(w.Context(), number)
-		}
+		e, err := nextBesideWriters(w.database())(w.Context(), number)
 		w.wantEpoch("begun", e, err, number+1, true)
 		begun.Store(e.Number)
 		w.outlastGrace()

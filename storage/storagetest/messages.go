@@ -245,14 +245,22 @@ func concurrentSendersAgree(w *world) {
 			for round := range rounds {
 				to := names[(i+1+round%(users-1))%users]
 				text := fmt.Sprint(i, "-", round)
-				out, err := stores[(i+round)%2].AddMessages(w.Context(), []storage.NewDirectMessage{
-					{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
+				var out []storage.AddedDirectMessage
+				err := UntilUnlocked(func() (err error) {
+					out, err = stores[(i+round)%2].AddMessages(w.Context(), []storage.NewDirectMessage{
+						{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
+					})
+					return err
 				})
 				if err != nil || out[0].Err != nil || out[1].Err != nil {
 					w.Errorf("sending %s returned %s, %v, want two messages", text, Text(out), err)
 					return
 				}
-				if _, err := stores[round%2].MarkRead(w.Context(), storage.ConversationKey{Owner: to, With: of}, out[0].Message.Number); err != nil {
+				err = UntilUnlocked(func() error {
+					_, err := stores[round%2].MarkRead(w.Context(), storage.ConversationKey{Owner: to, With: of}, out[0].Message.Number)
+					return err
+				})
+				if err != nil {
 					w.Errorf("MarkRead of %s: %v", text, err)
 				}
 			}

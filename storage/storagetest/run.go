@@ -11,9 +11,11 @@
 package storagetest
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"ovation/storage"
 )
@@ -240,6 +242,23 @@ func (w *world) must(err error) {
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+// Repeat repeats a call while it fails with the given error, for at most the given time,
+// and returns the last error. A call that fails with that error must have changed nothing.
+func Repeat(while error, atMost time.Duration, call func() error) error {
+	for late := time.Now().Add(atMost); ; time.Sleep(time.Millisecond) {
+		if err := call(); !errors.Is(err, while) || time.Now().After(late) {
+			return err
+		}
+	}
+}
+
+// UntilUnlocked repeats a call while it fails with storage.ErrLocked, for at most a
+// minute. On a busy machine, a call may have to wait for other writers for longer than
+// the store lets it wait.
+func UntilUnlocked(call func() error) error {
+	return Repeat(storage.ErrLocked, time.Minute, call)
 }
 
 // message returns a message with a new id.

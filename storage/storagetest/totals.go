@@ -240,8 +240,8 @@ func concurrentAuthorsAgree(w *world) {
 	for n := range writers {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 2)) //nolint:gosec // the same numbers in every run
-			s := stores[n%len(stores)]
 			for round := range rounds {
+				s := stores[(n+round)%len(stores)] // of two processes on one SQLite file, one may wait in vain
 				var err error
 				switch name := fmt.Sprintf("%d-%d", n, round); n % 4 {
 				case 2:

@@ -199,7 +199,12 @@ func repeatedPublicationsPublishOnce(w *world) {
 	failed := make([]error, len(published))
 	for i := range published {
 		s := []storage.Store{w.s, other1}[i%2]
-		wait.Go(func() { published[i], _, failed[i] = s.PublishVideo(w.Context(), racing, nil) })
+		wait.Go(func() {
+			failed[i] = UntilUnlocked(func() (err error) {
+				published[i], _, err = s.PublishVideo(w.Context(), racing, nil)
+				return err
+			})
+		})
 	}
 	wait.Wait()
 	fresh := 0
