@@ -93,13 +93,17 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 			user, here, there := fmt.Sprintf("user-%d", u), nodes[u%2], nodes[(u+1)%2]
 			for i := range each {
 				text := fmt.Sprintf("%d-%d", u, i)
-				said, err := here.addComment(user, text)
+				add := func(node *server) (said comment, err error) {
+					err = untilAvailable(t.Context(), func() error { said, err = node.addComment(user, text); return err })
+					return said, err
+				}
+				said, err := add(here)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				var seen commentsReply
-				if err := there.graphQL(user, fmt.Sprintf(commentsQuery, "NEWEST"), &seen); err != nil {
+				if err := untilAvailable(t.Context(), func() error { return there.graphQL(user, fmt.Sprintf(commentsQuery, "NEWEST"), &seen) }); err != nil {
 					t.Error(err)
 					return
 				}
@@ -107,7 +111,7 @@ func commentsOnEveryNode(t *testing.T, nodes []*server) {
 				for _, edge := range seen.Interactive.Comments.Edges {
 					found = found || edge.Node.ID == said.ID && edge.Node.Text == text
 				}
-				again, err := there.addComment(user, text)
+				again, err := add(there)
 				if err != nil || again != said || !found || seen.Interactive.CommentCount < i+1 {
 					t.Errorf("%s added %+v and, repeated on the other node, %+v, %v, want the same; there it was listed: %t, of %d, want true, of at least %d", user, said, again, err, found, seen.Interactive.CommentCount, i+1)
 				}

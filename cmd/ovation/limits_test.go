@@ -27,16 +27,17 @@ func (s *server) visit(t *testing.T, forwarded string) int {
 	return response.StatusCode
 }
 
-// drain sends anonymous requests until one is refused. The function forwarded returns the
-// X-Forwarded-For header of request i.
-func (s *server) drain(t *testing.T, forwarded func(i int) string) {
+// drain sends anonymous requests until one is refused, and returns how many were not. The
+// function forwarded returns the X-Forwarded-For header of request i.
+func (s *server) drain(t *testing.T, forwarded func(i int) string) (passed int) {
 	t.Helper()
 	for i := range 10_000 {
 		if s.visit(t, forwarded(i)) == http.StatusTooManyRequests {
-			return
+			return i
 		}
 	}
 	t.Fatal("none of 10,000 requests was limited")
+	return 0
 }
 
 // TestForgedAddressesDoNotMultiplyALimit sends requests from a client behind a trusted
@@ -49,8 +50,10 @@ func TestForgedAddressesDoNotMultiplyALimit(t *testing.T) {
 	if status := behind.visit(t, "192.0.2.2"); status != http.StatusOK {
 		t.Errorf("another client of the proxy: got status %d, want 200", status)
 	}
-	if status := behind.visit(t, "192.0.2.1, 10.1.2.3"); status != http.StatusTooManyRequests {
-		t.Errorf("the same client through another proxy: got status %d, want 429", status)
+	// With a limit of its own, at least 7 requests would pass. A few requests pass if the
+	// machine has stalled since the limit was reached.
+	if passed := behind.drain(t, func(int) string { return "192.0.2.1, 10.1.2.3" }); passed > 3 {
+		t.Errorf("the same client through another proxy: %d requests passed, want at most 3", passed)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestLongKilledNode(t *testing.T) { promisedLoad.killedNode(t) }
 // processors with the nodes and the balancer. With more users, probes would not be
 // answered in time, and a node could not report that it is stopping.
 func TestLongRollingRestart(t *testing.T) {
-	clickLoad{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
+	clickLoad{users: 250, during: 30 * time.Second}.rollingRestart(t, balancerDrain)
 }
 
 func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) {

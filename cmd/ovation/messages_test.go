@@ -78,13 +78,17 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 			from, to, here, there := name(u), name(u+1), nodes[u%2], nodes[(u+1)%2]
 			for i := range each {
 				text := fmt.Sprintf("%d-%d", u, i)
-				id, err := here.sendMessage(from, to, text)
+				send := func(node *server) (id string, err error) {
+					err = untilAvailable(t.Context(), func() error { id, err = node.sendMessage(from, to, text); return err })
+					return id, err
+				}
+				id, err := send(here)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				var seen conversationsReply
-				if err := there.graphQL(to, conversationsQuery, &seen); err != nil {
+				if err := untilAvailable(t.Context(), func() error { return there.graphQL(to, conversationsQuery, &seen) }); err != nil {
 					t.Error(err)
 					return
 				}
@@ -92,7 +96,7 @@ func messagesOnEveryNode(t *testing.T, nodes []*server) {
 				for _, edge := range seen.Conversations.Edges {
 					found = found || edge.Node.With.UserID == from && edge.Node.Latest.ID == id && edge.Node.Unread == i+1
 				}
-				again, err := there.sendMessage(from, to, text)
+				again, err := send(there)
 				if err != nil || again != id || !found {
 					t.Errorf("%s sent %s and, repeated on the other node, %s, %v, want one ID; shown there: %t, %+v, want it as the latest of %d unread", from, id, again, err, found, seen, i+1)
 				}
@@ -154,12 +158,19 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 		})
 	}
 	var sent, refused atomic.Int64
+	lastOutage := make(chan struct{}) // closed when it has begun
 	for u := range users {
 		writers.Go(func() {
 			again := time.NewTicker(10 * time.Millisecond)
 			defer again.Stop()
 			for i := range each {
 				text := fmt.Sprint(name(u), " ", i)
+				if i == each-1 { // a message must be left for the last outage to refuse
+					select {
+					case <-lastOutage:
+					case <-t.Context().Done():
+					}
+				}
 				for t.Context().Err() == nil {
 					_, err := nodes[(u+i)%2].sendMessage(name(u), "receiver", text)
 					if err == nil {
@@ -178,6 +189,9 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 		eventually(t, "messages are sent", func() bool { return sent.Load() >= (n+1)*users*each/(outages+2) })
 		before := refused.Load()
 		between.set(true)
+		if n == outages-1 {
+			close(lastOutage)
+		}
 		eventually(t, "a message is refused", func() bool { return refused.Load() > before })
 		between.set(false)
 	}

@@ -40,6 +40,18 @@ type movieReply struct {
 	}
 }
 
+// seesMovie returns the first LIVE reply to movieQuery. A node answers STALE from the
+// database, and fills no cache, if Redis takes too long.
+func (s *server) seesMovie(t *testing.T, user string) (seen movieReply) {
+	t.Helper()
+	eventually(t, "the movie is shown LIVE", func() bool {
+		seen = movieReply{}
+		must(t, s.graphQL(user, movieQuery, &seen))
+		return seen.Interactive.Freshness == "LIVE"
+	})
+	return seen
+}
+
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	moderate.killedWorker(t)
@@ -205,39 +217,40 @@ func queueUnavailable(t *testing.T, bound time.Duration) {
 	through, between := s.throughProxy(t, "OVATION_RABBITMQ_URL")
 	a, b := through.start(t, "serve"), through.start(t, "serve")
 	users := 0
-	like := func() (durability string, took time.Duration) {
+	like := func() (durability string, took period) {
 		users++
 		user := fmt.Sprintf("user-%d", users)
 		var got likeReply
-		var seen movieReply
 		began := time.Now()
 		must(t, a.graphQL(user, likeMovie, &got))
-		took = time.Since(began)
-		must(t, b.graphQL(user, movieQuery, &seen))
+		took = period{began, time.Now()}
+		seen := b.seesMovie(t, user) // a STALE reply lacks likes that are queued
 		if unchanged(got.Like.Changed) || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
 			t.Fatalf("like of %s = %s, unchanged: %t, and the other node shows %+v, want false, the like and, if PERSISTED, a count of %d", user, got.Like.Durability, unchanged(got.Like.Changed), seen, users)
 		}
 		return got.Like.Durability, took
 	}
-	if durability, _ := like(); durability != "QUEUED" {
-		t.Errorf("with the queue: durability = %s, want QUEUED", durability)
-	}
-	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
+	eventually(t, "with the queue, a like is QUEUED", func() bool { // RabbitMQ may confirm too late
+		durability, _ := like()
+		return durability == "QUEUED"
+	})
+	eventually(t, "the likes are counted", func() bool { return s.likes(t) == users })
 
 	between.set(true)
 	pulse := probeNode(t, a)
-	var slowest time.Duration
+	var took []period
 	for i := range 20 {
-		durability, took := like()
+		durability, one := like()
 		if durability != "PERSISTED" {
 			t.Errorf("without the queue: durability = %s, want PERSISTED", durability)
 		}
 		if i >= 3 { // the breaker opens during the first likes
-			slowest = max(slowest, took)
+			took = append(took, one)
 		}
 	}
+	slowest, pause := pulse.worst(took...)
 	t.Logf("the slowest like without the queue took %v", slowest)
-	within(t, "the slowest like without the queue", slowest, pulse.finish(), bound)
+	within(t, "the slowest like without the queue", slowest, pause, bound)
 	if status := a.ready(); status != 200 {
 		t.Errorf("GET /readyz without the queue = %d, want 200", status)
 	}
@@ -264,7 +277,7 @@ func (s *site) likes(t *testing.T) (n int) {
 func TestStopGoesInStages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.variables["OVATION_DRAIN"] = "3s"
+	s.variables["OVATION_DRAIN"] = "10s" // on a busy machine, the like begins late
 	node, w := s.start(t, "serve"), s.start(t, "work")
 	node.signal()
 	eventually(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
@@ -284,15 +297,25 @@ func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
-	sum := sha256.Sum256([]byte(movieQuery))
-	hash := fmt.Sprintf(`"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sum)
-	text, err := json.Marshal(movieQuery)
-	must(t, err)
 	ask := func(n *server, body string) error { return n.post([]byte("{"+body+"}"), as("alice"), nil) }
 	const unknown = `"code":"PERSISTED_QUERY_NOT_FOUND"`
-	if err := ask(a, hash); err == nil || !strings.Contains(err.Error(), unknown) {
-		t.Errorf("the hash of a query before its registration: got %v, want %s", err, unknown)
-	}
-	must(t, ask(a, hash+`,"query":`+string(text)))
-	must(t, ask(b, hash))
+	tries := 0
+	// If Redis takes too long, a query is not stored or not found. Each try has another
+	// text, so that the first request for a hash decides.
+	eventually(t, "the other node knows a query that was registered just now", func() bool {
+		tries++
+		query := fmt.Sprint(movieQuery, " # ", tries)
+		hash := fmt.Sprintf(`"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sha256.Sum256([]byte(query)))
+		text, err := json.Marshal(query)
+		must(t, err)
+		if err := ask(a, hash); err == nil || !strings.Contains(err.Error(), unknown) {
+			t.Errorf("the hash of a query before its registration: got %v, want %s", err, unknown)
+		}
+		must(t, ask(a, hash+`,"query":`+string(text)))
+		err = ask(b, hash)
+		if err != nil && !strings.Contains(err.Error(), unknown) {
+			t.Error(err)
+		}
+		return err == nil
+	})
 }

@@ -28,7 +28,7 @@ type fleet struct {
 func newFleet(t *testing.T, partitions int) *fleet {
 	t.Helper()
 	f := &fleet{site: newSite(t), balancer: balance.New(slog.New(slog.DiscardHandler))}
-	f.site.variables["OVATION_DRAIN"] = stackDrain.String() // the drain that suits the balancer
+	f.site.variables["OVATION_DRAIN"] = balancerDrain.String()
 	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
 	front := httptest.NewServer(f.balancer)
 	t.Cleanup(func() {

@@ -15,7 +15,13 @@ import (
 type latencyProbe struct {
 	stop func()
 	took []time.Duration
+	runs []period // of each operation, from the time when it was due
 }
+
+// period is a period of time.
+type period struct{ from, to time.Time }
+
+func (p period) length() time.Duration { return p.to.Sub(p.from) }
 
 // probeNode measures how long a node takes for an empty request. It does so every 10 ms
 // until finish is called.
@@ -55,14 +61,18 @@ func probeEvery(t *testing.T, every time.Duration, do func()) *latencyProbe {
 	running.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for {
-			due := time.Now()
+		for due := time.Now(); ; {
+			begun := time.Now()
 			do()
-			p.took = append(p.took, time.Since(due))
+			ended := time.Now()
+			p.took, p.runs = append(p.took, ended.Sub(begun)), append(p.runs, period{due, ended})
 			select {
 			case <-done:
 				return
-			case <-tick.C:
+			case due = <-tick.C: // when the machine stalls, the next call also begins late
+			}
+			if due.Before(ended) {
+				due = ended
 			}
 		}
 	})
@@ -76,6 +86,31 @@ func (p *latencyProbe) finish() time.Duration {
 	p.stop()
 	slices.Sort(p.took)
 	return p.took[len(p.took)*99/100]
+}
+
+// worst ends the probe and returns the measured call that took the longest in relation to
+// the longest probe during the call, and the time for which the two ran together. A
+// maximum is compared with this time because a single stall can cause the maximum, but
+// hardly changes a percentile of all probes.
+func (p *latencyProbe) worst(calls ...period) (took, pause time.Duration) {
+	p.stop()
+	for i, call := range calls {
+		var longest time.Duration
+		for _, run := range p.runs {
+			from, to := call.from, call.to
+			if run.from.After(from) {
+				from = run.from
+			}
+			if run.to.Before(to) {
+				to = run.to
+			}
+			longest = max(longest, to.Sub(from))
+		}
+		if i == 0 || call.length()-longest > took-pause {
+			took, pause = call.length(), longest
+		}
+	}
+	return took, pause
 }
 
 // within fails the test if the duration took exceeds the sum of bound and pauses, where

@@ -9,10 +9,15 @@ import (
 	"ovation/cmd/ovation/internal/balance"
 )
 
+// balancerDrain is longer than balance.ProbeEvery and the timeout of a probe together, 2.1
+// s. The balancer thus notices in time that a node is stopping, even if it is busy with
+// another probe.
+const balancerDrain = 5 * time.Second
+
 // TestRollingRestartLosesNoRequest replaces every node and every worker, one after
 // another, while many users click through a balancer.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
-	moderate.rollingRestart(t, stackDrain) // the drain that suits the balancer
+	moderate.rollingRestart(t, balancerDrain)
 }
 
 func (p clickLoad) rollingRestart(t *testing.T, drain time.Duration) {

@@ -32,8 +32,7 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	must(t, err)
 
 	node := s.start(t, "serve")
-	var seen movieReply
-	must(t, node.graphQL("bob", movieQuery, &seen)) // the movie is in every cache now
+	node.seesMovie(t, "bob") // the movie is in every cache now
 	s.sql(t, "UPDATE interactive SET like_count = 7")
 	for _, args := range [][]string{importRows, {"verify", "--repair"}} {
 		call(t, withoutRedis, args...).want(t, exitUsage, "set OVATION_REDIS_URL", "OVATION_PREFIX")
@@ -45,9 +44,10 @@ func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	call(t, withoutRedis, "verify").want(t, exitFailed, "stored as 7, counted 1", "Redis was not compared")
 	s.run(t, "verify").want(t, exitFailed, "likeCount is ", "stored as 7, counted 1", "1 difference; ", "1 difference in Redis; ")
 	s.run(t, "verify", "--repair").want(t, 0, "1 difference, repaired; ", "0 differences in Redis; ")
-	must(t, node.graphQL("bob", movieQuery, &seen)) // the counts, which the repair has dropped, are cached again
+	node.seesMovie(t, "bob") // the counts, which the repair has dropped, are cached again
 	s.run(t, importRows...).want(t, 0, "imported      2 × like")
 	eventually(t, "the node shows what was imported", func() bool {
+		var seen movieReply
 		must(t, node.graphQL("bob", movieQuery, &seen))
 		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil && seen.Interactive.Freshness == "LIVE"
 	})
