@@ -82,7 +82,7 @@ func TestRejectedRequestsAreCharged(t *testing.T) {
 	padding := strings.Repeat("#", price)
 	for name, test := range map[string]struct {
 		query   string
-		charged int // without a later check that the bucket is not overdrawn
+		charged int // see wantRateLimit; 0 if the bucket is checked again before the operation is executed
 	}{
 		"no such field":   {"{ nothing } " + padding, price},
 		"no document":     {"{ " + padding, price},

@@ -158,16 +158,20 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 		})
 	}
 	var sent, refused atomic.Int64
-	lastOutage := make(chan struct{}) // closed when it has begun
+	var begun [outages]chan struct{} // each is closed when that outage has begun
+	for n := range begun {
+		begun[n] = make(chan struct{})
+	}
 	for u := range users {
 		writers.Go(func() {
 			again := time.NewTicker(10 * time.Millisecond)
 			defer again.Stop()
 			for i := range each {
 				text := fmt.Sprint(name(u), " ", i)
-				if i == each-1 { // a message must be left for the last outage to refuse
+				// Each writer leaves messages for every outage to refuse.
+				if n := i/(each/(outages+2)) - 2; i%(each/(outages+2)) == 0 && n >= 0 && n < outages {
 					select {
-					case <-lastOutage:
+					case <-begun[n]:
 					case <-t.Context().Done():
 					}
 				}
@@ -189,9 +193,7 @@ func TestMessagesSurviveOutagesOfTheDatabase(t *testing.T) {
 		eventually(t, "messages are sent", func() bool { return sent.Load() >= (n+1)*users*each/(outages+2) })
 		before := refused.Load()
 		between.set(true)
-		if n == outages-1 {
-			close(lastOutage)
-		}
+		close(begun[n])
 		eventually(t, "a message is refused", func() bool { return refused.Load() > before })
 		between.set(false)
 	}

@@ -24,14 +24,14 @@ type period struct{ from, to time.Time }
 func (p period) length() time.Duration { return p.to.Sub(p.from) }
 
 // probeNode measures how long a node takes for an empty request. It does so every 10 ms
-// until finish is called.
+// until finish or worst is called.
 func probeNode(t *testing.T, node *server) *latencyProbe {
 	t.Helper()
 	return probeEvery(t, 10*time.Millisecond, func() { node.ready() })
 }
 
 // probeDisk measures how long the disk takes for a small write, such as a commit makes.
-// It does so every 20 ms until finish is called.
+// It does so every 20 ms until finish or worst is called.
 func probeDisk(t *testing.T) *latencyProbe {
 	t.Helper()
 	const page, pages = 8 << 10, 1000

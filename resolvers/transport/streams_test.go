@@ -206,9 +206,9 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
-// expiring returns a token for alice that expired almost half a minute ago. The leeway of
-// 30 s makes it valid for another five or six seconds, in which a test can open its
-// streams even if the machine is slow.
+// expiring returns a token for alice that expired 24 s ago. The leeway of 30 s makes it
+// valid for another five or six seconds, in which a test can open its streams even if the
+// machine is slow.
 func expiring(t *testing.T) string {
 	t.Helper()
 	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 24}

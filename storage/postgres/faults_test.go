@@ -66,7 +66,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			t.Helper()
 			onMessage(t, at, `PERFORM pg_sleep(60); RETURN NEW;`)
 			limited := openAt(t, Options{URL: at})
-			for _, c := range limited.pool.AcquireAllIdle(t.Context()) { // not in the URL: Open may take its time
+			for _, c := range limited.pool.AcquireAllIdle(t.Context()) { // not in the URL: on a busy machine, a statement of Open may take longer
 				_, err := c.Exec(t.Context(), `SET statement_timeout = '100ms'`)
 				c.Release()
 				must(t, err)

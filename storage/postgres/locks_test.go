@@ -140,11 +140,19 @@ func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 func TestPausedCallReleasesItsLocks(t *testing.T) {
 	at := postgrestest.Schema(t)
 	paused, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	const deadline = 300 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	err := paused.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
 		if _, err := tx.lookUpComments(sqlstore.NewCommentBatch([]storage.NewComment{commentOn("1", "paused")})); err != nil {
 			return err
+		}
+		var idle string
+		if err := tx.conn.QueryRow(ctx, `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil {
+			return err
+		}
+		if limit, err := time.ParseDuration(idle); err != nil || limit > deadline {
+			t.Errorf("the server waits %s for the next statement, %v, want at most %v", idle, err, deadline)
 		}
 		// The locks must be released long before the server's timeout for idle sessions, which
 		// is 30 s. A call waits for a lock for one second only, so it may need several.

@@ -223,7 +223,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 			}
 			done <- err
 		}()
-		eventually(t, "the commit waits for the standby, and the store has noticed why", func() bool {
+		eventually(t, "the commit waits for the standby, and the store has found that it does", func() bool {
 			const asked = `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 			return ask[bool](t, at, asked) && s.commits.oldest() > s.commits.checkAfter+time.Second
 		})

@@ -189,6 +189,9 @@ func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	if back := log.linesWith("Redis is back\""); len(back) > 0 {
 		t.Errorf("while one master hangs: got the log lines %q, want only that Redis is back in part", back)
 	}
+	if down, part := log.linesWith("Redis is unavailable"), log.linesWith("Redis is back in part"); len(part) > len(down) {
+		t.Errorf("got the log lines %q after %q, want at most one for each", part, down)
+	}
 	masters[other].resume()
 	eventually(t, "the cluster is logged as available again", func() bool { return len(log.linesWith("Redis is back\"")) > 0 })
 }

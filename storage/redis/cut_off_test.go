@@ -31,7 +31,7 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	return cut, other
 }
 
-// maxWait is how long Apply waits for a worker.
+// maxWait is how long Apply waits for a worker at most.
 const maxWait = 300 * time.Millisecond
 
 // applyAsync applies actions in the background, and returns a channel that receives the

@@ -12,8 +12,8 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// short is a timeout for tests that wait for it to expire because Redis hangs. On a busy
-// machine, calls take less time than this before Redis hangs.
+// short is a timeout for tests that wait for it to expire because a server hangs. It is
+// long enough for calls of servers that do not hang, even on a busy machine.
 const short = time.Second
 
 // awaitLive waits until the movie is storage.Live for alice, and returns it as she sees

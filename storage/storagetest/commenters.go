@@ -26,7 +26,8 @@ func concurrentCommentersAgree(w *world) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // the same numbers in every run
 			for round := range rounds {
-				// The stores take turns: of two processes on one SQLite file, one may wait in vain.
+				// The stores take turns: on one SQLite file, a store may wait too long for one that
+				// never pauses.
 				if err := w.talk(stores[(n+round)%2], random, user(fmt.Sprint("user", n)), subjects, fmt.Sprint(n, "-", round)); err != nil {
 					w.Errorf("writer %d: %v", n, err)
 				}

@@ -24,7 +24,7 @@ func concurrentWritersAgree(w *world) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 0)) //nolint:gosec // the same numbers in every run
 			for round := range rounds {
-				s := stores[(n+round)%len(stores)] // of two processes on one SQLite file, one may wait in vain
+				s := stores[(n+round)%len(stores)] // in turn: on one SQLite file, a store may wait too long for one that never pauses
 				var err error
 				if n%4 == 3 {
 					err = keepFolders(w, s, random, &version, &folders, fmt.Sprintf("Folder %d-%d", n, round))

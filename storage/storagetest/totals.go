@@ -241,7 +241,7 @@ func concurrentAuthorsAgree(w *world) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 2)) //nolint:gosec // the same numbers in every run
 			for round := range rounds {
-				s := stores[(n+round)%len(stores)] // of two processes on one SQLite file, one may wait in vain
+				s := stores[(n+round)%len(stores)] // in turn: on one SQLite file, a store may wait too long for one that never pauses
 				var err error
 				switch name := fmt.Sprintf("%d-%d", n, round); n % 4 {
 				case 2:

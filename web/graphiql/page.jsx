@@ -14,7 +14,7 @@ const noticeFor = 4_000; // milliseconds
 export function Page() {
   const [start] = useState(readStart);
   const { viewer, setViewer, standing, names, opening } = useViewer(endpoint, start.user);
-  const [notice, setNotice] = useState({ text: '' });
+  const [notice, setNotice] = useState({ text: '' }); // a new object starts the time anew, also with the same text
 
   // GraphiQL fetches the schema again for each new fetcher. So there is only one, which looks
   // up the viewer for each request.

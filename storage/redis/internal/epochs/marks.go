@@ -10,7 +10,7 @@ import (
 
 // streak measures how long a condition has held without interruption.
 type streak struct {
-	mu   sync.Mutex // calls of Poll may overlap
+	mu   sync.Mutex // Poll may be called while Watch polls
 	from time.Time
 }
 
