@@ -148,7 +148,7 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 			return err
 		}
 		var idle string
-		if err := tx.conn.QueryRow(ctx, `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil {
+		if err := tx.conn.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil {
 			return err
 		}
 		if limit, err := time.ParseDuration(idle); err != nil || limit > deadline {
