@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"time"
 
 	"ovation/storage"
 )
@@ -13,6 +14,10 @@ type CommentsOptions struct {
 	// Changed is called with the subjects whose comments have changed, after the commit.
 	// It may be nil.
 	Changed func(subjects []storage.Subject)
+	// Timeout bounds one transaction, the time for which requests that need other rows
+	// than a locked one are retried, and how long a separate call waits for others; 3 s
+	// if 0.
+	Timeout time.Duration
 	// Logger logs when the breaker opens and when it closes; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -31,11 +36,13 @@ type Comments struct {
 // is no longer needed.
 func NewComments(store storage.Comments, opts CommentsOptions) *Comments {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
+	opts.Timeout = cmp.Or(opts.Timeout, groupTimeout)
 	c := &Comments{store: store, opts: opts}
 	c.adds = &groupCommit[storage.NewComment, storage.AddedComment]{
 		name: "add comment", commit: c.commit,
 		lockKey:  func(c storage.NewComment) any { return c.Subject },
-		breaker:  FallbackOptions{Logger: opts.Logger}.breaker("comments", groupTimeout, 0),
+		breaker:  FallbackOptions{Logger: opts.Logger}.breaker("comments", opts.Timeout, 0),
+		timeout:  opts.Timeout,
 		sizes:    func(n int) { opts.Metrics.groupSizes.WithLabelValues("comments").Observe(float64(n)) },
 		separate: make(semaphore, maxSeparate),
 	}

@@ -13,7 +13,7 @@ import (
 const (
 	groupSize    = 500             // requests in one transaction
 	groupBacklog = 5000            // accepted requests, including those in the current transaction
-	groupTimeout = 3 * time.Second // of a transaction, and of the wait for the semaphore of separate calls
+	groupTimeout = 3 * time.Second // the default of groupCommit.timeout
 	maxSeparate  = 2               // concurrent calls outside the transaction
 )
 
@@ -26,8 +26,9 @@ type groupCommit[In, Out any] struct {
 	commit   func(ctx context.Context, in []In) ([]Out, error)
 	lockKey  func(In) any // returns a comparable key; requests with the same key lock the same rows
 	breaker  *breaker.Breaker
-	sizes    func(n int) // observes the number of requests in a transaction
-	separate semaphore   // bounds the calls to runSeparately
+	timeout  time.Duration // of the retries in sendByLockKey, and of the wait for the semaphore of separate calls
+	sizes    func(n int)   // observes the number of requests in a transaction
+	separate semaphore     // bounds the calls to runSeparately
 
 	inFlight // its mutex guards the fields below, too
 
@@ -129,7 +130,7 @@ func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 }
 
 // sendByLockKey commits the requests from a failed batch in one transaction per lock key.
-// Requests that are not retried within groupTimeout keep their error.
+// Requests that are not retried within the timeout keep their error.
 func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out]) {
 	of := make(map[any][]*groupItem[In, Out])
 	var keys []any // in the order of their first request
@@ -145,7 +146,7 @@ func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out]) {
 	}
 	began := time.Now()
 	for _, key := range keys {
-		if time.Since(began) < groupTimeout {
+		if time.Since(began) < g.timeout {
 			g.send(of[key])
 		}
 	}
@@ -177,7 +178,7 @@ func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out],
 		return out, fmt.Errorf("%s: %w", what, err)
 	}
 	defer done()
-	out, err = withSemaphore(ctx, g.separate, groupTimeout, g.breaker, &g.running, f)
+	out, err = withSemaphore(ctx, g.separate, g.timeout, g.breaker, &g.running, f)
 	if errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
 		err = fmt.Errorf("%s: %w", what, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"time"
 
 	"ovation/storage"
 )
@@ -13,6 +14,10 @@ type MessagesOptions struct {
 	// Changed is called with the subjects (storage.User.Subject) of the senders and
 	// receivers of messages, after the commit. It may be nil.
 	Changed func(users []storage.Subject)
+	// Timeout bounds one transaction, the time for which requests that need other rows
+	// than a locked one are retried, and how long a separate call waits for others; 3 s
+	// if 0.
+	Timeout time.Duration
 	// Logger logs when the breaker opens and when it closes; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -31,11 +36,13 @@ type Messages struct {
 // is no longer needed.
 func NewMessages(store storage.DirectMessages, opts MessagesOptions) *Messages {
 	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
+	opts.Timeout = cmp.Or(opts.Timeout, groupTimeout)
 	m := &Messages{store: store, opts: opts}
 	m.adds = &groupCommit[storage.NewDirectMessage, storage.AddedDirectMessage]{
 		name: "send message", commit: m.commit,
 		lockKey:  func(one storage.NewDirectMessage) any { return storage.ConversationKey{Owner: one.From, With: one.To} },
-		breaker:  FallbackOptions{Logger: opts.Logger}.breaker("messages", groupTimeout, 0),
+		breaker:  FallbackOptions{Logger: opts.Logger}.breaker("messages", opts.Timeout, 0),
+		timeout:  opts.Timeout,
 		sizes:    func(n int) { opts.Metrics.groupSizes.WithLabelValues("messages").Observe(float64(n)) },
 		separate: make(semaphore, maxSeparate),
 	}
