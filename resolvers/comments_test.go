@@ -306,7 +306,7 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 			if !strings.Contains(got, want) {
 				t.Fatalf("want the %s comment, got %s", want, got)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("the %s comment is not sent", want)
 		}
 	}
