@@ -55,8 +55,8 @@ type client struct {
 // the action, other nodes may lack it. This is a known limitation of the mirror
 // (docs/invariants.md).
 type unmirrored struct {
-	node    *process
-	expires time.Time
+	node  *process
+	since time.Time
 }
 
 const (
@@ -177,7 +177,7 @@ func (c *client) mutate(node *process) {
 	switch {
 	case act.mutation == "read":
 	case changed && got.Did.Durability == "QUEUED" && cutOff && last.elapsed >= persistWait:
-		c.unmirrored[sub] = unmirrored{node, time.Now().Add(maxPersistDelay)}
+		c.unmirrored[sub] = unmirrored{node, time.Now()}
 	case !changed && c.mayLackAction(node, sub):
 		c.expected[sub] = before.afterUnknown(act)
 	case changed:
@@ -274,7 +274,12 @@ func (c *client) checkView(node *process, sub subject, s *subjectView) {
 // acknowledged.
 func (c *client) mayLackAction(node *process, sub subject) bool {
 	u, ok := c.unmirrored[sub]
-	return ok && u.node != node && time.Now().Before(u.expires)
+	if !ok || u.node == node {
+		return false
+	}
+	now := time.Now()
+	elapsed := now.Sub(u.since)
+	return elapsed < maxPersistDelay || elapsed-c.installation.pauses.durationBetween(u.since, now) < maxPersistDelay
 }
 
 func describe(s *subjectView) string {
@@ -313,8 +318,9 @@ type apiError struct{ code, message string }
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
-	// clientHTTP holds the clients' connections. A request that times out fails the test.
-	clientHTTP = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
+	// clientHTTP holds the clients' connections. A request that times out fails the test;
+	// see also maxDuration.
+	clientHTTP = &http.Client{Timeout: waitTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 	probeHTTP  = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )
 

@@ -148,6 +148,7 @@ func runUnderLoad(t *testing.T, start func(*testing.T) *servers, inject func(*in
 	s := newInstallation(t, seed.Of(t), 32, start)
 	t.Cleanup(func() { t.Log("\n" + s.record.format()) })
 	s.enterPhase("quiet", allowances{})
+	t.Cleanup(s.measurePauses())
 	stop := sync.OnceFunc(s.startLoad())
 	t.Cleanup(stop)
 	s.runFor(time.Second)

@@ -13,6 +13,8 @@ import (
 type pauses struct {
 	mu        sync.Mutex
 	intervals []pause
+	measured  time.Time // pauses until this time are recorded
+	ended     bool      // measure has returned
 }
 
 type pause struct{ from, to time.Time }
@@ -21,6 +23,11 @@ const pauseTick = 5 * time.Millisecond
 
 // measure records pauses of more than two ticks until done is closed.
 func (p *pauses) measure(done <-chan struct{}) {
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ended = true
+	}()
 	for last := time.Now(); ; {
 		select {
 		case <-done:
@@ -28,17 +35,32 @@ func (p *pauses) measure(done <-chan struct{}) {
 		case <-time.After(pauseTick):
 		}
 		now := time.Now()
-		if now.Sub(last) > 2*pauseTick {
-			p.mu.Lock()
+		p.mu.Lock()
+		if p.measured = now; now.Sub(last) > 2*pauseTick {
 			p.intervals = append(p.intervals, pause{last.Add(pauseTick), now})
-			p.mu.Unlock()
 		}
+		p.mu.Unlock()
 		last = now
+	}
+}
+
+// await waits until the pauses until the given time are recorded. After a pause, the
+// caller may run before measure does.
+func (p *pauses) await(until time.Time) {
+	for {
+		p.mu.Lock()
+		recorded := p.ended || p.measured.After(until)
+		p.mu.Unlock()
+		if recorded {
+			return
+		}
+		time.Sleep(pauseTick)
 	}
 }
 
 // durationBetween returns the total duration of the pauses in the given interval.
 func (p *pauses) durationBetween(from, to time.Time) (sum time.Duration) {
+	p.await(to)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.intervals) - 1; i >= 0 && p.intervals[i].to.After(from); i-- {

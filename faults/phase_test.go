@@ -3,6 +3,7 @@
 package faults_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,6 +17,8 @@ const (
 	breakerOpenTime = 2 * time.Second
 	// maxDelay is the duration above which a request is overdue.
 	maxDelay = 500 * time.Millisecond
+	// maxDuration is the maximum duration of any request.
+	maxDuration = 20 * time.Second
 )
 
 // allowances holds the errors and delays that are allowed during a phase. The zero value
@@ -48,8 +51,12 @@ type phase struct {
 	recoveryTime                           time.Duration
 }
 
-// breakersOpen reports whether breakers must be open at the given time.
-func (p *phase) breakersOpen(at time.Time) bool { return at.Sub(p.started) >= breakerOpenTime }
+// breakersOpen reports whether breakers must be open at the given time of a phase. The
+// machine's pauses do not count.
+func (s *installation) breakersOpen(p *phase, at time.Time) bool {
+	elapsed := at.Sub(p.started)
+	return elapsed >= breakerOpenTime && elapsed-s.pauses.durationBetween(p.started, at) >= breakerOpenTime
+}
 
 // record holds the phases and violations of a run.
 type record struct {
@@ -132,10 +139,14 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 	default:
 		verdict = s.checkFailedMutation(from, to, e)
 	}
-	took := e.elapsed - s.pauses.durationBetween(e.sentAt, e.sentAt.Add(e.elapsed))
-	if verdict == "" && e.maxDuration > 0 && took > e.maxDuration && e.code != "NODE" {
-		verdict = e.operation + ": it took longer than " + e.maxDuration.String()
+	took := e.elapsed
+	if took > maxDelay {
+		took -= s.pauses.durationBetween(e.sentAt, e.sentAt.Add(e.elapsed))
 	}
+	if most := cmp.Or(e.maxDuration, maxDuration); verdict == "" && took > most && e.code != "NODE" {
+		verdict = e.operation + ": it took longer than " + most.String()
+	}
+	open := s.breakersOpen(from, e.sentAt)
 	if verdict != "" {
 		s.violationf(verdict, c, "%s of %v %s on %s after %v: %s", e.operation, e.subject, e.detail, e.node, e.elapsed, e.code)
 	}
@@ -152,7 +163,7 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 			}
 			from.timed++
 			from.overdue += over
-			if from.breakersOpen(e.sentAt) {
+			if open {
 				from.slowestAfterOpening = max(from.slowestAfterOpening, e.elapsed)
 				from.timedAfterOpening++
 				from.overdueAfterOpening += over
@@ -165,7 +176,7 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 // While only one service is unavailable, no mutation may be UNAVAILABLE once the breakers
 // are open. The exception is collectIntoFolder while the database is unavailable.
 func (s *installation) checkFailedMutation(from, to *phase, e *journalEntry) string {
-	late := from == to && from.breakersOpen(e.sentAt)
+	late := from == to && s.breakersOpen(from, e.sentAt)
 	s.updatePhase(func(p *phase) {
 		if late {
 			p.lateFailures++

@@ -131,10 +131,21 @@ func (s *installation) startLoad() (stop func()) {
 		})
 	}
 	all.Go(func() { s.probeLiveness(done) })
-	all.Go(func() { s.pauses.measure(done) })
 	return func() {
 		close(done)
 		all.Wait()
+	}
+}
+
+// measurePauses measures the machine's pauses until the function that it returns is
+// called.
+func (s *installation) measurePauses() (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { s.pauses.measure(done) })
+	return func() {
+		close(done)
+		running.Wait()
 	}
 }
 
