@@ -188,7 +188,8 @@ func heap() uint64 {
 }
 
 func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
-	s := newSite(t, siteOptions{})
+	t.Parallel()
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Minute}}) // longer than the token is valid
 	soon := "Bearer " + expiring(t)
 	a, b := s.ready(t, "Authorization", soon), s.dial(t)
 	b.say(`{"type":"connection_init","payload":{"Authorization":"` + soon + `"}}`)
@@ -206,21 +207,22 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	s.wantMetric(t, "ovation_subscriptions", 0)
 }
 
-// expiring returns a token for alice that expired 24 s ago. The leeway of 30 s makes it
-// valid for another five or six seconds, in which a test can open its streams even if the
+// expiring returns a token for alice that expired 19 s ago. The leeway of 30 s makes it
+// valid for another ten or eleven seconds, in which a test can open its streams even if the
 // machine is slow.
 func expiring(t *testing.T) string {
 	t.Helper()
-	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 24}
+	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 19}
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
 	must(t, err)
 	return text
 }
 
 func TestUnansweredPingsCloseTheConnection(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{
 		InitTimeout: time.Hour, KeepAlive: 50 * time.Millisecond,
-		PongTimeout: 5 * time.Second, // a healthy client must be able to answer
+		PongTimeout: 10 * time.Second, // a healthy client must be able to answer
 	}})
 	s.raw(t) // it never sends connection_init, so it is not pinged
 	lives := s.ready(t)

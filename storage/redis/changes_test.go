@@ -233,7 +233,7 @@ func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	if got := events[0].LikeCount; got != 1 {
 		t.Errorf("a new watcher receives %d likes, want 1", got)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for done := false; !done; done = likes(1)(events[0].Interactive) {
 		if _, err := early.Next(ctx, events); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"ovation/storage/redis/internal/keyspace"
 )
@@ -66,7 +65,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 }
 
 func TestPersistedQueriesOfARedisThatHangsAreUnavailable(t *testing.T) {
-	s, server, _ := openNew(t, Options{RedisTimeout: 100 * time.Millisecond})
+	s, server, _ := openNew(t, Options{RedisTimeout: short})
 	server.hang()
 	defer server.resume()
 	if _, err := s.Document(t.Context(), "default", "ab"); err == nil {

@@ -11,8 +11,9 @@ exitWithFaults();
 export const desktop = { viewport: { width: 1440, height: 900 } };
 export const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
-// patience is how long anything may take, in milliseconds.
-export const patience = 30_000;
+// patience is how long anything may take, in milliseconds. A wait ends as soon as its
+// condition holds.
+export const patience = 120_000;
 
 // openBrowser returns a browser that writes the screenshots of its visits to a folder. The
 // page under base may send requests to its own origin only. CHROMIUM names the program,

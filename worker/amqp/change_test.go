@@ -145,6 +145,9 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	to := opts
 	to.Partitions = 5
 	_, err := ChangePartitions(t.Context(), to, got.drain)
+	for begun := time.Now(); err != nil && strings.Contains(err.Error(), "2 publishers") && time.Since(begun) < waitTimeout; {
+		_, err = ChangePartitions(t.Context(), to, got.drain) // on a busy machine, the other publisher may be late
+	}
 	for _, says := range []string{"1 publishers or workers have not disconnected", "the number of partitions is still 3"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("ChangePartitions with a publisher connected: got %v, want an error with %q", err, says)

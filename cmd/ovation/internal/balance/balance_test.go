@@ -326,7 +326,7 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	socket, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	must(t, err)
 	defer socket.Close()
-	must(t, socket.SetDeadline(time.Now().Add(30*time.Second)))
+	must(t, socket.SetDeadline(time.Now().Add(2*time.Minute)))
 	fmt.Fprint(socket, "GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	answers := bufio.NewReader(socket)
 	answer, err := http.ReadResponse(answers, nil)
