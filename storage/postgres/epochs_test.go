@@ -14,6 +14,7 @@ import (
 // gives up soon if it waits for a transaction that hangs. All writers wait behind the
 // change, and continue when it has given up.
 func TestEpochChangeTimesOutBehindAHangingTransaction(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	g := storagetest.NewTraffic()
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error)

@@ -66,11 +66,13 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			t.Helper()
 			onMessage(t, at, `PERFORM pg_sleep(60); RETURN NEW;`)
 			limited := openAt(t, Options{URL: at})
-			for _, c := range limited.pool.AcquireAllIdle(t.Context()) { // not in the URL: on a busy machine, a statement of Open may take longer
-				_, err := c.Exec(t.Context(), `SET statement_timeout = '100ms'`)
-				c.Release()
-				must(t, err)
-			}
+			// The timeout is set on the connection that Persist then takes from the pool, and
+			// not in the URL: on a busy machine, a statement of Open may take longer.
+			c, err := limited.pool.Acquire(t.Context())
+			must(t, err)
+			_, err = c.Exec(t.Context(), `SET statement_timeout = '100ms'`)
+			c.Release()
+			must(t, err)
 			return persist(t.Context(), limited, nil)
 		}, storage.ErrUnavailable, "statement_timeout"},
 		"the connection is lost": {func(t *testing.T, s *Store, at string) error {

@@ -44,6 +44,7 @@ const long = 2 * time.Minute
 const lockSubject1 = `SELECT FROM comment_count WHERE biz_id = '1' FOR UPDATE`
 
 func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
 	at := postgrestest.Schema(t)
 	c := worker.NewComments(openAt(t, Options{URL: at}), worker.CommentsOptions{Timeout: long, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
@@ -80,6 +81,7 @@ func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
 }
 
 func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
 	at := postgrestest.Schema(t)
 	m := worker.NewMessages(openAt(t, Options{URL: at}), worker.MessagesOptions{Timeout: long, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { _ = m.Close(context.WithoutCancel(t.Context())) })

@@ -68,7 +68,10 @@ func TestStore(t *testing.T) {
 	storagetest.Run(t, emptyDatabase)
 }
 
-func TestDatabase(t *testing.T) { storagetest.RunDatabase(t, emptyDatabase) }
+func TestDatabase(t *testing.T) {
+	t.Parallel()
+	storagetest.RunDatabase(t, emptyDatabase)
+}
 
 func emptyDatabase(t *testing.T) storagetest.Database {
 	t.Helper()
