@@ -93,7 +93,7 @@ func TestViewerAndUser(t *testing.T) {
 
 // Long texts cost more than short ones, so that the maximum cost also bounds the bytes of
 // a response.
-func TestLongTextsCountByTheirLength(t *testing.T) {
+func TestTextsCountByTheirLength(t *testing.T) {
 	s := start(t)
 	folders := func(selected string) string {
 		return "{ viewer { folders(first: 100) { edges { node {" + selected + "} } } } }"
