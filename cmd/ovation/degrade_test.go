@@ -69,7 +69,10 @@ func databaseUnavailable(t *testing.T, bound time.Duration) {
 		},
 		"silent": func(t *testing.T, between *proxy) func() { t.Helper(); return between.hang(t) },
 	} {
-		t.Run(name, func(t *testing.T) { withoutDatabase(t, bound, fails) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits for the breakers
+			withoutDatabase(t, bound, fails)
+		})
 	}
 }
 

@@ -38,7 +38,7 @@
 //   - A stopped process finishes the requests in progress, but stops immediately on a
 //     second signal: TestStopGoesInStages, TestNodeFinishesRunningRequests,
 //     TestSecondSignalStopsANode. A rolling restart fails no request:
-//     TestRollingRestartLosesNoRequest.
+//     TestLongRollingRestartLosesNoRequest.
 //   - A data folder has one server at a time: TestDataFolderHasOneServer. A restart
 //     keeps the data: TestStopFinishesRunningRequests, TestWritesSurviveARestart.
 //   - Development headers require a flag and a loopback address:

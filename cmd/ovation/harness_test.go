@@ -189,18 +189,13 @@ func serveBare(tb testing.TB, data string, flags ...string) *server {
 	return s
 }
 
-// serveBinary runs ovation dev in a process of its own, with development headers.
+// serveBinary runs ovation dev in a process of its own, with an empty environment and
+// development headers.
 func serveBinary(tb testing.TB, data string, flags ...string) *server {
-	tb.Helper()
-	return serveBinaryIn(tb, []string{}, data, flags...)
-}
-
-// serveBinaryIn is like serveBinary, but runs ovation dev with the given environment.
-func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string) *server {
 	tb.Helper()
 	stdout, stderr := newBannerWriter(), newBannerWriter()
 	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--dev-headers", "--log-level=warn"}, flags...)...)
-	command.Env = environ
+	command.Env = []string{} // not this process's
 	command.Stdout, command.Stderr = stdout, stderr
 	must(tb, command.Start())
 	over := make(chan struct{})

@@ -23,13 +23,6 @@ func TestLongKilledWorker(t *testing.T) { promisedLoad.killedWorker(t) }
 
 func TestLongKilledNode(t *testing.T) { promisedLoad.killedNode(t) }
 
-// TestLongRollingRestart runs fewer users than promisedLoad has. The users share the
-// processors with the nodes and the balancer. With more users, probes would not be
-// answered in time, and a node could not report that it is stopping.
-func TestLongRollingRestart(t *testing.T) {
-	clickLoad{users: 250, during: 30 * time.Second}.rollingRestart(t, balancerDrain)
-}
-
 func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 	t.Parallel()
 	runPageTests(t, 250)

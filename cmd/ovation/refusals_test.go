@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,17 +122,22 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 			default:
 				commands = append(commands, "dead list", "dead replay --all")
 			}
+			secrets := append(s.passwords(t), password)
+			var calls sync.WaitGroup
+			defer calls.Wait()
 			for _, command := range commands {
-				got := call(t, getenv, strings.Fields(command)...)
-				got.want(t, c.code, append(c.want, c.variable)...)
-				if strings.Count(got.stderr, "\n") > 1 {
-					t.Errorf("%s prints more than one line:\n%s", command, got.stderr)
-				}
-				for _, secret := range append(s.passwords(t), password) {
-					if strings.Contains(got.stdout+got.stderr, secret) {
-						t.Errorf("%s prints a password", command)
+				calls.Go(func() {
+					got := call(t, getenv, strings.Fields(command)...)
+					got.want(t, c.code, slices.Concat(c.want, []string{c.variable})...)
+					if strings.Count(got.stderr, "\n") > 1 {
+						t.Errorf("%s prints more than one line:\n%s", command, got.stderr)
 					}
-				}
+					for _, secret := range secrets {
+						if strings.Contains(got.stdout+got.stderr, secret) {
+							t.Errorf("%s prints a password", command)
+						}
+					}
+				})
 			}
 		})
 	}
