@@ -9,8 +9,18 @@ GO_TEST_FLAGS ?=
 # instrumented, it would take most of the CPU time of the tests, and it shares no memory
 # with Go code.
 RACE := -race -gcflags=modernc.org/...=-race=false
-# Tests that call t.Parallel mostly wait for servers that only they use.
-PARALLEL := -parallel 4
+# A process with the race detector otherwise sleeps for a second when it ends.
+export GORACE ?= atexit_sleep_ms=0
+# make lint runs vet on more. Test programs need no debug information (-w); linking it
+# takes a third of the time of linking.
+LEAN := -vet=off -ldflags=-w
+# Most packages and tests wait rather than compute: for leases to expire, for breakers to
+# close, for servers to start. So more of them run at once than there are processors.
+PARALLEL := -p 3 -parallel 6
+# Packages compiled in one folder are reused in every other one.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+# Tests that test-long runs, separated by spaces; all tests of the long tier if empty.
+LONG ?=
 # Flags of bench and bench-quick; bin/bench -help lists them.
 BENCH_FLAGS ?=
 # Flags of load: for example -people 100 -during 10s.
@@ -116,19 +126,26 @@ examples/%/node_modules/.installed: examples/%/package.json examples/%/package-l
 
 .PHONY: test
 test: web ffmpeg ## Test everything, with the race detector; starts Postgres, Redis and RabbitMQ
-	scripts/services run go test $(RACE) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) $(SLOWEST) ./...
+	scripts/services run go test $(RACE) $(LEAN) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) $(SLOWEST) ./...
 
 # The slowest packages start first, so that none of them is still running alone at the end.
 SLOWEST := ./cmd/ovation ./storage/redis ./storage/postgres ./worker/amqp
 
-# The packages with tests of the long tier, whose names begin with TestLong or, if they
-# measure durations, TestFigure.
-LONG_PACKAGES = $(shell grep -rlE --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u)
+# The tests of the long tier have the build tag long. Their names begin with TestLong or, if
+# they assert durations, with TestFigure. LONG selects from them and from make model.
+long-files = $(shell grep -rlE --include='*_test.go' --exclude-dir=node_modules '^//go:build long' .)
+long-tests = $(sort $(shell grep -hoE '^func Test(Long|Figure)[A-Za-z0-9]*' $(long-files) | cut -c 6-))
+# The selected tests with a prefix, joined by |, and the packages that contain them.
+empty :=
+long-chosen = $(subst $(empty) $(empty),|,$(filter $(or $(LONG),%),$(filter $(1)%,$(long-tests))))
+long-packages = $(sort $(dir $(shell grep -lE '^func ($(call long-chosen,$(1)))\b' $(long-files))))
+long-run = $(if $(call long-chosen,$(1)),scripts/services run go test $(2) $(LEAN) -tags long -count 1 -p 1 -v -run '^($(call long-chosen,$(1)))$$' $(GO_TEST_FLAGS) $(call long-packages,$(1)))
 
 .PHONY: test-long
-test-long: web examples chromium ffmpeg model ## Run the long tier: every fault, 1,000 clients, 100,000 steps, new seeds (OVATION_SEED sets one), figures
-	scripts/services run go test $(RACE) $(PARALLEL) -tags long -count 1 -p 1 -v -timeout 60m -run '^TestLong' $(GO_TEST_FLAGS) $(LONG_PACKAGES)
-	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation ./storage/postgres ./storage/sqlite
+test-long: web ffmpeg $(if $(LONG),$(filter model,$(LONG)) $(if $(findstring Browser,$(LONG)),examples chromium),model examples chromium) ## Run the long tier: every fault, 1,000 clients, 100,000 steps, new seeds (OVATION_SEED sets one), figures; LONG='TestA TestB' runs these alone
+	$(if $(filter-out model $(long-tests),$(LONG)),$(error LONG names tests that are not in the long tier: $(filter-out model $(long-tests),$(LONG))))
+	$(call long-run,TestLong,$(RACE) -parallel 4 -timeout 60m)
+	$(call long-run,TestFigure,-timeout 20m)
 
 .PHONY: test-web
 test-web: web examples chromium ffmpeg ## Test the pages and the examples in headless Chromium, with one process and with services; SHOTS=folder keeps pictures
@@ -167,7 +184,7 @@ test-image: build ## Test, as root and without docker, that bin/ovation runs as 
 
 .PHONY: test-faults
 test-faults: ## Run the part of test-long that kills, pauses and disconnects every process under load
-	go test $(RACE) $(PARALLEL) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
+	go test $(RACE) $(LEAN) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
 .PHONY: model
 model: ## Run the model of the mirror, in about a minute (Python 3)
@@ -220,7 +237,7 @@ lint-scripts: ## Check the scripts with shellcheck; installs it with apt if root
 			{ $$apt update && $$apt install -y --no-install-recommends shellcheck >/dev/null; } || true; \
 	fi; \
 	if command -v shellcheck >/dev/null; then \
-		shellcheck -x $$(find scripts .ci -type f -not -name '*.yml' -not -name '*.conf'); \
+		shellcheck -x $$(find scripts .ci -type f -not -name '*.yml' -not -name '*.conf' -not -name '*.py' -not -name '*.txt'); \
 	else \
 		echo 'shellcheck is not installed: the scripts are not checked. Install the package shellcheck.'; \
 		[ -z "$${CI:-}" ]; \
