@@ -159,7 +159,7 @@ func (c *cluster) startRedis(t *testing.T) string {
 		create = append(create, c.redisAddress(i))
 	}
 	for i := range c.redis {
-		awaitCondition(t, "Redis answers", waitTimeout, func() bool { return c.redisCLI(i, "PING") == "PONG" })
+		awaitCondition(t, "Redis answers", func() bool { return c.redisCLI(i, "PING") == "PONG" })
 	}
 	_, err := c.runTool("redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...)
 	must(t, err)
@@ -179,7 +179,7 @@ func (c *cluster) redisCLI(i int, words ...string) string {
 // awaitRedis waits until the Redis Cluster works and every master has a replica.
 func (c *cluster) awaitRedis(t *testing.T) {
 	t.Helper()
-	awaitCondition(t, "the Redis Cluster is whole", waitTimeout, func() bool {
+	awaitCondition(t, "the Redis Cluster is whole", func() bool {
 		masters := 0
 		for i := range c.redis {
 			said := c.redisCLI(i, "INFO", "replication")
@@ -205,7 +205,7 @@ func failOverRedis(t *testing.T, s *installation) {
 	}
 	c.redis[master].kill()
 	other := (master + 1) % len(c.redis)
-	awaitCondition(t, "a replica takes over", waitTimeout, func() bool {
+	awaitCondition(t, "a replica takes over", func() bool {
 		for line := range strings.Lines(c.redisCLI(other, "CLUSTER", "NODES")) {
 			if strings.Contains(line, fmt.Sprintf(":%d@", c.redis[master].port)) {
 				return strings.Contains(line, "fail") && strings.Contains(c.redisCLI(other, "CLUSTER", "INFO"), "cluster_state:ok")
@@ -323,7 +323,7 @@ func proxyToFirst(client net.Conn, hosts []string, n int) {
 // awaitRabbitMQ waits until the i-th node answers the protocol header.
 func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
 	t.Helper()
-	awaitCondition(t, "a RabbitMQ node answers", waitTimeout, func() bool {
+	awaitCondition(t, "a RabbitMQ node answers", func() bool {
 		connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.rabbitmq[i].port))
 		if err != nil {
 			return false
@@ -396,7 +396,7 @@ func (c *cluster) startPostgres(t *testing.T) string {
 func (c *cluster) execSQL(t *testing.T, i int, statements ...string) {
 	t.Helper()
 	var connection *pgx.Conn
-	awaitCondition(t, "Postgres answers", waitTimeout, func() (ok bool) {
+	awaitCondition(t, "Postgres answers", func() (ok bool) {
 		var err error
 		connection, err = pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[i].port))
 		return err == nil
@@ -424,7 +424,7 @@ func (c *cluster) startStandby(t *testing.T, i int) {
 // wait for it.
 func (c *cluster) awaitStandby(t *testing.T) {
 	t.Helper()
-	awaitCondition(t, "the standby is synchronous", waitTimeout, func() (synchronous bool) {
+	awaitCondition(t, "the standby is synchronous", func() (synchronous bool) {
 		connection, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[c.primary].port))
 		if err != nil {
 			return false

@@ -26,10 +26,10 @@ func failOverToLaggingStandby(t *testing.T, s *installation) {
 	c.awaitStandby(t)
 	standby := c.postgres[1-c.primary]
 	standby.kill()
-	awaitCondition(t, "a worker is not ready while its commit hangs", waitTimeout, func() bool {
+	awaitCondition(t, "a worker is not ready while its commit hangs", func() bool {
 		return s.workers[0].status("/readyz") == http.StatusServiceUnavailable || s.workers[1].status("/readyz") == http.StatusServiceUnavailable
 	})
-	awaitCondition(t, "a worker logs that its commit hangs", waitTimeout, func() bool { return s.workerLogged(t, "commits hang") })
+	awaitCondition(t, "a worker logs that its commit hangs", func() bool { return s.workerLogged(t, "commits hang") })
 	s.runFor(45 * time.Second) // longer than any other call may take
 	c.postgres[c.primary].kill()
 	c.primary = 1 - c.primary

@@ -19,7 +19,7 @@ func (s *installation) resolveComments(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
 		for _, r := range c.ownComments {
-			if r.uncertain() && !pollUntil(waitTimeout, func() bool { c.resolveComment(s.node(i%2), r); return !r.uncertain() }) {
+			if r.uncertain() && !pollUntil(func() bool { c.resolveComment(s.node(i%2), r); return !r.uncertain() }) {
 				t.Errorf("%s cannot determine the outcome of %+v", c.name, *r)
 				return
 			}

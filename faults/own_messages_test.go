@@ -105,7 +105,7 @@ func (s *installation) resolveMessages(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
 		for _, l := range c.ownMessages {
-			if l.outcome != outcomeStored && !pollUntil(waitTimeout, func() bool { c.sendMessage(s.node(i%2), l); return l.outcome == outcomeStored }) {
+			if l.outcome != outcomeStored && !pollUntil(func() bool { c.sendMessage(s.node(i%2), l); return l.outcome == outcomeStored }) {
 				t.Errorf("%s cannot determine the outcome of %+v", c.name, *l)
 				return
 			}

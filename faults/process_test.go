@@ -66,7 +66,7 @@ func (s *installation) start(t *testing.T, command string) *process {
 	if p.url = urlPattern.FindString(line); p.url == "" {
 		t.Fatalf("%s printed no address; see %s", p.name, p.log)
 	}
-	awaitCondition(t, p.name+" is ready", waitTimeout, func() bool { return p.status("/readyz") == http.StatusOK })
+	awaitCondition(t, p.name+" is ready", func() bool { return p.status("/readyz") == http.StatusOK })
 	return p
 }
 
@@ -96,7 +96,7 @@ func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.killed.Store(true)
 	must(t, p.command.Process.Signal(syscall.SIGTERM))
-	if !pollUntil(waitTimeout, func() bool {
+	if !pollUntil(func() bool {
 		select {
 		case <-p.exited:
 			return true

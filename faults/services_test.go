@@ -70,7 +70,7 @@ func (s *servers) signalAndWait(t *testing.T, name string, signal syscall.Signal
 	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
 	must(t, err)
 	must(t, syscall.Kill(pid, signal))
-	awaitCondition(t, name+" has exited", waitTimeout, func() bool {
+	awaitCondition(t, name+" has exited", func() bool {
 		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is no such process
 		return len(state) == 0 || state[0] == 'Z'
 	})
@@ -108,10 +108,10 @@ func (s *servers) address(t *testing.T, name string) string {
 // waitTimeout is how long a test waits for an event that must occur.
 const waitTimeout = 2 * time.Minute
 
-// pollUntil polls a condition. It reports whether the condition became true within the
-// given time.
-func pollUntil(within time.Duration, what func() bool) bool {
-	deadline := time.NewTimer(within)
+// pollUntil polls a condition. It reports whether the condition became true within
+// waitTimeout.
+func pollUntil(what func() bool) bool {
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -126,12 +126,12 @@ func pollUntil(within time.Duration, what func() bool) bool {
 }
 
 // awaitCondition waits until the given function returns true. If that takes longer than
-// the given time, awaitCondition fails the test; the failure message uses what as the
+// waitTimeout, awaitCondition fails the test; the failure message uses what as the
 // description of the condition.
-func awaitCondition(t *testing.T, what string, within time.Duration, is func() bool) {
+func awaitCondition(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	if !pollUntil(within, is) {
-		t.Fatalf("still not true after %v: %s", within, what)
+	if !pollUntil(is) {
+		t.Fatalf("still not true after %v: %s", waitTimeout, what)
 	}
 }
 

@@ -81,9 +81,9 @@ func (s *installation) drainAndCompare(t *testing.T) {
 	s.resolveComments(t)
 	s.resolveMessages(t)
 	empty := func() bool { return s.countQueued(t, partitionQueues()...)+s.countUnsettled() == 0 }
-	awaitCondition(t, "the queues are empty", waitTimeout, empty)
+	awaitCondition(t, "the queues are empty", empty)
 	var missing []string
-	if !pollUntil(waitTimeout, func() bool { missing = s.findDifferences(t); return len(missing) == 0 }) {
+	if !pollUntil(func() bool { missing = s.findDifferences(t); return len(missing) == 0 }) {
 		t.Errorf("%d states differ from what was acknowledged:\n%s", len(missing), firstLines(missing))
 	}
 	if n := s.countQueued(t, "dead"); n > 0 {
@@ -111,7 +111,7 @@ func (s *installation) drainAndCompare(t *testing.T) {
 	for _, p := range s.currentNodes() {
 		p.stop(t)
 	}
-	if !pollUntil(waitTimeout, func() bool { return s.countQueued(t, partitionQueues()...) == 0 }) {
+	if !pollUntil(func() bool { return s.countQueued(t, partitionQueues()...) == 0 }) {
 		t.Errorf("%d messages are queued after the workers stopped, want none returned", s.countQueued(t, partitionQueues()...))
 	}
 	s.checkLogs(t)
@@ -212,7 +212,7 @@ func (s *installation) checkViews(t *testing.T, node *process) {
 			}
 			return len(wrong) == 0
 		}
-		if !pollUntil(waitTimeout, shows) {
+		if !pollUntil(shows) {
 			t.Errorf("%s shows %s states that differ from the database:\n%s", node.name, c.name, firstLines(wrong))
 			return
 		}
@@ -225,7 +225,7 @@ func (s *installation) awaitLive(t *testing.T) {
 	began := time.Now()
 	for _, node := range s.currentNodes() {
 		for _, c := range s.clients {
-			awaitCondition(t, node.name+" is live for "+c.name, waitTimeout, func() bool {
+			awaitCondition(t, node.name+" is live for "+c.name, func() bool {
 				page, code := c.fetchPage(node, c.subjects)
 				if code != "" {
 					return false

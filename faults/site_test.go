@@ -170,7 +170,7 @@ func (s *installation) awaitRecovery(t *testing.T) {
 		id := fmt.Sprintf("%d-%d", s.probeRounds, i)
 		query := fmt.Sprintf(`mutation { like(input: {biz: "probe", bizId: %q}) { durability } }`, id)
 		tries := 0
-		awaitCondition(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), func() bool {
 			tries++
 			var got struct{ Like struct{ Durability string } }
 			// Each attempt is by a different user, because a repeated like changes
@@ -179,28 +179,28 @@ func (s *installation) awaitRecovery(t *testing.T) {
 			return err == nil && got.Like.Durability == "QUEUED"
 		})
 		comment := fmt.Sprintf(`mutation { addComment(input: {biz: "probe", bizId: %[1]q, text: "probe", requestId: %[1]q}) { comment { id } } }`, id)
-		awaitCondition(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), func() bool {
 			return post(node, tokenOf("probe"), comment, &struct{}{}) == nil
 		})
 		message := fmt.Sprintf(`mutation { sendMessage(input: {to: "probed", text: %[1]q, requestId: %[1]q}) { message { id } } }`, "message "+id)
-		awaitCondition(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), func() bool {
 			return post(node, tokenOf("probe"), message, &struct{}{}) == nil
 		})
-		awaitCondition(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), func() bool {
 			return declare(node, subject{"hot", fmt.Sprint((2*s.probeRounds + i) % hotSubjects)}, fmt.Sprintf("user-%d", s.probeRounds%followedClients)) == nil
 		})
-		awaitCondition(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), func() bool {
 			var got struct{ Viewer struct{ UserID string } }
 			return post(node, tokenOf("probe"), viewerLikesQuery, &got) == nil
 		})
-		awaitCondition(t, fmt.Sprintf("after %s the like is persisted", fault.name), waitTimeout, func() bool {
+		awaitCondition(t, fmt.Sprintf("after %s the like is persisted", fault.name), func() bool {
 			var count int64
 			err := s.database.QueryRow(t.Context(), `SELECT like_count FROM interactive WHERE biz = 'probe' AND biz_id = $1`, id).Scan(&count)
 			return err == nil && count > 0
 		})
 	}
 	for _, p := range s.allProcesses() {
-		awaitCondition(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), waitTimeout, func() bool { return p.status("/readyz") == http.StatusOK })
+		awaitCondition(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), func() bool { return p.status("/readyz") == http.StatusOK })
 	}
 	s.updatePhase(func(*phase) { fault.recoveryTime = time.Since(began) })
 	s.enterPhase("quiet", allowances{})

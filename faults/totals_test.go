@@ -71,7 +71,7 @@ func (s *installation) checkTotals(t *testing.T, node *process) {
 	for _, c := range s.clients {
 		var got struct{ Viewer struct{ Totals totals } }
 		var err error
-		if !pollUntil(waitTimeout, func() bool {
+		if !pollUntil(func() bool {
 			err = post(node, c.token, `{ viewer { totals { following followers likes collections comments works likesReceived } } }`, &got)
 			return err == nil && got.Viewer.Totals == counted[c.name]
 		}) {
