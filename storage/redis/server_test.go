@@ -42,7 +42,9 @@ type server struct {
 	port int
 	dir  string
 	args []string
-	cmd  *exec.Cmd
+	// The process, and a channel that is closed when it has ended. cmd is nil after kill.
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
 // startServer starts an empty redis-server on a free port. The server stores no data on
@@ -67,11 +69,26 @@ func (s *server) start() {
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
 		"--loglevel", "warning", "--logfile", filepath.Join(s.dir, "log"),
 	}, s.args...)
-	s.cmd = exec.CommandContext(context.Background(), "redis-server", args...)
-	if err := s.cmd.Start(); err != nil {
-		s.tb.Fatal(err)
+	launch := func() {
+		cmd, ended := exec.CommandContext(context.Background(), "redis-server", args...), make(chan struct{})
+		if err := cmd.Start(); err != nil {
+			s.tb.Fatal(err)
+		}
+		s.cmd, s.ended = cmd, ended
+		go func() {
+			_ = cmd.Wait() // it was killed, or could not listen
+			close(ended)
+		}()
 	}
-	eventually(s.tb, "redis-server answers", func() bool { return ping(s.port) })
+	launch()
+	eventually(s.tb, "redis-server answers", func() bool {
+		select {
+		case <-s.ended: // after a restart, another process may hold the port for a moment
+			launch()
+		default:
+		}
+		return ping(s.port)
+	})
 }
 
 func ping(port int) bool {
@@ -93,7 +110,7 @@ func (s *server) kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Signal(syscall.SIGCONT)
 		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
+		<-s.ended
 		s.cmd = nil
 	}
 }
