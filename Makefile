@@ -9,16 +9,18 @@ GO_TEST_FLAGS ?=
 # instrumented, it would take most of the CPU time of the tests, and it shares no memory
 # with Go code.
 RACE := -race -gcflags=modernc.org/...=-race=false
-# A process with the race detector otherwise sleeps for a second when it ends.
+# By default, a process with the race detector sleeps for a second before it exits, so that
+# goroutines that still run can report races. Packages that start goroutines wait for them.
 export GORACE ?= atexit_sleep_ms=0
-# make lint runs vet on more. Test programs need no debug information (-w); linking it
-# takes a third of the time of linking.
+# make lint runs more of vet's analyzers. Linking without debug information (-w) takes a
+# third less time.
 LEAN := -vet=off -ldflags=-w
-# Most packages and tests wait rather than compute: for leases to expire, for breakers to
-# close, for servers to start. So more of them run at once than there are processors.
-PARALLEL := -p 3 -parallel 6
-# Packages compiled in one folder are reused in every other one.
-export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+# Most tests wait rather than compute: for leases to expire, for breakers to close, for
+# servers to start. So more of them run at once than there are processors.
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PARALLEL := -p $(shell echo $$(($(PROCESSORS) + 1))) -parallel $(shell echo $$((2 * $(PROCESSORS) + 2)))
+# All checkouts share the build cache (-trimpath).
+export GOFLAGS := $(strip $(or $(GOFLAGS),$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
 # Tests that test-long runs, separated by spaces; all tests of the long tier if empty.
 LONG ?=
 # Flags of bench and bench-quick; bin/bench -help lists them.
@@ -140,10 +142,12 @@ empty :=
 long-chosen = $(subst $(empty) $(empty),|,$(filter $(or $(LONG),%),$(filter $(1)%,$(long-tests))))
 long-packages = $(sort $(dir $(shell grep -lE '^func ($(call long-chosen,$(1)))\b' $(long-files))))
 long-run = $(if $(call long-chosen,$(1)),scripts/services run go test $(2) $(LEAN) -tags long -count 1 -p 1 -v -run '^($(call long-chosen,$(1)))$$' $(GO_TEST_FLAGS) $(call long-packages,$(1)))
+ifneq ($(LONG),)
+$(if $(filter-out model $(long-tests),$(LONG)),$(error these tests are not in the long tier: $(filter-out model $(long-tests),$(LONG))))
+endif
 
 .PHONY: test-long
 test-long: web ffmpeg $(if $(LONG),$(filter model,$(LONG)) $(if $(findstring Browser,$(LONG)),examples chromium),model examples chromium) ## Run the long tier: every fault, 1,000 clients, 100,000 steps, new seeds (OVATION_SEED sets one), figures; LONG='TestA TestB' runs these alone
-	$(if $(filter-out model $(long-tests),$(LONG)),$(error LONG names tests that are not in the long tier: $(filter-out model $(long-tests),$(LONG))))
 	$(call long-run,TestLong,$(RACE) -parallel 4 -timeout 60m)
 	$(call long-run,TestFigure,-timeout 20m)
 
@@ -229,7 +233,8 @@ lint: $(GOLANGCI_LINT) verify-generated lint-scripts lint-web ## Check style, im
 	go mod tidy -diff
 
 .PHONY: lint-scripts
-lint-scripts: ## Check the scripts with shellcheck; installs it with apt if root
+lint-scripts: ## Check the scripts with shellcheck (installed with apt if root), and the list of the long tier
+	@.ci/draw >/dev/null
 	@if ! command -v shellcheck >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo 'installing shellcheck with apt'; \
 		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \

@@ -79,7 +79,7 @@ type journalEntry struct {
 	detail        string
 	needsDatabase bool          // the request needs the database
 	mayBeNotFound bool          // NOT_FOUND is a valid reply
-	maxDuration   time.Duration // the maximum duration; if 0, maxDelay applies (see checkOutcome)
+	maxDuration   time.Duration // the maximum duration; if 0, maxDelay and maxRequestDuration apply (see checkOutcome)
 	code          string        // the code of the error, or "" if the request succeeded
 	changed       bool
 	durability    string
@@ -319,8 +319,8 @@ func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
 	// clientHTTP holds the clients' connections. A request that times out fails the test;
-	// see also maxDuration.
-	clientHTTP = &http.Client{Timeout: waitTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
+	// see also maxRequestDuration.
+	clientHTTP = &http.Client{Timeout: waitTimeout / 2, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 	probeHTTP  = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )
 

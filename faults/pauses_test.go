@@ -44,7 +44,7 @@ func (p *pauses) measure(done <-chan struct{}) {
 	}
 }
 
-// await waits until the pauses until the given time are recorded. After a pause, the
+// await waits until pauses up to the given time are recorded. After a pause, the
 // caller may run before measure does.
 func (p *pauses) await(until time.Time) {
 	for {

@@ -17,8 +17,8 @@ const (
 	breakerOpenTime = 2 * time.Second
 	// maxDelay is the duration above which a request is overdue.
 	maxDelay = 500 * time.Millisecond
-	// maxDuration is the maximum duration of any request.
-	maxDuration = 20 * time.Second
+	// maxRequestDuration is the maximum duration of any request.
+	maxRequestDuration = 20 * time.Second
 )
 
 // allowances holds the errors and delays that are allowed during a phase. The zero value
@@ -143,7 +143,7 @@ func (s *installation) checkOutcome(c *client, from *phase, e *journalEntry) {
 	if took > maxDelay {
 		took -= s.pauses.durationBetween(e.sentAt, e.sentAt.Add(e.elapsed))
 	}
-	if most := cmp.Or(e.maxDuration, maxDuration); verdict == "" && took > most && e.code != "NODE" {
+	if most := cmp.Or(e.maxDuration, maxRequestDuration); verdict == "" && took > most && e.code != "NODE" {
 		verdict = e.operation + ": it took longer than " + most.String()
 	}
 	open := s.breakersOpen(from, e.sentAt)

@@ -144,7 +144,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	}
 }
 
-// isKilledWithItsChild has a program that hangs killed after a time. It reports whether
+// isKilledWithItsChild runs a program that hangs until it is killed. It reports whether
 // the program had started a child by then, which must be killed as well.
 func isKilledWithItsChild(t *testing.T, timeout time.Duration) bool {
 	t.Helper()

@@ -14,9 +14,8 @@ type MessagesOptions struct {
 	// Changed is called with the subjects (storage.User.Subject) of the senders and
 	// receivers of messages, after the commit. It may be nil.
 	Changed func(users []storage.Subject)
-	// Timeout bounds one transaction, the time for which requests that need other rows
-	// than a locked one are retried, and how long a separate call waits for others; 3 s
-	// if 0.
+	// Timeout bounds a transaction, the retries after a lock conflict, and the wait of a
+	// separate call for its turn; 3 s if 0.
 	Timeout time.Duration
 	// Logger logs when the breaker opens and when it closes; slog.Default() if nil.
 	Logger *slog.Logger

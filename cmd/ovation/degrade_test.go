@@ -52,28 +52,26 @@ func untilAvailable(ctx context.Context, call func() error) error {
 	}
 }
 
+// TestCommentsFailAndFollowsContinueWithoutTheDatabase checks that, while the database is
+// unavailable, comments are refused and follows are queued.
 func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	databaseUnavailable(t, waitTimeout)
-}
-
-// databaseUnavailable checks that, while the database is unavailable, comments are
-// refused. Once the breakers have opened, follows must be queued, and a comment must be
-// refused within bound. Until then, a refusal may take transactionTime longer.
-func databaseUnavailable(t *testing.T, bound time.Duration) {
-	t.Helper()
-	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){
-		"refused": func(_ *testing.T, between *proxy) func() {
-			between.set(true)
-			return func() { between.set(false) }
-		},
-		"silent": func(t *testing.T, between *proxy) func() { t.Helper(); return between.hang(t) },
-	} {
+	for name, fails := range databaseFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it mostly waits for the breakers
-			withoutDatabase(t, bound, fails)
+			withoutDatabase(t, waitTimeout, fails)
 		})
 	}
+}
+
+// databaseFaults holds functions that make the database unavailable. Each returns a
+// function that makes it available again.
+var databaseFaults = map[string]func(*testing.T, *proxy) (back func()){
+	"refused": func(_ *testing.T, between *proxy) func() {
+		between.set(true)
+		return func() { between.set(false) }
+	},
+	"silent": func(t *testing.T, between *proxy) func() { t.Helper(); return between.hang(t) },
 }
 
 const (
@@ -81,6 +79,9 @@ const (
 	opening         = 2 * transactionTime // every breaker opens within this time
 )
 
+// withoutDatabase checks that, while the database is unavailable, comments are refused,
+// and follows are queued once the breakers have opened. A comment must then be refused
+// within bound; until then, a refusal may take transactionTime longer.
 func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *proxy) (back func())) {
 	t.Helper()
 	s := newSite(t)
@@ -97,10 +98,14 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	var early, later []period // of each refusal
 	tick := time.NewTicker(transactionTime / 10)
 	defer tick.Stop()
-	round := 0
-	for began := time.Now(); time.Since(began) < opening+transactionTime; round++ {
+	round, queued := 0, 0 // queued counts the latest follows that were QUEUED without exception
+	began := time.Now()
+	for late := false; !late || queued < 10; round++ {
+		if time.Since(began) > waitTimeout {
+			t.Fatalf("without the database, %v after its loss: only the latest %d follows were QUEUED, want 10 in a row", waitTimeout, queued)
+		}
 		<-tick.C
-		late := time.Since(began) > opening
+		late = time.Since(began) > opening
 		text := fmt.Sprint("comment ", round)
 		for what, try := range map[string]func() error{
 			"add":    func() error { _, err := node.addComment("alice", text); return err },
@@ -118,13 +123,21 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 			}
 		}
 		durability, err := node.follow(fmt.Sprint("user-", round))
-		if late && (err != nil || durability != "QUEUED") || err != nil && !isUnavailable(err) {
-			t.Errorf("without the database: follow = %q, %v, want QUEUED or, early on, UNAVAILABLE (late: %t)", durability, err, late)
+		switch {
+		case err == nil && durability == "QUEUED":
+			queued++
+		case isUnavailable(err):
+			queued = 0
+		default:
+			t.Errorf("without the database: follow = %q, %v, want QUEUED or, early on, UNAVAILABLE", durability, err)
 		}
 	}
+	took := period{began, time.Now()}
 	slowest, pause := pulse.worst(early...)
 	slowestLate, pauseLate := pulse.worst(later...)
 	t.Logf("%d rounds; a comment was refused within %v, and within %v later", round, slowest, slowestLate)
+	until, paused := pulse.worst(took)
+	within(t, "the time until follows are queued", until, paused, opening+transactionTime+bound)
 	within(t, "the slowest refusal", slowest, pause, transactionTime+bound)
 	within(t, "the slowest refusal once the breakers have opened", slowestLate, pauseLate, bound)
 

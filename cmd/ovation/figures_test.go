@@ -93,7 +93,9 @@ func TestFigureSubscribersAreCheapAndNotifiedSoon(t *testing.T) {
 }
 
 func TestFigureCommentsAreRefusedSoonWithoutTheDatabase(t *testing.T) {
-	databaseUnavailable(t, 500*time.Millisecond)
+	for name, fails := range databaseFaults {
+		t.Run(name, func(t *testing.T) { withoutDatabase(t, 500*time.Millisecond, fails) })
+	}
 }
 
 func TestFigureLikesAreQuickWithoutTheQueue(t *testing.T) { queueUnavailable(t, 500*time.Millisecond) }

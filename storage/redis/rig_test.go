@@ -100,10 +100,12 @@ func holdLease(s *Store) {
 
 // renewLease polls if the lease of a store has ended, as it does on a machine that is too
 // busy for the polls in the background. It reports whether the poll has renewed the lease.
-func renewLease(s *Store) bool {
+func renewLease(tb testing.TB, s *Store) bool {
+	tb.Helper()
 	if _, slow := s.opts.Database.(*slowPolls); slow || !s.redis.Healthy() || s.epochs.LeaseValid(s.epochs.Current()) {
 		return false
 	}
+	tb.Log("the lease has ended: polling")
 	return s.epochs.Poll(context.Background()) == nil && s.epochs.LeaseValid(s.epochs.Current())
 }
 
@@ -125,7 +127,7 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 	tb.Helper()
 	got, err := s.Interactives(context.Background(), viewer, []storage.Subject{subject}, storage.AllKinds)
 	must(tb, err)
-	if got[0].Freshness == storage.Stale && renewLease(s) {
+	if got[0].Freshness == storage.Stale && renewLease(tb, s) {
 		got, err = s.Interactives(context.Background(), viewer, []storage.Subject{subject}, storage.AllKinds)
 		must(tb, err)
 	}
@@ -162,7 +164,7 @@ func getStates(tb testing.TB, s *Store, u storage.User, subject storage.Subject)
 	tb.Helper()
 	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
 	must(tb, err)
-	if where == "" && renewLease(s) {
+	if where == "" && renewLease(tb, s) {
 		got, where, err = s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
 		must(tb, err)
 	}

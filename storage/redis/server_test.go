@@ -82,12 +82,14 @@ func (s *server) start() {
 	}
 	launch()
 	eventually(s.tb, "redis-server answers", func() bool {
+		answers := ping(s.port)
 		select {
 		case <-s.ended: // after a restart, another process may hold the port for a moment
 			launch()
-		default:
+			return false
+		case <-time.After(20 * time.Millisecond):
+			return answers
 		}
-		return ping(s.port)
 	})
 }
 

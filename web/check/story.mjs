@@ -124,7 +124,7 @@ async function coverIsShown(page) {
   const kind = { made: 'covers', generated: 'placeholders' }[covers];
   await until(`its cover is ${covers}`, async () => {
     const src = await article(page).locator('.clip-cover').getAttribute('src');
-    if (src.includes(`/${kind}/`)) return (coverMade = true);
+    if (src?.includes(`/${kind}/`)) return (coverMade = true);
     if (!coverMade) {
       const videoId = /[^/]+$/.exec(page.url())[0];
       const { video } = await ask(await loginOf(page), 'query($videoId: ID!) { video(videoId: $videoId) { coverUrl } }', { videoId });
