@@ -191,8 +191,9 @@ test-faults: ## Run the part of test-long that kills, pauses and disconnects eve
 	go test $(RACE) $(LEAN) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
 .PHONY: model
-model: ## Run the model of the mirror, in about a minute (Python 3)
-	python3 -B docs/model/own_writes.py
+model: ## Run the models of the mirror and of commit, then tell, in two minutes (Python 3)
+	python3 -B docs/model/mirror/own_writes.py
+	python3 -B docs/model/commit_then_tell.py
 
 ##@ Measure
 

@@ -299,7 +299,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 }
 
 // TestInterleavings checks the protocol for viewers' own writes, as the model in
-// docs/model does: every reply shows the viewer's own acknowledged actions, and counts
+// docs/model/mirror does: every reply shows the viewer's own acknowledged actions, and counts
 // that include each of these actions exactly once.
 func TestInterleavings(t *testing.T) {
 	wantNoViolation(t, 15_000, func(*interleaving) {})

@@ -112,7 +112,7 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 	}
 }
 
-// Apply returns subjects for queued actions only, since docs/model covers no other
+// Apply returns subjects for queued actions only, since docs/model/mirror covers no other
 // actions.
 func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	s, _, _ := openNew(t, Options{})
