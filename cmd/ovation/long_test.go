@@ -30,7 +30,7 @@ func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) {
 
 func TestLongOwnActions(t *testing.T) {
 	t.Parallel() // its only user mostly waits
-	ownActions(t, 100_000)
+	ownActions(t, 50_000)
 }
 
 func TestLongLiveCountsContinueWithoutRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }

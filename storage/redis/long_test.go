@@ -10,7 +10,7 @@ import (
 
 // The tests below repeat the everyday tests with new seeds and more cases.
 
-func TestLongStore(t *testing.T) { runSuite(t, startServer(t).url(), storagetest.Run) }
+func TestLongStore(t *testing.T) { runSuite(t, startServer(t).url(), storagetest.RunOnce) }
 
 func TestLongStoreOverPostgres(t *testing.T) { storeOverPostgres(t, storagetest.RunOnce) }
 
