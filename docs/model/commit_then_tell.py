@@ -6,8 +6,7 @@ batches directly or through the queue; processes die, pause, and lose connection
 LIVE answers, writes to Redis, and the state at the end. A state stands for any kind: collections and follows are states
 without conditional clears. A second is SECOND steps. Start reading at Node.mutate, and then at Node.query.
 
-Without arguments it finds no violation. RULE... disables rules, --table each rule in turn until a violation is found.
-The rules, in the order persist, tell, queue, read, epochs:
+Without arguments it finds no violation; --table disables each rule in turn. Rules of persist, tell, queue, read, epochs:
     commit_first: nothing is told before its commit
     inbox: a batch whose id is in the inbox, from either lane, is not applied again
     inbox_results: the inbox keeps the result of each action, for the reply if the batch is repeated
@@ -19,7 +18,8 @@ The rules, in the order persist, tell, queue, read, epochs:
     repeat_older: and it is repeated before the reply, with a version above the row's
     entry_order: so is an action older than the viewer's entry in Redis, in both lanes
     published_unknown: an action repeated after it was published is replied QUEUED, changed null
-    newer: counts are told only if newer; entries are joined
+    newer_counts: counts are told only if newer
+    newer_entries: an entry is told only if newer (joined)
     create_nothing: tell creates no key, and no entry of an incomplete window
     reply_after_tell: the reply comes after tell
     lease_after_tell: tell needs a valid lease on the epoch told, checked afterwards; else Redis is told again

@@ -194,7 +194,7 @@ class Redis:
         slot = self.counts.get((e, s), [None, None])
         slot[1] = None
         if slot[0] is None and self.w.enabled("create_nothing"): return
-        if not (slot[0] and slot[0].version >= c.version) or not self.w.enabled("newer"):
+        if not (slot[0] and slot[0].version >= c.version) or not self.w.enabled("newer_counts"):
             self.counts[e, s] = [c, None]
             self.invalidate(s)
             if self.w.db.history[s].get(c.version) != c: self.w.report("uncommitted counts in Redis", s, c)
@@ -228,7 +228,7 @@ class Redis:
         w.lease = None
         x = w.entries.get(s) or (Entry() if w.complete or create else None)
         if x is None: return None
-        joined = x.register.join(row) if self.w.enabled("newer") else row
+        joined = x.register.join(row) if self.w.enabled("newer_entries") else row
         queued = x.queued if row.join(joined) != row else NOTHING
         x = w.entries[s] = Entry(joined, max(x.seen, seen), queued, x.since, x.known)
         if x.known and not queued and joined not in self.w.db.versions[u, s]:
