@@ -60,7 +60,7 @@ from processes import Node, Worker
 from stores import READ, Counts, Database, Message, Redis
 
 RULES = dict(re.findall(r"^    (\w+): (.*)$", __doc__, re.MULTILINE))
-PROFILES = {  # rates of faults; overload: of queueing; blind: one process loses the database; alone: only one loses Redis; slow: a long wait
+PROFILES = {  # rates of faults; overload: of queueing; blind: one process without database; alone: one without Redis
     "quiet": dict(mutations=0.1, evict=0.1),
     "evictions": dict(evict=3, skew=1, overload=0.4, slow=500),
     "kills": dict(kill=4, slow=500, queue=1),
