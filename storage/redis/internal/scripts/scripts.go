@@ -25,6 +25,12 @@ var applyText string
 //go:embed lua/mark.lua
 var markText string
 
+//go:embed lua/tell.lua
+var tellText string
+
+//go:embed lua/tell_counts.lua
+var tellCountsText string
+
 //go:embed lua/invalidate.lua
 var invalidateText string
 
@@ -46,6 +52,8 @@ var (
 	Fill       = newScript(entryText, fillText)
 	Apply      = newScript(entryText, applyText)
 	Mark       = newScript(entryText, markText)
+	Tell       = newScript(entryText, tellText)
+	TellCounts = newScript("", tellCountsText)
 	Invalidate = newScript(entryText, invalidateText)
 	Fence      = newScript("", fenceText)
 	Counts     = newScript("", countsText)
