@@ -49,7 +49,12 @@ const (
 // It ends after the given time, or once no client has requests left. It returns an error
 // if a connection cannot be established or ctx is done.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
-	r := newLoadRun(address, during)
+	return ClosedAcross(ctx, []string{address}, clients, during)
+}
+
+// ClosedAcross is like Closed, but connects the clients to several servers in turn.
+func ClosedAcross(ctx context.Context, addresses []string, clients []Client, during time.Duration) (*Result, error) {
+	r := newLoadRun(addresses, during)
 	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
 		var buf []byte
 		for ctx.Err() == nil && time.Now().Before(r.end) {
@@ -69,7 +74,7 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 // connection cannot be established or ctx is done. It also returns an error if a client
 // has no requests left, or if too many requests are waiting to be sent.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
-	r := newLoadRun(address, during)
+	r := newLoadRun([]string{address}, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
 	var empty error
 	var once sync.Once
@@ -106,7 +111,7 @@ func Open(ctx context.Context, address string, clients []Client, perSecond float
 
 // loadRun is the state of one call to Closed or Open.
 type loadRun struct {
-	address      string
+	addresses    []string
 	during       time.Duration
 	started, end time.Time
 
@@ -114,8 +119,8 @@ type loadRun struct {
 	result Result
 }
 
-func newLoadRun(address string, during time.Duration) *loadRun {
-	r := &loadRun{address: address, during: during}
+func newLoadRun(addresses []string, during time.Duration) *loadRun {
+	r := &loadRun{addresses: addresses, during: during}
 	r.result.Latency = hdrhistogram.New(1, maxLatency.Microseconds(), 3)
 	return r
 }
@@ -132,10 +137,11 @@ func (r *loadRun) runClients(
 			_ = conn.Close()
 		}
 	}()
-	for range clients {
-		conn, err := Dial(ctx, r.address)
+	for i := range clients {
+		address := r.addresses[i%len(r.addresses)]
+		conn, err := Dial(ctx, address)
 		if err != nil {
-			return nil, fmt.Errorf("connect to %s: %w", r.address, err)
+			return nil, fmt.Errorf("connect to %s: %w", address, err)
 		}
 		conns = append(conns, conn)
 	}
