@@ -143,7 +143,7 @@ func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, ru
 	}
 	elapsed := time.Since(began)
 	spent := b.meter.read().since(used)
-	for n := 2; n <= b.options.nodes; n++ {
+	for n := 2; n <= b.nodes; n++ {
 		spent[nodeName] += spent[furtherNodeName(n)]
 		delete(spent, furtherNodeName(n))
 	}

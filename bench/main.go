@@ -229,7 +229,7 @@ func (b *bench) startAll(ctx context.Context) error {
 	}
 	b.meter.track(nodeName, node)
 	b.node = b.ovationSystem(node)
-	for n := 2; n <= b.options.nodes; n++ {
+	for n := 2; n <= b.nodes; n++ {
 		node, err := b.installation.startNode(ctx)
 		if node != nil {
 			b.installation.onClose(func(context.Context) error { return node.stop() })

@@ -31,7 +31,8 @@ type system struct {
 
 // addresses returns the addresses of all nodes of the system.
 func (s *system) addresses() []string {
-	out := []string{s.process.address}
+	out := make([]string, 0, 1+len(s.furtherNodes))
+	out = append(out, s.process.address)
 	for _, node := range s.furtherNodes {
 		out = append(out, node.address)
 	}
