@@ -9,20 +9,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// withoutRates turns the rate limits off: a script sends the requests of a few users as
+// fast as the machine allows. The checks of refused requests make up their responses.
+var withoutRates = []string{"--rate-per-user=0", "--rate-per-address=0", "--rate-per-socket=0"}
 
 // TestLongPagesInABrowser checks the pages of the embedded mode in headless Chromium.
 func TestLongPagesInABrowser(t *testing.T) {
 	needsBrowser(t)
 	data := t.TempDir()
-	s := serveBinary(t, data, "--demo")
+	s := serveBinary(t, data, slices.Concat(withoutRates, []string{"--demo"})...)
 	token := call(t, environment(), "token", "--user=alice", "--data="+data)
 	token.want(t, 0)
 	alice := strings.TrimSpace(token.stdout)
 	stop := func() { s.stop().want(t, 0) }
-	start := func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) }
+	start := func() {
+		s = serveBinary(t, data, slices.Concat(withoutRates, []string{"--addr=" + strings.TrimPrefix(s.url, "http://")})...)
+	}
 	t.Run("GraphiQL", func(t *testing.T) {
 		browserTest{script: "graphiql.mjs", url: s.url, tokens: alice}.check(t)
 	})
@@ -62,7 +69,7 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 // generated, because the server finds no ffmpeg.
 func TestLongStoryInABrowser(t *testing.T) {
 	needsBrowser(t)
-	s := serveBinary(t, t.TempDir(), "--demo")
+	s := serveBinary(t, t.TempDir(), slices.Concat(withoutRates, []string{"--demo"})...)
 	runBrowserStory(t, s.url, "generated")
 	s.stop().want(t, 0)
 }
