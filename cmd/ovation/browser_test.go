@@ -9,27 +9,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// withoutRates turns the rate limits off: a script sends the requests of a few users as
-// fast as the machine allows. The checks of refused requests make up their responses.
-var withoutRates = []string{"--rate-per-user=0", "--rate-per-address=0", "--rate-per-socket=0"}
 
 // TestLongPagesInABrowser checks the pages of the embedded mode in headless Chromium.
 func TestLongPagesInABrowser(t *testing.T) {
 	needsBrowser(t)
 	data := t.TempDir()
-	s := serveBinary(t, data, slices.Concat(withoutRates, []string{"--demo"})...)
+	s := serveWithoutRates(t, data, "--demo")
 	token := call(t, environment(), "token", "--user=alice", "--data="+data)
 	token.want(t, 0)
 	alice := strings.TrimSpace(token.stdout)
 	stop := func() { s.stop().want(t, 0) }
-	start := func() {
-		s = serveBinary(t, data, slices.Concat(withoutRates, []string{"--addr=" + strings.TrimPrefix(s.url, "http://")})...)
-	}
+	start := func() { s = serveWithoutRates(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) }
 	t.Run("GraphiQL", func(t *testing.T) {
 		browserTest{script: "graphiql.mjs", url: s.url, tokens: alice}.check(t)
 	})
@@ -69,7 +62,7 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 // generated, because the server finds no ffmpeg.
 func TestLongStoryInABrowser(t *testing.T) {
 	needsBrowser(t)
-	s := serveBinary(t, t.TempDir(), slices.Concat(withoutRates, []string{"--demo"})...)
+	s := serveWithoutRates(t, t.TempDir(), "--demo")
 	runBrowserStory(t, s.url, "generated")
 	s.stop().want(t, 0)
 }
@@ -96,6 +89,14 @@ func runBrowserStory(t *testing.T, url, covers string) {
 	clip := filepath.Join(t.TempDir(), "clip.mp4")
 	must(t, os.WriteFile(clip, still(0.6), 0o600))
 	browserTest{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
+}
+
+// serveWithoutRates is like serveBinary, but turns the rate limits off: a script sends the
+// requests of a few users as fast as the machine allows. Scripts that check refused
+// requests make up the responses.
+func serveWithoutRates(t *testing.T, data string, flags ...string) *server {
+	t.Helper()
+	return serveBinary(t, data, append(flags, "--rate-per-user=0", "--rate-per-address=0", "--rate-per-socket=0")...)
 }
 
 // needsBrowser skips the test if Chromium, the built pages or a requirement of needsNode

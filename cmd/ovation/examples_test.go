@@ -28,7 +28,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 			e.run(t, "npm", "run", "build") // generates types, checks them and bundles
 
 			data := t.TempDir()
-			s := serveBinary(t, data, "--demo")
+			s := serveWithoutRates(t, data, "--demo")
 			var tokens []string
 			for _, user := range []string{"ada", "ben", "cleo"} {
 				token := runBinary(t, "token", "--data="+data, "--user="+user)
@@ -43,7 +43,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 				script: "examples.mjs", url: e.serve(t, s.url, "run", "preview"), tokens: strings.Join(tokens, " "),
 				environ: []string{"OVATION_CHECK_NAME=" + name},
 				stop:    func() { s.stop().want(t, 0) },
-				start:   func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
+				start:   func() { s = serveWithoutRates(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
 			}.check(t)
 		})
 	}
