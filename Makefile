@@ -190,10 +190,6 @@ test-image: build ## Test, as root and without docker, that bin/ovation runs as 
 test-faults: ## Run the part of test-long that kills, pauses and disconnects every process under load
 	go test $(RACE) $(LEAN) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
-.PHONY: test-direct
-test-direct: ## Test the build with the tag direct, which commits reactions before it shows them (docs/decisions/0034)
-	scripts/services run go test $(RACE) $(LEAN) -tags direct -count 1 -timeout 20m -run '^TestDirect' $(GO_TEST_FLAGS) ./cmd/ovation
-
 .PHONY: model
 model: ## Run the models of the mirror and of commit, then tell, in two minutes (Python 3)
 	python3 -B docs/model/mirror/own_writes.py

@@ -47,7 +47,6 @@ type measurement struct {
 	serverCPU  series // CPU time of the server alone, in microseconds per request
 	mallocs    series // objects allocated by the server, per request
 	bytes      series // bytes allocated by the server, per request
-	grouped    series // actions in each transaction of the node, if it commits them itself
 	requests   int64
 	processors map[string]series // number of processors used by each consumer of CPU time
 	workerName string            // the name under which the CPU time of the system's worker is reported
@@ -111,7 +110,7 @@ func (b *bench) measureSegment(ctx context.Context, c *variant, round int, durin
 			go func() { background <- c.backgroundLoad(ctx, round, during) }()
 		}
 		var err error
-		result, err = load.ClosedAcross(ctx, c.system.addresses(), clients, during)
+		result, err = load.Closed(ctx, c.system.process.address, clients, during)
 		if err = errors.Join(err, <-background); err != nil {
 			return 0, err
 		}
@@ -143,10 +142,6 @@ func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, ru
 	}
 	elapsed := time.Since(began)
 	spent := b.meter.read().since(used)
-	for n := 2; n <= b.nodes; n++ {
-		spent[nodeName] += spent[furtherNodeName(n)]
-		delete(spent, furtherNodeName(n))
-	}
 	after, err := p.readMetrics(ctx)
 	if err != nil {
 		return err
@@ -158,9 +153,6 @@ func (b *bench) withMeter(ctx context.Context, p *process, into *measurement, ru
 	of := func(name string) float64 { return (after[name] - before[name]) / float64(n) }
 	into.mallocs = append(into.mallocs, of(metricMallocs))
 	into.bytes = append(into.bytes, of(metricBytes))
-	if groups := after[metricGroups] - before[metricGroups]; groups > 0 {
-		into.grouped = append(into.grouped, (after[metricGrouped]-before[metricGrouped])/groups)
-	}
 	for name, time := range spent {
 		into.processors[name] = append(into.processors[name], time.Seconds()/elapsed.Seconds())
 		if b.meter.pids[name] == p.command.Process.Pid {

@@ -25,18 +25,7 @@ type system struct {
 	likeCountQuery string // SQL: the sum of the system's like counts in Postgres
 	initialLikes   int64  // likes counted before any measurement
 	mutation       string // the mutation that a likeClient sends; likeMutation if empty
-	furtherNodes   []*process
-	withAuthors    bool // whether a page shows authors, and whether the viewer follows them
-}
-
-// addresses returns the addresses of all nodes of the system.
-func (s *system) addresses() []string {
-	out := make([]string, 0, 1+len(s.furtherNodes))
-	out = append(out, s.process.address)
-	for _, node := range s.furtherNodes {
-		out = append(out, node.address)
-	}
-	return out
+	withAuthors    bool   // whether a page shows authors, and whether the viewer follows them
 }
 
 // pageQuery is the query for a page. pageWithAuthorsQuery also requests the author of

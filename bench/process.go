@@ -125,9 +125,6 @@ const (
 	metricActions = "ovation_worker_batch_actions_sum"
 	metricBatches = "ovation_worker_batch_actions_count"
 
-	metricGrouped = `ovation_group_commit_requests_sum{rows="actions"}`
-	metricGroups  = `ovation_group_commit_requests_count{rows="actions"}`
-
 	metricGoroutines  = "go_goroutines"
 	metricStacks      = "go_memstats_stack_inuse_bytes"
 	metricHeapLive    = "go_gc_heap_live_bytes"

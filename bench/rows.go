@@ -121,9 +121,6 @@ func measureLikes(ctx context.Context, b *bench, r *row, clients int) error {
 	if err := b.compareRates(ctx, r, variants); err != nil {
 		return err
 	}
-	if grouped := r.measurements[0].grouped; len(grouped) > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("Each transaction of a node had %s likes.", formatSpread(grouped, 1)))
-	}
 	r.requireAtMost("p50", r.measurements[0].p50.median()/r.measurements[1].p50.median(), maxLikeP50Ratio)
 	r.requireAtMost("Redis", r.measurements[0].cpuPerRequest(redisName).median()/r.measurements[1].cpuPerRequest(redisName).median(), maxLikeRedisRatio)
 	return errors.Join(b.checkLikes(ctx, &b.node), b.checkLikes(ctx, &b.floor))

@@ -2,7 +2,6 @@ package loaders
 
 import (
 	"context"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,27 +30,20 @@ type Loaders struct {
 	cachedOnly bool // lookups use the cache only
 }
 
-// batches holds the loaders that all Loaders of a response share.
 type batches struct {
-	source       Source
 	interactives batch[storage.Subject, *storage.Interactive]
-	others       atomic.Pointer[otherBatches] // nil until first used: many responses need only interactives
-}
-
-// otherBatches holds the loaders of everything but interactives.
-type otherBatches struct {
-	states      batch[storage.StateKey, storage.States]
-	folders     batch[storage.FolderKey, *storage.Folder]
-	likers      batch[storage.LikersQuery, storage.ListPage[storage.Liked]]
-	likes       batch[storage.LikesQuery, storage.ListPage[storage.Liked]]
-	items       batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]
-	folderLists batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]
-	reads       batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
-	followers   batch[storage.FollowersQuery, storage.ListPage[storage.Followed]]
-	following   batch[storage.FollowingQuery, storage.ListPage[storage.Followed]]
-	friends     batch[storage.FriendsQuery, storage.ListPage[storage.Friend]]
-	works       batch[storage.WorksQuery, storage.ListPage[storage.Work]]
-	totals      batch[storage.User, storage.UserTotals]
+	states       batch[storage.StateKey, storage.States]
+	folders      batch[storage.FolderKey, *storage.Folder]
+	likers       batch[storage.LikersQuery, storage.ListPage[storage.Liked]]
+	likes        batch[storage.LikesQuery, storage.ListPage[storage.Liked]]
+	items        batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]
+	folderLists  batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]
+	reads        batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
+	followers    batch[storage.FollowersQuery, storage.ListPage[storage.Followed]]
+	following    batch[storage.FollowingQuery, storage.ListPage[storage.Followed]]
+	friends      batch[storage.FriendsQuery, storage.ListPage[storage.Friend]]
+	works        batch[storage.WorksQuery, storage.ListPage[storage.Work]]
+	totals       batch[storage.User, storage.UserTotals]
 
 	comments      batch[storage.CommentKey, *storage.Comment]
 	commentCounts batch[storage.Subject, storage.CommentCount]
@@ -72,7 +64,7 @@ type otherBatches struct {
 // New returns the loaders of one response for a viewer. Interactives include the
 // viewer's states of the given kinds.
 func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
-	l := &batches{source: source}
+	l := new(batches)
 	l.interactives.source, l.interactives.fetch = source, func(_ Source, ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
 		found, err := source.Interactives(ctx, viewer, subjects, kinds)
 		if err != nil {
@@ -84,20 +76,6 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 		}
 		return out, nil
 	}
-	return &Loaders{batches: l}
-}
-
-// other returns the loaders of everything but interactives, and creates them if necessary.
-func (b *batches) other() *otherBatches {
-	if l := b.others.Load(); l != nil {
-		return l
-	}
-	b.others.CompareAndSwap(nil, newOtherBatches(b.source))
-	return b.others.Load()
-}
-
-func newOtherBatches(source Source) *otherBatches {
-	l := new(otherBatches)
 	l.states.source, l.states.fetch = source, func(source Source, ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
 		return source.States(ctx, keys, storage.AllKinds)
 	}
@@ -123,7 +101,7 @@ func newOtherBatches(source Source) *otherBatches {
 	l.friends.source, l.friends.fetch = source, Source.Friends
 	l.works.source, l.works.fetch = source, Source.Works
 	l.totals.source, l.totals.fetch = source, Source.TotalsOf
-	return l
+	return &Loaders{batches: l}
 }
 
 // CachedOnly returns loaders that share the cache but load nothing. Looking up a key that
@@ -168,35 +146,31 @@ type Keys struct {
 // kind that fails does not stop the others. The caller must not change the keys
 // afterwards.
 func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
-	if keys.onlyInteractives() {
-		return l.interactives.prefetch(ctx, keys.Interactives)
-	}
 	var calls []func(context.Context) error
 	calls = appendFetch(calls, &l.interactives, keys.Interactives)
-	other := l.other()
-	calls = appendFetch(calls, &other.states, keys.States)
-	calls = appendFetch(calls, &other.folders, keys.Folders)
-	calls = appendFetch(calls, &other.likers, keys.Likers)
-	calls = appendFetch(calls, &other.likes, keys.Likes)
-	calls = appendFetch(calls, &other.items, keys.Items)
-	calls = appendFetch(calls, &other.folderLists, keys.FolderLists)
-	calls = appendFetch(calls, &other.reads, keys.Reads)
-	calls = appendFetch(calls, &other.comments, keys.Comments)
-	calls = appendFetch(calls, &other.commentCounts, keys.CommentCounts)
-	calls = appendFetch(calls, &other.commentLists, keys.CommentLists)
-	calls = appendFetch(calls, &other.profiles, keys.Profiles)
-	calls = appendFetch(calls, &other.messages, keys.Messages)
-	calls = appendFetch(calls, &other.messageLists, keys.MessageLists)
-	calls = appendFetch(calls, &other.conversations, keys.Conversations)
-	calls = appendFetch(calls, &other.conversationLists, keys.ConversationLists)
-	calls = appendFetch(calls, &other.videos, keys.Videos)
-	calls = appendFetch(calls, &other.feeds, keys.Feeds)
-	calls = appendFetch(calls, &other.userVideos, keys.UserVideos)
-	calls = appendFetch(calls, &other.followers, keys.Followers)
-	calls = appendFetch(calls, &other.following, keys.Following)
-	calls = appendFetch(calls, &other.friends, keys.Friends)
-	calls = appendFetch(calls, &other.works, keys.Works)
-	calls = appendFetch(calls, &other.totals, keys.Totals)
+	calls = appendFetch(calls, &l.states, keys.States)
+	calls = appendFetch(calls, &l.folders, keys.Folders)
+	calls = appendFetch(calls, &l.likers, keys.Likers)
+	calls = appendFetch(calls, &l.likes, keys.Likes)
+	calls = appendFetch(calls, &l.items, keys.Items)
+	calls = appendFetch(calls, &l.folderLists, keys.FolderLists)
+	calls = appendFetch(calls, &l.reads, keys.Reads)
+	calls = appendFetch(calls, &l.comments, keys.Comments)
+	calls = appendFetch(calls, &l.commentCounts, keys.CommentCounts)
+	calls = appendFetch(calls, &l.commentLists, keys.CommentLists)
+	calls = appendFetch(calls, &l.profiles, keys.Profiles)
+	calls = appendFetch(calls, &l.messages, keys.Messages)
+	calls = appendFetch(calls, &l.messageLists, keys.MessageLists)
+	calls = appendFetch(calls, &l.conversations, keys.Conversations)
+	calls = appendFetch(calls, &l.conversationLists, keys.ConversationLists)
+	calls = appendFetch(calls, &l.videos, keys.Videos)
+	calls = appendFetch(calls, &l.feeds, keys.Feeds)
+	calls = appendFetch(calls, &l.userVideos, keys.UserVideos)
+	calls = appendFetch(calls, &l.followers, keys.Followers)
+	calls = appendFetch(calls, &l.following, keys.Following)
+	calls = appendFetch(calls, &l.friends, keys.Friends)
+	calls = appendFetch(calls, &l.works, keys.Works)
+	calls = appendFetch(calls, &l.totals, keys.Totals)
 	if len(calls) == 1 {
 		return calls[0](ctx)
 	}
@@ -205,16 +179,6 @@ func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 		group.Go(func() error { return call(ctx) })
 	}
 	return group.Wait()
-}
-
-// onlyInteractives reports whether there are no keys of another kind.
-func (k *Keys) onlyInteractives() bool {
-	return len(k.Interactives) > 0 && len(k.States) == 0 && len(k.Folders) == 0 && len(k.Likers) == 0 && len(k.Likes) == 0 &&
-		len(k.Items) == 0 && len(k.FolderLists) == 0 && len(k.Reads) == 0 && len(k.Comments) == 0 &&
-		len(k.CommentCounts) == 0 && len(k.CommentLists) == 0 && len(k.Profiles) == 0 && len(k.Messages) == 0 &&
-		len(k.MessageLists) == 0 && len(k.Conversations) == 0 && len(k.ConversationLists) == 0 && len(k.Videos) == 0 &&
-		len(k.Feeds) == 0 && len(k.UserVideos) == 0 && len(k.Followers) == 0 && len(k.Following) == 0 &&
-		len(k.Friends) == 0 && len(k.Works) == 0 && len(k.Totals) == 0
 }
 
 // appendFetch appends the call that loads keys of one kind, unless keys is empty.
@@ -235,33 +199,29 @@ func (l *Loaders) Prime(interactive *storage.Interactive) {
 // continues to fail.
 func (l *Loaders) ClearAll() {
 	l.interactives.Clear()
-	other := l.others.Load()
-	if other == nil {
-		return
-	}
-	other.states.Clear()
-	other.folders.Clear()
-	other.likers.Clear()
-	other.likes.Clear()
-	other.items.Clear()
-	other.folderLists.Clear()
-	other.reads.Clear()
-	other.comments.Clear()
-	other.commentCounts.Clear()
-	other.commentLists.Clear()
-	other.profiles.Clear()
-	other.messages.Clear()
-	other.messageLists.Clear()
-	other.conversations.Clear()
-	other.conversationLists.Clear()
-	other.videos.Clear()
-	other.feeds.Clear()
-	other.userVideos.Clear()
-	other.followers.Clear()
-	other.following.Clear()
-	other.friends.Clear()
-	other.works.Clear()
-	other.totals.Clear()
+	l.states.Clear()
+	l.folders.Clear()
+	l.likers.Clear()
+	l.likes.Clear()
+	l.items.Clear()
+	l.folderLists.Clear()
+	l.reads.Clear()
+	l.comments.Clear()
+	l.commentCounts.Clear()
+	l.commentLists.Clear()
+	l.profiles.Clear()
+	l.messages.Clear()
+	l.messageLists.Clear()
+	l.conversations.Clear()
+	l.conversationLists.Clear()
+	l.videos.Clear()
+	l.feeds.Clear()
+	l.userVideos.Clear()
+	l.followers.Clear()
+	l.following.Clear()
+	l.friends.Clear()
+	l.works.Clear()
+	l.totals.Clear()
 }
 
 // Interactive returns a subject as the viewer sees it.
@@ -276,109 +236,109 @@ func (l *Loaders) Interactives(ctx context.Context, subjects []storage.Subject) 
 
 // States returns the states of a user, who need not be the viewer, on one subject.
 func (l *Loaders) States(ctx context.Context, key storage.StateKey) (storage.States, error) {
-	return l.other().states.load(ctx, key, l.cachedOnly)
+	return l.states.load(ctx, key, l.cachedOnly)
 }
 
 // Folder returns a folder, or nil if it does not exist. The caller checks whether the
 // viewer may see it.
 func (l *Loaders) Folder(ctx context.Context, key storage.FolderKey) (*storage.Folder, error) {
-	return l.other().folders.load(ctx, key, l.cachedOnly)
+	return l.folders.load(ctx, key, l.cachedOnly)
 }
 
 // Likers returns a page of the users who like a subject.
 func (l *Loaders) Likers(ctx context.Context, query storage.LikersQuery) (storage.ListPage[storage.Liked], error) {
-	return l.other().likers.load(ctx, query, l.cachedOnly)
+	return l.likers.load(ctx, query, l.cachedOnly)
 }
 
 // Likes returns a page of the subjects that a user likes.
 func (l *Loaders) Likes(ctx context.Context, query storage.LikesQuery) (storage.ListPage[storage.Liked], error) {
-	return l.other().likes.load(ctx, query, l.cachedOnly)
+	return l.likes.load(ctx, query, l.cachedOnly)
 }
 
 // Items returns a page of a folder.
 func (l *Loaders) Items(ctx context.Context, query storage.ItemsQuery) (storage.ListPage[storage.Collected], error) {
-	return l.other().items.load(ctx, query, l.cachedOnly)
+	return l.items.load(ctx, query, l.cachedOnly)
 }
 
 // Folders returns a page of a user's folders.
 func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) (storage.ListPage[storage.Folder], error) {
-	return l.other().folderLists.load(ctx, query, l.cachedOnly)
+	return l.folderLists.load(ctx, query, l.cachedOnly)
 }
 
 // Reads returns a page of the subjects that a user has read.
 func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) (storage.ListPage[storage.Read], error) {
-	return l.other().reads.load(ctx, query, l.cachedOnly)
+	return l.reads.load(ctx, query, l.cachedOnly)
 }
 
 // Comment returns a comment, or nil if the comment does not exist or is not listed.
 func (l *Loaders) Comment(ctx context.Context, key storage.CommentKey) (*storage.Comment, error) {
-	return l.other().comments.load(ctx, key, l.cachedOnly)
+	return l.comments.load(ctx, key, l.cachedOnly)
 }
 
 // CommentCount returns the number of comments on a subject.
 func (l *Loaders) CommentCount(ctx context.Context, subject storage.Subject) (storage.CommentCount, error) {
-	return l.other().commentCounts.load(ctx, subject, l.cachedOnly)
+	return l.commentCounts.load(ctx, subject, l.cachedOnly)
 }
 
 // CommentList returns a page of comments.
 func (l *Loaders) CommentList(ctx context.Context, query storage.CommentsQuery) (storage.ListPage[storage.Comment], error) {
-	return l.other().commentLists.load(ctx, query, l.cachedOnly)
+	return l.commentLists.load(ctx, query, l.cachedOnly)
 }
 
 // Profile returns a user's profile, or nil if the user has no account.
 func (l *Loaders) Profile(ctx context.Context, user storage.User) (*storage.Profile, error) {
-	return l.other().profiles.load(ctx, user, l.cachedOnly)
+	return l.profiles.load(ctx, user, l.cachedOnly)
 }
 
 // Message returns a message, or nil if it does not exist. The caller checks whether the
 // viewer may see it.
 func (l *Loaders) Message(ctx context.Context, key storage.DirectMessageKey) (*storage.DirectMessage, error) {
-	return l.other().messages.load(ctx, key, l.cachedOnly)
+	return l.messages.load(ctx, key, l.cachedOnly)
 }
 
 // MessageList returns a page of a conversation.
 func (l *Loaders) MessageList(ctx context.Context, query storage.DirectMessagesQuery) (storage.ListPage[storage.DirectMessage], error) {
-	return l.other().messageLists.load(ctx, query, l.cachedOnly)
+	return l.messageLists.load(ctx, query, l.cachedOnly)
 }
 
 // Conversation returns a conversation, or nil if the conversation has no message.
 func (l *Loaders) Conversation(ctx context.Context, key storage.ConversationKey) (*storage.Conversation, error) {
-	return l.other().conversations.load(ctx, key, l.cachedOnly)
+	return l.conversations.load(ctx, key, l.cachedOnly)
 }
 
 // ConversationList returns a page of a user's conversations.
 func (l *Loaders) ConversationList(ctx context.Context, query storage.ConversationsQuery) (storage.ListPage[storage.Conversation], error) {
-	return l.other().conversationLists.load(ctx, query, l.cachedOnly)
+	return l.conversationLists.load(ctx, query, l.cachedOnly)
 }
 
 // Video returns a video, or nil if it does not exist.
 func (l *Loaders) Video(ctx context.Context, key storage.VideoKey) (*storage.Video, error) {
-	return l.other().videos.load(ctx, key, l.cachedOnly)
+	return l.videos.load(ctx, key, l.cachedOnly)
 }
 
 // Feed returns a page of all videos.
 func (l *Loaders) Feed(ctx context.Context, query storage.FeedQuery) (storage.ListPage[storage.Video], error) {
-	return l.other().feeds.load(ctx, query, l.cachedOnly)
+	return l.feeds.load(ctx, query, l.cachedOnly)
 }
 
 // UserVideos returns a page of a user's videos.
 func (l *Loaders) UserVideos(ctx context.Context, query storage.UserVideosQuery) (storage.ListPage[storage.Video], error) {
-	return l.other().userVideos.load(ctx, query, l.cachedOnly)
+	return l.userVideos.load(ctx, query, l.cachedOnly)
 }
 
 // Followers returns a page of a subject's followers.
 func (l *Loaders) Followers(ctx context.Context, query storage.FollowersQuery) (storage.ListPage[storage.Followed], error) {
-	return l.other().followers.load(ctx, query, l.cachedOnly)
+	return l.followers.load(ctx, query, l.cachedOnly)
 }
 
 // Following returns a page of the subjects that a user follows.
 func (l *Loaders) Following(ctx context.Context, query storage.FollowingQuery) (storage.ListPage[storage.Followed], error) {
-	return l.other().following.load(ctx, query, l.cachedOnly)
+	return l.following.load(ctx, query, l.cachedOnly)
 }
 
 // Friends returns a page of a user's friends.
 func (l *Loaders) Friends(ctx context.Context, query storage.FriendsQuery) (storage.ListPage[storage.Friend], error) {
-	return l.other().friends.load(ctx, query, l.cachedOnly)
+	return l.friends.load(ctx, query, l.cachedOnly)
 }
 
 type contextKey struct{}
@@ -396,10 +356,10 @@ func FromContext(ctx context.Context) *Loaders {
 
 // Works returns a page of a user's works.
 func (l *Loaders) Works(ctx context.Context, query storage.WorksQuery) (storage.ListPage[storage.Work], error) {
-	return l.other().works.load(ctx, query, l.cachedOnly)
+	return l.works.load(ctx, query, l.cachedOnly)
 }
 
 // Totals returns a user's totals.
 func (l *Loaders) Totals(ctx context.Context, user storage.User) (storage.UserTotals, error) {
-	return l.other().totals.load(ctx, user, l.cachedOnly)
+	return l.totals.load(ctx, user, l.cachedOnly)
 }

@@ -28,10 +28,6 @@ func (echoRecorder) Record(_ context.Context, a storage.Action, seen *storage.In
 	return worker.Recorded{Known: true, Changed: true, Durability: storage.Queued}, nil
 }
 
-func (echoRecorder) Shows(_ storage.Kind, kinds storage.Kinds) bool {
-	return !kinds.Has(storage.KindRead)
-}
-
 // A subject that the recorder returns is not read again, unless the operation selects the
 // viewer's reads, which the recorder does not return.
 func TestPayloadDoesNotRereadStatesOfTheRecorder(t *testing.T) {

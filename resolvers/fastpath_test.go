@@ -158,8 +158,6 @@ func TestAnActionThatTakesTooLong(t *testing.T) {
 // blockingRecorder is a recorder that waits until its context ends.
 type blockingRecorder struct{ resolvers.Recorder }
 
-func (blockingRecorder) Shows(storage.Kind, storage.Kinds) bool { return false }
-
 func (blockingRecorder) Record(ctx context.Context, _ storage.Action, _ *storage.Interactive) (worker.Recorded, error) {
 	<-ctx.Done()
 	return worker.Recorded{}, ctx.Err()
@@ -284,8 +282,6 @@ func sameResponse(t *testing.T, a, b []byte) bool {
 	}
 	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
-
-func (*countingRecorder) Shows(storage.Kind, storage.Kinds) bool { return false }
 
 // countingRecorder is a recorder that only counts actions. It requires that the actions
 // of an operation run one after another.

@@ -88,7 +88,7 @@ func (r mutationResolver) record(ctx context.Context, biz, bizID string, action 
 	p := r.limits.Plan(op)
 	asked := p.Roots(op).At(graphql.GetFieldContext(ctx)).Below().Named("interactive")
 	var seen *storage.Interactive
-	if len(asked) > 0 && r.recorder.Shows(action.Kind, p.Kinds) {
+	if len(asked) > 0 && !p.Kinds.Has(storage.KindRead) {
 		seen = new(storage.Interactive)
 	}
 	recorded, err := r.recorder.Record(ctx, action, seen)

@@ -18,7 +18,6 @@ import (
 // Recorder makes actions durable. *worker.Recorder implements it.
 type Recorder interface {
 	Record(ctx context.Context, action storage.Action, seen *storage.Interactive) (worker.Recorded, error)
-	Shows(kind storage.Kind, kinds storage.Kinds) bool
 }
 
 // FolderRemover deletes folders with their items. *worker.Folders implements it.

@@ -1,10 +1,7 @@
 package storage
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -248,17 +245,6 @@ type Outcome struct {
 	// a mirror.Database sets it, after it has called the Mark; in the Outcome that is
 	// passed to the Mark, At is zero.
 	At time.Time
-}
-
-// CountsOf returns the counts of a subject in Counts, or nil if there are none.
-func (o *Outcome) CountsOf(subject Subject) *Counts {
-	at, found := slices.BinarySearchFunc(o.Counts, &subject, func(c SubjectCounts, s *Subject) int {
-		return cmp.Or(strings.Compare(c.Subject.Tenant, s.Tenant), strings.Compare(c.Subject.Biz, s.Biz), strings.Compare(c.Subject.BizID, s.BizID))
-	})
-	if !found {
-		return nil
-	}
-	return &o.Counts[at].Counts
 }
 
 // Mark is called within a transaction, when all rows are written and locked, just before

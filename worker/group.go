@@ -29,10 +29,6 @@ type groupCommit[In, Out any] struct {
 	timeout  time.Duration // of the retries in sendByLockKey, and of the wait for the semaphore of separate calls
 	sizes    func(n int)   // observes the number of requests in a transaction
 	separate semaphore     // bounds the calls to runSeparately
-	// publish, if not nil, makes the results of one transaction visible before the requests
-	// are answered. It runs outside the breaker, while the next transaction is in progress.
-	// An error is the answer to all requests of the transaction.
-	publish func(out []Out) error
 
 	inFlight // its mutex guards the fields below, too
 
@@ -97,26 +93,19 @@ func (g *groupCommit[In, Out]) run() {
 		}
 		g.mu.Unlock()
 		g.send(batch)
-	}
-}
-
-// answer sets the results of requests and wakes their callers. If err is not nil, it is
-// the result of all of them.
-func (g *groupCommit[In, Out]) answer(batch []*groupItem[In, Out], out []Out, err error) {
-	for i, one := range batch {
-		if one.err = err; err == nil {
-			one.out = out[i]
+		for _, one := range batch {
+			close(one.done)
 		}
-		close(one.done)
+		g.mu.Lock()
+		g.accepted -= n
+		g.mu.Unlock()
 	}
-	g.mu.Lock()
-	g.accepted -= len(batch)
-	g.mu.Unlock()
 }
 
-// send commits a batch and answers its requests. If the store rejects the batch, each half
-// is committed separately, so that only invalid requests fail. If a row that the batch
-// needs is locked, its requests are retried in one transaction per lock key.
+// send commits a batch and sets the results of its requests. If the store rejects the
+// batch, its requests are retried one by one, so that only invalid requests fail. If a
+// row that the batch needs is locked, its requests are retried in one transaction per
+// lock key.
 func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 	g.sizes(len(batch))
 	in := make([]In, len(batch))
@@ -124,25 +113,25 @@ func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 		in[i] = one.in
 	}
 	out, err := g.try(in)
-	switch n := len(batch); {
-	case err == nil && g.publish != nil:
-		g.running.Go(func() { g.answer(batch, out, g.publish(out)) })
-	case err == nil || n == 1:
-		g.answer(batch, out, err)
+	for i, one := range batch {
+		if one.err = err; err == nil {
+			one.out = out[i]
+		}
+	}
+	switch {
+	case err == nil || len(batch) == 1:
 	case errors.Is(err, storage.ErrLocked):
-		g.sendByLockKey(batch, err)
-	case errors.Is(err, storage.ErrUnavailable):
-		g.answer(batch, nil, err)
-	default:
-		g.send(batch[: n/2 : n/2])
-		g.send(batch[n/2:])
+		g.sendByLockKey(batch)
+	case !errors.Is(err, storage.ErrUnavailable):
+		for i := range batch {
+			g.send(batch[i : i+1])
+		}
 	}
 }
 
-// sendByLockKey commits the requests from a batch that has failed with err in one
-// transaction per lock key. The answer to requests that are not retried within
-// the timeout is err.
-func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out], err error) {
+// sendByLockKey commits the requests from a failed batch in one transaction per lock key.
+// Requests that are not retried within the timeout keep their error.
+func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out]) {
 	of := make(map[any][]*groupItem[In, Out])
 	var keys []any // in the order of their first request
 	for _, one := range batch {
@@ -153,15 +142,12 @@ func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out], err er
 		of[key] = append(of[key], one)
 	}
 	if len(keys) == 1 {
-		g.answer(batch, nil, err)
 		return
 	}
 	began := time.Now()
 	for _, key := range keys {
 		if time.Since(began) < g.timeout {
 			g.send(of[key])
-		} else {
-			g.answer(of[key], nil, err)
 		}
 	}
 }

@@ -27,9 +27,6 @@ type RecorderOptions struct {
 	// 10,000 if 0. Further calls wait. Anonymous users have a separate backlog of a fifth
 	// of this size; when it is full, their actions fail with ErrBusy.
 	MaxBacklog int
-	// Direct, if not nil, commits reactions while their clients wait. The Publisher serves
-	// the other kinds, and reactions that Direct cannot commit.
-	Direct DirectWriter
 	// PublishTimeout is the maximum time for publishing a message and, separately, for
 	// the call to Mirror.Apply that follows; 10 s if 0.
 	PublishTimeout time.Duration
@@ -60,7 +57,6 @@ type Recorder struct {
 	batcher    *batcher
 	stateLocks *keyedMutex
 	inDoubt    *inDoubt
-	direct     *directLane // nil without RecorderOptions.Direct
 	opts       RecorderOptions
 }
 
@@ -83,9 +79,6 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 	opts = opts.withDefaults()
 	r := &Recorder{mirror: mirror, stateLocks: newKeyedMutex(), inDoubt: newInDoubt(), opts: opts}
 	r.batcher = newBatcher(publisher, mirror, r.finish, opts)
-	if opts.Direct != nil {
-		r.direct = newDirectLane(opts.Direct, opts)
-	}
 	return r
 }
 
@@ -114,18 +107,7 @@ func (r *Recorder) Record(ctx context.Context, action storage.Action, seen *stor
 // Close rejects new actions with ErrClosed, and publishes and applies every accepted
 // action. It returns when that is done, or returns an error if the context ends first. It
 // may be called twice.
-func (r *Recorder) Close(ctx context.Context) error {
-	return errors.Join(r.direct.close(ctx), r.batcher.close(ctx))
-}
-
-// Shows reports whether Record sets seen such that it has all states of the given kinds,
-// for an action of the kind.
-func (r *Recorder) Shows(kind storage.Kind, kinds storage.Kinds) bool {
-	if r.direct.takes(kind) {
-		return kinds&^storage.KindsOf(kind) == 0
-	}
-	return !kinds.Has(storage.KindRead)
-}
+func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx) }
 
 func (r *Recorder) record(ctx context.Context, action storage.Action, seen *storage.Interactive) (Recorded, error) {
 	action.Version = storage.Micros(r.opts.Now())
@@ -135,18 +117,6 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, seen *stor
 	if err := action.Validate(); err != nil {
 		return Recorded{}, err
 	}
-	if r.direct.takes(action.Kind) {
-		recorded, err := r.direct.record(ctx, action, seen)
-		if !errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil {
-			return recorded, err
-		}
-	}
-	return r.enqueue(ctx, action, seen)
-}
-
-// enqueue publishes a valid action and applies it to the mirror, unless it changes
-// nothing.
-func (r *Recorder) enqueue(ctx context.Context, action storage.Action, seen *storage.Interactive) (Recorded, error) {
 	known := true
 	if !action.Kind.AddsUp() {
 		id := idOf(action)

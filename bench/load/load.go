@@ -49,12 +49,7 @@ const (
 // It ends after the given time, or once no client has requests left. It returns an error
 // if a connection cannot be established or ctx is done.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
-	return ClosedAcross(ctx, []string{address}, clients, during)
-}
-
-// ClosedAcross is like Closed, but connects the clients to several servers in turn.
-func ClosedAcross(ctx context.Context, addresses []string, clients []Client, during time.Duration) (*Result, error) {
-	r := newLoadRun(addresses, during)
+	r := newLoadRun(address, during)
 	return r.runClients(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
 		var buf []byte
 		for ctx.Err() == nil && time.Now().Before(r.end) {
@@ -74,7 +69,7 @@ func ClosedAcross(ctx context.Context, addresses []string, clients []Client, dur
 // connection cannot be established or ctx is done. It also returns an error if a client
 // has no requests left, or if too many requests are waiting to be sent.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
-	r := newLoadRun([]string{address}, during)
+	r := newLoadRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
 	var empty error
 	var once sync.Once
@@ -111,7 +106,7 @@ func Open(ctx context.Context, address string, clients []Client, perSecond float
 
 // loadRun is the state of one call to Closed or Open.
 type loadRun struct {
-	addresses    []string
+	address      string
 	during       time.Duration
 	started, end time.Time
 
@@ -119,8 +114,8 @@ type loadRun struct {
 	result Result
 }
 
-func newLoadRun(addresses []string, during time.Duration) *loadRun {
-	r := &loadRun{addresses: addresses, during: during}
+func newLoadRun(address string, during time.Duration) *loadRun {
+	r := &loadRun{address: address, during: during}
 	r.result.Latency = hdrhistogram.New(1, maxLatency.Microseconds(), 3)
 	return r
 }
@@ -137,11 +132,10 @@ func (r *loadRun) runClients(
 			_ = conn.Close()
 		}
 	}()
-	for i := range clients {
-		address := r.addresses[i%len(r.addresses)]
-		conn, err := Dial(ctx, address)
+	for range clients {
+		conn, err := Dial(ctx, r.address)
 		if err != nil {
-			return nil, fmt.Errorf("connect to %s: %w", address, err)
+			return nil, fmt.Errorf("connect to %s: %w", r.address, err)
 		}
 		conns = append(conns, conn)
 	}

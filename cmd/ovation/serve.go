@@ -72,7 +72,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	queue := worker.NewFallback(behind.queue, behind.mirrored, worker.FallbackOptions{Logger: log, Metrics: metrics})
 	defer queue.Close()
 	recorder := worker.NewRecorder(queue, behind.mirrored, worker.RecorderOptions{
-		Direct: directWriter(behind.mirrored), Linger: linger, Now: behind.mirrored.Now, Logger: log, Metrics: metrics,
+		Linger: linger, Now: behind.mirrored.Now, Logger: log, Metrics: metrics,
 	})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)

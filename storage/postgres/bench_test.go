@@ -44,28 +44,3 @@ func openStore(tb testing.TB) storage.Store {
 	tb.Helper()
 	return open(tb)
 }
-
-// BenchmarkCommitActions commits first likes of random users. Most subjects get several
-// likes.
-func BenchmarkCommitActions(b *testing.B) {
-	for _, size := range []int{1, 4, 10, 40} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			s, random, n := open(b), rand.New(rand.NewPCG(1, 2)), 0
-			for b.Loop() {
-				n++
-				var actions []storage.Action
-				for i := range size {
-					actions = append(actions, storage.Action{
-						User:    storage.User{Tenant: "default", UserID: fmt.Sprint(random.IntN(8000))},
-						Subject: storage.Subject{Tenant: "default", Biz: "article", BizID: fmt.Sprint(random.IntN(3000))},
-						Kind:    storage.KindReaction, Reaction: storage.Like, Version: int64(1_700_000_000_000_000 + n*size + i),
-					})
-				}
-				if _, err := s.CommitActions(b.Context(), actions); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n*size), "µs/action")
-		})
-	}
-}

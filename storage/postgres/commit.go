@@ -21,27 +21,19 @@ const (
 	standbyCheckTimeout = 5 * time.Second
 )
 
-// commit commits a transaction; see awaitCommit.
+// commit commits a transaction. It does not stop when the caller's context ends, because
+// the outcome would be unknown. After callTimeout it gives up, unless the server reports
+// that the commit waits for the synchronous standby. In that case, the method waits until
+// the caller's context is cancelled or the store is closed: an abandoned commit becomes
+// visible although a failover may still lose it.
 func (s *Store) commit(caller context.Context, t *tx) error {
-	return s.awaitCommit(caller, t.conn, func(ctx context.Context) error {
-		return storageError(ctx, t.begun.Commit(ctx), t.conn)
-	})
-}
-
-// awaitCommit calls send, which commits a transaction on the connection c. The commit does
-// not stop when the caller's context ends, because the outcome would be unknown. After
-// callTimeout it gives up, unless the server reports that the commit waits for the
-// synchronous standby. In that case, the method waits until the caller's context is
-// cancelled or the store is closed: an abandoned commit becomes visible although a
-// failover may still lose it.
-func (s *Store) awaitCommit(caller context.Context, c *pgx.Conn, send func(context.Context) error) error {
 	defer s.commits.begin()()
 	ctx, giveUp := context.WithCancelCause(context.WithoutCancel(caller))
 	ended := make(chan struct{})
 	timer := time.AfterFunc(s.commits.checkAfter, func() {
 		defer close(ended)
 		wanted := func() bool { return !errors.Is(caller.Err(), context.Canceled) && s.closing.Err() == nil }
-		for wanted() && s.waitsForStandby(ctx, c.PgConn().PID()) {
+		for wanted() && s.waitsForStandby(ctx, t.conn.PgConn().PID()) {
 			select {
 			case <-time.After(standbyCheckPause):
 			case <-ctx.Done():
@@ -49,9 +41,9 @@ func (s *Store) awaitCommit(caller context.Context, c *pgx.Conn, send func(conte
 		}
 		giveUp(errNoAnswer)
 	})
-	notes := c.PgConn().CustomData()
+	notes := t.conn.PgConn().CustomData()
 	delete(notes, notReplicated)
-	err := send(ctx)
+	err := storageError(ctx, t.begun.Commit(ctx), t.conn)
 	giveUp(nil)
 	if !timer.Stop() {
 		<-ended

@@ -28,7 +28,9 @@ func (t *tx) applyTally(by sqlstore.Tally, declared []storage.Action, skipped []
 	var out []storage.SubjectCounts
 	row := func(row pgx.Rows) error {
 		out = append(out, storage.SubjectCounts{})
-		return scanCounts(row, &out[len(out)-1])
+		c := &out[len(out)-1]
+		return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
+			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 	}
 	adjustCounts(b, by, row)
 	lookUpCounts(b, sqlstore.UnchangedSubjects(skipped, by), row)
@@ -69,12 +71,6 @@ func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
 		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
 	}
 	b.Queue(upsertCounts, rows.args()...).Query(eachRow(row))
-}
-
-// scanCounts reads a row that upsertCounts or selectPresentCounts has returned.
-func scanCounts(row pgx.Rows, c *storage.SubjectCounts) error {
-	return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
-		&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 }
 
 const selectPresentCounts = `

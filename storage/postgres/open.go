@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"ovation/storage"
 	"ovation/storage/mirror"
 )
 
@@ -20,7 +19,6 @@ const (
 	defaultMaxConns  = 16
 	minMaxConns      = 2 // a repair reads on one connection while it writes on another
 	minServerVersion = 14
-	readCommitted    = "read committed"
 )
 
 // Options configures a Store.
@@ -54,10 +52,7 @@ type Store struct {
 	close   context.CancelFunc
 }
 
-var (
-	_ mirror.Database   = (*Store)(nil)
-	_ storage.Committer = (*Store)(nil)
-)
+var _ mirror.Database = (*Store)(nil)
 
 // ErrNotMigrated means that the database lacks tables of this release. Migrate creates
 // them.
@@ -147,10 +142,9 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string
 	if err := checkPrivileges(ctx, c); err != nil {
 		return nil, err
 	}
-	var commit, messages, isolation string
-	const selectSettings = `
-SELECT current_setting('synchronous_commit'), current_setting('client_min_messages'), current_setting('default_transaction_isolation')`
-	if err := c.QueryRow(ctx, selectSettings).Scan(&commit, &messages, &isolation); err != nil {
+	var commit, messages string
+	if err := c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')`).
+		Scan(&commit, &messages); err != nil {
 		return nil, storageError(ctx, err, c)
 	}
 	needed = make(map[string]string)
@@ -159,9 +153,6 @@ SELECT current_setting('synchronous_commit'), current_setting('client_min_messag
 	}
 	if messages == "error" { // onNotice needs the warnings
 		needed["client_min_messages"] = "warning"
-	}
-	if isolation != readCommitted { // a statement outside a transaction must see what is committed before its locks
-		needed["default_transaction_isolation"] = readCommitted
 	}
 	return needed, nil
 }

@@ -72,16 +72,12 @@ func (w *stateWrites) remainingKeys() (columns, []int) {
 // apply. If it returns null in the column clears, the stored row equals the row that was
 // sent. Element 0 of an array and all elements of a null array are null. A comparison
 // with null yields null, which does not count as true.
-const upsertReactions = upsertReactionsFrom + upsertReactionsInto
-
-const (
-	upsertReactionsFrom = `
+const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, clears)
 SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version,
     CASE WHEN k.unlike > 0 OR k.undislike > 0 THEN ARRAY[k.unlike, k.undislike] END
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
-    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, unlike, undislike, ord)`
-	upsertReactionsInto = `
+    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, unlike, undislike, ord)
 ORDER BY k.ord
 ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state,
     state = CASE
@@ -92,7 +88,6 @@ ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state,
         THEN ARRAY[greatest(s.clears[1], excluded.clears[1]), greatest(s.clears[2], excluded.clears[2])] END
 WHERE s.version < greatest(excluded.version, excluded.clears[1], excluded.clears[2])
 RETURNING tenant, user_id, biz, biz_id, prev_state, clears, state, version`
-)
 
 const clearsColumn = 5 // an index into the columns that upsertReactions returns
 

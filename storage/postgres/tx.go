@@ -99,28 +99,17 @@ func (s *Store) write(caller context.Context, what string, do func(*tx) error) e
 	defer cancel()
 	for try := 1; ; try++ {
 		err := s.transact(ctx, caller, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, do)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if s.mayRetry(ctx, what, try, err) {
+		case try < maxTries && ctx.Err() == nil && hasCode(err, deadlock, serialization):
+			s.logger.Warn("transaction retried", "doing", what, "error", err)
 			continue
+		case hasCode(err, readOnly):
+			s.pool.Reset() // the server may have become a standby: reconnect to the primary
 		}
 		return fmt.Errorf("%s: %w", what, err)
 	}
-}
-
-// mayRetry reports whether a transaction that has failed should be tried again, because
-// the server has aborted it in favour of a different one. The parameter try is the number
-// of attempts so far.
-func (s *Store) mayRetry(ctx context.Context, what string, try int, err error) bool {
-	switch {
-	case try < maxTries && ctx.Err() == nil && hasCode(err, deadlock, serialization):
-		s.logger.Warn("transaction retried", "doing", what, "error", err)
-		return true
-	case hasCode(err, readOnly):
-		s.pool.Reset() // the server may have become a standby: reconnect to the primary
-	}
-	return false
 }
 
 // transact calls the function do with a transaction that ctx bounds, and commits the

@@ -180,22 +180,14 @@ func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result
 
 // Observe records counts that were written, or read without the client-side cache.
 func (c *Cache) Observe(at keyspace.Epoch, subject storage.Subject, counts storage.Counts) {
-	c.ObserveAll(at, []storage.SubjectCounts{{Subject: subject, Counts: counts}})
-}
-
-// ObserveAll records several counts; see Observe.
-func (c *Cache) ObserveAll(at keyspace.Epoch, all []storage.SubjectCounts) {
 	now := time.Now().UnixMilli()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at == c.ended {
 		return
 	}
-	for i := range all {
-		counts := all[i].Counts
-		if p := c.entry(all[i].Subject); p.seen == nil || now >= p.seen.until || p.seen.Version <= counts.Version {
-			p.seen = &seen{counts, now + seenTTL.Milliseconds()}
-		}
+	if p := c.entry(subject); p.seen == nil || now >= p.seen.until || p.seen.Version <= counts.Version {
+		p.seen = &seen{counts, now + seenTTL.Milliseconds()}
 	}
 }
 

@@ -242,11 +242,6 @@ func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) 
 	return scripts.Counts.On(at.Counts(of), nil, scripts.Text(c.Version), Text(c), scripts.Jitter(life))
 }
 
-// Tell is a variant of Write for counts that a transaction has committed.
-func (r *Reader) Tell(at keyspace.Epoch, of storage.Subject, c storage.Counts) scripts.Call {
-	return scripts.TellCounts.On(at.Counts(of), nil, scripts.Text(c.Version), Text(c), scripts.Jitter(r.TTL))
-}
-
 // Text encodes counts without their version.
 func Text(c storage.Counts) string {
 	return strings.Join([]string{

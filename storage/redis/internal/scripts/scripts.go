@@ -25,12 +25,6 @@ var applyText string
 //go:embed lua/mark.lua
 var markText string
 
-//go:embed lua/tell.lua
-var tellText string
-
-//go:embed lua/tell_counts.lua
-var tellCountsText string
-
 //go:embed lua/invalidate.lua
 var invalidateText string
 
@@ -52,8 +46,6 @@ var (
 	Fill       = newScript(entryText, fillText)
 	Apply      = newScript(entryText, applyText)
 	Mark       = newScript(entryText, markText)
-	Tell       = newScript(entryText, tellText)
-	TellCounts = newScript("", tellCountsText)
 	Invalidate = newScript(entryText, invalidateText)
 	Fence      = newScript("", fenceText)
 	Counts     = newScript("", countsText)
