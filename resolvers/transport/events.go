@@ -44,6 +44,7 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 	}
 	out := &eventStream{w: w, control: http.NewResponseController(w), writeTimeout: h.Streams.opts.WriteTimeout}
 	out.open()
+	defer out.extendDeadline() // net/http writes the end of the body
 	switch {
 	case errs != nil:
 		out.last(rec, &graphql.Response{Errors: coded(errs)})
@@ -131,10 +132,15 @@ func (s *eventStream) last(rec *record, response *graphql.Response) bool {
 	return s.next(rec, response) && s.complete()
 }
 
+// extendDeadline gives the next write, which may come long after the one before, its time.
+func (s *eventStream) extendDeadline() {
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.writeTimeout)) // a writer without deadlines is fine
+}
+
 func (s *eventStream) write(text []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.writeTimeout)) // a writer without deadlines is fine
+	s.extendDeadline()
 	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.control.Flush()

@@ -189,7 +189,7 @@ func heap() uint64 {
 
 func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Minute}}) // longer than the token is valid
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: 5 * time.Second}}) // less than the token is valid
 	soon := "Bearer " + expiring(t)
 	a, b := s.ready(t, "Authorization", soon), s.dial(t)
 	b.say(`{"type":"connection_init","payload":{"Authorization":"` + soon + `"}}`)
