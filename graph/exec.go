@@ -84,6 +84,7 @@ type ComplexityRoot struct {
 		CommentID   func(childComplexity int) int
 		Deleted     func(childComplexity int) int
 		EditedAt    func(childComplexity int) int
+		EditedBy    func(childComplexity int) int
 		ID          func(childComplexity int) int
 		Interactive func(childComplexity int) int
 		Parent      func(childComplexity int) int
@@ -720,6 +721,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Comment.EditedAt(childComplexity), true
+	case "Comment.editedBy":
+		if e.ComplexityRoot.Comment.EditedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.EditedBy(childComplexity), true
 	case "Comment.id":
 		if e.ComplexityRoot.Comment.ID == nil {
 			break
@@ -2775,7 +2782,7 @@ enum CommentOrder {
 """
 A text that a user wrote about a subject, or a reply to one. Public within the tenant.
 
-A comment that was deleted has no text and no author. It keeps its position while it has replies; otherwise it is no longer listed.
+A comment that was deleted has no text, no author and no editor. It keeps its position while it has replies; otherwise it is no longer listed.
 """
 type Comment implements Node {
   "Opaque and stable."
@@ -2792,6 +2799,8 @@ type Comment implements Node {
   at: Time!
   "When its text last changed. Null if it never did."
   editedAt: Time
+  "The user whose edit the text is: a holder of the scope ` + "`" + `moderate` + "`" + `. Null if the author wrote it, as when the author has edited it since."
+  editedBy: User
   "Whether it is deleted."
   deleted: Boolean!
   "The comment that it replies to. Null if it is not a reply."
@@ -3261,7 +3270,7 @@ type Mutation {
     "The new comment."
     input: AddCommentInput!
   ): AddCommentPayload!
-  "Changes the text of a comment: for its author, the author of its subject and those whose token has the scope ` + "`" + `moderate` + "`" + `. NOT_FOUND for others."
+  "Changes the text of a comment: for its author and those whose token has the scope ` + "`" + `moderate` + "`" + `, whose edit shows as ` + "`" + `editedBy` + "`" + `. NOT_FOUND for others, including the author of its subject, and if it is deleted. The same text changes nothing."
   editComment(
     "Which comment, and its new text."
     input: EditCommentInput!
@@ -3828,6 +3837,8 @@ func (ec *executionContext) childFields_Comment(ctx context.Context, field graph
 		return ec.fieldContext_Comment_at(ctx, field)
 	case "editedAt":
 		return ec.fieldContext_Comment_editedAt(ctx, field)
+	case "editedBy":
+		return ec.fieldContext_Comment_editedBy(ctx, field)
 	case "deleted":
 		return ec.fieldContext_Comment_deleted(ctx, field)
 	case "parent":
@@ -6180,6 +6191,38 @@ func (ec *executionContext) _Comment_editedAt(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Comment_editedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_editedBy(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_editedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EditedBy(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_editedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Comment_deleted(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
@@ -15640,6 +15683,11 @@ func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "editedAt":
 			out.Values[i] = ec._Comment_editedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "editedBy":
+			out.Values[i] = ec._Comment_editedBy(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

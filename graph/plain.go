@@ -42,10 +42,11 @@ var PlainSchema = plain.Schema{
 		"text":        5,
 		"at":          6,
 		"editedAt":    7,
-		"deleted":     8,
-		"parent":      9,
-		"replyCount":  10,
-		"interactive": 12,
+		"editedBy":    8,
+		"deleted":     9,
+		"parent":      10,
+		"replyCount":  11,
+		"interactive": 13,
 	},
 	"CommentConnection": {
 		"edges":         1,
@@ -1753,9 +1754,15 @@ func (w *PlainWriter) writeComment(fields []plain.Field, obj *storage.Comment) {
 			} else {
 				w.Null(false)
 			}
-		case 8: // deleted
+		case 8: // editedBy
+			if v := obj.EditedBy(); v != nil {
+				w.writeUser(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		case 9: // deleted
 			w.Bool(obj.Deleted())
-		case 9: // parent
+		case 10: // parent
 			if v, err := w.resolvers.Comment().Parent(w.ctx, obj); err != nil {
 				w.Fail()
 			} else if v != nil {
@@ -1763,9 +1770,9 @@ func (w *PlainWriter) writeComment(fields []plain.Field, obj *storage.Comment) {
 			} else {
 				w.Null(false)
 			}
-		case 10: // replyCount
+		case 11: // replyCount
 			w.Int(obj.ReplyCount)
-		case 12: // interactive
+		case 13: // interactive
 			if v, err := w.resolvers.Comment().Interactive(w.ctx, obj); err != nil {
 				w.Fail()
 			} else if v != nil {

@@ -143,12 +143,10 @@ func (p *prefetch) totals(_ *plan.Field, object any) {
 	}
 }
 
-// changeOfComment changes a comment by calling the given function. A comment may be
-// changed by its author, by moderators and by the author of its subject.
-func changeOfComment(
-	ctx context.Context, change storage.CommentChange, do func(storage.CommentChange) (*storage.Comment, error),
-) (*storage.Comment, error) {
-	out, err := do(change)
+// deleteComment deletes a comment. A comment may be deleted by its author, by moderators
+// and by the author of its subject.
+func (r mutationResolver) deleteComment(ctx context.Context, change storage.CommentChange) (*storage.Comment, error) {
+	out, err := r.comments.Delete(ctx, change)
 	if change.Moderates || !errors.Is(err, storage.ErrNotFound) {
 		return out, err
 	}
@@ -159,5 +157,5 @@ func changeOfComment(
 		return nil, err
 	}
 	change.Moderates = true
-	return do(change)
+	return r.comments.Delete(ctx, change)
 }

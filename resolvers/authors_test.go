@@ -109,16 +109,19 @@ func TestBadDeclarationsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } } }`), `{"interactive": {"author": null}}`)
 }
 
-// The author of a subject may change the comments on it, until the subject gets another
-// author.
-func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
+// The author of a subject may delete the comments on it, until the subject gets another
+// author. Only a comment's own author and moderators may edit it.
+func TestAuthorsOfSubjectsDeleteCommentsButDoNotEditThem(t *testing.T) {
 	s := start(t)
 	first, second := s.says(t, "alice", "first", nil), s.says(t, "alice", "second", nil)
-	const edit = `mutation($id: ID!) { editComment(input: {id: $id, text: "edited"}) { comment { text author { userId } } } }`
+	const edit = `mutation($id: ID!) { editComment(input: {id: $id, text: "edited"}) { comment { text author { userId } editedBy { userId } } } }`
 	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
 	s.refused(t, "NOT_FOUND", "bob", edit, "id", first)
 	s.declare(t, declarationOf("1", "bob", "at", "2020-01-01T00:00:00Z"))
-	same(t, s.ok(t, "bob", edit, "id", first), `{"editComment": {"comment": {"text": "edited", "author": {"userId": "alice"}}}}`)
+	s.refused(t, "NOT_FOUND", "bob", edit, "id", first)
+	same(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { text editedAt } } }`, "id", first), `{"node": {"text": "first", "editedAt": null}}`)
+	same(t, s.ok(t, "bob", edit, "id", s.says(t, "bob", "own", nil)),
+		`{"editComment": {"comment": {"text": "edited", "author": {"userId": "bob"}, "editedBy": null}}}`)
 	s.ok(t, "bob", remove, "id", first)
 	s.refused(t, "NOT_FOUND", "bob", remove, "id", first)
 	s.refused(t, "NOT_FOUND", "carol", remove, "id", second)

@@ -49,9 +49,7 @@ func (r mutationResolver) EditComment(ctx context.Context, in graph.EditCommentI
 	if err != nil {
 		return nil, err
 	}
-	edited, err := changeOfComment(ctx, change, func(change storage.CommentChange) (*storage.Comment, error) {
-		return r.comments.Edit(ctx, change, in.Text)
-	})
+	edited, err := r.comments.Edit(ctx, change, in.Text)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, notFound("input.id")
 	}
@@ -67,9 +65,7 @@ func (r mutationResolver) DeleteComment(ctx context.Context, in graph.DeleteComm
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := changeOfComment(ctx, change, func(change storage.CommentChange) (*storage.Comment, error) {
-		return r.comments.Delete(ctx, change)
-	})
+	deleted, err := r.deleteComment(ctx, change)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, notFound("input.id")
 	}

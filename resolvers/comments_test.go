@@ -141,6 +141,39 @@ func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	}
 }
 
+// A comment names the moderator whose edit its text is, until its author edits it again.
+func TestEditsOfModeratorsShow(t *testing.T) {
+	s := start(t)
+	id := s.says(t, "alice", "spiteful", nil)
+	cursor := s.changesCursor(t, "1")
+	const fields = `text author { userId } editedBy { userId }`
+	const edit = `mutation($id: ID!, $text: String!) { editComment(input: {id: $id, text: $text}) { comment { ` + fields + ` } } }`
+	edits := func(user, scope, text, want string) {
+		t.Helper()
+		got := s.askWith(t, user, scope, edit, map[string]any{"id": id, "text": text})
+		if len(got.Errors) > 0 {
+			t.Fatal(got.Errors)
+		}
+		same(t, dig(t, got.Data, "editComment", "comment"), want)
+		same(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { `+fields+` } } }`, "id", id), `{"node": `+want+`}`)
+		same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { comments { edges { node { `+fields+` } } } } }`),
+			`{"interactive": {"comments": {"edges": [{"node": `+want+`}]}}}`)
+	}
+	edits("mod", "moderate", "spiteful", `{"text": "spiteful", "author": {"userId": "alice"}, "editedBy": null}`) // not a change
+	edits("mod", "moderate", "kind", `{"text": "kind", "author": {"userId": "alice"}, "editedBy": {"userId": "mod"}}`)
+	stream := s.subscribe(t, "", `subscription($a: String) { commentsChanged(biz: "video", bizId: "1", after: $a) { kind comment { `+fields+` } } }`, map[string]any{"a": cursor})
+	same(t, stream.nextCommentEvent(t), `{"kind": "EDITED", "comment": {"text": "kind", "author": {"userId": "alice"}, "editedBy": {"userId": "mod"}}}`)
+	edits("alice", "", "kind", `{"text": "kind", "author": {"userId": "alice"}, "editedBy": {"userId": "mod"}}`) // not a change
+	edits("eve", "moderate", "kinder", `{"text": "kinder", "author": {"userId": "alice"}, "editedBy": {"userId": "eve"}}`)
+	edits("alice", "moderate", "mine", `{"text": "mine", "author": {"userId": "alice"}, "editedBy": null}`)
+	edits("mod", "moderate", "kind", `{"text": "kind", "author": {"userId": "alice"}, "editedBy": {"userId": "mod"}}`)
+
+	reply := s.says(t, "bob", "reply", id)
+	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", id)
+	same(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { parent { `+fields+` } } } }`, "id", reply),
+		`{"node": {"parent": {"text": "", "author": null, "editedBy": null}}}`)
+}
+
 func TestAuthorsOfCommentsShowNoMoreToTheAnonymous(t *testing.T) {
 	s := start(t)
 	s.says(t, "alice", "top", nil)

@@ -67,6 +67,7 @@ var fieldTable = map[string]fieldSpec{
 	"Comment.subject":          byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Subject }),
 	"Comment.interactive":      byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Key().Subject() }),
 	"Comment.author":           inline(func(c *storage.Comment) any { return c.Author() }),
+	"Comment.editedBy":         inline(func(c *storage.Comment) any { return c.EditedBy() }),
 	"Comment.text":             {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 8,000 bytes, but few texts consist of 4-byte characters
 	"Comment.parent":           {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).parent},
 	"Comment.replies":          replies.field(),

@@ -20,8 +20,8 @@ import (
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, if it is public, to others. An item is
 //     visible to all viewers who see its folder.
-//   - Comments are public. A comment's author, the author of its subject and moderators
-//     may change it.
+//   - Comments are public. A comment's author and moderators may edit it; they and the
+//     author of its subject may delete it.
 //   - Authors, works and totals are public. Users whose token has the scope
 //     viewer.WriteSubjects may declare authors.
 //   - Videos are public. A video's author and moderators may delete it.
@@ -31,8 +31,8 @@ import (
 // An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
 // every signed-in viewer sees, the viewer's own lists, and objects by id, except
 // subjects, videos and comments. A user's private list is NOT_FOUND for all other
-// viewers, including anonymous ones. Anonymous viewers reach a user only as an author, or
-// in the payload of a login or registration: Query.user is UNAUTHENTICATED for them.
+// viewers, including anonymous ones. Anonymous viewers reach a user only as the author of
+// a subject or comment, as the editor of a comment, or in the payload of a login or registration: Query.user is UNAUTHENTICATED for them.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
@@ -196,7 +196,7 @@ func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.Conv
 // moderates reports whether the viewer may change the comments of other users.
 func moderates(ctx context.Context) bool { return viewer.HasScope(ctx, viewer.Moderate) }
 
-// ownsSubject reports whether the user who changes a comment is the author of the
+// ownsSubject reports whether the user who deletes a comment is the author of the
 // comment's subject.
 func ownsSubject(ctx context.Context, change storage.CommentChange) (bool, error) {
 	l := loaders.FromContext(ctx)

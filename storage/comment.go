@@ -46,7 +46,7 @@ func ParseCommentID(text string) (id int64, ok bool) {
 // Comment is a text that a user wrote on a subject, or in reply to a comment on the
 // subject.
 //
-// A deleted comment has neither Text nor User. If it has replies, it keeps its place in
+// A deleted comment has no Text, User or EditorID. If it has replies, it keeps its place in
 // lists; otherwise it is not listed.
 type Comment struct {
 	Subject    Subject
@@ -54,11 +54,12 @@ type Comment struct {
 	ParentID   int64 // the id of the comment that this one replies to, or 0 if it is no reply
 	User       User
 	Text       string
-	Created    int64 // in microseconds since 1970
-	Edited     int64 // when the text last changed, or 0 if it never did
-	DeletedAt  int64 // 0 if it is not deleted
-	LikeCount  int64 // likes of the comment as a subject, for the order Top
-	ReplyCount int64 // replies that are not deleted
+	Created    int64  // in microseconds since 1970
+	Edited     int64  // when the text last changed, or 0 if it never did
+	EditorID   string // the id of the user whose edit Text is, or "" if User wrote it
+	DeletedAt  int64  // 0 if it is not deleted
+	LikeCount  int64  // likes of the comment as a subject, for the order Top
+	ReplyCount int64  // replies that are not deleted
 	// Version is the version of the subject's comments as of the last change to this
 	// comment. No two comments of a subject have the same version, and versions rise in
 	// the order in which the changes were committed. A version is at least the time of
@@ -93,6 +94,15 @@ func (c *Comment) EditedAt() *time.Time {
 	}
 	at := Time(c.Edited)
 	return &at
+}
+
+// EditedBy returns the user whose edit the text is, or nil if the author of the comment
+// wrote it.
+func (c *Comment) EditedBy() *User {
+	if c.EditorID == "" || c.Deleted() {
+		return nil
+	}
+	return &User{Tenant: c.Subject.Tenant, UserID: c.EditorID}
 }
 
 // Deleted reports whether the comment is deleted.

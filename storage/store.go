@@ -343,7 +343,8 @@ type Comments interface {
 	//
 	// Repeating a call without request ids adds the comments again.
 	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
-	// EditComment changes the text of a comment and returns the comment. Errors:
+	// EditComment changes the text of a comment, and its editor if that is not its author,
+	// and returns the comment. Errors:
 	// ErrInvalid; ErrNotFound if the comment does not exist or is deleted, or if the user
 	// may not change it.
 	EditComment(ctx context.Context, change CommentChange, text string) (*Comment, error)

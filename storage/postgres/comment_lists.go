@@ -9,12 +9,12 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-const commentColumns = `biz, biz_id, comment_id, reply_to, user_id, text, created, edited, deleted, like_count, reply_count, version`
+const commentColumns = `biz, biz_id, comment_id, reply_to, user_id, text, created, edited, edited_by, deleted, like_count, reply_count, version`
 
 func scanComment(tenant string, row pgx.Rows, more ...any) (*storage.Comment, error) {
 	c := &storage.Comment{Subject: storage.Subject{Tenant: tenant}, User: storage.User{Tenant: tenant}}
 	err := row.Scan(append(more, &c.Subject.Biz, &c.Subject.BizID, &c.Number, &c.ParentID, &c.User.UserID, &c.Text,
-		&c.Created, &c.Edited, &c.DeletedAt, &c.LikeCount, &c.ReplyCount, &c.Version)...)
+		&c.Created, &c.Edited, &c.EditorID, &c.DeletedAt, &c.LikeCount, &c.ReplyCount, &c.Version)...)
 	return c, err
 }
 
@@ -97,7 +97,7 @@ const (
 	selectCommentLists = `
 SELECT k.ord, coalesce(v.version, 0), l.comment_id IS NOT NULL, coalesce(l.biz, ''), coalesce(l.biz_id, ''), coalesce(l.comment_id, 0),
     coalesce(l.reply_to, 0), coalesce(l.user_id, ''), coalesce(l.text, ''), coalesce(l.created, 0), coalesce(l.edited, 0),
-    coalesce(l.deleted, 0), coalesce(l.like_count, 0), coalesce(l.reply_count, 0), coalesce(l.version, 0)
+    coalesce(l.edited_by, ''), coalesce(l.deleted, 0), coalesce(l.like_count, 0), coalesce(l.reply_count, 0), coalesce(l.version, 0)
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
     WITH ORDINALITY AS k (tenant, biz, biz_id, reply_to, sort, likes, id, entries, ord)
 LEFT JOIN LATERAL (SELECT version FROM comment_count v

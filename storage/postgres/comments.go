@@ -209,7 +209,7 @@ func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange)
 }
 
 const updateComment = `
-UPDATE comment SET user_id = $3, text = $4, edited = $5, deleted = $6, listed = $7, reply_count = $8, version = $9
+UPDATE comment SET user_id = $3, text = $4, edited = $5, deleted = $6, listed = $7, reply_count = $8, version = $9, edited_by = $10
 WHERE tenant = $1 AND comment_id = $2`
 
 // changeComment calls the function do, which may change a comment. If do reports a
@@ -236,7 +236,7 @@ func (s *Store) changeComment(
 		slices.SortFunc(written, func(x, y *storage.Comment) int { return cmp.Compare(x.Number, y.Number) })
 		for _, c := range written {
 			b.Queue(updateComment, c.Subject.Tenant, c.Number,
-				c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version)
+				c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version, c.EditorID)
 		}
 		setCommentCounts(b, map[storage.Subject]storage.CommentCount{e.Comment.Subject: e.Counts})
 		adjustTotals(b, sqlstore.Tally{Users: sqlstore.CommentTotals(e.CommentsByUser)})

@@ -7,12 +7,12 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-const commentColumns = `biz, biz_id, comment_id, reply_to, user_id, text, created, edited, deleted, like_count, reply_count, version`
+const commentColumns = `biz, biz_id, comment_id, reply_to, user_id, text, created, edited, edited_by, deleted, like_count, reply_count, version`
 
 func scanComment(tenant string, scan func(...any) error, more ...any) (*storage.Comment, error) {
 	c := &storage.Comment{Subject: storage.Subject{Tenant: tenant}, User: storage.User{Tenant: tenant}}
 	err := scan(append(more, &c.Subject.Biz, &c.Subject.BizID, &c.Number, &c.ParentID, &c.User.UserID, &c.Text,
-		&c.Created, &c.Edited, &c.DeletedAt, &c.LikeCount, &c.ReplyCount, &c.Version)...)
+		&c.Created, &c.Edited, &c.EditorID, &c.DeletedAt, &c.LikeCount, &c.ReplyCount, &c.Version)...)
 	return c, err
 }
 
@@ -81,24 +81,26 @@ func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) (
 	return out, nil
 }
 
+// The lists name their indexes: without statistics, SQLite would read a list in the order
+// of the primary key, past the comments on all other subjects.
 const (
 	selectNewestComments = `
-SELECT ` + commentColumns + ` FROM comment
+SELECT ` + commentColumns + ` FROM comment INDEXED BY comments
 WHERE tenant = ? AND biz = ? AND biz_id = ? AND reply_to = ? AND listed = 1 AND comment_id < ?
 ORDER BY comment_id DESC LIMIT ?`
 
 	selectOldestComments = `
-SELECT ` + commentColumns + ` FROM comment
+SELECT ` + commentColumns + ` FROM comment INDEXED BY comments
 WHERE tenant = ? AND biz = ? AND biz_id = ? AND reply_to = ? AND listed = 1 AND comment_id > ?
 ORDER BY comment_id LIMIT ?`
 
 	selectTopComments = `
-SELECT ` + commentColumns + ` FROM comment
+SELECT ` + commentColumns + ` FROM comment INDEXED BY comments_top
 WHERE tenant = ? AND biz = ? AND biz_id = ? AND reply_to = ? AND listed = 1 AND (like_count, comment_id) < (?, ?)
 ORDER BY like_count DESC, comment_id DESC LIMIT ?`
 
 	selectCommentChanges = `
-SELECT ` + commentColumns + ` FROM comment
+SELECT ` + commentColumns + ` FROM comment INDEXED BY comment_changes
 WHERE tenant = ? AND biz = ? AND biz_id = ? AND version > ? ORDER BY version LIMIT ?`
 )
 

@@ -205,14 +205,14 @@ func (s *Store) changeComment(
 }
 
 const updateComment = `
-UPDATE comment SET user_id = ?, text = ?, edited = ?, deleted = ?, listed = ?, reply_count = ?, version = ?
+UPDATE comment SET user_id = ?, text = ?, edited = ?, deleted = ?, listed = ?, reply_count = ?, version = ?, edited_by = ?
 WHERE tenant = ? AND comment_id = ?`
 
 func (t tx) updateComment(c *storage.Comment) error {
 	if c == nil {
 		return nil
 	}
-	_, err := t.exec(updateComment, c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version,
+	_, err := t.exec(updateComment, c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version, c.EditorID,
 		c.Subject.Tenant, c.Number)
 	return err
 }

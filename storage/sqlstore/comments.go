@@ -174,8 +174,8 @@ type CommentEdit struct {
 	CommentsByUser  map[storage.User]int64 // change in the number of each user's comments
 }
 
-// Edit sets the text of the comment, and reports whether the text differs from the
-// previous one. Errors: storage.ErrNotFound if the change is not allowed.
+// Edit sets the text of the comment, and its editor if that is not its author. It reports
+// whether the text differs from the previous one. Errors: storage.ErrNotFound if the change is not allowed.
 func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) (bool, error) {
 	c := e.Comment
 	if !change.Allows(c) {
@@ -185,11 +185,14 @@ func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) 
 		return false, nil
 	}
 	e.Counts.Version = nextVersion(e.Counts.Version, at)
-	c.Text, c.Edited, c.Version = text, at, e.Counts.Version
+	c.Text, c.Edited, c.EditorID, c.Version = text, at, "", e.Counts.Version
+	if change.By != c.User {
+		c.EditorID = change.By.UserID
+	}
 	return true, nil
 }
 
-// Delete removes the text and the author of the comment. Errors: storage.ErrNotFound if
+// Delete removes the text, the author and the editor of the comment. Errors: storage.ErrNotFound if
 // the change is not allowed.
 func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 	c := e.Comment
@@ -199,7 +202,7 @@ func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 	e.CommentsByUser = map[storage.User]int64{c.User: -1}
 	e.Counts.Comments--
 	e.Counts.Version = nextVersion(e.Counts.Version, at)
-	c.Text, c.User.UserID, c.DeletedAt, c.Version = "", "", at, e.Counts.Version
+	c.Text, c.User.UserID, c.EditorID, c.DeletedAt, c.Version = "", "", "", at, e.Counts.Version
 	if p := e.Parent; p != nil {
 		if p.ReplyCount--; !p.Listed() {
 			e.Counts.Version = nextVersion(e.Counts.Version, at)

@@ -173,6 +173,17 @@ func commentsAreStoredUnchanged(w *world) {
 	w.must(err)
 	w.equal("the comment edited to the same text", *again, *edited)
 	w.equal("the edited comment read", *w.found(c), *edited)
+
+	change := storage.CommentChange{Key: c.Key(), By: user("moderator"), Moderates: true}
+	moderated, err := w.s.EditComment(w.Context(), change, "moderated")
+	w.must(err)
+	w.equal("edited by a moderator: text, author, editor", []any{moderated.Text, moderated.Author(), moderated.EditedBy()}, []any{"moderated", &alice, &change.By})
+	w.equal("the moderated comment read", *w.found(c), *moderated)
+	change.By = alice
+	again, err = w.s.EditComment(w.Context(), change, "my own")
+	w.must(err)
+	w.equal("edited by its author, a moderator: the editor", again.EditedBy(), nil)
+	w.equal("the comment read again", *w.found(c), *again)
 }
 
 func repliesAreOneLevelDeep(w *world) {

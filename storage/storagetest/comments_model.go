@@ -205,7 +205,11 @@ func (m *commentState) edit() {
 	m.want("EditComment", err, nil)
 	if of.Text != text {
 		of.Text, of.Edited, of.Version = text, got.Edited, m.next(of.Subject, got.Version)
+		if of.EditorID = change.By.UserID; change.By == of.User {
+			of.EditorID = ""
+		}
 	}
+	m.equal("the editor", got.EditorID, of.EditorID)
 }
 
 func (m *commentState) delete() {
@@ -216,7 +220,7 @@ func (m *commentState) delete() {
 		return
 	}
 	m.want("DeleteComment", err, nil)
-	of.Text, of.User.UserID, of.DeletedAt, of.Version = "", "", got.DeletedAt, m.next(of.Subject, got.Version)
+	of.Text, of.User.UserID, of.EditorID, of.DeletedAt, of.Version = "", "", "", got.DeletedAt, m.next(of.Subject, got.Version)
 	if parent := m.comments[of.ParentID]; parent != nil {
 		if parent.ReplyCount--; parent.Deleted() && parent.ReplyCount == 0 {
 			parent.Version = m.next(of.Subject, m.w.commentCount(of.Subject).Version)

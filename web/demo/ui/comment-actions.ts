@@ -3,7 +3,8 @@ import { useClient } from 'urql';
 import { DeleteCommentDocument, EditCommentDocument, type CommentFragment } from '../operations';
 import { showFailure, announce } from './notices';
 
-// CommentActions are what the author of a comment, or of its subject, can do with it.
+// CommentActions are what the author of a comment can do with it. The author of its
+// subject can only delete it.
 // Both actions show at once and are rolled back with a notice if the server rejects them.
 // If it does not confirm one, the stream of changes shows whether it was executed.
 export interface CommentActions {
