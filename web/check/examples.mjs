@@ -29,6 +29,7 @@ try {
     await visit(tell('a like shows before it is answered, and others see it'), [desktop, desktop], likes);
     await visit(tell('a rejected like is rolled back'), desktop, refusal);
     await visit(tell('folders'), desktop, folders);
+    await visit(tell('all folders of a user with several pages of them'), desktop, manyFolders);
     await visit(tell('an invalid token is shown, and not retried'), desktop, badToken, refused);
     await visit(tell('a token that is revoked signs the viewer out'), desktop, revoked, refused);
     await visit(tell('a restart is lived through'), [desktop, desktop], restarted, down);
@@ -163,6 +164,33 @@ async function folders(page) {
   await shoot(page, `${name}-folders`);
   await article(page, '2').getByRole('combobox').selectOption('in no folder');
   await page.getByRole('listitem').filter({ hasText: 'Weekend: 0' }).waitFor();
+}
+
+// manyFolders checks a user with 206 folders, which are three pages. The oldest folder, on
+// the last page, can be chosen, and its number of items is kept up to date.
+async function manyFolders(page) {
+  const { register } = await ask('', 'mutation { register(input: {name: "Emil", password: "a long password"}) { token } }');
+  const names = Array.from({ length: 205 }, (_, n) => `Folder ${n}`);
+  for (let n = 0; n < names.length; n += 10) {
+    const create = names.slice(n, n + 10).map((folder, i) => `f${i}: createFolder(input: {name: "${folder}"}) { folder { id } }`);
+    await ask(register.token, `mutation { ${create.join(' ')} }`);
+  }
+  await open(page, register.token);
+  const list = page.getByRole('region', { name: 'Folders' }).getByRole('listitem');
+  const picker = article(page, '3').getByRole('combobox');
+  const newestFirst = [...names.toReversed(), 'Default']; // the first folder comes with the default folder
+  await until('all folders are listed', async () => (await list.count()) === newestFirst.length || (await list.count()));
+  assert.deepEqual(await list.allTextContents(), newestFirst.map((folder) => `${folder}: 0`));
+  assert.deepEqual(await picker.locator('option').allTextContents(), ['in no folder', ...newestFirst]);
+  await picker.selectOption('Default');
+  await page.getByRole('listitem').filter({ hasText: 'Default: 1' }).waitFor();
+  await page.reload();
+  await until('it lies there', async () => (await picker.locator('option:checked').textContent()) === 'Default');
+  const field = page.getByLabel('New folder');
+  await field.fill('One more');
+  await field.press('Enter');
+  await until('the new folder moves the pages', async () => (await list.count()) === newestFirst.length + 1 || (await list.count()));
+  assert.deepEqual(await list.allTextContents(), ['One more: 0', ...newestFirst.map((folder) => `${folder}: ${Number(folder === 'Default')}`)]);
 }
 
 async function badToken(page) {

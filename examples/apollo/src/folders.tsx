@@ -1,18 +1,50 @@
+import type { ErrorLike } from '@apollo/client';
 import { useMutation, useQuery } from '@apollo/client/react';
-import type { FormEvent } from 'react';
-import { CollectDocument, CreateFolderDocument, FoldersDocument, UncollectDocument, type CardFragment } from './operations';
+import { createContext, useContext, useEffect, useState, type FormEvent, type ReactNode } from 'react';
+import { CollectDocument, CreateFolderDocument, FoldersDocument, UncollectDocument, type CardFragment, type FolderFragment } from './operations';
 import { Problem } from './status';
 
-function useFolders() {
-  const { data, error } = useQuery(FoldersDocument);
-  return { folders: data?.viewer?.folders.edges.map(({ node }) => node) ?? [], user: data?.viewer?.userId, error };
-}
-
-// These mutations change the number of items in folders.
+// These mutations change the number of items in folders: all pages are read again.
 const changesFolders = { refetchQueries: [FoldersDocument] };
 
+interface Loaded {
+  readonly user: string | undefined;
+  readonly folders: readonly FolderFragment[];
+  readonly complete: boolean; // whether these are all folders of the user
+  readonly error: ErrorLike | undefined;
+}
+
+const nothing: Loaded = { user: undefined, folders: [], complete: false, error: undefined };
+const FoldersContext = createContext(nothing);
+
+// FoldersProvider loads all folders of the viewer once, for the list and for each picker.
+export function FoldersProvider({ children }: { children: ReactNode }) {
+  const [loaded, setLoaded] = useState(nothing);
+  return (
+    <FoldersContext.Provider value={loaded}>
+      <FolderPage after={null} onLoad={setLoaded} />
+      {children}
+    </FoldersContext.Provider>
+  );
+}
+
+// FolderPage loads a page of folders and those after it. Each page is a query of its own,
+// so that a change refetches it. A user has up to 1,000 folders: ten pages.
+function FolderPage({ after, onLoad }: { after: string | null; onLoad: (loaded: Loaded) => void }) {
+  const { data, error } = useQuery(FoldersDocument, { variables: { after } });
+  const [rest, setRest] = useState(nothing);
+  const page = data?.viewer?.folders;
+  const next = page?.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
+  useEffect(() => {
+    const folders = data?.viewer?.folders.edges.map(({ node }) => node) ?? [];
+    const after = next ? rest : { folders: [], complete: Boolean(data), error: undefined };
+    onLoad({ user: data?.viewer?.userId, folders: [...folders, ...after.folders], complete: after.complete, error: error ?? after.error });
+  }, [data, error, next, rest, onLoad]);
+  return next && <FolderPage key={next} after={next} onLoad={setRest} />;
+}
+
 export function Folders() {
-  const { folders, user, error } = useFolders();
+  const { folders, user, complete, error } = useContext(FoldersContext);
   const [create, { error: refusal }] = useMutation(CreateFolderDocument, changesFolders);
 
   function submit(event: FormEvent<HTMLFormElement>) {
@@ -36,6 +68,7 @@ export function Folders() {
           </li>
         ))}
       </ul>
+      {user && !complete && !error && <p>Loading more folders…</p>}
       {user && (
         <form onSubmit={submit}>
           <label>
@@ -50,7 +83,7 @@ export function Folders() {
 }
 
 export function FolderPicker({ card }: { card: CardFragment }) {
-  const { folders, user } = useFolders();
+  const { folders, user } = useContext(FoldersContext);
   const [collect, collecting] = useMutation(CollectDocument, changesFolders);
   const [uncollect, uncollecting] = useMutation(UncollectDocument, changesFolders);
   if (!user) return null;

@@ -3,7 +3,7 @@ import { StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { open } from './client';
 import { Feed } from './feed';
-import { Folders } from './folders';
+import { Folders, FoldersProvider } from './folders';
 import { StatusContext, StatusLine, useStatus } from './status';
 
 createRoot(document.getElementById('root')!).render(
@@ -46,8 +46,10 @@ function Page() {
       {/* A rejected token signs its user out and removes the user's data from the page. */}
       {status.state !== 'rejected' && (
         <ApolloProvider client={connection.client}>
-          <Feed />
-          <Folders />
+          <FoldersProvider>
+            <Feed />
+            <Folders />
+          </FoldersProvider>
         </ApolloProvider>
       )}
     </StatusContext.Provider>
