@@ -39,6 +39,10 @@ type LimitedError struct {
 
 func (e *LimitedError) Error() string { return "too many attempts" }
 
+// MaxTokenTTL is the longest Signer.TTL. Revocations are kept for so long, because tokens
+// of earlier processes, whose TTL was longer, may still be in use.
+const MaxTokenTTL = MaxSession
+
 // MaxSession is the time after a login during which the session can be refreshed.
 const MaxSession = 30 * 24 * time.Hour
 
@@ -54,7 +58,7 @@ const (
 // Config configures a Service. Store, Signer and Sessions are required.
 type Config struct {
 	Store storage.Accounts
-	// Signer issues the tokens.
+	// Signer issues the tokens. Its TTL is at most MaxTokenTTL.
 	Signer *viewer.Signer
 	// Sessions receives revocations. It must be the Sessions of the authenticator.
 	Sessions *viewer.Sessions
@@ -62,6 +66,9 @@ type Config struct {
 	// may make without waiting. After that, the address may make one more every 10 s. If
 	// AttemptsPerAddress is 0, there is no limit.
 	AttemptsPerAddress int
+	// MinPassword is the minimum length of new passwords, in characters, from
+	// MinPasswordRunes to MaxPasswordRunes. If it is 0, MinPasswordRunes applies.
+	MinPassword int
 	// Params is the cost of new hashes. If it is zero, DefaultParams is used.
 	Params Params
 	// MaxHashes is the maximum number of hashes that are computed at the same time. If it
@@ -95,11 +102,15 @@ type Service struct {
 // until Close is called. Errors: those of the store.
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
+	cfg.MinPassword = cmp.Or(cfg.MinPassword, MinPasswordRunes)
 	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))
 	cfg.PollEvery = cmp.Or(cfg.PollEvery, time.Second/2)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Signer.TTL > MaxTokenTTL {
+		return nil, fmt.Errorf("tokens would be valid for %v; at most %v are allowed", cfg.Signer.TTL, MaxTokenTTL)
 	}
 	s := &Service{
 		Config: cfg, hashPool: newHashPool(cfg.MaxHashes), decoy: cfg.Params.decoy(),
@@ -140,7 +151,7 @@ type Credentials struct {
 // Register creates an account and logs the user in. Errors: storage.ErrInvalid,
 // storage.ErrAccountNameTaken, *LimitedError, ErrBusy.
 func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) {
-	password, err := cleanPassword("password", c.Password)
+	password, err := s.newPassword("password", c.Password)
 	if err != nil {
 		return Session{}, err
 	}

@@ -6,6 +6,8 @@
 //   - A password is stored as an argon2id hash with its parameters. A login replaces a
 //     hash whose parameters are lower than the current parameters:
 //     TestHashesHoldTheirParameters, TestLogInRaisesParameters.
+//   - New passwords are not among the most frequent ones, and meet the site's minimum
+//     length: TestCommonPasswordsAreRefused, TestNewPasswordsMeetTheSitesMinimum.
 //   - A wrong password and an unknown name cause the same error and the same work:
 //     TestUnknownNamesTakeAsLongAsWrongPasswords.
 //   - Failed attempts are limited by name and by address; successful logins are not:
@@ -17,6 +19,8 @@
 //     TestNamesAreFolded.
 //   - Revoked tokens are refused on every node that reads the database, within a
 //     second: TestNodesLearnOfRevocations.
+//   - A revoked token stays revoked when the lifetime of tokens is shortened:
+//     TestAShorterTTLRevivesNoTokens.
 //   - No password, hash or token appears in an error or in the log:
 //     TestErrorsHoldNoSecret.
 //

@@ -16,7 +16,8 @@ import (
 )
 
 // Limits on the length of passwords, in characters and in bytes of UTF-8. The minimum is
-// what clients of the REST API already accept; the maximum bounds the cost of hashing.
+// what clients of the REST API already accept, and Config.MinPassword can raise it for new
+// passwords; the maximum bounds the cost of hashing.
 const (
 	MinPasswordRunes = 6
 	MaxPasswordRunes = 128
@@ -24,14 +25,20 @@ const (
 )
 
 // cleanPassword normalises a password by the OpaqueString profile of PRECIS (RFC 8265),
-// so that different encodings of the same characters give the same result.
+// so that different encodings of the same characters give the same result. Errors:
+// *storage.InvalidError.
 func cleanPassword(field, password string) (string, error) {
-	bounds := &storage.InvalidError{Field: field, Reason: fmt.Sprintf("must be %d to %d characters of text", MinPasswordRunes, MaxPasswordRunes)}
+	return checkPassword(field, password, MinPasswordRunes)
+}
+
+// checkPassword is like cleanPassword, for a minimum length in characters.
+func checkPassword(field, password string, least int) (string, error) {
+	bounds := &storage.InvalidError{Field: field, Reason: fmt.Sprintf("must be %d to %d characters of text", least, MaxPasswordRunes)}
 	if len(password) > maxPasswordBytes || !utf8.ValidString(password) {
 		return "", bounds
 	}
 	cleaned, err := precis.OpaqueString.String(password)
-	if n := utf8.RuneCountInString(cleaned); err != nil || n < MinPasswordRunes || n > MaxPasswordRunes {
+	if n := utf8.RuneCountInString(cleaned); err != nil || n < least || n > MaxPasswordRunes {
 		return "", bounds
 	}
 	return cleaned, nil

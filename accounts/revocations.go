@@ -12,13 +12,13 @@ const (
 	pollPage      = 1000 // revocations in one read
 	pruneInterval = time.Minute
 	// margin is the time for which a revocation is kept after the revoked tokens have
-	// expired, because clocks may differ.
-	margin = time.Hour
+	// expired, because the clocks of nodes and of the database may differ.
+	margin = 24 * time.Hour
 )
 
 // pruneBefore returns a time, in microseconds since 1970. All tokens that were revoked
-// before it have expired.
-func (s *Service) pruneBefore() int64 { return storage.Micros(s.Now().Add(-s.Signer.TTL - margin)) }
+// before it have expired, even if they were issued under another Signer.TTL.
+func (s *Service) pruneBefore() int64 { return storage.Micros(s.Now().Add(-MaxTokenTTL - margin)) }
 
 // poll reads new revocations periodically until ctx ends. While the store is unavailable,
 // known revocations stay in effect and new revocations do not reach this node.

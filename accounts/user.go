@@ -13,7 +13,7 @@ import (
 // begins a new session. Errors: storage.ErrInvalid, ErrWrongPassword, ErrNoAccount,
 // *LimitedError, ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, me storage.User, current, next string) (Session, error) {
-	next, err := cleanPassword("newPassword", next)
+	next, err := s.newPassword("newPassword", next)
 	if err != nil {
 		return Session{}, err
 	}

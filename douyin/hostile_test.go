@@ -216,6 +216,7 @@ func TestHostileParametersAreRefused(t *testing.T) {
 	for _, password := range []string{"", "short", strings.Repeat("x", 129), "a\x00bcdefgh"} {
 		refused(t, s.post(t, "user/register/", "username", "Carol", "password", password), "password")
 	}
+	refused(t, s.post(t, "user/register/", "username", "Carol", "password", "Password1"), "password is one of the most common passwords")
 	if after := s.stored(t, ann, bob); after != before {
 		t.Errorf("after the refused requests the stored data are\n%s\nwant them unchanged\n%s", after, before)
 	}

@@ -3280,12 +3280,12 @@ type Mutation {
     "Which comment."
     input: DeleteCommentInput!
   ): DeleteCommentPayload!
-  "Creates an account and logs it in. On sites without accounts of their own (` + "`" + `--accounts` + "`" + `), this and the other mutations of accounts are NOT_FOUND. BAD_USER_INPUT if the name is taken, RATE_LIMITED after too many attempts from one address."
+  "Creates an account and logs it in. On sites without accounts of their own (` + "`" + `--accounts` + "`" + `), this and the other mutations of accounts are NOT_FOUND. BAD_USER_INPUT if the name is taken or the password is too short or too common, RATE_LIMITED after too many attempts from one address, or while the server is busy with other logins."
   register(
     "The new account."
     input: RegisterInput!
   ): SessionPayload!
-  "Logs a user in. UNAUTHENTICATED if there is no such account or the password is wrong, RATE_LIMITED after too many failed attempts for one name or from one address."
+  "Logs a user in. UNAUTHENTICATED if there is no such account or the password is wrong, RATE_LIMITED after too many failed attempts for one name or from one address, after too many logins to one account from one address, or while the server is busy with other logins."
   logIn(
     "The account."
     input: LogInInput!
@@ -3468,7 +3468,7 @@ input UpdateFolderInput {
 input RegisterInput {
   "1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266)."
   name: String!
-  "6 to 128 characters. Pass it as a variable: documents are cached."
+  "6 to 128 characters; a site can require more than 6 (` + "`" + `--min-password-length` + "`" + `). The most common passwords are BAD_USER_INPUT. Pass it as a variable: documents are cached."
   password: String!
 }
 
@@ -3484,7 +3484,7 @@ input LogInInput {
 input ChangePasswordInput {
   "The present password."
   currentPassword: String!
-  "The new password: 6 to 128 characters."
+  "The new password, as in RegisterInput."
   newPassword: String!
 }
 

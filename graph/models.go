@@ -37,7 +37,7 @@ type AddCommentPayload struct {
 type ChangePasswordInput struct {
 	// The present password.
 	CurrentPassword string `json:"currentPassword"`
-	// The new password: 6 to 128 characters.
+	// The new password, as in RegisterInput.
 	NewPassword string `json:"newPassword"`
 }
 
@@ -453,7 +453,7 @@ type ReadPayload struct {
 type RegisterInput struct {
 	// 1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266).
 	Name string `json:"name"`
-	// 6 to 128 characters. Pass it as a variable: documents are cached.
+	// 6 to 128 characters; a site can require more than 6 (`--min-password-length`). The most common passwords are BAD_USER_INPUT. Pass it as a variable: documents are cached.
 	Password string `json:"password"`
 }
 

@@ -60,6 +60,9 @@ func TestAUserRegistersAndLogsIn(t *testing.T) {
 	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "bob", "password", "short"); !strings.HasPrefix(m, "input.password must be 6 to 128") {
 		t.Errorf("a short password: got %q, want its limits", m)
 	}
+	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "bob", "password", "Password1"); !strings.HasPrefix(m, "input.password is one of the most common passwords") {
+		t.Errorf("a common password: got %q, want the reason", m)
+	}
 	wrong := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "ann lee", "password", "not her password")
 	unknown := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "nobody", "password", "not her password")
 	if wrong != unknown {

@@ -17,6 +17,7 @@ import (
 type accountFlags struct {
 	AccountTokenTTL    time.Duration `default:"24h" help:"How long the token of an account is valid before it must be refreshed." name:"account-token-ttl" type:"tokenttl" variable:"OVATION_ACCOUNT_TOKEN_TTL"`
 	AccountKey         int           `default:"1"   help:"Number of the key that signs account tokens if no secret is set. The previous and the next key also verify them: to rotate keys, increase it by one." type:"key" variable:"OVATION_ACCOUNT_KEY"`
+	MinPasswordLength  int           `default:"6"   help:"Minimum length of new passwords, in characters, 6 to 128. Passwords of existing accounts stay valid." type:"password" variable:"OVATION_MIN_PASSWORD_LENGTH"`
 	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed logins that one address may make in a burst, then one every 10 s; 0 means no limit." type:"units" variable:"OVATION_ATTEMPTS_PER_ADDRESS"`
 }
 
@@ -48,7 +49,8 @@ func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers
 	out.keySet, out.sessions = viewer.KeySet(out.keys), viewer.NewSessions()
 	out.service, err = accounts.New(ctx, accounts.Config{
 		Store: cfg.Store, Signer: signer, Sessions: out.sessions, AttemptsPerAddress: f.AttemptsPerAddress,
-		Logger: cfg.Logger, Now: cfg.Now,
+		MinPassword: f.MinPasswordLength,
+		Logger:      cfg.Logger, Now: cfg.Now,
 	})
 	return out, err
 }

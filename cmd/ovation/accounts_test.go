@@ -44,7 +44,7 @@ func (s *server) accepts(token string) bool {
 func TestAccountFlagsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]string{
-		"OVATION_ACCOUNT_TOKEN_TTL": "1s", "OVATION_ACCOUNT_KEY": "0", "OVATION_ATTEMPTS_PER_ADDRESS": "-1",
+		"OVATION_ACCOUNT_TOKEN_TTL": "1s", "OVATION_ACCOUNT_KEY": "0", "OVATION_ATTEMPTS_PER_ADDRESS": "-1", "OVATION_MIN_PASSWORD_LENGTH": "5",
 	} {
 		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).want(t, exitUsage, name)
 	}

@@ -167,6 +167,7 @@ func mappers() kong.Option {
 		"streams":    number(1, 10_000_000),    // streams and subscriptions
 		"rate":       number(0, math.MaxInt32), // actions per second
 		"units":      number(0, 10_000_000),    // cost per second, messages per minute, attempts
+		"password":   number(accounts.MinPasswordRunes, accounts.MaxPasswordRunes),
 		"key":        number(1, math.MaxInt32), // number of the key that signs account tokens
 		"percentage": number(1, 100),
 		"mebibytes":  number(1, 1024), // an upload of 1 GiB takes less than a day even at the minimum rate; see media.Janitor
@@ -197,8 +198,8 @@ func mappers() kong.Option {
 				return err
 			}
 			ttl, err := time.ParseDuration(value)
-			if err != nil || ttl < time.Minute || ttl > accounts.MaxSession {
-				return fmt.Errorf("%q is not a duration from 1m to %v", value, accounts.MaxSession)
+			if err != nil || ttl < time.Minute || ttl > accounts.MaxTokenTTL {
+				return fmt.Errorf("%q is not a duration from 1m to %v", value, accounts.MaxTokenTTL)
 			}
 			target.SetInt(int64(ttl))
 			return nil

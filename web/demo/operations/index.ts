@@ -152,7 +152,7 @@ export type UpdateFolderInput = {
 export type RegisterInput = {
   /** 1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266). */
   name: string;
-  /** 6 to 128 characters. Pass it as a variable: documents are cached. */
+  /** 6 to 128 characters; a site can require more than 6 (`--min-password-length`). The most common passwords are BAD_USER_INPUT. Pass it as a variable: documents are cached. */
   password: string;
 };
 
@@ -168,7 +168,7 @@ export type LogInInput = {
 export type ChangePasswordInput = {
   /** The present password. */
   currentPassword: string;
-  /** The new password: 6 to 128 characters. */
+  /** The new password, as in RegisterInput. */
   newPassword: string;
 };
 
