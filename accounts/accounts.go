@@ -155,14 +155,14 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
-	shown, key, err := foldName(c.Name)
+	name, err := foldName(c.Name)
 	if err != nil {
 		return Session{}, err
 	}
 	if wait := s.byAddress.Take(c.From.String()); wait > 0 {
 		return Session{}, &LimitedError{wait}
 	}
-	known, err := s.Store.AccountNamed(ctx, c.Tenant, key)
+	known, err := s.accountNamed(ctx, c.Tenant, name)
 	if err == nil && known != nil {
 		err = storage.ErrAccountNameTaken // checked before a hash is computed
 	}
@@ -173,7 +173,7 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
-	a, err := s.Store.CreateAccount(ctx, storage.NewAccount{Tenant: c.Tenant, Name: shown, NameKey: key, Password: encoded})
+	a, err := s.Store.CreateAccount(ctx, storage.NewAccount{Tenant: c.Tenant, Name: name.shown, NameKey: name.key, Password: encoded})
 	if err != nil {
 		return Session{}, err
 	}
@@ -187,15 +187,15 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	_, key, err := foldName(c.Name)
+	name, err := foldName(c.Name)
 	if err != nil {
 		return Session{}, err
 	}
-	giveBack, err := s.takeAttempt(c.Tenant, key, c.From)
+	giveBack, err := s.takeAttempt(c.Tenant, name.key, c.From)
 	if err != nil {
 		return Session{}, err
 	}
-	a, err := s.Store.AccountNamed(ctx, c.Tenant, key)
+	a, err := s.accountNamed(ctx, c.Tenant, name)
 	if err != nil {
 		giveBack()
 		return Session{}, err

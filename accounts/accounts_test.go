@@ -110,35 +110,76 @@ func TestRegisteringThenLoggingIn(t *testing.T) {
 
 func TestNamesAreFolded(t *testing.T) {
 	for _, same := range [][]string{
-		{"Alice", "alice", "ALICE", " alice ", "ａｌｉｃｅ"},
-		{"Straße", "STRAßE"},
+		{"Alice", "alice", "ALICE", " alice ", "ａｌｉｃｅ", "al\u200dice", "\u2068alice\u2069", "\ufeffalice", "a\u200blice"},
+		{"Straße", "STRAßE", "STRASSE", "STRAẞE"},
 		{"José", "JOSE\u0301"},
 		{"Ann Lee", "ann\u00a0lee", "ANN  LEE"},
-		{"ΣΊΣΥΦΟΣ", "σίσυφοσ"},
+		{"ΣΊΣΥΦΟΣ", "σίσυφοσ", "σίσυφος"},
 		{"../../etc/passwd", "../../ETC/passwd"},
 		{"'; DROP TABLE account; --", "'; drop table account; --"},
 		{"<script>alert(1)</script>"},
 		{strings.Repeat("ä", 32)},
+		{"می\u200cخواهم"},
+		{"क्\u200dष"},
+		{"Ann ❤️", "ann ❤"},
+		{"👩\u200d👩\u200d👧", "👩👩👧"},
+		{"🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f Scot"},
 	} {
-		_, want, err := foldName(same[0])
+		want, err := foldName(same[0])
 		must(t, err)
 		for _, name := range same {
-			shown, key, err := foldName(name)
-			if err != nil || key != want {
-				t.Errorf("foldName(%q) has the key %q, %v, want %q as %q has", name, key, err, want, same[0])
+			got, err := foldName(name)
+			if err != nil || got.key != want.key {
+				t.Errorf("foldName(%q) has the key %q, %v, want %q as %q has", name, got.key, err, want.key, same[0])
 			}
-			if _, again, err := foldName(shown); err != nil || again != key {
-				t.Errorf("%q is shown as %q, whose key is %q, %v, want %q", name, shown, again, err, key)
+			if got.shown != strings.TrimSpace(name) {
+				t.Errorf("%+q is shown as %+q, want every code point of it", name, got.shown)
+			}
+			if again, err := foldName(got.key); err != nil || again.key != got.key {
+				t.Errorf("the key %q of %q has the key %q, %v, want itself", got.key, name, again.key, err)
 			}
 		}
 	}
-	for _, name := range []string{
-		"", " ", "\u00a0", "a\x00b", "a\nb", "a\tb", "\x1b[2J", "\xff", "a\u202eb", "a\u200bb", "\ufeffa", "\ufffe", "\ue000",
-		strings.Repeat("a", 33), strings.Repeat("ﷺ", 32), strings.Repeat("a", 1<<20),
+	if a, b := must1(foldName("می\u200cخواهم")), must1(foldName("میخواهم")); a.key == b.key {
+		t.Errorf("a Persian name has the same key %q with and without its joiner, want two keys", a.key)
+	}
+	for name, reason := range map[string]string{
+		"": "empty", " ": "empty", "\u00a0": "empty", "\u200d": "empty", "a\x00b": "U+0000", "a\nb": "U+000A", "a\tb": "U+0009", "\x1b[2J": "U+001B",
+		"\xff": "UTF-8", "a\u202eb": "U+202E", "a\u2067b": "U+2067", "\ufffe": "U+FFFE", "\ue000": "U+E000",
+		strings.Repeat("a", 33): "33 characters", strings.Repeat("a", 1<<20): "32 characters",
 	} {
-		if shown, _, err := foldName(name); !errors.Is(err, storage.ErrInvalid) {
-			t.Errorf("foldName(%.40q) = %.40q, %v, want %v", name, shown, err, storage.ErrInvalid)
+		if got, err := foldName(name); !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), reason) {
+			t.Errorf("foldName(%.40q) = %.40q, %v, want an error with %q", name, got.shown, err, reason)
 		}
+	}
+}
+
+func must1(name foldedName, _ error) foldedName { return name }
+
+// TestNamesOfAnEarlierRuleAreKept checks that an account whose key follows the earlier
+// rule can be used, and that its name is taken.
+func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	encoded, err := s.hash(t.Context(), "password of σίσυφος")
+	must(t, err)
+	former, err := s.Store.CreateAccount(t.Context(), storage.NewAccount{
+		Tenant: storage.DefaultTenant, Name: "Σίσυφος", NameKey: "σίσυφος", Password: encoded,
+	})
+	must(t, err)
+	other := s.register(t, "σίσυφοσ")
+	session, err := s.LogIn(t.Context(), credentials("ΣίσυΦος", "password of σίσυφος"))
+	if err != nil || session.User != former.User {
+		t.Errorf("LogIn by a name of the earlier rule = %v, %v, want the user %s", session.User, err, former.User.UserID)
+	}
+	if _, err := s.Register(t.Context(), credentials("σίσυφος", "another password")); !errors.Is(err, storage.ErrAccountNameTaken) {
+		t.Errorf("registering a name of the earlier rule returned %v, want ErrAccountNameTaken", err)
+	}
+	name := "σίσυφος"
+	if err := s.UpdateProfile(t.Context(), other.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
+		t.Errorf("renaming to a name of the earlier rule returned %v, want ErrAccountNameTaken", err)
+	}
+	if err := s.UpdateProfile(t.Context(), former.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
+		t.Errorf("renaming to a key that another account has returned %v, want ErrAccountNameTaken", err)
 	}
 }
 
@@ -300,7 +341,7 @@ func TestProfilesAreUpdated(t *testing.T) {
 	must(t, s.UpdateProfile(t.Context(), alice, ProfileChange{Name: text("Alice  B"), AvatarURL: text("https://example.com/a"), Signature: text("<b>'; --")}))
 	got, err := store.Profiles(t.Context(), []storage.User{alice})
 	must(t, err)
-	if want := (storage.Profile{Name: "Alice B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
+	if want := (storage.Profile{Name: "Alice  B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
 		t.Errorf("the profile is %+v, want %+v", *got[0], want)
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice b", "password of alice"))

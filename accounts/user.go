@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -105,11 +106,16 @@ type ProfileChange struct {
 func (s *Service) UpdateProfile(ctx context.Context, me storage.User, c ProfileChange) error {
 	change := storage.ProfileChange{Avatar: c.AvatarURL, Background: c.BackgroundURL, Signature: c.Signature}
 	if c.Name != nil {
-		shown, key, err := foldName(*c.Name)
+		name, err := foldName(*c.Name)
 		if err != nil {
 			return err
 		}
-		change.Name, change.NameKey = &shown, key
+		if name.former != "" {
+			if a, err := s.Store.AccountNamed(ctx, me.Tenant, name.former); err != nil || a != nil && a.User != me {
+				return cmp.Or(err, storage.ErrAccountNameTaken)
+			}
+		}
+		change.Name, change.NameKey = &name.shown, name.key
 	}
 	_, err := s.Store.UpdateProfile(ctx, me, change)
 	if errors.Is(err, storage.ErrNotFound) {

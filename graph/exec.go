@@ -2546,7 +2546,7 @@ enum Durability {
 input SubjectInput {
   "The kind of content, for example ` + "`" + `video` + "`" + `: 1 to 32 of a-z, 0-9, _ and -, starting with a letter."
   biz: String!
-  "The content's id in your own system: 1 to 128 bytes of printable text."
+  "The content's id in your own system: 1 to 128 bytes of UTF-8 on one line, kept as they are."
   bizId: ID!
 }
 
@@ -2746,7 +2746,7 @@ type Folder implements Node {
   id: ID!
   "The user that it belongs to."
   owner: User!
-  "1 to 100 characters. Unique among its owner's folders, ignoring case."
+  "1 to 100 characters on one line. Unique among its owner's folders after full case folding: ` + "`" + `Straße` + "`" + ` and ` + "`" + `STRASSE` + "`" + ` are the same."
   name: String!
   "At most 1,000 characters; empty if there is none."
   description: String!
@@ -2793,7 +2793,7 @@ type Comment implements Node {
   subject: Interactive!
   "Its author. Null if it is deleted."
   author: User
-  "1 to 2,000 characters, counted as Unicode code points, combining marks included; empty if the comment is deleted. It is plain text: escape it, and clip combining marks that extend beyond its lines. Format characters, which are invisible and can turn the text around them (directional marks, overrides and isolates, byte order marks), were removed when it was written; the joiners U+200C and U+200D were not. Of control characters it holds newline and tab only."
+  "1 to 2,000 characters, counted as Unicode code points, combining marks included; empty if the comment is deleted. It is plain text: escape it, and clip combining marks that extend beyond its lines. It holds every code point that was written, except that line breaks are newlines and both ends have no space: invisible ones too, such as joiners, variation selectors and marks of direction. Embeddings and isolates (U+202A, U+202B, U+2066 to U+2068) are closed in their line. It holds no overrides of the direction (U+202D, U+202E), and of control characters newline and tab only."
   text: String!
   "When it was written."
   at: Time!
@@ -3160,7 +3160,7 @@ type Query {
   viewer: User
   "A user of the viewer's tenant."
   user(
-    "The id in your own system: 1 to 128 bytes of printable text."
+    "The id in your own system: 1 to 128 bytes of UTF-8 on one line, kept as they are."
     userId: ID!
   ): User!
   "A folder: the viewer's own, or a public one. Null if there is no such folder."
@@ -3444,7 +3444,7 @@ input UnfollowInput {
 
 "A new folder."
 input CreateFolderInput {
-  "1 to 100 characters, unique among the viewer's folders, ignoring case."
+  "1 to 100 characters on one line, unique among the viewer's folders after full case folding. An error names a code point that is not allowed."
   name: String!
   "At most 1,000 characters."
   description: String! = ""
@@ -3466,7 +3466,7 @@ input UpdateFolderInput {
 
 "An account to create."
 input RegisterInput {
-  "1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266)."
+  "1 to 32 characters on one line. No other account has the same name, regardless of case, width, compatibility forms (RFC 8266) and invisible code points. An error names a code point that is not allowed."
   name: String!
   "6 to 128 characters; a site can require more than 6 (` + "`" + `--min-password-length` + "`" + `). The most common passwords are BAD_USER_INPUT. Pass it as a variable: documents are cached."
   password: String!
@@ -3496,7 +3496,7 @@ input UpdateProfileInput {
   avatarUrl: String
   "The background picture of the profile: likewise a URL or a path, or empty."
   backgroundUrl: String
-  "At most 200 characters."
+  "At most 200 characters, as in the text of a comment."
   signature: String
 }
 
@@ -3568,7 +3568,7 @@ input AddCommentInput {
   biz: String!
   "The content's id in your own system."
   bizId: ID!
-  "1 to 2,000 characters once space at both ends and invisible format characters are removed, at least one of them visible. No control characters but newline and tab."
+  "1 to 2,000 characters without the space at both ends, at least one of them visible. An error names a code point that is not allowed, such as a control character or an override of the direction; all others are kept."
   text: String!
   "The ` + "`" + `id` + "`" + ` of the comment on this subject that it replies to, which must not be a reply itself. If omitted, the comment is not a reply."
   replyTo: ID
@@ -3588,7 +3588,7 @@ input EditCommentInput {
 input SendMessageInput {
   "The receiver's ` + "`" + `userId` + "`" + `, which is not the viewer's."
   to: ID!
-  "1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab."
+  "1 to 2,000 characters without the space at both ends, at least one of them visible. An error names a code point that is not allowed, such as a control character or an override of the direction; all others are kept."
   text: String!
   "Makes the request safe to repeat: a request of the same user with the same ` + "`" + `requestId` + "`" + ` within a day returns the first result and sends nothing. 1 to 64 printable ASCII characters. Do not reuse it for another message or comment."
   requestId: String

@@ -17,7 +17,7 @@ type AddCommentInput struct {
 	Biz string `json:"biz"`
 	// The content's id in your own system.
 	BizID string `json:"bizId"`
-	// 1 to 2,000 characters once space at both ends and invisible format characters are removed, at least one of them visible. No control characters but newline and tab.
+	// 1 to 2,000 characters without the space at both ends, at least one of them visible. An error names a code point that is not allowed, such as a control character or an override of the direction; all others are kept.
 	Text string `json:"text"`
 	// The `id` of the comment on this subject that it replies to, which must not be a reply itself. If omitted, the comment is not a reply.
 	ReplyTo *string `json:"replyTo,omitempty"`
@@ -125,7 +125,7 @@ type ConversationEdge struct {
 
 // A new folder.
 type CreateFolderInput struct {
-	// 1 to 100 characters, unique among the viewer's folders, ignoring case.
+	// 1 to 100 characters on one line, unique among the viewer's folders after full case folding. An error names a code point that is not allowed.
 	Name string `json:"name"`
 	// At most 1,000 characters.
 	Description string `json:"description"`
@@ -451,7 +451,7 @@ type ReadPayload struct {
 
 // An account to create.
 type RegisterInput struct {
-	// 1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266).
+	// 1 to 32 characters on one line. No other account has the same name, regardless of case, width, compatibility forms (RFC 8266) and invisible code points. An error names a code point that is not allowed.
 	Name string `json:"name"`
 	// 6 to 128 characters; a site can require more than 6 (`--min-password-length`). The most common passwords are BAD_USER_INPUT. Pass it as a variable: documents are cached.
 	Password string `json:"password"`
@@ -461,7 +461,7 @@ type RegisterInput struct {
 type SendMessageInput struct {
 	// The receiver's `userId`, which is not the viewer's.
 	To string `json:"to"`
-	// 1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab.
+	// 1 to 2,000 characters without the space at both ends, at least one of them visible. An error names a code point that is not allowed, such as a control character or an override of the direction; all others are kept.
 	Text string `json:"text"`
 	// Makes the request safe to repeat: a request of the same user with the same `requestId` within a day returns the first result and sends nothing. 1 to 64 printable ASCII characters. Do not reuse it for another message or comment.
 	RequestID *string `json:"requestId,omitempty"`
@@ -499,7 +499,7 @@ type SubjectDeclaration struct {
 type SubjectInput struct {
 	// The kind of content, for example `video`: 1 to 32 of a-z, 0-9, _ and -, starting with a letter.
 	Biz string `json:"biz"`
-	// The content's id in your own system: 1 to 128 bytes of printable text.
+	// The content's id in your own system: 1 to 128 bytes of UTF-8 on one line, kept as they are.
 	BizID string `json:"bizId"`
 }
 
@@ -599,7 +599,7 @@ type UpdateProfileInput struct {
 	AvatarURL *string `json:"avatarUrl,omitempty"`
 	// The background picture of the profile: likewise a URL or a path, or empty.
 	BackgroundURL *string `json:"backgroundUrl,omitempty"`
-	// At most 200 characters.
+	// At most 200 characters, as in the text of a comment.
 	Signature *string `json:"signature,omitempty"`
 }
 

@@ -54,7 +54,7 @@ func TestWrongMappings(t *testing.T) {
 		{`{"all": "read", "event": "type"}`, `give the action of every row (all: "read") or the column`},
 		{`{"all": "read", "events": {"VIEW": "read"}}`, "not both"},
 		{`{"event": ""}`, "event must name a column, or all the action"},
-		{`{"placeholder": "a\u0007"}`, "placeholder must be text; it holds the character U+0007"},
+		{`{"placeholder": "a\u0007"}`, "placeholder contains U+0007"},
 		{`{"delimiter": "::"}`, `"::" is not a delimiter: write one character`},
 		{`{"events": {"VIEW": "look"}}`, `"VIEW" is mapped to "look", which is not one of author, clear, collect`},
 	} {

@@ -26,7 +26,7 @@ func TestBadRowsAreReportedByLineAndReason(t *testing.T) {
 		{"no subject", "a.csv", header + "ann,,read,1500000000\n", 2, "bizId must not be empty"},
 		{"long subject", "a.csv", header + "ann," + strings.Repeat("x", 129) + ",read,1500000000\n", 2, "at most 128"},
 		{"invalid UTF-8", "a.csv", header + "ann,\xff,read,1500000000\n", 2, "valid UTF-8"},
-		{"control character", "a.csv", header + "ann,a\x00b,read,1500000000\n", 2, "printable"},
+		{"control character", "a.csv", header + "ann,a\x00b,read,1500000000\n", 2, "contains U+0000 (a control character)"},
 		{"anonymous like", "a.csv", header + ",1,like,1500000000\n", 2, "anonymous"},
 		{"no time", "a.csv", header + "ann,1,read,\n", 2, "not a number of seconds since 1970"},
 		{"negative time", "a.csv", header + "ann,1,read,-1500000000\n", 2, "not a number"},

@@ -95,7 +95,7 @@ func TestBadDeclarationsAreRefused(t *testing.T) {
 		"holds 101 entries; at most 100 are allowed": many,
 		"input.subjects[1].author is 129 bytes":      {declarationOf("1", "alice"), declarationOf("2", strings.Repeat("a", 129))},
 		"author must not be empty":                   {declarationOf("1", "")},
-		"author must be printable":                   {declarationOf("1", "a\u0000")},
+		"author contains U+0000":                     {declarationOf("1", "a\u0000")},
 		"subjects[0].bizId":                          {declarationOf("", "alice")},
 		"subjects[0].biz must":                       {declaration{"biz": "Video", "bizId": "1", "author": "alice"}},
 		"not in the future":                          {declarationOf("1", "alice", "at", time.Now().Add(time.Hour).Format(time.RFC3339))},

@@ -26,12 +26,12 @@ func (s *service) says(t *testing.T, user, text string, replyTo any) string {
 
 func TestCommentsAreAddedEditedAndDeleted(t *testing.T) {
 	s := start(t)
-	same(t, s.ok(t, "alice", `mutation { addComment(input: {biz: "video", bizId: "1", text: " to be\u202e\nor not ", requestId: "r1"}) {
+	same(t, s.ok(t, "alice", `mutation { addComment(input: {biz: "video", bizId: "1", text: " to be\u200f \nor not ", requestId: "r1"}) {
 		comment { text author { userId } editedAt deleted replyCount parent { id } subject { bizId commentCount } interactive { biz likeCount } }
 		interactive { commentCount comments { edges { node { text } } } } } }`),
-		`{"addComment":{"comment":{"text":"to be\nor not","author":{"userId":"alice"},"editedAt":null,"deleted":false,"replyCount":0,"parent":null,
+		`{"addComment":{"comment":{"text":"to be\u200f \nor not","author":{"userId":"alice"},"editedAt":null,"deleted":false,"replyCount":0,"parent":null,
 		"subject":{"bizId":"1","commentCount":1},"interactive":{"biz":"comment","likeCount":0}},
-		"interactive":{"commentCount":1,"comments":{"edges":[{"node":{"text":"to be\nor not"}}]}}}}`)
+		"interactive":{"commentCount":1,"comments":{"edges":[{"node":{"text":"to be\u200f \nor not"}}]}}}}`)
 	top := s.says(t, "bob", "top", nil)
 	reply := s.says(t, "alice", "reply", top)
 	number := dig(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { commentId text author { userId } parent { text } } } }`, "id", reply), "node", "commentId")
@@ -49,7 +49,7 @@ func TestCommentsAreAddedEditedAndDeleted(t *testing.T) {
 		fmt.Sprintf(`{"deleteComment":{"deletedId":%q,"interactive":{"commentCount":2}}}`, top))
 	same(t, s.ok(t, "", thread), `{"interactive":{"commentCount":2,"comments":{"edges":[
 		{"node":{"text":"","deleted":true,"author":null,"replyCount":1,"replies":{"edges":[{"node":{"text":"better","parent":{"text":"","deleted":true}}}]}}},
-		{"node":{"text":"to be\nor not","deleted":false,"author":{"userId":"alice"},"replyCount":0,"replies":{"edges":[]}}}]}}}`)
+		{"node":{"text":"to be\u200f \nor not","deleted":false,"author":{"userId":"alice"},"replyCount":0,"replies":{"edges":[]}}}]}}}`)
 	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", reply)
 	same(t, dig(t, s.ok(t, "", thread), "interactive", "commentCount"), `1`)
 	same(t, s.ok(t, "bob", `query($id: ID!) { node(id: $id) { id } }`, "id", top), `{"node":null}`)
@@ -98,9 +98,10 @@ func TestBadCommentsAreRefused(t *testing.T) {
 		message           string
 	}{
 		"no viewer":                       {"UNAUTHENTICATED", "", add, nil, "token"},
-		"blank":                           {"BAD_USER_INPUT", "alice", add, []any{"t", " \n\u202e "}, "input.text must not be empty"},
+		"blank":                           {"BAD_USER_INPUT", "alice", add, []any{"t", " \n\u200e "}, "input.text must not be empty"},
 		"2,001 characters":                {"BAD_USER_INPUT", "alice", add, []any{"t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
-		"a control character":             {"BAD_USER_INPUT", "alice", add, []any{"t", "a\x1b[2J"}, "U+001B"},
+		"a control character":             {"BAD_USER_INPUT", "alice", add, []any{"t", "a\x1b[2J"}, "input.text contains U+001B (a control character), which is not allowed"},
+		"an override of the direction":    {"BAD_USER_INPUT", "alice", add, []any{"t", "a\u202eb"}, "input.text contains U+202E (an override of the direction), which is not allowed"},
 		"a bad subject":                   {"BAD_USER_INPUT", "alice", add, []any{"b", ""}, "input.bizId"},
 		"a comment on a comment":          {"BAD_USER_INPUT", "alice", add, []any{"k", "comment", "b", "1"}, "input.biz must not be comment"},
 		"a reply to a reply":              {"BAD_USER_INPUT", "alice", add, []any{"r", reply}, "input.replyTo"},

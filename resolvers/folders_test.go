@@ -76,7 +76,9 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 		{"trips", `You already have a folder named "trips"`},
 		{"default", `You already have a folder named "default", the default folder, which is there even before`},
 		{strings.Repeat("ñ", 101), "101 characters"},
-		{"tab\there", "printable"},
+		{"tab\there", "input.name contains U+0009 (a tab), which is not allowed"},
+		{"right\u202eleft", "input.name contains U+202E (an override of the direction), which is not allowed"},
+		{"TRIPS", `You already have a folder named "TRIPS"`},
 	}
 	for _, tt := range tests {
 		const create = `mutation($name: String!) { createFolder(input: {name: $name}) { folder { id } } }`

@@ -24,12 +24,12 @@ func (s *service) sends(t *testing.T, from, to, text string) string {
 
 func TestMessagesAreSentAndRead(t *testing.T) {
 	s := start(t)
-	sent := dig(t, s.ok(t, "alice", send, "to", "bob", "t", " hello\u202e\nbob ", "q", "r1"), "sendMessage", "message").(map[string]any)
+	sent := dig(t, s.ok(t, "alice", send, "to", "bob", "t", " hello\u200f\nbob ", "q", "r1"), "sendMessage", "message").(map[string]any)
 	first := sent["id"]
 	delete(sent, "id")
 	delete(sent, "at")
-	same(t, sent, `{"text":"hello\nbob","from":{"userId":"alice"},"to":{"userId":"bob"}}`)
-	same(t, dig(t, s.ok(t, "alice", send, "to", "bob", "t", "hello\nbob", "q", "r1"), "sendMessage", "message", "id"), fmt.Sprintf("%q", first))
+	same(t, sent, `{"text":"hello\u200f\nbob","from":{"userId":"alice"},"to":{"userId":"bob"}}`)
+	same(t, dig(t, s.ok(t, "alice", send, "to", "bob", "t", "hello\u200f\nbob", "q", "r1"), "sendMessage", "message", "id"), fmt.Sprintf("%q", first))
 	s.sends(t, "bob", "alice", "hi")
 	last := s.sends(t, "alice", "bob", "how are you?")
 	s.sends(t, "carol", "bob", "me too")
@@ -38,7 +38,7 @@ func TestMessagesAreSentAndRead(t *testing.T) {
 	same(t, s.ok(t, "bob", mine), `{"conversations":{"edges":[
 		{"node":{"with":{"userId":"carol"},"latest":{"text":"me too","from":{"userId":"carol"}},"unread":1,"messages":{"edges":[{"node":{"text":"me too","from":{"userId":"carol"}}}]}}},
 		{"node":{"with":{"userId":"alice"},"latest":{"text":"how are you?","from":{"userId":"alice"}},"unread":2,"messages":{"edges":[
-			{"node":{"text":"how are you?","from":{"userId":"alice"}}},{"node":{"text":"hi","from":{"userId":"bob"}}},{"node":{"text":"hello\nbob","from":{"userId":"alice"}}}]}}}]}}`)
+			{"node":{"text":"how are you?","from":{"userId":"alice"}}},{"node":{"text":"hi","from":{"userId":"bob"}}},{"node":{"text":"hello\u200f\nbob","from":{"userId":"alice"}}}]}}}]}}`)
 	const read = `mutation($w: ID!, $u: ID) { markRead(input: {with: $w, upTo: $u}) { conversation { unread with { userId } latest { id } messages(first: 1) { edges { node { id } } } } } }`
 	same(t, s.ok(t, "bob", read, "w", "alice", "u", first),
 		fmt.Sprintf(`{"markRead":{"conversation":{"unread":1,"with":{"userId":"alice"},"latest":{"id":%[1]q},"messages":{"edges":[{"node":{"id":%[1]q}}]}}}}`, last))
@@ -86,7 +86,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		"to the sender":                            {"BAD_USER_INPUT", "alice", send, []any{"to", "alice"}, "input.to is your own"},
 		"to an empty user id":                      {"BAD_USER_INPUT", "alice", send, []any{"to", ""}, "input.to must not be empty"},
 		"to a name with NUL":                       {"BAD_USER_INPUT", "alice", send, []any{"to", "a\x00b"}, "input.to"},
-		"blank":                                    {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", " \u202e"}, "input.text must not be empty"},
+		"blank":                                    {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", " \u200e"}, "input.text must not be empty"},
 		"2,001 characters":                         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
 		"an empty request id":                      {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "q", ""}, "input.requestId"},
 		"a request id used before":                 {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "twice", "q", "request"}, "input.requestId"},

@@ -85,16 +85,17 @@ func (a NewAccount) Validate() error {
 	return validatePassword(a.Password)
 }
 
+// ValidateAccountName checks the name of an account: one line of 1 to 32 characters, at
+// least one of them visible, that does not begin or end with a space.
+func ValidateAccountName(name string) error {
+	return validateName("name", name, MaxAccountNameRunes)
+}
+
 func validateAccountName(name, key string) error {
-	if err := validateText("name", name, MaxAccountNameRunes, ""); err != nil {
+	if err := ValidateAccountName(name); err != nil {
 		return err
 	}
-	switch {
-	case name == "":
-		return &InvalidError{Field: "name", Reason: "must not be empty"}
-	case strings.TrimSpace(name) != name:
-		return &InvalidError{Field: "name", Reason: "must not begin or end with a space"}
-	case key == "" || len(key) > maxNameKeyBytes || !utf8.ValidString(key) || strings.ContainsRune(key, 0):
+	if key == "" || len(key) > maxNameKeyBytes || !utf8.ValidString(key) || strings.ContainsRune(key, 0) {
 		return &InvalidError{Field: "name", Reason: "cannot be compared with other names"}
 	}
 	return nil

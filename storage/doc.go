@@ -55,5 +55,6 @@
 // I4 (read your writes) and I6 (degrade, and say so) are properties of the packages
 // worker and resolvers.
 //
-// This package imports the standard library only.
+// Apart from the tables of Unicode (golang.org/x/text), this package imports the standard
+// library only.
 package storage

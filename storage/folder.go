@@ -1,11 +1,11 @@
 package storage
 
 import (
-	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Limits for folders.
@@ -80,50 +80,26 @@ func (c FolderChange) Validate() error {
 	return nil
 }
 
-// ValidateFolderName checks the name of a folder: 1 to 100 characters of printable text
-// that does not begin or end with a space.
+// ValidateFolderName checks the name of a folder: one line of 1 to 100 characters, at
+// least one of them visible, that does not begin or end with a space.
 func ValidateFolderName(name string) error {
-	if err := validateText("name", name, MaxFolderNameRunes, ""); err != nil {
-		return err
-	}
-	switch {
-	case name == "":
-		return &InvalidError{Field: "name", Reason: "must not be empty"}
-	case strings.TrimSpace(name) != name:
-		return &InvalidError{Field: "name", Reason: "must not begin or end with a space"}
-	}
-	return nil
+	return validateName("name", name, MaxFolderNameRunes)
 }
 
-// ValidateFolderDescription checks the description of a folder: at most 1,000 characters
-// of printable text; line breaks and tabs are allowed.
+// ValidateFolderDescription checks the description of a folder: at most 1,000 characters,
+// on any number of lines.
 func ValidateFolderDescription(text string) error {
-	return validateText("description", text, MaxFolderDescriptionLen, "\r\n\t")
+	return validateText("description", text, MaxFolderDescriptionLen, freeText)
 }
 
-// FolderNameKey folds a name to the key that must be unique among a user's folders: names
-// that differ only in case have the same key.
-func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(name)) }
-
-// The joiners that emoji and several scripts are written with.
-const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
-
-// validateText allows printable characters and the two joiners that emoji and several
-// scripts are written with. The last parameter (also) is a string of further characters
-// that are allowed. The text may be empty. The parameter most is the maximum number of
-// characters.
-func validateText(field, s string, most int, also string) error {
-	if !utf8.ValidString(s) {
-		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}
+// FolderNameKey folds a name to the key that is unique among a user's folders. Names have
+// the same key if they are canonically equivalent after full case folding (Unicode, D145),
+// as "Straße" and "STRASSE" are. Stored keys may follow an earlier rule, which did not fold
+// all names, so stores also compare the names that are not ASCII: see
+// sqlstore.NameTaken.
+func FolderNameKey(name string) string {
+	if isPlain(name) {
+		return strings.ToLower(name)
 	}
-	if n := utf8.RuneCountInString(s); n > most {
-		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
-	}
-	for _, r := range s {
-		fine := unicode.IsGraphic(r) && r != unicode.ReplacementChar // the substitute for invalid bytes
-		if !fine && r != zeroWidthNonJoiner && r != zeroWidthJoiner && !strings.ContainsRune(also, r) {
-			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
-		}
-	}
-	return nil
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 }

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"fmt"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Limits for the names and ids that clients supply.
@@ -84,7 +82,7 @@ func ValidateBiz(biz string) error {
 }
 
 // ValidateUserID checks the user id of a user who is not anonymous: 1 to 128 bytes of
-// printable UTF-8.
+// UTF-8 on one line (see checkText).
 func ValidateUserID(id string) error { return validateID("userId", id) }
 
 func name(s string, most int, digitFirst bool) bool {
@@ -108,13 +106,6 @@ func validateID(field, id string) error {
 		return &InvalidError{Field: field, Reason: "must not be empty"}
 	case len(id) > MaxIDBytes:
 		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d bytes long; at most %d are allowed", len(id), MaxIDBytes)}
-	case !utf8.ValidString(id):
-		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}
 	}
-	for _, r := range id {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar { // the substitute for invalid bytes
-			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
-		}
-	}
-	return nil
+	return checkText(field, id, idText)
 }

@@ -11,52 +11,63 @@ import (
 )
 
 // CleanText returns a text in the form in which it is stored and shown, or an
-// *InvalidError.
-//
-// Line breaks of any kind become a newline. Format characters, which are invisible and
-// can reverse the text around them, are removed: directional marks, overrides and
-// isolates, byte order marks and the like. The two joiners that emoji and several scripts
-// need are kept. White space at both ends is removed. At least one character of the
-// result must be visible. The argument most is the maximum length of the result, in code
-// points; combining marks count.
-//
-// Control characters other than newline and tab are rejected, and so are noncharacters
-// and U+FFFD, the substitute for invalid bytes.
+// *InvalidError: line breaks of any kind become a newline, and white space at both ends is
+// removed. Everything else is kept as it is, or the text is rejected (see checkText). At
+// least one character must be visible. The argument most is the maximum length of the
+// result, in code points; combining marks count.
 func CleanText(field, text string, most int) (string, error) {
-	if !utf8.ValidString(text) {
-		return "", &InvalidError{Field: field, Reason: "must be valid UTF-8"}
+	if err := checkText(field, text, freeText); err != nil {
+		return "", err
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	var refused rune
-	text = strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t', r == zeroWidthNonJoiner, r == zeroWidthJoiner:
-		case r == '\r', unicode.In(r, unicode.Zl, unicode.Zp):
-			return '\n'
-		case unicode.Is(unicode.Cf, r):
-			return -1
-		case unicode.IsControl(r), r == unicode.ReplacementChar, unicode.Is(unicode.Noncharacter_Code_Point, r):
-			refused = r
-		}
-		return r
-	}, text))
-	if refused != 0 || strings.ContainsRune(text, 0) {
-		return "", &InvalidError{Field: field, Reason: fmt.Sprintf("must be text; it holds the character %U", refused)}
-	}
+	text = strings.TrimSpace(lineBreaks.Replace(text))
 	switch n := utf8.RuneCountInString(text); {
 	case !strings.ContainsFunc(text, visible):
 		return "", &InvalidError{Field: field, Reason: "must not be empty"}
 	case n > most:
-		return "", &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
+		return "", tooLong(field, n, most)
 	}
 	return text, nil
 }
 
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n")
+
 // visible reports whether a character is visible. A combining mark is visible even alone.
 func visible(r rune) bool {
 	const brailleBlank = '\u2800'
-	return r != brailleBlank && !unicode.In(r, unicode.White_Space, unicode.Join_Control,
-		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	if unicode.Is(unicode.Cf, r) {
+		return unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	}
+	return r != brailleBlank && !unicode.In(r, unicode.White_Space, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// validateName checks a name of one line: up to most characters, at least one of them
+// visible, and no space at the ends.
+func validateName(field, name string, most int) error {
+	if err := validateText(field, name, most, nameText); err != nil {
+		return err
+	}
+	switch {
+	case !strings.ContainsFunc(name, visible):
+		return &InvalidError{Field: field, Reason: "must not be empty"}
+	case strings.TrimSpace(name) != name:
+		return &InvalidError{Field: field, Reason: "must not begin or end with a space"}
+	}
+	return nil
+}
+
+// validateText checks a text of up to most characters, which may be empty.
+func validateText(field, text string, most int, use textUse) error {
+	if err := checkText(field, text, use); err != nil {
+		return err
+	}
+	if n := utf8.RuneCountInString(text); n > most {
+		return tooLong(field, n, most)
+	}
+	return nil
+}
+
+func tooLong(field string, n, most int) error {
+	return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
 }
 
 // Limits for request ids.

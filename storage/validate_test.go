@@ -155,15 +155,36 @@ func wantField(t *testing.T, err error, field string) {
 }
 
 func TestFolderNamesThatDifferInCaseAreTheSame(t *testing.T) {
-	for a, b := range map[string]string{"Films": "fILMS", "Ö": "ö", "Straße": "STRASSE", "Σ": "ς", "K": "\u212a", "ǅ": "ǆ"} {
-		same := storage.FolderNameKey(a) == storage.FolderNameKey(b)
-		if want := a != "Straße"; same != want { // simple folding: ß is not ss
-			t.Errorf("FolderNameKey: %q and %q have the same key: %t, want %t", a, b, same, want)
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"Films", "fILMS", true},
+		{"Ö", "ö", true},
+		{"Straße", "STRASSE", true},
+		{"STRAẞE", "strasse", true},
+		{"Σίσυφος", "ΣΊΣΥΦΟΣ", true},
+		{"K", "\u212a", true}, // the sign of the kelvin
+		{"ſ", "S", true},
+		{"ǅ", "ǆ", true},
+		{"Ångström", "A\u030aNGSTRO\u0308M", true},
+		{"\u212b", "å", true}, // the sign of the ångström
+		{"İ", "i\u0307", true},
+		{"ﬁ", "FI", true},
+		{"ᾳ", "ΑΙ", true},
+		{"ı", "I", false}, // the dotless i is a letter of its own
+		{"İ", "i", false},
+		{"a", "а", false}, // Latin and Cyrillic
+		{"１", "1", false}, // compatible, not equivalent
+	} {
+		if got := storage.FolderNameKey(c.a) == storage.FolderNameKey(c.b); got != c.same {
+			t.Errorf("FolderNameKey: %q and %q have the same key: %t, want %t", c.a, c.b, got, c.same)
 		}
 	}
 }
 
-// FuzzValidTextsCanBeStored checks that every valid text can be stored: it is not empty,
+// FuzzValidTextsCanBeStored checks that the text of a comment keeps all but white space,
+// and that every valid name or id can be stored: it is not empty,
 // is bounded, is valid UTF-8, and has no control characters or line breaks.
 func FuzzValidTextsCanBeStored(f *testing.F) {
 	for _, text := range []string{"", "a", "video", " ", "\x00", "\xff", "é", "👩\u200d👩", "\u202e", "\u00a0", strings.Repeat("é", 101)} {
@@ -172,6 +193,14 @@ func FuzzValidTextsCanBeStored(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fits := func(most int) bool {
 			return text != "" && utf8.ValidString(text) && utf8.RuneCountInString(text) <= most && !strings.ContainsAny(text, "\x00\n\r\t\x7f\u2028")
+		}
+		if clean, err := storage.CleanText("text", text, storage.MaxCommentRunes); err == nil {
+			if kept, given := strings.Join(strings.Fields(clean), " "), strings.Join(strings.Fields(text), " "); kept != given {
+				t.Errorf("%+q is cleaned to %+q, want no change except to white space", text, clean)
+			}
+			if again, err := storage.CleanText("text", clean, storage.MaxCommentRunes); err != nil || again != clean {
+				t.Errorf("the clean text %+q is cleaned to %+q, %v, want it unchanged", clean, again, err)
+			}
 		}
 		for name, c := range map[string]struct {
 			err  error

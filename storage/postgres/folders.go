@@ -14,7 +14,9 @@ import (
 
 const (
 	selectNames = `
-SELECT count(*), coalesce(bool_or(name_key = $3 AND folder_id <> $4), FALSE) FROM folder WHERE tenant = $1 AND user_id = $2`
+SELECT count(*), coalesce(bool_or(name_key = $3 AND folder_id <> $4), FALSE),
+    coalesce(array_agg(name) FILTER (WHERE folder_id <> $4 AND octet_length(name) <> char_length(name)), '{}')
+FROM folder WHERE tenant = $1 AND user_id = $2`
 
 	insertFolder = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
@@ -58,7 +60,12 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
 	folders, taken = new(int), new(bool)
 	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).
-		QueryRow(func(row pgx.Row) error { return row.Scan(folders, taken) })
+		QueryRow(func(row pgx.Row) error {
+			var others []string
+			err := row.Scan(folders, taken, &others)
+			*taken = *taken || sqlstore.NameTaken(name, others)
+			return err
+		})
 	return folders, taken
 }
 

@@ -31,6 +31,9 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 		if n, err := t.countFolders(f.Owner); err != nil || n >= storage.MaxFolders {
 			return cmp.Or(err, storage.ErrTooManyFolders)
 		}
+		if err := t.checkName(f.Key(), f.Name); err != nil {
+			return err
+		}
 		_, err := t.exec(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
 			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
 		return nameTaken(err)
@@ -56,6 +59,11 @@ func (s *Store) UpdateFolder(
 	err := s.write(ctx, "update folder", func(t tx) (err error) {
 		if f, err = t.folder(key, at); err != nil || !sqlstore.ApplyFolderChange(&f, change) {
 			return err
+		}
+		if change.Name != nil {
+			if err := t.checkName(key, f.Name); err != nil {
+				return err
+			}
 		}
 		f.Updated = storage.Micros(at)
 		_, err = t.exec(updateFolder, f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated,
@@ -194,6 +202,23 @@ func (t tx) countFolders(owner storage.User) (n int, err error) {
 	err = t.query(`SELECT count(*) FROM folder WHERE tenant = ? AND user_id = ?`, []any{owner.Tenant, owner.UserID},
 		func(scan func(...any) error) error { return scan(&n) })
 	return n, err
+}
+
+// checkName returns storage.ErrNameTaken if another folder of the owner has the same name
+// and may have a key by an earlier rule. All other folders are left to the unique key.
+func (t tx) checkName(key storage.FolderKey, name string) error {
+	var others []string
+	err := t.query(`SELECT name FROM folder WHERE tenant = ? AND user_id = ? AND folder_id <> ? AND length(CAST(name AS BLOB)) <> length(name)`,
+		[]any{key.Owner.Tenant, key.Owner.UserID, key.FolderID}, func(scan func(...any) error) error {
+			var other string
+			err := scan(&other)
+			others = append(others, other)
+			return err
+		})
+	if err == nil && sqlstore.NameTaken(name, others) {
+		err = storage.ErrNameTaken
+	}
+	return err
 }
 
 // nameTaken converts a violation of a unique key to storage.ErrNameTaken, and returns any

@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"ovation/storage"
@@ -35,6 +37,17 @@ func ValidateOwner(owner storage.User) error {
 		return err
 	}
 	return storage.ValidateUserID(owner.UserID)
+}
+
+// NameTaken reports whether one of the given folder names is the same as name, regardless
+// of case. It is needed for names that are not ASCII, whose stored keys may follow an
+// earlier rule.
+func NameTaken(name string, others []string) bool {
+	if len(others) == 0 {
+		return false
+	}
+	key := storage.FolderNameKey(name)
+	return slices.ContainsFunc(others, func(other string) bool { return storage.FolderNameKey(other) == key })
 }
 
 // ApplyFolderChange sets those fields of a folder that are set in the change, and reports

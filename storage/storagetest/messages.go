@@ -64,12 +64,12 @@ func messagesAreListed(w *world) {
 
 func messagesHoldTheirText(w *world) {
 	alice, bob := user("alice"), user("bob")
-	m := w.send("alice", "bob", "\u202eto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t")
-	w.equal("text", m.Text, "to be\nor \"not\" \\ <b>'; -- 👩\u200d👩")
+	m := w.send("alice", "bob", "\u200fto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩\u2069 \t")
+	w.equal("text", m.Text, "\u200fto be\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩\u2069")
 	w.equal("the mailbox of bob", textsOf(w.mailbox(w.s, bob, 0)), []string{m.Text})
 	w.equal("bytes of the longest text", len(w.send("bob", "alice", strings.Repeat("👩", storage.MaxDirectMessageRunes)).Text), 4*storage.MaxDirectMessageRunes)
 	for name, bad := range map[string]storage.NewDirectMessage{
-		"empty": {From: alice, To: bob}, "blank": {From: alice, To: bob, Text: " \n\u202e"},
+		"empty": {From: alice, To: bob}, "blank": {From: alice, To: bob, Text: " \n\u200e"}, "an override": {From: alice, To: bob, Text: "a\u202eb"},
 		"long": {From: alice, To: bob, Text: strings.Repeat("x", storage.MaxDirectMessageRunes+1)}, "NUL": {From: alice, To: bob, Text: "a\x00b"},
 		"anonymous": {From: user(""), To: bob, Text: "x"}, "to nobody": {From: alice, To: user(""), Text: "x"},
 		"to oneself": {From: alice, To: alice, Text: "x"}, "of another tenant": {From: storage.User{Tenant: "other", UserID: "alice"}, To: bob, Text: "x"},

@@ -117,6 +117,7 @@ var rest = []testCase{
 
 	{"CreateFolder", createFolder},
 	{"FolderNamesAreUnique", folderNamesAreUnique},
+	{"FolderKeysOfAnEarlierRule", folderKeysOfAnEarlierRule},
 	{"FoldersAreBounded", foldersAreBounded},
 	{"UpdateFolder", updateFolder},
 	{"DefaultFolderIsMadeOnDemand", defaultFolderIsMadeOnDemand},

@@ -79,9 +79,9 @@ func (w *world) userVideos(first int, of ...storage.User) (titles [][]string) {
 
 func publishedVideosAreStoredUnchanged(w *world) {
 	alice := user("alice")
-	v := w.publish(newVideo(alice, "  A film\u202e of <b>'\"; DROP TABLE video;--</b> "))
+	v := w.publish(newVideo(alice, "  A film\u200f of <b>'\"; DROP TABLE video;--</b> "))
 	w.equal("the video published", *v, storage.Video{
-		Author: alice, Number: v.Number, Title: `A film of <b>'"; DROP TABLE video;--</b>`, File: v.File,
+		Author: alice, Number: v.Number, Title: "A film\u200f of <b>'\"; DROP TABLE video;--</b>", File: v.File,
 		Format: storage.MP4, Bytes: 1000, Created: v.Created,
 	})
 	if v.Number <= 0 || v.Number >= storage.MaxCommentID {

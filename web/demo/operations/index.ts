@@ -30,7 +30,7 @@ export type Durability =
 export type SubjectInput = {
   /** The kind of content, for example `video`: 1 to 32 of a-z, 0-9, _ and -, starting with a letter. */
   biz: string;
-  /** The content's id in your own system: 1 to 128 bytes of printable text. */
+  /** The content's id in your own system: 1 to 128 bytes of UTF-8 on one line, kept as they are. */
   bizId: string;
 };
 
@@ -128,7 +128,7 @@ export type UnfollowInput = {
 
 /** A new folder. */
 export type CreateFolderInput = {
-  /** 1 to 100 characters, unique among the viewer's folders, ignoring case. */
+  /** 1 to 100 characters on one line, unique among the viewer's folders after full case folding. An error names a code point that is not allowed. */
   name: string;
   /** At most 1,000 characters. */
   description?: string;
@@ -150,7 +150,7 @@ export type UpdateFolderInput = {
 
 /** An account to create. */
 export type RegisterInput = {
-  /** 1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266). */
+  /** 1 to 32 characters on one line. No other account has the same name, regardless of case, width, compatibility forms (RFC 8266) and invisible code points. An error names a code point that is not allowed. */
   name: string;
   /** 6 to 128 characters; a site can require more than 6 (`--min-password-length`). The most common passwords are BAD_USER_INPUT. Pass it as a variable: documents are cached. */
   password: string;
@@ -180,7 +180,7 @@ export type UpdateProfileInput = {
   avatarUrl?: string | null | undefined;
   /** The background picture of the profile: likewise a URL or a path, or empty. */
   backgroundUrl?: string | null | undefined;
-  /** At most 200 characters. */
+  /** At most 200 characters, as in the text of a comment. */
   signature?: string | null | undefined;
 };
 
@@ -204,7 +204,7 @@ export type AddCommentInput = {
   biz: string;
   /** The content's id in your own system. */
   bizId: string;
-  /** 1 to 2,000 characters once space at both ends and invisible format characters are removed, at least one of them visible. No control characters but newline and tab. */
+  /** 1 to 2,000 characters without the space at both ends, at least one of them visible. An error names a code point that is not allowed, such as a control character or an override of the direction; all others are kept. */
   text: string;
   /** The `id` of the comment on this subject that it replies to, which must not be a reply itself. If omitted, the comment is not a reply. */
   replyTo?: string | null | undefined;
@@ -224,7 +224,7 @@ export type EditCommentInput = {
 export type SendMessageInput = {
   /** The receiver's `userId`, which is not the viewer's. */
   to: string;
-  /** 1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab. */
+  /** 1 to 2,000 characters without the space at both ends, at least one of them visible. An error names a code point that is not allowed, such as a control character or an override of the direction; all others are kept. */
   text: string;
   /** Makes the request safe to repeat: a request of the same user with the same `requestId` within a day returns the first result and sends nothing. 1 to 64 printable ASCII characters. Do not reuse it for another message or comment. */
   requestId?: string | null | undefined;
