@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"runtime"
 	"sync"
 	"time"
 
 	"ovation/outage"
-	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -46,15 +44,6 @@ const MaxTokenTTL = MaxSession
 // MaxSession is the time after a login during which the session can be refreshed.
 const MaxSession = 30 * 24 * time.Hour
 
-// Limits on login attempts. The limit per name and address stops guesses from one address
-// without locking out the user at other addresses. The limit per name bounds the guesses
-// from all addresses.
-const (
-	pairBurst, pairEvery = 10, time.Minute
-	nameBurst, nameEvery = 100, 10 * time.Second
-	addressEvery         = 10 * time.Second
-)
-
 // Config configures a Service. Store, Signer and Sessions are required.
 type Config struct {
 	Store storage.Accounts
@@ -63,8 +52,9 @@ type Config struct {
 	// Sessions receives revocations. It must be the Sessions of the authenticator.
 	Sessions *viewer.Sessions
 	// AttemptsPerAddress is the number of registrations and failed logins that an address
-	// may make without waiting. After that, the address may make one more every 10 s. If
-	// AttemptsPerAddress is 0, there is no limit.
+	// may make without waiting. After that, the address may make one more every 10 s. Larger
+	// IPv6 networks have the shares that rate.Networks states. If AttemptsPerAddress is 0,
+	// there is no limit.
 	AttemptsPerAddress int
 	// MinPassword is the minimum length of new passwords, in characters, from
 	// MinPasswordRunes to MaxPasswordRunes. If it is 0, MinPasswordRunes applies.
@@ -72,7 +62,7 @@ type Config struct {
 	// Params is the cost of new hashes. If it is zero, DefaultParams is used.
 	Params Params
 	// MaxHashes is the maximum number of hashes that are computed at the same time. If it
-	// is 0, the limit is GOMAXPROCS, but at most 4.
+	// is 0, the limit is GOMAXPROCS-1, but at least 1 and at most 4.
 	MaxHashes int
 	// PollEvery is the interval at which revocations are read. If it is 0, the interval
 	// is half a second.
@@ -88,9 +78,9 @@ type Config struct {
 type Service struct {
 	Config
 
-	hashPool                  *hashPool
-	decoy                     passwordHash
-	byName, byPair, byAddress *rate.Attempts
+	hashPool *hashPool
+	decoy    passwordHash
+	attempts *attempts
 
 	lastRevocation int64 // the time of the latest revocation read by follow, in microseconds since 1970
 	outage         *outage.Log
@@ -103,7 +93,7 @@ type Service struct {
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
 	cfg.MinPassword = cmp.Or(cfg.MinPassword, MinPasswordRunes)
-	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))
+	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, maxHashes())
 	cfg.PollEvery = cmp.Or(cfg.PollEvery, time.Second/2)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	if cfg.Now == nil {
@@ -114,9 +104,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		Config: cfg, hashPool: newHashPool(cfg.MaxHashes), decoy: cfg.Params.decoy(),
-		byName: rate.NewAttempts(nameBurst, nameEvery), byPair: rate.NewAttempts(pairBurst, pairEvery),
-		byAddress: rate.NewAttempts(cfg.AttemptsPerAddress, addressEvery),
-		outage:    outage.New(cfg.Logger, "revoked tokens cannot be read; those known stay revoked", "revoked tokens are read again"),
+		attempts: newAttempts(cfg.AttemptsPerAddress),
+		outage:   outage.New(cfg.Logger, "revoked tokens cannot be read; those known stay revoked", "revoked tokens are read again"),
 	}
 	s.lastRevocation = s.pruneBefore() + storage.RevocationOverlap
 	if err := s.follow(ctx); err != nil {
@@ -159,8 +148,8 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
-	if wait := s.byAddress.Take(c.From.String()); wait > 0 {
-		return Session{}, &LimitedError{wait}
+	if err := s.attempts.register(c.From); err != nil {
+		return Session{}, err
 	}
 	known, err := s.accountNamed(ctx, c.Tenant, name)
 	if err == nil && known != nil {
@@ -169,7 +158,7 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
-	encoded, err := s.hash(ctx, password)
+	encoded, err := s.hash(ctx, caller{from: c.From}, password)
 	if err != nil {
 		return Session{}, err
 	}
@@ -177,6 +166,7 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
+	s.attempts.remember(nameOf(c.Tenant, name.key), c.From)
 	return s.begin(a)
 }
 
@@ -191,13 +181,13 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	giveBack, err := s.takeAttempt(c.Tenant, name.key, c.From)
+	attempt, err := s.attempts.logIn(nameOf(c.Tenant, name.key), c.From)
 	if err != nil {
 		return Session{}, err
 	}
 	a, err := s.accountNamed(ctx, c.Tenant, name)
 	if err != nil {
-		giveBack()
+		attempt.cancelled()
 		return Session{}, err
 	}
 	of := s.decoy
@@ -206,49 +196,39 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 			return Session{}, fmt.Errorf("log in user %s: %w", a.User.UserID, err)
 		}
 	}
-	matches, err := s.matches(ctx, of, password)
+	by := caller{c.From, attempt.known}
+	matches, err := s.matches(ctx, by, of, password)
 	switch {
 	case err != nil:
-		giveBack()
+		attempt.cancelled()
 		return Session{}, err
 	case a == nil || !matches:
+		attempt.failed()
 		return Session{}, ErrWrongCredentials
 	}
-	giveBack()
+	attempt.succeeded()
 	if of.weakerThan(s.Params) {
-		s.upgradeHash(ctx, a, password)
+		s.upgradeHash(ctx, by, a, password)
 	}
 	return s.begin(a)
 }
 
-// takeAttempt counts a login attempt against the address, against the name, and against
-// the pair of address and name. The returned function undoes that.
-func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
-	name, address := tenant+"\x00"+key, from.String()
-	buckets := []struct {
-		*rate.Attempts
-		key string
-	}{{s.byAddress, address}, {s.byPair, name + "\x00" + address}, {s.byName, name}}
-	taken := 0
-	giveBack = func() {
-		for _, b := range buckets[:taken] {
-			b.Return(b.key)
-		}
+// nameOf returns the key of a folded name for the limits on attempts.
+func nameOf(tenant, key string) string { return tenant + "\x00" + key }
+
+// nameOfAccount returns the same for the name of an account.
+func nameOfAccount(a *storage.Account) string {
+	name, err := foldName(a.Name)
+	if err != nil { // by an earlier rule
+		return nameOf(a.User.Tenant, a.NameKey)
 	}
-	for _, b := range buckets {
-		if wait := b.Take(b.key); wait > 0 {
-			giveBack()
-			return nil, &LimitedError{wait}
-		}
-		taken++
-	}
-	return giveBack, nil
+	return nameOf(a.User.Tenant, name.key)
 }
 
 // upgradeHash hashes a password again with the current parameters and stores the hash. If
 // that fails, the next login tries again.
-func (s *Service) upgradeHash(ctx context.Context, a *storage.Account, password string) {
-	encoded, err := s.hash(ctx, password)
+func (s *Service) upgradeHash(ctx context.Context, by caller, a *storage.Account, password string) {
+	encoded, err := s.hash(ctx, by, password)
 	if err == nil {
 		_, err = s.Store.ReplacePassword(ctx, a.User, storage.PasswordChange{From: a.Password, To: encoded})
 	}
@@ -267,12 +247,12 @@ func (s *Service) session(a *storage.Account, loggedIn int64) (Session, error) {
 	return Session{a.User, token, expires}, err
 }
 
-func (s *Service) hash(ctx context.Context, password string) (encoded string, err error) {
-	err = s.hashPool.run(ctx, func() { encoded = s.Params.hash(password).encode() })
+func (s *Service) hash(ctx context.Context, by caller, password string) (encoded string, err error) {
+	err = s.hashPool.run(ctx, by, func() { encoded = s.Params.hash(password).encode() })
 	return encoded, err
 }
 
-func (s *Service) matches(ctx context.Context, h passwordHash, password string) (matches bool, err error) {
-	err = s.hashPool.run(ctx, func() { matches = h.matches(password) })
+func (s *Service) matches(ctx context.Context, by caller, h passwordHash, password string) (matches bool, err error) {
+	err = s.hashPool.run(ctx, by, func() { matches = h.matches(password) })
 	return matches, err
 }

@@ -160,7 +160,7 @@ func must1(name foldedName, _ error) foldedName { return name }
 // rule can be used, and that its name is taken.
 func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
-	encoded, err := s.hash(t.Context(), "password of σίσυφος")
+	encoded, err := s.hash(t.Context(), caller{}, "password of σίσυφος")
 	must(t, err)
 	former, err := s.Store.CreateAccount(t.Context(), storage.NewAccount{
 		Tenant: storage.DefaultTenant, Name: "Σίσυφος", NameKey: "σίσυφος", Password: encoded,
@@ -180,72 +180,6 @@ func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
 	}
 	if err := s.UpdateProfile(t.Context(), former.User, ProfileChange{Name: &name}); !errors.Is(err, storage.ErrAccountNameTaken) {
 		t.Errorf("renaming to a key that another account has returned %v, want ErrAccountNameTaken", err)
-	}
-}
-
-func TestWrongPasswordsAreLimited(t *testing.T) {
-	s := start(t, sqlitetest.Open(t))
-	s.register(t, "alice")
-	wrong, limited := 0, 0
-	for range 1000 {
-		err := second(s.LogIn(t.Context(), credentials("ALICE", "not her password")))
-		if wait, is := errors.AsType[*LimitedError](err); is && wait.Wait > 0 {
-			limited++
-		} else if errors.Is(err, ErrWrongCredentials) {
-			wrong++
-		} else {
-			t.Fatalf("LogIn = %v, want %v or a *LimitedError", err, ErrWrongCredentials)
-		}
-	}
-	if wrong != pairBurst || limited != 1000-pairBurst {
-		t.Errorf("of 1,000 attempts %d were checked and %d limited, want %d and %d", wrong, limited, pairBurst, 1000-pairBurst)
-	}
-	if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !isLimited(err) {
-		t.Errorf("LogIn with the right password after too many attempts = %v, want a *LimitedError, which does not reveal that it is right", err)
-	}
-	elsewhere := credentials("alice", "password of alice")
-	elsewhere.From = netip.MustParseAddr("2001:db8::1")
-	if _, err := s.LogIn(t.Context(), elsewhere); err != nil {
-		t.Errorf("LogIn from another address = %v, want success", err)
-	}
-	tried := wrong
-	for i := range 1000 { // each from another address
-		c := credentials("alice", "not her password")
-		c.From = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
-		if errors.Is(second(s.LogIn(t.Context(), c)), ErrWrongCredentials) {
-			tried++
-		}
-	}
-	if tried > nameBurst+1 {
-		t.Errorf("%d attempts on one name were checked, want at most %d", tried, nameBurst+1)
-	}
-}
-
-func TestAttemptsOfAnAddressAreLimited(t *testing.T) {
-	s := start(t, sqlitetest.Open(t), func(c *Config) { c.AttemptsPerAddress = 20 })
-	tried := 0
-	for i := range 100 {
-		err := second(s.LogIn(t.Context(), credentials(fmt.Sprint("name ", i), "some password")))
-		if errors.Is(err, ErrWrongCredentials) {
-			tried++
-		} else if !isLimited(err) {
-			t.Fatalf("LogIn = %v, want %v or a *LimitedError", err, ErrWrongCredentials)
-		}
-	}
-	if tried != 20 {
-		t.Errorf("%d attempts of one address were checked, want 20", tried)
-	}
-	if err := second(s.Register(t.Context(), credentials("new", "some password"))); !isLimited(err) {
-		t.Errorf("Register after too many attempts = %v, want a *LimitedError", err)
-	}
-}
-
-func TestLoggingInIsNotLimited(t *testing.T) {
-	s := start(t, sqlitetest.Open(t), func(c *Config) { c.AttemptsPerAddress = 5 })
-	s.register(t, "alice")
-	for range 200 {
-		_, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
-		must(t, err)
 	}
 }
 
@@ -310,16 +244,16 @@ func TestSessionsAreRefreshed(t *testing.T) {
 	must(t, err)
 	began := is.Session
 	now = now.Add(MaxSession - time.Minute)
-	next, err := s.Refresh(t.Context(), alice.User, began)
+	next, err := s.Refresh(t.Context(), alice.User, clientAddress, began)
 	must(t, err)
 	if is, err = s.auth.Token(t.Context(), next.Token); err != nil || is.Session != began {
 		t.Errorf("the refreshed token has the session %+v, %v, want %+v", is.Session, err, began)
 	}
 	now = now.Add(2 * time.Minute)
-	if _, err := s.Refresh(t.Context(), alice.User, began); !errors.Is(err, ErrSessionOver) {
+	if _, err := s.Refresh(t.Context(), alice.User, clientAddress, began); !errors.Is(err, ErrSessionOver) {
 		t.Errorf("Refresh after 30 days = %v, want %v", err, ErrSessionOver)
 	}
-	if _, err := s.Refresh(t.Context(), alice.User, viewer.Session{}); !errors.Is(err, ErrNoAccount) {
+	if _, err := s.Refresh(t.Context(), alice.User, clientAddress, viewer.Session{}); !errors.Is(err, ErrNoAccount) {
 		t.Errorf("Refresh with a token that is no account's = %v, want %v", err, ErrNoAccount)
 	}
 	again, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
@@ -327,7 +261,7 @@ func TestSessionsAreRefreshed(t *testing.T) {
 	is, err = s.auth.Token(t.Context(), again.Token)
 	must(t, err)
 	must(t, s.LogOutEverywhere(t.Context(), alice.User))
-	if _, err := s.Refresh(t.Context(), alice.User, is.Session); !errors.Is(err, ErrSessionOver) {
+	if _, err := s.Refresh(t.Context(), alice.User, clientAddress, is.Session); !errors.Is(err, ErrSessionOver) {
 		t.Errorf("Refresh of a revoked session = %v, want %v", err, ErrSessionOver)
 	}
 }
@@ -385,7 +319,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 		for _, err := range []error{
 			second(s.Register(t.Context(), credentials("alice", password))),
 			second(s.LogIn(t.Context(), credentials("alice", password))),
-			second(s.ChangePassword(t.Context(), alice.User, password, password)),
+			second(s.ChangePassword(t.Context(), alice.User, clientAddress, password, password)),
 		} {
 			said = append(said, fmt.Sprintf("%v %+v", err, err))
 		}

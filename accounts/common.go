@@ -2,24 +2,37 @@ package accounts
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/secure/precis"
 
 	"ovation/storage"
 )
 
-// commonPasswords has one password per line, after the source and the licence of the
-// list.
+// commonPasswordsText has the source and the licence of the list, an empty line, and one
+// password per line, sorted.
 //
 //go:embed common_passwords.txt
-var commonPasswords string
+var commonPasswordsText string
+
+// commonPasswords returns the list. It is split when it is first needed, into 160 kB of
+// headers that share the text.
+var commonPasswords = sync.OnceValue(func() []string {
+	list := commonPasswordsText[strings.LastIndex(commonPasswordsText, "\n\n")+2:]
+	return strings.Split(strings.TrimSuffix(list, "\n"), "\n")
+})
 
 // isCommon reports whether a cleaned password is one of the most frequent passwords,
 // regardless of case, width and compatibility forms.
 func isCommon(password string) bool {
 	key, err := precis.Nickname.CompareKey(password) // NFKC, in lower case
-	return err == nil && strings.Contains(commonPasswords, "\n"+key+"\n")
+	if err != nil {
+		return false
+	}
+	_, found := slices.BinarySearch(commonPasswords(), key)
+	return found
 }
 
 // newPassword cleans a password that an account is to have from now on, and applies the

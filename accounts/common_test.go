@@ -19,7 +19,7 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 	for _, password := range []string{"123456", "password", "PassWord", "ｐａｓｓｗｏｒｄ", "iloveyou", "qwertyuiop", "!qaz2wsx", "1Q2W3E4R5T", "zxcvbnm123"} {
 		for what, err := range map[string]error{
 			"register": second(s.Register(t.Context(), credentials("bob", password))),
-			"change":   second(s.ChangePassword(t.Context(), alice.User, "password of alice", password)),
+			"change":   second(s.ChangePassword(t.Context(), alice.User, clientAddress, "password of alice", password)),
 		} {
 			if invalid, is := errors.AsType[*storage.InvalidError](err); !is || !strings.Contains(invalid.Reason, "most common passwords") {
 				t.Errorf("%s with %q: got %v, want a refusal as one of the most common passwords", what, password, err)
@@ -34,14 +34,14 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 	old, err := store.CreateAccount(t.Context(), storage.NewAccount{Tenant: storage.DefaultTenant, Name: "old", NameKey: "old", Password: cheapParams.hash("123456").encode()})
 	must(t, err)
 	must(t, second(s.LogIn(t.Context(), credentials("old", "123456"))))
-	must(t, second(s.ChangePassword(t.Context(), old.User, "123456", "a password that is new")))
+	must(t, second(s.ChangePassword(t.Context(), old.User, clientAddress, "123456", "a password that is new")))
 }
 
 // TestTheListOfCommonPasswordsIsFolded checks that each entry is in the form in which
 // isCommon looks it up.
 func TestTheListOfCommonPasswordsIsFolded(t *testing.T) {
-	notice, list, found := strings.Cut(commonPasswords, "OTHER DEALINGS IN THE SOFTWARE.\n\n")
-	entries := strings.Split(strings.TrimSuffix(list, "\n"), "\n")
+	notice, _, found := strings.Cut(commonPasswordsText, "OTHER DEALINGS IN THE SOFTWARE.\n\n")
+	entries := commonPasswords()
 	if !found || !strings.Contains(notice, "Copyright (c)") || len(entries) != 10_000 || !slices.IsSorted(entries) {
 		t.Fatalf("got a notice: %t, %d entries, sorted: %t, want the notice of the licence and 10,000 sorted entries", found, len(entries), slices.IsSorted(entries))
 	}
@@ -63,11 +63,11 @@ func TestNewPasswordsMeetTheSitesMinimum(t *testing.T) {
 	must(t, err)
 	for what, err := range map[string]error{
 		"register": second(after.Register(t.Context(), credentials("bob", "too short"))),
-		"change":   second(after.ChangePassword(t.Context(), alice.User, "short ✓", "too short")),
+		"change":   second(after.ChangePassword(t.Context(), alice.User, clientAddress, "short ✓", "too short")),
 	} {
 		if invalid, is := errors.AsType[*storage.InvalidError](err); !is || invalid.Reason != "must be 10 to 128 characters of text" {
 			t.Errorf("%s: got %v, want the minimum of 10 characters", what, err)
 		}
 	}
-	must(t, second(after.ChangePassword(t.Context(), alice.User, "short ✓", "long enough")))
+	must(t, second(after.ChangePassword(t.Context(), alice.User, clientAddress, "short ✓", "long enough")))
 }

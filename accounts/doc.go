@@ -10,11 +10,16 @@
 //     length: TestCommonPasswordsAreRefused, TestNewPasswordsMeetTheSitesMinimum.
 //   - A wrong password and an unknown name cause the same error and the same work:
 //     TestUnknownNamesTakeAsLongAsWrongPasswords.
-//   - Failed attempts are limited by name and by address; successful logins are not:
-//     TestWrongPasswordsAreLimited, TestAttemptsOfAnAddressAreLimited,
-//     TestLoggingInIsNotLimited.
-//   - At most Config.MaxHashes hashes are computed at a time, and the number of
-//     waiting callers is bounded: TestHashesAreBounded.
+//   - Failed attempts are limited by name and by address, successful logins by both
+//     together, and all of them by IPv6 network: TestWrongPasswordsAreLimited,
+//     TestAttemptsOfAnAddressAreLimited, TestLoginsOfAPairAreLimited,
+//     TestGuessesFromA48AreLimited.
+//   - Guesses from elsewhere do not lock out a user at an address from which the user has
+//     logged in before: TestKnownPairsAreNotLockedOut.
+//   - At most Config.MaxHashes hashes are computed at a time, one processor stays free, the
+//     number of waiting callers is bounded, and none of them take all places:
+//     TestHashesAreBounded, TestAProcessorStaysFreeOfHashing,
+//     TestNoAddressTakesAllPlaces.
 //   - Names are unique regardless of case, width and compatibility forms:
 //     TestNamesAreFolded.
 //   - Revoked tokens are refused on every node that reads the database, within a

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"ovation/internal/testing/await"
@@ -22,8 +21,8 @@ func TestPasswordsAreBounded(t *testing.T) {
 		for what, err := range map[string]error{
 			"register": second(s.Register(t.Context(), credentials("bob", password))),
 			"log in":   second(s.LogIn(t.Context(), credentials("alice", password))),
-			"current":  second(s.ChangePassword(t.Context(), alice.User, password, "a good password")),
-			"new":      second(s.ChangePassword(t.Context(), alice.User, "password of alice", password)),
+			"current":  second(s.ChangePassword(t.Context(), alice.User, clientAddress, password, "a good password")),
+			"new":      second(s.ChangePassword(t.Context(), alice.User, clientAddress, "password of alice", password)),
 		} {
 			if !errors.Is(err, storage.ErrInvalid) || len(err.Error()) > 200 {
 				t.Errorf("%s with %.20q: got %v, want %v in at most 200 bytes", what, password, err, storage.ErrInvalid)
@@ -115,7 +114,7 @@ func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 		ctx := overdueContext{t.Context(), make(chan struct{})}
 		logged := make(chan error, 1)
 		go func() { logged <- second(s.LogIn(ctx, credentials(name, "not her password"))) }()
-		await.That(t, "LogIn waits for a slot, or has ended", func() bool { return s.hashPool.waiting.Load() == 1 || len(logged) == 1 })
+		await.That(t, "LogIn waits for a slot, or has ended", func() bool { return s.hashPool.count() == 1 || len(logged) == 1 })
 		close(ctx.done)
 		if err := <-logged; !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("LogIn of %s while no hash can be made = %v, want %v", name, err, storage.ErrUnavailable)
@@ -141,43 +140,13 @@ func (c overdueContext) Err() error {
 	}
 }
 
-func TestHashesAreBounded(t *testing.T) {
-	h := newHashPool(2)
-	var now, most atomic.Int64
-	release := make(chan struct{})
-	errs := make(chan error)
-	const callers = 2 * (2 + waitingPerHash) * 2
-	for range callers {
-		go func() {
-			errs <- h.run(t.Context(), func() {
-				most.Store(max(most.Load(), now.Add(1)))
-				<-release
-				now.Add(-1)
-			})
-		}()
-	}
-	room := 2 * (1 + waitingPerHash)
-	for range callers - room {
-		if err := <-errs; !errors.Is(err, ErrBusy) {
-			t.Fatalf("a caller beyond the limit: got %v, want %v", err, ErrBusy)
-		}
-	}
-	close(release)
-	for range room {
-		must(t, <-errs)
-	}
-	if most.Load() > 2 || h.waiting.Load() != 0 {
-		t.Errorf("%d hashes were made at a time and %d callers are left waiting, want at most 2 and 0", most.Load(), h.waiting.Load())
-	}
-}
-
 func TestChangingThePasswordRevokesTokens(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	alice := s.register(t, "alice")
-	if _, err := s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"); !errors.Is(err, ErrWrongPassword) {
+	if _, err := s.ChangePassword(t.Context(), alice.User, clientAddress, "not her password", "a new password"); !errors.Is(err, ErrWrongPassword) {
 		t.Errorf("ChangePassword with a wrong password = %v, want %v", err, ErrWrongPassword)
 	}
-	changed, err := s.ChangePassword(t.Context(), alice.User, "password of alice", "a new password")
+	changed, err := s.ChangePassword(t.Context(), alice.User, clientAddress, "password of alice", "a new password")
 	must(t, err)
 	if err := s.accepts(alice.Token); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("the token of before: got %v, want it revoked", err)
@@ -188,12 +157,12 @@ func TestChangingThePasswordRevokesTokens(t *testing.T) {
 	}
 	_, err = s.LogIn(t.Context(), credentials("alice", "a new password"))
 	must(t, err)
-	if _, err := s.ChangePassword(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, "not her password", "a new password"); !errors.Is(err, ErrNoAccount) {
+	if _, err := s.ChangePassword(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, clientAddress, "not her password", "a new password"); !errors.Is(err, ErrNoAccount) {
 		t.Errorf("ChangePassword without an account = %v, want %v", err, ErrNoAccount)
 	}
 	limited := 0
 	for range 50 {
-		if isLimited(second(s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"))) {
+		if isLimited(second(s.ChangePassword(t.Context(), alice.User, clientAddress, "not her password", "a new password"))) {
 			limited++
 		}
 	}
@@ -211,7 +180,7 @@ func TestPasswordsChangeOnce(t *testing.T) {
 	results := make([]error, 8)
 	for i := range results {
 		wait.Go(func() {
-			_, results[i] = s.ChangePassword(t.Context(), alice, "password of alice", fmt.Sprint("new password ", i))
+			_, results[i] = s.ChangePassword(t.Context(), alice, clientAddress, "password of alice", fmt.Sprint("new password ", i))
 		})
 	}
 	wait.Wait()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"ovation/resolvers/viewer"
@@ -11,9 +12,9 @@ import (
 )
 
 // ChangePassword replaces a user's password, revokes all of the user's tokens and
-// begins a new session. Errors: storage.ErrInvalid, ErrWrongPassword, ErrNoAccount,
-// *LimitedError, ErrBusy.
-func (s *Service) ChangePassword(ctx context.Context, me storage.User, current, next string) (Session, error) {
+// begins a new session. The user's address is from, or the zero value if it is unknown.
+// Errors: storage.ErrInvalid, ErrWrongPassword, ErrNoAccount, *LimitedError, ErrBusy.
+func (s *Service) ChangePassword(ctx context.Context, me storage.User, from netip.Addr, current, next string) (Session, error) {
 	next, err := s.newPassword("newPassword", next)
 	if err != nil {
 		return Session{}, err
@@ -26,26 +27,28 @@ func (s *Service) ChangePassword(ctx context.Context, me storage.User, current, 
 	if err != nil {
 		return Session{}, err
 	}
-	key := me.ID()
-	if wait := s.byPair.Take(key); wait > 0 {
-		return Session{}, &LimitedError{wait}
-	}
-	of, err := parseHash(a.Password)
+	attempt, err := s.attempts.changePassword(me.ID(), nameOfAccount(a), from)
 	if err != nil {
 		return Session{}, err
 	}
-	matches, err := s.matches(ctx, of, current)
+	by := caller{from, true}
+	matches, encoded := false, ""
+	of, err := parseHash(a.Password)
+	if err == nil {
+		matches, err = s.matches(ctx, by, of, current)
+	}
 	if err == nil && !matches {
+		attempt.failed()
 		return Session{}, ErrWrongPassword
 	}
-	s.byPair.Return(key)
+	if err == nil {
+		encoded, err = s.hash(ctx, by, next)
+	}
 	if err != nil {
+		attempt.cancelled()
 		return Session{}, err
 	}
-	encoded, err := s.hash(ctx, next)
-	if err != nil {
-		return Session{}, err
-	}
+	attempt.succeeded()
 	changed, err := s.Store.ReplacePassword(ctx, me, storage.PasswordChange{From: a.Password, To: encoded, Revoke: true})
 	if errors.Is(err, storage.ErrNotFound) { // the password was changed meanwhile
 		return Session{}, ErrWrongPassword
@@ -75,10 +78,10 @@ func (s *Service) revoked(a *storage.Account) {
 	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
 }
 
-// Refresh returns the session with a new token. Errors: ErrNoAccount if the token does
-// not belong to an account; ErrSessionOver if the session was revoked, or began more than
-// MaxSession ago.
-func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Session) (Session, error) {
+// Refresh returns the session with a new token. The user's address is from, or the zero
+// value if it is unknown. Errors: ErrNoAccount if the token does not belong to an account;
+// ErrSessionOver if the session was revoked, or began more than MaxSession ago.
+func (s *Service) Refresh(ctx context.Context, me storage.User, from netip.Addr, of viewer.Session) (Session, error) {
 	if of.Generation == 0 {
 		return Session{}, ErrNoAccount
 	}
@@ -92,6 +95,7 @@ func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Sessio
 	case a.Generation != of.Generation:
 		return Session{}, ErrSessionOver
 	}
+	s.attempts.remember(nameOfAccount(a), from)
 	return s.session(a, of.LoggedIn)
 }
 

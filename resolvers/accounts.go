@@ -48,7 +48,7 @@ func (r mutationResolver) RefreshToken(ctx context.Context) (*graph.SessionPaylo
 	if err != nil {
 		return nil, err
 	}
-	return session(ctx)(r.accounts.Refresh(ctx, me, viewer.SessionFrom(ctx)))
+	return session(ctx)(r.accounts.Refresh(ctx, me, rate.FromContext(ctx).Address(), viewer.SessionFrom(ctx)))
 }
 
 func (r mutationResolver) ChangePassword(ctx context.Context, in graph.ChangePasswordInput) (*graph.SessionPayload, error) {
@@ -56,7 +56,7 @@ func (r mutationResolver) ChangePassword(ctx context.Context, in graph.ChangePas
 	if err != nil {
 		return nil, err
 	}
-	return session(ctx)(r.accounts.ChangePassword(ctx, me, in.CurrentPassword, in.NewPassword))
+	return session(ctx)(r.accounts.ChangePassword(ctx, me, rate.FromContext(ctx).Address(), in.CurrentPassword, in.NewPassword))
 }
 
 func (r mutationResolver) LogOutEverywhere(ctx context.Context) (*graph.LogOutEverywherePayload, error) {

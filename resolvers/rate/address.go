@@ -114,3 +114,28 @@ func network(address netip.Addr) netip.Addr {
 	}
 	return netip.PrefixFrom(address, networkBits).Masked().Addr()
 }
+
+// Network is a set of addresses for which a limit counts together.
+type Network struct {
+	netip.Prefix
+
+	// Share is the budget of the network, as a multiple of that of one address.
+	Share int
+}
+
+// MaxNetworks is the maximum number of networks of an address.
+const MaxNetworks = 3
+
+// Networks returns the networks to which the limits of a Client's Address apply; all of
+// them must admit a request. The first is the Address. Providers also assign IPv6
+// networks of a /56 or a /48, whose owner has 256 or 65,536 times a /64; such networks
+// have budgets of 2 and 4 addresses.
+func Networks(address netip.Addr) (all [MaxNetworks]Network, n int) {
+	if !address.Is6() {
+		return [MaxNetworks]Network{{netip.PrefixFrom(address, address.BitLen()), 1}}, 1
+	}
+	for i, bits := range [MaxNetworks]int{networkBits, 56, 48} {
+		all[i] = Network{netip.PrefixFrom(address, bits).Masked(), 1 << i}
+	}
+	return all, MaxNetworks
+}

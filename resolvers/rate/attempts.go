@@ -2,6 +2,7 @@ package rate
 
 import (
 	"hash/maphash"
+	"net/netip"
 	"time"
 )
 
@@ -27,16 +28,36 @@ func NewAttempts(burst int, every time.Duration) *Attempts {
 
 // Take counts an attempt for a key. If there have been too many attempts, Take does not
 // count this one and returns the time until the next is allowed.
-func (a *Attempts) Take(key string) (wait time.Duration) {
+func (a *Attempts) Take(key string) (wait time.Duration) { return a.TakeIn(anywhere, key) }
+
+// Return undoes Take, for example for an attempt that succeeded.
+func (a *Attempts) Return(key string) { a.ReturnIn(anywhere, key) }
+
+// anywhere is the network of attempts that do not depend on an address.
+var anywhere = Network{Share: 1}
+
+// TakeIn is like Take, for the pair of a network and a key. The network may make Share
+// times as many attempts as an address.
+func (a *Attempts) TakeIn(network Network, key string) (wait time.Duration) {
 	if a == nil {
 		return 0
 	}
-	return a.buckets.take(maphash.String(a.seed, key), int64(time.Since(a.since)), 1)
+	return a.buckets.take(a.client(network, key), network.Share, int64(time.Since(a.since)), 1)
 }
 
-// Return undoes Take, for example for an attempt that succeeded.
-func (a *Attempts) Return(key string) {
+// ReturnIn undoes TakeIn.
+func (a *Attempts) ReturnIn(network Network, key string) {
 	if a != nil {
-		a.buckets.charge(maphash.String(a.seed, key), int64(time.Since(a.since)), -1)
+		a.buckets.charge(a.client(network, key), network.Share, int64(time.Since(a.since)), -1)
 	}
+}
+
+func (a *Attempts) client(network Network, key string) uint64 {
+	return maphash.Comparable(a.seed, pair{network.Prefix, key})
+}
+
+// pair is a network and a key in it.
+type pair struct {
+	network netip.Prefix
+	key     string
 }

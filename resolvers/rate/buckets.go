@@ -20,23 +20,31 @@ type pace struct {
 	burst int64 // until an empty bucket is full
 }
 
-// take takes units from a bucket. If there are too few, it takes none and returns the
-// time until there are enough. An operation that costs more than a full bucket has to
-// wait until the bucket is full, and leaves a debt.
-func (p pace) take(full, now int64, units int) (after int64, wait time.Duration) {
+// take takes units, given by the time in which they are refilled. If there are too few,
+// it takes none and returns the time until there are enough. An operation that costs more
+// than a full bucket has to wait until the bucket is full but for a tenth, which other
+// parts of its request may have taken, and leaves a debt.
+func (p pace) take(full, now, needs int64) (after int64, wait time.Duration) {
 	full = max(full, now)
-	needs := int64(units) * p.unit
-	if late := full + min(needs, p.burst) - now - p.burst; late > 0 {
+	if late := full + p.required(needs) - now - p.burst; late > 0 {
 		return full, time.Duration(late)
 	}
 	return full + needs, 0
 }
 
+// required returns how much of needs must be there.
+func (p pace) required(needs int64) int64 {
+	if needs > p.burst {
+		return p.burst - p.burst/10
+	}
+	return needs
+}
+
 // charge takes units that are already spent. If there are too few, it leaves a debt,
 // which is bounded.
-func (p pace) charge(full, now int64, units int) (after int64) {
+func (p pace) charge(full, now, spent int64) (after int64) {
 	full = max(full, now)
-	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
+	return min(full+spent, max(full, now+2*p.burst))
 }
 
 // The dimensions of the table of slots. The table has 65,536 slots, which take 1.1 MB.
@@ -95,21 +103,23 @@ func (b *buckets) of(client uint64) (*slot, *set) {
 	return fullest, s
 }
 
-func (b *buckets) take(client uint64, now int64, units int) (wait time.Duration) {
+// take takes units from the bucket of a client. The share is the size and the speed of
+// that bucket, as a multiple of those of the others.
+func (b *buckets) take(client uint64, share int, now int64, units int) (wait time.Duration) {
 	if b == nil {
 		return 0
 	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
-	one.fullAt, wait = b.pace.take(one.fullAt, now, units)
+	one.fullAt, wait = b.pace.take(one.fullAt, now, int64(units)*b.unit/int64(share))
 	return wait
 }
 
-func (b *buckets) charge(client uint64, now int64, units int) {
+func (b *buckets) charge(client uint64, share int, now int64, units int) {
 	if b == nil {
 		return
 	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
-	one.fullAt = b.pace.charge(one.fullAt, now, units)
+	one.fullAt = b.pace.charge(one.fullAt, now, int64(units)*b.unit/int64(share))
 }

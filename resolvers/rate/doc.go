@@ -1,5 +1,6 @@
 // Package rate limits the requests of a client. A Limiter has a token bucket for each
-// signed-in user, for each address of anonymous requests, and for each WebSocket.
+// signed-in user, for each address of anonymous requests and its IPv6 networks, and for
+// each WebSocket.
 // Requests are charged their cost, in units of about one field of a response. Another
 // bucket for each user limits the messages that the user sends per minute.
 //
@@ -14,6 +15,8 @@
 //   - No client gets more than its burst plus what has been refilled since, regardless of
 //     how its requests are distributed: TestABucketGivesItsBurstAndThenItsRate,
 //     TestOperationsAreLimitedByCost in package resolvers.
+//   - A client with many IPv6 networks gets at most 4 times the burst and the rate of an
+//     address: TestWiderNetworksAreLimited.
 //   - Memory is bounded for any number of clients, and the bucket of a limited client is
 //     not evicted in favour of those of clients that are not limited:
 //     TestBucketsAreBounded.

@@ -34,7 +34,7 @@ type Config struct {
 	// PerUser is the limit for a signed-in user.
 	PerUser int
 	// PerAddress is the combined limit for all anonymous requests from one IPv4 address
-	// or one IPv6 /64.
+	// or one IPv6 /64. Larger IPv6 networks have the limits that Networks states.
 	PerAddress int
 	// PerSocket is the limit for one WebSocket.
 	PerSocket int
@@ -75,7 +75,7 @@ func New(cfg Config) *Limiter {
 	}
 	l.limited = promauto.With(cfg.Registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "ovation_rate_limited_total",
-		Help: "Requests and operations refused because a client asked for too much in a time, by whose bucket was empty: user, address, socket or messages (of a user).",
+		Help: "Requests and operations refused because a client asked for too much in a time, by whose bucket was empty: user, address, network (a /56 or /48 of IPv6), socket or messages (of a user).",
 	}, []string{"by"})
 	return l
 }
@@ -94,6 +94,7 @@ type Client struct {
 type Bucket struct {
 	buckets *buckets
 	client  uint64
+	share   int    // see Network.Share
 	by      string // the kind of client, for the metrics
 }
 
@@ -102,13 +103,13 @@ func (l *Limiter) NewSocket() Bucket {
 	if l == nil {
 		return Bucket{}
 	}
-	return Bucket{l.sockets, l.opened.Add(1), "socket"}
+	return Bucket{l.sockets, l.opened.Add(1), 1, "socket"}
 }
 
 // Payer is charged for a request. The zero value and a nil *Payer have no limit.
 type Payer struct {
 	limiter *Limiter
-	buckets [2]Bucket // of the socket, and of the user or address
+	buckets [1 + MaxNetworks]Bucket // of the socket, and of the user or of the address's networks
 	from    Client
 }
 
@@ -121,17 +122,26 @@ func (p *Payer) Address() netip.Addr {
 }
 
 // Payer returns the payer of a user's requests. The requests are charged to the user or,
-// if the user is anonymous, to the client's address. They are also charged to the given
+// if the user is anonymous, to the client's networks. They are also charged to the given
 // bucket of the WebSocket on which they arrive; for requests without a WebSocket, the
 // bucket is the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
-	switch {
-	case l == nil:
+	if l == nil {
 		return Payer{}
-	case user.Anonymous():
-		return Payer{l, [2]Bucket{on, {l.addresses, maphash.Comparable(l.seed, from.Address), "address"}}, from}
 	}
-	return Payer{l, [2]Bucket{on, {l.users, l.client(user), "user"}}, from}
+	p := Payer{limiter: l, from: from}
+	p.buckets[0] = on
+	if !user.Anonymous() {
+		p.buckets[1] = Bucket{l.users, l.client(user), 1, "user"}
+		return p
+	}
+	by := "address"
+	all, n := Networks(from.Address)
+	for i, network := range all[:n] {
+		p.buckets[1+i] = Bucket{l.addresses, maphash.Comparable(l.seed, network.Prefix), network.Share, by}
+		by = "network"
+	}
+	return p
 }
 
 func (l *Limiter) client(user storage.User) uint64 {
@@ -144,7 +154,7 @@ func (l *Limiter) TakeMessage(user storage.User) (wait time.Duration) {
 	if l == nil {
 		return 0
 	}
-	if wait = l.messages.take(l.client(user), l.now(), 1); wait > 0 {
+	if wait = l.messages.take(l.client(user), 1, l.now(), 1); wait > 0 {
 		l.limited.WithLabelValues("messages").Inc()
 	}
 	return wait
@@ -158,11 +168,11 @@ func (p *Payer) Take(units int) (wait time.Duration) {
 	}
 	now := p.limiter.now()
 	for i, from := range p.buckets {
-		if wait = from.buckets.take(from.client, now, units); wait == 0 {
+		if wait = from.buckets.take(from.client, from.share, now, units); wait == 0 {
 			continue
 		}
 		for _, paid := range p.buckets[:i] {
-			paid.buckets.charge(paid.client, now, -units)
+			paid.buckets.charge(paid.client, paid.share, now, -units)
 		}
 		p.limiter.limited.WithLabelValues(from.by).Inc()
 		if p.from.Proxied && from.by == "address" {
@@ -180,7 +190,7 @@ func (p *Payer) Charge(units int) {
 	}
 	now := p.limiter.now()
 	for _, from := range p.buckets {
-		from.buckets.charge(from.client, now, units)
+		from.buckets.charge(from.client, from.share, now, units)
 	}
 }
 
