@@ -80,6 +80,9 @@ func New(cfg Config, around transport.Config) http.Handler {
 	around.API = f
 	ordinary := transport.Handler(http.HandlerFunc(f.serve), around)
 	steady := media.WithMinRate(ordinary)
+	if cfg.Videos != nil {
+		steady = cfg.Videos.WithMinRate(ordinary)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := newCall(r)
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))

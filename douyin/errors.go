@@ -83,6 +83,9 @@ func (a *api) codeOf(err error) (code, message string) {
 	if tooMany, ok := errors.AsType[*accounts.LimitedError](err); ok {
 		return codes.RateLimited, rate.Error(tooMany.Wait).Message
 	}
+	if tooMany, ok := errors.AsType[*media.LimitedError](err); ok {
+		return codes.RateLimited, "too many videos published; " + rate.Error(tooMany.Wait).Message
+	}
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return codes.NotFound, "this was not found"

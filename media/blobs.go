@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
@@ -27,6 +26,8 @@ type Blobs struct {
 	bucket *blob.Bucket
 	at     string // a folder, or s3://bucket/prefix; used in error messages
 	folder string // the folder of a file store, otherwise ""
+
+	reading, writing speed // minimum speeds of the store
 }
 
 // ErrForeignBlobs is returned if the blob store belongs to another database. A sweep
@@ -58,7 +59,7 @@ func OpenBlobs(ctx context.Context, at string, secrets Secrets) (*Blobs, error) 
 	if err != nil {
 		return nil, &storage.InvalidError{Field: "blob URL", Reason: "cannot be parsed: " + err.Error()}
 	}
-	b := new(Blobs)
+	b := &Blobs{reading: speed{storeTime, storeMinimum}, writing: speed{writeGrace, storeMinimum}}
 	switch {
 	case u.Scheme == fileblob.Scheme && u.Host == "" && strings.HasPrefix(u.Path, "/") && u.RawQuery == "":
 		b.folder = filepath.FromSlash(u.Path)
@@ -98,7 +99,9 @@ func (b *Blobs) claim(ctx context.Context, secrets Secrets) error {
 	if err != nil {
 		return err
 	}
-	found, err := b.bucket.ReadAll(ctx, markerKey)
+	within, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	found, err := b.bucket.ReadAll(within, markerKey)
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
 		return b.write(ctx, markerKey, "text/plain", strings.NewReader(ours))
@@ -131,24 +134,24 @@ const partBytes = 8 << 20
 // write writes a whole blob or nothing. If the reader fails, its error is returned
 // unchanged.
 func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Reader) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // if it is called before Close, nothing is written
-	w, err := b.bucket.NewWriter(ctx, key, &blob.WriterOptions{
+	call := newStoreCall(ctx, b.writing)
+	defer call.close()                                               // if it is called before Close, nothing is written
+	w, err := b.bucket.NewWriter(call.ctx, key, &blob.WriterOptions{ //nolint:contextcheck // it is derived from ctx
 		ContentType: contentType, BufferSize: partBytes, MaxConcurrency: 1,
 	})
 	if err != nil {
 		return b.failed("write "+key, err)
 	}
 	source := &sourceReader{Reader: from}
-	if _, err := io.Copy(w, source); err != nil {
-		cancel()
+	if _, err := io.Copy(call.writer(w), source); err != nil {
+		call.close()
 		_ = w.Close() // Close returns the cancellation
 		if source.err != nil {
 			return source.err
 		}
 		return b.failed("write "+key, err)
 	}
-	if err := w.Close(); err != nil {
+	if _, err := call.do(func() (int, error) { return 0, w.Close() }); err != nil {
 		return b.failed("write "+key, err)
 	}
 	if err := b.sync(key); err != nil {
@@ -196,11 +199,24 @@ func (b *Blobs) path(key string) string { return filepath.Join(b.folder, filepat
 func (b *Blobs) remove(ctx context.Context, keys ...string) error {
 	var errs []error
 	for _, key := range keys {
-		if err := b.bucket.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		if err := b.removeOne(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
 			errs = append(errs, b.failed("remove "+key, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (b *Blobs) removeOne(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	return b.bucket.Delete(ctx, key)
+}
+
+// next returns the next blob of a list. Errors: io.EOF at its end.
+func (b *Blobs) next(ctx context.Context, list *blob.ListIterator) (*blob.ListObject, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	return list.Next(ctx)
 }
 
 // local returns the path of a file with the contents of a blob: the blob's own file or a
@@ -213,17 +229,12 @@ func (b *Blobs) local(ctx context.Context, key string) (path string, done func()
 		}
 		return path, func() {}, nil
 	}
-	r, err := b.bucket.NewReader(ctx, key, nil)
-	if err != nil {
-		return "", nil, b.failed("read "+key, err)
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
 	f, err := os.CreateTemp("", "ovation-cover-")
 	if err != nil {
 		return "", nil, fmt.Errorf("copy %s: %w: %w", key, storage.ErrUnavailable, err)
 	}
 	done = func() { _ = os.Remove(f.Name()) }
-	_, err = io.Copy(f, r)
+	err = b.copy(ctx, f, key)
 	if err = errors.Join(err, f.Close()); err != nil {
 		done()
 		return "", nil, b.failed("copy "+key, err)
@@ -231,64 +242,19 @@ func (b *Blobs) local(ctx context.Context, key string) (path string, done func()
 	return f.Name(), done, nil
 }
 
-// object reads a blob and supports seeking. After a seek to another position, the next
-// read opens a new reader.
-type object struct {
-	ctx    context.Context //nolint:containedctx // of the request
-	blobs  *Blobs
-	key    string
-	size   int64
-	change time.Time
-
-	offset int64
-	reader *blob.Reader // at offset; nil if not open
-}
-
-// open opens a blob. Errors: storage.ErrNotFound.
-func (b *Blobs) open(ctx context.Context, key string) (*object, error) {
-	is, err := b.bucket.Attributes(ctx, key)
+// copy writes the contents of a blob to a writer, at the minimum speed of the store.
+func (b *Blobs) copy(ctx context.Context, to io.Writer, key string) (err error) {
+	call := newStoreCall(ctx, b.reading)
+	defer call.close()
+	var r *blob.Reader
+	_, err = call.do(func() (_ int, err error) {
+		r, err = b.bucket.NewReader(call.ctx, key, nil)
+		return 0, err
+	})
 	if err != nil {
-		return nil, b.failed("look up "+key, err)
+		return err
 	}
-	return &object{ctx: ctx, blobs: b, key: key, size: is.Size, change: is.ModTime}, nil
-}
-
-func (o *object) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += o.offset
-	case io.SeekEnd:
-		offset += o.size
-	}
-	if offset < 0 {
-		return 0, errors.New("seek before the beginning")
-	}
-	if offset != o.offset {
-		o.close()
-		o.offset = offset
-	}
-	return offset, nil
-}
-
-func (o *object) Read(p []byte) (int, error) {
-	if o.offset >= o.size {
-		return 0, io.EOF
-	}
-	if o.reader == nil {
-		r, err := o.blobs.bucket.NewRangeReader(o.ctx, o.key, o.offset, -1, nil)
-		if err != nil {
-			return 0, o.blobs.failed("read "+o.key, err)
-		}
-		o.reader = r
-	}
-	n, err := o.reader.Read(p)
-	o.offset += int64(n)
-	return n, err
-}
-
-func (o *object) close() {
-	if o.reader != nil {
-		_ = o.reader.Close() // everything that is needed has been read
-		o.reader = nil
-	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	_, err = io.Copy(to, call.reader(r))
+	return err
 }

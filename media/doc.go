@@ -18,6 +18,13 @@
 //     TestHostileUploadsAreRefused. Files left by a killed process are swept:
 //     TestSweepRemovesUnreferencedFiles, TestKilledUploadLeavesNothing. A file that
 //     belongs to a video is never swept: TestSweepKeepsReferencedFiles.
+//   - Bounded: a request for a file makes at most two calls to the blob store
+//     (TestARequestOpensAFileOnce) and costs units (TestDownloadsCostUnits). Uploads and
+//     downloads have shares by user and address (TestUploadsAreBounded,
+//     TestDownloadsAreBounded) and minimum rates that rise when places are scarce
+//     (TestMinimumRateRisesWhenPlacesAreScarce, TestSlowDownloadIsCutOff). A user
+//     publishes a bounded number of videos an hour (TestPublishesOfAUserAreLimited). No
+//     transfer waits long for a slow blob store: TestSlowStoreIsCutOff.
 //   - No served file runs as a script, whatever it contains:
 //     TestFilesAreServedWithTheirTypes. No other blob in the store can be read:
 //     TestOnlyFilesAreServed.
@@ -28,5 +35,6 @@
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //
-// This package imports storage, worker, outage, resolvers/codes and resolvers/viewer.
+// This package imports storage, worker, outage, resolvers/codes, resolvers/viewer and
+// resolvers/rate.
 package media

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"ovation/outage"
+	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 
@@ -25,17 +27,41 @@ var types = map[string]map[string]string{
 // only show it.
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
+const (
+	// maxDownloads and maxDownloadsOfAddress are the maximum numbers of concurrent
+	// downloads of a node: in total, and by one address.
+	maxDownloads, maxDownloadsOfAddress = 2048, 100
+	// busyTime is when a client should try again that is refused for lack of places.
+	busyTime = 10 * time.Second
+)
+
 // Files returns a handler that serves the files below storage.MediaPath, by GET and HEAD,
-// whole or in ranges. The content at a path never changes. The handler responds to other
-// paths with 404; there are no listings.
+// whole or in one range; a request for several ranges is answered with the whole file.
+// The content at a path never changes. The handler responds to other paths with 404;
+// there are no listings.
+//
+// A request that needs the blob store costs rate.PerDownload, and each
+// rate.DownloadBytesPerUnit bytes of a file one unit more, charged to the rate.Payer of
+// the request. Beyond that or the numbers of concurrent downloads, the response is 429.
+// Clients that receive slower than the minimum rate are
+// disconnected.
 func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
-	f := &files{blobs, outage.New(logger, "files of videos cannot be served", "files of videos are served again")}
-	return WithMinRate(f)
+	f := newFiles(blobs, logger)
+	return withMinRate(f, speed{sendGrace, minimum}, speed{receiveGrace, f.places.minRate})
+}
+
+func newFiles(blobs *Blobs, logger *slog.Logger) *files {
+	return &files{
+		blobs:  blobs,
+		outage: outage.New(logger, "files of videos cannot be served", "files of videos are served again"),
+		places: places{total: maxDownloads, perAddress: maxDownloadsOfAddress},
+	}
 }
 
 type files struct {
 	blobs  *Blobs
 	outage *outage.Log
+	places places
 }
 
 func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +73,9 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed)
 		return
+	}
+	if strings.Contains(r.Header.Get("Range"), ",") {
+		r.Header.Del("Range") // RFC 9110, 14.2: a server may ignore it
 	}
 	key := strings.TrimPrefix(r.URL.Path, storage.MediaPath)
 	folder, name, _ := strings.Cut(key, "/")
@@ -60,6 +89,22 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound)
 		return
 	}
+	payer := rate.FromContext(r.Context())
+	if wait := payer.Take(rate.PerDownload); wait > 0 {
+		refuseFor(w, http.StatusTooManyRequests, wait)
+		return
+	}
+	release, ok := f.places.take(Owner{Address: payer.Address()})
+	if !ok {
+		refuseFor(w, http.StatusTooManyRequests, busyTime)
+		return
+	}
+	defer release()
+	f.download(w, r, key, contentType, strconv.Quote(stem))
+}
+
+// download serves a file from the blob store.
+func (f *files) download(w http.ResponseWriter, r *http.Request, key, contentType, tag string) {
 	of, err := f.blobs.open(r.Context(), key)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -74,7 +119,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer of.close()
 	f.outage.Worked()
-	serve(w, r, contentType, strconv.Quote(stem), of.change, of)
+	serve(w, r, contentType, tag, of.change, of)
 }
 
 func (f *files) placeholder(w http.ResponseWriter, r *http.Request, name string) {
@@ -98,4 +143,14 @@ func serve(w http.ResponseWriter, r *http.Request, contentType, tag string, chan
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, http.StatusText(status), status)
+}
+
+// refuseFor refuses a request that may succeed after the given time.
+func refuseFor(w http.ResponseWriter, status int, wait time.Duration) {
+	w.Header().Set("Retry-After", retryAfter(wait))
+	refuse(w, status)
+}
+
+func retryAfter(wait time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))
 }

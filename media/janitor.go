@@ -116,7 +116,7 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 		for ended := false; !ended; {
 			var keys []string
 			for len(keys) < sweepBatch && !ended {
-				o, err := list.Next(ctx)
+				o, err := j.Blobs.next(ctx, list)
 				switch {
 				case errors.Is(err, io.EOF):
 					ended = true

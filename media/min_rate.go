@@ -9,80 +9,99 @@ import (
 )
 
 const (
-	// minBytesPerSecond is the minimum average rate at which a client must send after
-	// rateGrace, in bytes a second.
+	// minBytesPerSecond is the minimum rate at which a client must send an upload and
+	// receive a file, in bytes a second. It rises when places become scarce; see
+	// places.minRate.
 	minBytesPerSecond = 16 << 10
-	rateGrace         = 15 * time.Second
-	// answerTime bounds the time to write a part of a response.
-	answerTime = 30 * time.Second
+	// sendGrace and receiveGrace are how long a client may stay below the minimum rate:
+	// at the beginning, and whenever it has kept the rate for as long. receiveGrace is
+	// longer, because the system takes much of a file into its buffers at once.
+	sendGrace, receiveGrace = 15 * time.Second, 30 * time.Second
 )
 
-// WithMinRate lets a request exceed the server's timeouts as long as its body keeps the
-// minimum rate and each part of the response is written within answerTime.
-func WithMinRate(next http.Handler) http.Handler {
-	return withMinRate(next, rateGrace, minBytesPerSecond)
+// speed is the minimum speed of a transfer.
+type speed struct {
+	grace          time.Duration
+	bytesPerSecond func() int64
 }
 
-func withMinRate(next http.Handler, grace time.Duration, bytesPerSecond int64) http.Handler {
+func minimum() int64 { return minBytesPerSecond }
+
+// allowance is how long a transfer may still wait for its peer. Waiting uses it up, and
+// each byte adds the time that it may take at the minimum speed. It never exceeds the
+// grace, so that a fast start does not pay for a stall.
+type allowance struct {
+	speed
+
+	left time.Duration
+}
+
+func (s speed) begin() allowance { return allowance{s, s.grace} }
+
+// spend records that it took the given time to transfer n bytes.
+func (a *allowance) spend(waited time.Duration, n int) {
+	a.left = min(a.left-waited+time.Duration(n)*time.Second/time.Duration(a.bytesPerSecond()), a.grace)
+}
+
+// WithMinRate lets a request exceed the server's timeouts as long as its body and its
+// response keep the minimum rate of 16 KiB/s.
+func WithMinRate(next http.Handler) http.Handler {
+	return withMinRate(next, speed{sendGrace, minimum}, speed{receiveGrace, minimum})
+}
+
+func withMinRate(next http.Handler, send, receive speed) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
-			r.Body = &minRateBody{ReadCloser: r.Body, control: control, begin: time.Now(), grace: grace, bytesPerSecond: bytesPerSecond}
+			r.Body = &minRateBody{r.Body, control, send.begin()}
 		}
-		next.ServeHTTP(&minRateWriter{ResponseWriter: w, control: control}, r)
+		next.ServeHTTP(&minRateWriter{w, control, receive.begin()}, r)
 	})
 }
 
 // ErrSlow is returned by a read of a request body that falls below the minimum rate.
 var ErrSlow = errors.New("the upload is too slow")
 
-// minRateBody is a request body whose deadline moves with the bytes read. On connections
-// without deadlines, it does not enforce the rate.
+// minRateBody is a request body that has a minimum rate. On connections without
+// deadlines, it does not enforce the rate.
 type minRateBody struct {
 	io.ReadCloser
 
-	control        *http.ResponseController
-	begin          time.Time
-	grace          time.Duration
-	bytesPerSecond int64
-	bytesRead      int64
+	control *http.ResponseController
+	allowed allowance
 }
 
 func (b *minRateBody) Read(p []byte) (int, error) {
-	enough := time.Duration(b.bytesRead) * time.Second / time.Duration(b.bytesPerSecond)
-	_ = b.control.SetReadDeadline(b.begin.Add(b.grace + enough)) // fails on connections without deadlines
+	begin := time.Now()
+	_ = b.control.SetReadDeadline(begin.Add(b.allowed.left)) // fails on connections without deadlines
 	n, err := b.ReadCloser.Read(p)
-	b.bytesRead += int64(n)
+	b.allowed.spend(time.Since(begin), n)
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrSlow
 	}
 	return n, err
 }
 
-// minRateWriter is a response whose deadline moves with each part written.
+// minRateWriter is a response that has a minimum rate.
 type minRateWriter struct {
 	http.ResponseWriter
 
 	control *http.ResponseController
-	next    time.Time // when to extend the deadline next
+	allowed allowance
 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *minRateWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *minRateWriter) WriteHeader(status int) {
-	w.extend()
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.allowed.left))
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *minRateWriter) Write(p []byte) (int, error) {
-	w.extend()
-	return w.ResponseWriter.Write(p)
-}
-
-func (w *minRateWriter) extend() {
-	if now := time.Now(); now.After(w.next) {
-		w.next = now.Add(answerTime / 6)
-		_ = w.control.SetWriteDeadline(now.Add(answerTime))
-	}
+	begin := time.Now()
+	_ = w.control.SetWriteDeadline(begin.Add(w.allowed.left)) // fails on connections without deadlines
+	n, err := w.ResponseWriter.Write(p)
+	w.allowed.spend(time.Since(begin), n)
+	return n, err
 }

@@ -17,13 +17,14 @@ import (
 	"ovation/internal/testing/sqlitetest"
 )
 
-// TestVideosInS3 publishes, serves, sweeps and deletes videos with an S3 server that runs
-// in this process.
-func TestVideosInS3(t *testing.T) {
+// newS3Site returns a site whose blob store is an S3 server in this process, and the query
+// of the URL of that blob store. The function around wraps the handler of the server.
+func newS3Site(t *testing.T, around func(http.Handler) http.Handler) (*site, url.Values) {
+	t.Helper()
 	backend := s3mem.New()
 	must(t, backend.CreateBucket("films"))
-	server := httptest.NewServer(gofakes3.New(backend).Server())
-	defer server.Close()
+	server := httptest.NewServer(around(gofakes3.New(backend).Server()))
+	t.Cleanup(server.Close)
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(name, "test")
 	}
@@ -31,10 +32,17 @@ func TestVideosInS3(t *testing.T) {
 	store := sqlitetest.Open(t)
 	blobs, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
 	must(t, err)
-	defer func() { must(t, blobs.Close()) }()
+	t.Cleanup(func() { must(t, blobs.Close()) })
 	s := &site{store: store, blobs: blobs, service: New(Config{Store: store, Blobs: blobs, Logger: quietly})}
-	defer s.service.Close()
+	t.Cleanup(s.service.Close)
+	return s, query
+}
 
+// TestVideosInS3 publishes, serves, sweeps and deletes videos with an S3 server that runs
+// in this process.
+func TestVideosInS3(t *testing.T) {
+	s, query := newS3Site(t, func(h http.Handler) http.Handler { return h })
+	store, blobs := s.store, s.blobs
 	file := mp4(partBytes + 1000) // of two parts
 	v := s.publish(t, "film", file)
 	h := Files(blobs, quietly)
@@ -58,7 +66,7 @@ func TestVideosInS3(t *testing.T) {
 	m := NewCoverMaker(CoverOptions{Store: store, Blobs: blobs, Tool: tool, Logger: quietly})
 	must(t, m.make(t.Context(), v.Key()))
 	gone := s.publish(t, "gone", mp4(100))
-	_, _, err = store.DeleteVideo(t.Context(), deletionOf(gone), nil)
+	_, _, err := store.DeleteVideo(t.Context(), deletionOf(gone), nil)
 	must(t, err)
 	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
 	want := []string{v.CoverKey(), markerKey, v.FileKey()}

@@ -12,7 +12,6 @@ import (
 	"hash"
 	"io"
 	"log/slog"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/resolvers/rate"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -27,16 +27,17 @@ import (
 const (
 	// DefaultMaxBytes is the default maximum size of a video, in bytes.
 	DefaultMaxBytes = 512 << 20
-	// The maximum numbers of concurrent uploads: in total, and by one Uploader.
-	maxUploads, maxUploadsOfUser = 32, 4
+	// The maximum numbers of concurrent uploads: in total, by one user, and by one address.
+	maxUploads, maxUploadsOfUser, maxUploadsOfAddress = 32, 2, 4
 	// The maximum number of concurrent uploads whose user is not known yet.
 	maxAnonymousUploads = 8
 	// writeTime bounds the work that follows an upload. The client may have
 	// disconnected by then.
 	writeTime = 10 * time.Second
-	// maxCoverRequests is the maximum number of cover jobs that are published at the same
-	// time. Further covers are requested when they are due.
-	maxCoverRequests = 256
+	// maxCoverRequests and maxCoverRequestsOfUser are the maximum numbers of cover jobs
+	// that are published at the same time: in total, and for one author. Further covers
+	// are requested when they are due.
+	maxCoverRequests, maxCoverRequestsOfUser = 256, 12
 )
 
 // Upload errors that are reported to the client.
@@ -44,6 +45,13 @@ var (
 	ErrTooLarge = errors.New("the video is too large")
 	ErrBusy     = errors.New("too many uploads are in progress")
 )
+
+// LimitedError is returned if a user has published too many videos within an hour.
+type LimitedError struct {
+	Wait time.Duration // until the next video may be published
+}
+
+func (e *LimitedError) Error() string { return "too many videos have been published" }
 
 // errNoVideo is returned for files that are not videos in a supported format.
 var errNoVideo = &storage.InvalidError{Field: "file", Reason: "is not a video in MP4, WebM or QuickTime, by its bytes"}
@@ -56,6 +64,9 @@ type Config struct {
 	Covers worker.Publisher
 	// MaxBytes is the maximum size of a video, in bytes. The default is DefaultMaxBytes.
 	MaxBytes int64
+	// PublishesPerUser is the number of videos that a user may publish per hour, and at
+	// once after an hour without any. If it is 0, there is no limit.
+	PublishesPerUser int
 	// Logger logs failures. The default is slog.Default().
 	Logger *slog.Logger
 	// Registry registers the metrics. If it is nil, they are not registered.
@@ -70,18 +81,23 @@ type Service struct {
 	coverRequests sync.WaitGroup
 	stop          context.CancelFunc
 	running       context.Context //nolint:containedctx // ended by Close
-	coverSlots    chan struct{}
-
-	mu        sync.Mutex
-	users     map[Uploader]int // running uploads of each uploader
-	count     int              // running uploads
-	anonymous int              // running uploads without a known user
+	uploadPlaces  places
+	coverPlaces   places
+	publishes     *rate.Attempts // of users
 }
 
 // New returns a Service. Call Close when it is no longer needed.
 func New(cfg Config) *Service {
 	cfg.Logger, cfg.MaxBytes = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
-	s := &Service{Config: cfg, coverSlots: make(chan struct{}, maxCoverRequests), users: map[Uploader]int{}, uploads: newUploads(cfg.Registry)}
+	s := &Service{
+		Config:       cfg,
+		uploads:      newUploads(cfg.Registry),
+		uploadPlaces: places{total: maxUploads, perUser: maxUploadsOfUser, perAddress: maxUploadsOfAddress, anonymous: maxAnonymousUploads},
+		coverPlaces:  places{total: maxCoverRequests, perUser: maxCoverRequestsOfUser},
+	}
+	if cfg.PublishesPerUser > 0 {
+		s.publishes = rate.NewAttempts(cfg.PublishesPerUser, time.Hour/time.Duration(cfg.PublishesPerUser))
+	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -162,9 +178,15 @@ func (s *Service) Discard(ctx context.Context, f *File) {
 
 // Publish publishes a file and requests its cover. If the video is invalid, or if
 // requestID repeats an earlier upload, Publish discards the file. Publish continues even
-// if ctx is cancelled. Errors: storage.ErrInvalid; storage.ErrUnavailable, in which case
-// the video may or may not be published.
+// if ctx is cancelled. Errors: storage.ErrInvalid; *LimitedError if the author has no
+// publish left, in which case the file is discarded, too; storage.ErrUnavailable, in which
+// case the video may or may not be published.
 func (s *Service) Publish(ctx context.Context, author storage.User, title, requestID string, f *File) (*storage.Video, error) {
+	key := publisher(author)
+	if wait := s.publishes.Take(key); wait > 0 {
+		s.Discard(ctx, f)
+		return nil, &LimitedError{wait}
+	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
 	out, _, err := s.Store.PublishVideo(within, storage.NewVideo{
@@ -173,14 +195,16 @@ func (s *Service) Publish(ctx context.Context, author storage.User, title, reque
 	if err != nil {
 		if errors.Is(err, storage.ErrInvalid) { // otherwise a row may refer to the file
 			s.Discard(ctx, f)
+			s.publishes.Return(key)
 		}
 		return nil, fmt.Errorf("publish video: %w", err)
 	}
 	if out.Repeated {
 		s.Discard(ctx, f)
+		s.publishes.Return(key)
 		return out.Video, nil
 	}
-	s.requestCover(out.Video.Key())
+	s.requestCover(out.Video)
 	return out.Video, nil
 }
 
@@ -201,19 +225,18 @@ func (s *Service) Delete(ctx context.Context, deletion storage.VideoDeletion) (*
 
 // requestCover publishes a cover job in the background. If that fails, the Janitor
 // requests the cover later.
-func (s *Service) requestCover(key storage.VideoKey) {
+func (s *Service) requestCover(v *storage.Video) {
 	if s.Covers == nil || s.running.Err() != nil {
 		return
 	}
-	select {
-	case s.coverSlots <- struct{}{}:
-	default:
+	release, ok := s.coverPlaces.take(Owner{User: v.Author})
+	if !ok {
 		return
 	}
 	s.coverRequests.Go(func() {
-		defer func() { <-s.coverSlots }()
-		if err := publishCoverRequest(s.running, s.Covers, key); err != nil && s.running.Err() == nil {
-			s.Logger.Debug("cover not asked for; it is due later", "video", key.Number, "error", err)
+		defer release()
+		if err := publishCoverRequest(s.running, s.Covers, v.Key()); err != nil && s.running.Err() == nil {
+			s.Logger.Debug("cover not asked for; it is due later", "video", v.Number, "error", err)
 		}
 	})
 }
@@ -228,43 +251,25 @@ func publishCoverRequest(ctx context.Context, covers worker.Publisher, key stora
 	return err
 }
 
-// Uploader is the user of an upload or, until the user is known, the client's address.
-type Uploader struct {
-	User    storage.User
-	Address netip.Addr
-}
-
-func (u Uploader) anonymous() bool { return u.User.Anonymous() }
-
 // Reserve reserves a place for an upload. The returned function releases the place.
-// Errors: ErrBusy.
-func (s *Service) Reserve(by Uploader) (end func(), err error) {
-	if !by.anonymous() {
-		by.Address = netip.Addr{}
+// Errors: ErrBusy; *LimitedError if the user has no publish left.
+func (s *Service) Reserve(by Owner) (end func(), err error) {
+	if !by.User.Anonymous() {
+		key := publisher(by.User)
+		if wait := s.publishes.Take(key); wait > 0 {
+			return nil, &LimitedError{wait}
+		}
+		s.publishes.Return(key) // Publish takes it
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.count >= maxUploads || s.users[by] >= maxUploadsOfUser || by.anonymous() && s.anonymous >= maxAnonymousUploads {
+	end, ok := s.uploadPlaces.take(by)
+	if !ok {
 		return nil, ErrBusy
 	}
-	s.countUploads(by, 1)
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.countUploads(by, -1)
-	}), nil
+	return end, nil
 }
 
-// countUploads changes the number of running uploads by n. The caller holds the mutex.
-func (s *Service) countUploads(by Uploader, n int) {
-	s.count += n
-	if by.anonymous() {
-		s.anonymous += n
-	}
-	if s.users[by] += n; s.users[by] == 0 {
-		delete(s.users, by)
-	}
-}
+// publisher returns the key of a user in publishes.
+func publisher(of storage.User) string { return of.Tenant + "\x00" + of.UserID }
 
 // Count adds the result of an upload to the metrics: "published", or the code of the
 // error. The handler that Uploads returns calls Count itself; other handlers must call

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovation/resolvers/codes"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -121,7 +122,13 @@ func broken(err error) error {
 // Uploads returns a handler that receives a video from the viewer by POST. The body is a
 // multipart form with the fields file, title and, for safe retries, requestId. The
 // response is a JSON object with the video, or errors in GraphQL's format.
-func (s *Service) Uploads() http.Handler { return WithMinRate(http.HandlerFunc(s.upload)) }
+func (s *Service) Uploads() http.Handler { return s.WithMinRate(http.HandlerFunc(s.upload)) }
+
+// WithMinRate is like the function WithMinRate, but the minimum rate of request bodies
+// rises up to eightfold when places for uploads become scarce.
+func (s *Service) WithMinRate(next http.Handler) http.Handler {
+	return withMinRate(next, speed{sendGrace, s.uploadPlaces.minRate}, speed{receiveGrace, minimum})
+}
 
 func (s *Service) upload(w http.ResponseWriter, r *http.Request) {
 	v, err := s.receive(w, r)
@@ -143,7 +150,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Vide
 	if me.Anonymous() {
 		return nil, errNotSignedIn
 	}
-	end, err := s.Reserve(Uploader{User: me})
+	end, err := s.Reserve(Owner{User: me, Address: rate.FromContext(r.Context()).Address()})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +168,11 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Vide
 // answerError responds with an error, and logs it unless it is the client's fault.
 func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, message := http.StatusInternalServerError, codes.Internal, "internal error; the server's log has the cause"
+	limited, isLimited := errors.AsType[*LimitedError](err)
 	switch invalid, is := errors.AsType[*storage.InvalidError](err); {
+	case isLimited:
+		status, code, message = http.StatusTooManyRequests, codes.RateLimited, "too many videos published; "+rate.Error(limited.Wait).Message
+		w.Header().Set("Retry-After", retryAfter(limited.Wait))
 	case is:
 		status, code, message = http.StatusBadRequest, codes.BadUserInput, invalid.Error()
 		if invalid == errNoVideo {
@@ -176,7 +187,7 @@ func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error)
 		status, code, message = http.StatusRequestTimeout, codes.LimitExceeded, "the upload is too slow"
 	case errors.Is(err, ErrBusy):
 		status, code, message = http.StatusTooManyRequests, codes.RateLimited, "too many uploads are in progress; try again"
-		w.Header().Set("Retry-After", "10")
+		w.Header().Set("Retry-After", retryAfter(busyTime))
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		status, code, message = http.StatusBadRequest, codes.BadUserInput, errBroken.Error() // the client has disconnected
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

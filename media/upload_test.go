@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 
@@ -202,37 +203,54 @@ func TestRepeatedUploadPublishesOnce(t *testing.T) {
 	}
 }
 
+// TestUploadsAreBounded checks the shares of a user and of an address, and the total.
 func TestUploadsAreBounded(t *testing.T) {
 	s := newSite(t, nil)
+	from := func(i int) Owner {
+		return Owner{storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint(i)}, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
+	}
 	var ends []func()
-	for range maxUploadsOfUser {
-		end, err := s.service.Reserve(Uploader{User: alice})
+	reserve := func(by Owner) {
+		t.Helper()
+		end, err := s.service.Reserve(by)
 		must(t, err)
 		ends = append(ends, end)
 	}
-	if _, err := s.service.Reserve(Uploader{User: alice}); !errors.Is(err, ErrBusy) {
-		t.Errorf("Reserve beyond the limit of a user = %v, want %v", err, ErrBusy)
+	refused := func(by Owner, beyond string) {
+		t.Helper()
+		if _, err := s.service.Reserve(by); !errors.Is(err, ErrBusy) {
+			t.Errorf("Reserve beyond the limit of %s = %v, want %v", beyond, err, ErrBusy)
+		}
 	}
+	for range maxUploadsOfUser {
+		reserve(Owner{User: alice})
+	}
+	refused(Owner{User: alice, Address: from(1).Address}, "a user")
 	body, contentType := form(t, mp4(100), "title", "film")
 	if status, _ := s.upload(t, body, contentType); status != http.StatusTooManyRequests {
 		t.Errorf("an upload beyond the limit of a user: got status %d, want 429", status)
 	}
+	for i := range maxUploadsOfAddress {
+		reserve(Owner{from(i).User, from(200).Address})
+	}
+	refused(Owner{from(99).User, from(200).Address}, "an address")
 	for i := len(ends); i < maxUploads; i++ {
-		end, err := s.service.Reserve(Uploader{User: storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint(i)}})
-		must(t, err)
-		ends = append(ends, end)
+		reserve(from(100 + i))
 	}
-	if _, err := s.service.Reserve(Uploader{User: storage.User{UserID: "another"}}); !errors.Is(err, ErrBusy) {
-		t.Errorf("Reserve beyond the limit of all users = %v, want %v", err, ErrBusy)
-	}
+	refused(from(201), "all users")
 	for _, end := range ends {
 		end()
 	}
 	if status, _ := s.upload(t, body, contentType); status != http.StatusCreated {
 		t.Errorf("after all of them: got status %d, want 201", status)
 	}
-	if len(s.service.users) != 0 || s.service.count != 0 {
-		t.Errorf("got %v users, %d uploads left, want none", s.service.users, s.service.count)
+	s.wantNoPlacesTaken(t)
+}
+
+func (s *site) wantNoPlacesTaken(t *testing.T) {
+	t.Helper()
+	if p := &s.service.uploadPlaces; len(p.users)+len(p.addresses)+p.taken+p.takenAnonymous != 0 {
+		t.Errorf("got %v users, %v addresses, %d uploads, %d anonymous left, want none", p.users, p.addresses, p.taken, p.takenAnonymous)
 	}
 }
 
@@ -240,15 +258,13 @@ func TestUploadsAreBounded(t *testing.T) {
 // counted by address, and that they leave places for other uploads.
 func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	s := newSite(t, nil)
-	from := func(i int) Uploader {
-		return Uploader{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
-	}
+	from := func(i int) Owner { return Owner{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})} }
 	var ends []func()
 	for i := range maxAnonymousUploads {
-		end, err := s.service.Reserve(from(i / maxUploadsOfUser))
+		end, err := s.service.Reserve(from(i / maxUploadsOfAddress))
 		must(t, err)
 		ends = append(ends, end)
-		if i < maxUploadsOfUser-1 {
+		if i < maxUploadsOfAddress-1 {
 			continue
 		}
 		if _, err := s.service.Reserve(from(0)); !errors.Is(err, ErrBusy) {
@@ -258,13 +274,83 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	if _, err := s.service.Reserve(from(9)); !errors.Is(err, ErrBusy) {
 		t.Errorf("Reserve beyond the limit of all addresses = %v, want %v", err, ErrBusy)
 	}
-	end, err := s.service.Reserve(Uploader{User: alice, Address: from(0).Address})
+	end, err := s.service.Reserve(Owner{User: alice, Address: from(9).Address})
 	must(t, err)
 	for _, end := range append(ends, end, end) {
 		end()
 	}
-	if len(s.service.users) != 0 || s.service.count != 0 || s.service.anonymous != 0 {
-		t.Errorf("got %v users, %d uploads, %d anonymous left, want none", s.service.users, s.service.count, s.service.anonymous)
+	s.wantNoPlacesTaken(t)
+}
+
+// TestMinimumRateRisesWhenPlacesAreScarce checks the rate at each number of places taken,
+// and that an upload that kept the rate before is cut off within the grace once it does
+// not, whatever it has sent before.
+func TestMinimumRateRisesWhenPlacesAreScarce(t *testing.T) {
+	p := places{total: 32}
+	var rates []int64
+	for i := range p.total {
+		rates = append(rates, p.minRate()>>10)
+		if _, ok := p.take(Owner{}); !ok {
+			t.Fatalf("there is no place after %d, want %d places", i, p.total)
+		}
+	}
+	rates = append(rates, p.minRate()>>10)
+	want := slices.Concat(slices.Repeat([]int64{16}, 22), slices.Repeat([]int64{32}, 5), slices.Repeat([]int64{64}, 5), []int64{128})
+	if !slices.Equal(rates, want) {
+		t.Errorf("the rates in KiB/s are\n%v, want\n%v", rates, want)
+	}
+
+	perSecond := int64(16 << 10)
+	a := speed{sendGrace, func() int64 { return perSecond }}.begin()
+	a.spend(time.Second, 100<<20)
+	for range 1000 {
+		a.spend(time.Second, 16<<10)
+	}
+	if a.left != sendGrace {
+		t.Errorf("an upload at the minimum rate may wait for %v more, want %v", a.left, sendGrace)
+	}
+	perSecond *= 8
+	seconds := 0
+	for ; a.left > 0; seconds++ {
+		a.spend(time.Second, 16<<10)
+	}
+	if want := 18; seconds != want { // an eighth of the time is paid
+		t.Errorf("the upload is cut off %d s after the rate has risen, want %d", seconds, want)
+	}
+}
+
+// TestPublishesOfAUserAreLimited checks that only published videos count, and that the
+// file of a video that may not be published is removed.
+func TestPublishesOfAUserAreLimited(t *testing.T) {
+	s := newSite(t, nil)
+	s.service.publishes = rate.NewAttempts(2, time.Hour)
+	send := func(want int, file []byte, fields ...string) {
+		t.Helper()
+		body, contentType := form(t, file, fields...)
+		if status, got := s.upload(t, body, contentType); status != want {
+			t.Errorf("uploading %q: got status %d, %+v, want %d", fields, status, got, want)
+		}
+	}
+	send(http.StatusCreated, mp4(100), "title", "one", "requestId", "1")
+	send(http.StatusCreated, mp4(100), "title", "one", "requestId", "1")
+	send(http.StatusBadRequest, mp4(100), "title", "")
+	send(http.StatusUnsupportedMediaType, []byte("no video"), "title", "x")
+	send(http.StatusCreated, mp4(100), "title", "two")
+	send(http.StatusTooManyRequests, mp4(100), "title", "three")
+	file, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(100)))
+	must(t, err)
+	_, err = s.service.Publish(t.Context(), alice, "three", "", file)
+	if limited, is := errors.AsType[*LimitedError](err); !is || limited.Wait <= 0 || limited.Wait > time.Hour {
+		t.Errorf("Publish beyond the limit = %v, want a *LimitedError with a wait of up to an hour", err)
+	}
+	if files := s.files(t); len(files) != 2 {
+		t.Errorf("there are the files %v, want 2", files)
+	}
+	bob := storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}
+	if end, err := s.service.Reserve(Owner{User: bob}); err != nil {
+		t.Errorf("Reserve for another user = %v, want no error", err)
+	} else {
+		end()
 	}
 }
 
@@ -285,7 +371,7 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 		{"slow", time.Second, 200 * time.Millisecond, 1 << 20, http.StatusRequestTimeout},
 		{"steady", 40 * time.Millisecond, 2 * time.Second, 1, http.StatusCreated},
 	} {
-		server := httptest.NewUnstartedServer(as(alice, withMinRate(http.HandlerFunc(s.service.upload), c.grace, c.slowest)))
+		server := httptest.NewUnstartedServer(as(alice, withMinRate(http.HandlerFunc(s.service.upload), speed{c.grace, func() int64 { return c.slowest }}, speed{receiveGrace, minimum})))
 		server.Config.ReadHeaderTimeout = time.Minute // the others are for the body and the response
 		server.Config.ReadTimeout, server.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
 		server.Start()

@@ -120,41 +120,83 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	mux := http.NewServeMux()
 	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AccessLog: cfg.AccessLog, Origins: cfg.Origins, Limiter: cfg.Limiter}
 	if cfg.Registry != nil {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
-		if !cfg.MetricsElsewhere {
-			mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
-		}
 	}
-	mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
-	mux.HandleFunc("GET /schema.graphqls", serveSDL(cfg.Introspection))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { Probe(w, nil) })
-	unavailableLog := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { Probe(w, ready(r.Context(), cfg, unavailableLog)) })
-	if cfg.KeySet != nil {
-		mux.Handle("GET /.well-known/jwks.json", cfg.KeySet)
-	}
-	if cfg.Uploads != nil {
-		mux.Handle("/media/videos", transport.Handler(uploads(cfg.Uploads), around))
-	}
+	routes := &routes{http.NewServeMux(), around}
+	routes.mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
 	if cfg.Douyin != nil {
-		mux.Handle("/douyin/", cfg.Douyin(around))
+		routes.mux.Handle("/douyin/", cfg.Douyin(around))
 	}
-	if cfg.Files == nil {
-		cfg.Files = transport.Handler(http.HandlerFunc(videosDisabled), around)
-	}
-	mux.Handle("/media/", cfg.Files)
-	if cfg.Pages != nil {
-		mux.Handle("/", cfg.Pages)
-	}
-	return mux, nil
+	routes.media(cfg)
+	routes.open(cfg)
+	return routes.mux, nil
 }
 
 // videosDisabled answers requests below /media/ on a site without videos.
 func videosDisabled(w http.ResponseWriter, r *http.Request) {
 	transport.WriteError(w, r, http.StatusNotFound, errVideosDisabled.code, errVideosDisabled.message)
+}
+
+// routes are the paths of the service. The requests for all of them, except health checks,
+// are limited, logged and measured by transport.Handler, which around configures.
+type routes struct {
+	mux    *http.ServeMux
+	around transport.Config
+}
+
+// media adds the paths below /media/.
+func (r *routes) media(cfg Config) {
+	around := r.around
+	around.Kind = transport.KindFile
+	if cfg.Uploads != nil {
+		around.Operation = "/media/videos"
+		r.mux.Handle(around.Operation, transport.Handler(uploads(cfg.Uploads), around))
+	}
+	around.Operation = storage.MediaPath
+	if cfg.Files == nil {
+		cfg.Files = http.HandlerFunc(videosDisabled)
+	}
+	r.mux.Handle(around.Operation, transport.Handler(cfg.Files, around))
+}
+
+// open adds the paths that anyone may read, where credentials and origins do not matter.
+func (r *routes) open(cfg Config) {
+	around := r.around
+	around.Auth, around.Origins, around.Kind = nil, nil, transport.KindPage
+	add := func(path string, h http.Handler) {
+		around.Operation = path
+		r.mux.Handle("GET "+path, transport.Handler(h, around))
+	}
+	add("/schema.graphqls", serveSDL(cfg.Introspection))
+	if cfg.KeySet != nil {
+		add("/.well-known/jwks.json", cfg.KeySet)
+	}
+	if cfg.Registry != nil && !cfg.MetricsElsewhere {
+		add("/metrics", priced(scrapePrice, promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{})))
+	}
+	if cfg.Pages != nil {
+		around.Operation = "/"
+		r.mux.Handle("/", transport.Handler(cfg.Pages, around))
+	}
+	r.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { Probe(w, nil) })
+	unavailableLog := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
+	r.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { Probe(w, ready(r.Context(), cfg, unavailableLog)) })
+}
+
+// scrapePrice is the price of the metrics, in units, in addition to that of a request.
+const scrapePrice = 2000
+
+// priced returns a handler whose requests cost the given number of units more.
+func priced(units int, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait := rate.FromContext(r.Context()).Take(units); wait > 0 {
+			transport.WriteLimited(w, r, wait)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // uploads returns a handler that rejects all methods except POST.

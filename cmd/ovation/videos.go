@@ -28,7 +28,8 @@ type blobFlag struct {
 type videoFlags struct {
 	blobFlag `embed:""`
 
-	MaxUpload int `default:"512" help:"Maximum size of an uploaded video, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
+	PublishesPerUser int `default:"30" help:"Videos that one user may publish per hour through one node; 0 means no limit." type:"units" variable:"OVATION_PUBLISHES_PER_USER"`
+	MaxUpload        int `default:"512" help:"Maximum size of an uploaded video, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
 }
 
 const blobFlagNames = "--blob-url or OVATION_BLOB_URL"
@@ -71,7 +72,7 @@ func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers 
 		return nil, err
 	}
 	service := media.New(media.Config{
-		Store: store, Blobs: blobs, Covers: covers, MaxBytes: int64(f.MaxUpload) << 20, Logger: log, Registry: registry,
+		Store: store, Blobs: blobs, Covers: covers, MaxBytes: int64(f.MaxUpload) << 20, PublishesPerUser: f.PublishesPerUser, Logger: log, Registry: registry,
 	})
 	return &videoSite{blobs: blobs, service: service, ends: []func() error{
 		func() error { service.Close(); return nil },

@@ -8,7 +8,7 @@
 // the cost that package limits computes, PerAction for each root field of a mutation, and
 // a tenth of the cost of introspection. A document that is not cached, and a body that is
 // rejected, also cost one unit per byte, because validation time grows with the square of
-// the number of repeated fields.
+// the number of repeated fields. A file costs PerDownload and its bytes instead.
 //
 // # Invariants
 //

@@ -26,6 +26,11 @@ const (
 	PerRequest = 10
 	// PerAction is the price of a root field of a mutation.
 	PerAction = 20
+	// PerDownload is the price of a request for a file that is looked up in the blob
+	// store.
+	PerDownload = 100
+	// DownloadBytesPerUnit is how many bytes of a file cost one unit more.
+	DownloadBytesPerUnit = 4 << 10
 )
 
 // Config sets the limits, in units per second. A bucket holds the units of ten seconds. A

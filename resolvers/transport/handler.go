@@ -20,6 +20,10 @@ type Config struct {
 	// API is an API other than GraphQL, with its own authentication. It is nil for
 	// GraphQL.
 	API API
+	// Operation and Kind are recorded as the operation of every request, for routes that
+	// are no API. For KindFile, durations are not measured, because clients determine
+	// them.
+	Operation, Kind string
 	// Logger logs each request that is answered with an error and, if AccessLog is set,
 	// all others. If it is nil, slog.Default() is used.
 	Logger    *slog.Logger
@@ -68,11 +72,14 @@ type request struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	known := record{Identity: viewer.Identity{User: viewer.FromContext(r.Context())}, Config: &h.Config, client: h.Limiter.ClientOf(r)}
+	known := record{
+		Identity: viewer.Identity{User: viewer.FromContext(r.Context())}, Config: &h.Config, client: h.Limiter.ClientOf(r),
+		operation: h.Operation, kind: h.Kind,
+	}
 	q := &request{recordContext{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
 	q.begin()
-	r = r.WithContext(q)                                                                                   //nolint:contextcheck // q is one of the request
-	defer func() { q.record.end(q, slog.Int("status", q.out.status), slog.Int64("bytes", q.out.bytes)) }() //nolint:contextcheck // as above
+	r = r.WithContext(q)       //nolint:contextcheck // q is one of the request
+	defer func() { q.end() }() //nolint:contextcheck // as above
 	defer answerPanic(&q.out, r)
 	var denied error
 	if h.API != nil || h.Auth != nil {
@@ -84,7 +91,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q.record.payer = h.Limiter.Payer(q.record.User, q.record.client, rate.Bucket{})
 	if wait := q.record.payer.Take(rate.PerRequest); wait > 0 {
-		writeLimited(&q.out, r, wait)
+		WriteLimited(&q.out, r, wait)
 		return
 	}
 	if denied != nil {
@@ -95,6 +102,35 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.next.ServeHTTP(&q.out, r)
+}
+
+// end ends the record. If a handler has set only the status, end derives the code from it.
+func (q *request) end() {
+	if q.record.code == "" {
+		q.record.code = codeOf(q.out.status)
+	}
+	q.record.end(q, slog.Int("status", q.out.status), slog.Int64("bytes", q.out.bytes))
+}
+
+// codeOf returns the code for a status, or "" if the status is no error.
+func codeOf(status int) string {
+	switch {
+	case status < http.StatusBadRequest:
+		return ""
+	case status == http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case status == http.StatusNotFound:
+		return codes.NotFound
+	case status == http.StatusRequestTimeout, status == http.StatusRequestEntityTooLarge:
+		return codes.LimitExceeded
+	case status == http.StatusTooManyRequests:
+		return codes.RateLimited
+	case status == http.StatusServiceUnavailable:
+		return codes.Unavailable
+	case status >= http.StatusInternalServerError:
+		return codes.Internal
+	}
+	return codes.BadUserInput
 }
 
 // authenticate returns the identity of a request. It rejects development headers in

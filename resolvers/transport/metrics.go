@@ -72,7 +72,7 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 		label = m.label(rec.operation)
 	}
 	m.requests.WithLabelValues(label, rec.code).Inc()
-	if rec.kind != string(ast.Subscription) { // its duration is not a response time
+	if rec.kind != string(ast.Subscription) && rec.kind != KindFile { // their durations are not response times
 		m.seconds.WithLabelValues(label).Observe(took.Seconds())
 	}
 }

@@ -24,6 +24,13 @@ const maxNameBytes = 64
 // has a record of its own.
 const kindWebSocket = "websocket"
 
+// Kinds of requests that are no operations of an API. Only the access log has requests of
+// KindPage: anyone can cause errors there without end.
+const (
+	KindFile = "file" // transfers a file of any size
+	KindPage = "page" // reads a page or another public document
+)
+
 type recordKey struct{}
 
 // record holds what the log and the metrics report about a request or, on a WebSocket,
@@ -83,7 +90,7 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 		rec.code = codeOK
 	}
 	rec.Metrics.end(rec, took)
-	if !rec.AccessLog && rec.code == codeOK || !rec.Logger.Enabled(ctx, slog.LevelInfo) {
+	if !rec.AccessLog && (rec.code == codeOK || rec.kind == KindPage) || !rec.Logger.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	rec.Logger.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{

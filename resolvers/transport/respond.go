@@ -44,8 +44,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	respond(w, r, status, failure(code, message))
 }
 
-// writeLimited responds that the client must wait before its next request.
-func writeLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+// WriteLimited responds that the client must wait before its next request.
+func WriteLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	err := rate.Error(wait)
 	if recordOf(r.Context()).API != nil {
 		WriteError(w, r, http.StatusTooManyRequests, codes.RateLimited, err.Message)
