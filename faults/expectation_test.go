@@ -95,9 +95,9 @@ type subjectView struct {
 }
 
 // counts holds the counts of a subject.
-type counts struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int64 }
+type counts struct{ ReadCount, ReaderCount, LikeCount, DislikeCount, CollectCount, FollowerCount int64 }
 
-const subjectFields = `biz bizId freshness version readCount likeCount dislikeCount collectCount followerCount
+const subjectFields = `biz bizId freshness version readCount readerCount likeCount dislikeCount collectCount followerCount
 	liked { reaction } collected { at } followed { at } read { times }`
 
 func (s *subjectView) reactionState() stateSet {
@@ -141,7 +141,7 @@ const ownMismatchPrefix = "not the viewer's own "
 // known, too.
 func (b expectation) mismatch(s *subjectView, alone bool) string {
 	own, counted := s.ownCounts(), s.counts
-	counted.ReadCount = 0
+	counted.ReadCount, counted.ReaderCount = 0, 0
 	switch {
 	case !b.reaction.has(s.reactionState()):
 		return ownMismatchPrefix + "reaction"

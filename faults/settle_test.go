@@ -163,6 +163,7 @@ func (s *installation) countStates(t *testing.T) map[subject]counts {
 	for key, r := range s.storedStates(t) {
 		n := out[key.subject]
 		n.ReadCount += r.reads
+		n.ReaderCount += boolToInt(r.reads > 0 && key.user != "")
 		n.LikeCount += boolToInt(r.reaction == stateLiked)
 		n.DislikeCount += boolToInt(r.reaction == stateDisliked)
 		n.CollectCount += boolToInt(r.collection != stateNone)
@@ -175,14 +176,14 @@ func (s *installation) countStates(t *testing.T) map[subject]counts {
 // storedCounts returns the counts in the database.
 func (s *installation) storedCounts(t *testing.T) map[subject]counts {
 	t.Helper()
-	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count FROM interactive`)
+	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count FROM interactive`)
 	must(t, err)
 	defer rows.Close()
 	out := map[subject]counts{}
 	for rows.Next() {
 		var sub subject
 		var n counts
-		must(t, rows.Scan(&sub.biz, &sub.id, &n.ReadCount, &n.LikeCount, &n.DislikeCount, &n.CollectCount, &n.FollowerCount))
+		must(t, rows.Scan(&sub.biz, &sub.id, &n.ReadCount, &n.ReaderCount, &n.LikeCount, &n.DislikeCount, &n.CollectCount, &n.FollowerCount))
 		out[sub] = n
 	}
 	must(t, rows.Err())

@@ -246,6 +246,7 @@ type ComplexityRoot struct {
 		Likers        func(childComplexity int, first *int, after *string) int
 		Read          func(childComplexity int) int
 		ReadCount     func(childComplexity int) int
+		ReaderCount   func(childComplexity int) int
 		Version       func(childComplexity int) int
 	}
 
@@ -1315,6 +1316,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Interactive.ReadCount(childComplexity), true
+	case "Interactive.readerCount":
+		if e.ComplexityRoot.Interactive.ReaderCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.ReaderCount(childComplexity), true
 	case "Interactive.version":
 		if e.ComplexityRoot.Interactive.Version == nil {
 			break
@@ -2566,6 +2573,8 @@ type Interactive implements Node {
   bizId: ID!
   "Total number of reads by all users. A read is included within a second of its payload."
   readCount: Int64!
+  "How many users have read it and have not deleted that from their history. Anonymous viewers are not counted. A read is included within a second of its payload."
+  readerCount: Int64!
   "How many users like it."
   likeCount: Int64!
   "How many users dislike it."
@@ -4129,6 +4138,8 @@ func (ec *executionContext) childFields_Interactive(ctx context.Context, field g
 		return ec.fieldContext_Interactive_bizId(ctx, field)
 	case "readCount":
 		return ec.fieldContext_Interactive_readCount(ctx, field)
+	case "readerCount":
+		return ec.fieldContext_Interactive_readerCount(ctx, field)
 	case "likeCount":
 		return ec.fieldContext_Interactive_likeCount(ctx, field)
 	case "dislikeCount":
@@ -8261,6 +8272,29 @@ func (ec *executionContext) _Interactive_readCount(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext_Interactive_readCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Interactive_readerCount(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_readerCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReaderCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_readerCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
@@ -17076,6 +17110,11 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 			}
 		case "readCount":
 			out.Values[i] = ec._Interactive_readCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "readerCount":
+			out.Values[i] = ec._Interactive_readerCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

@@ -160,18 +160,19 @@ var PlainSchema = plain.Schema{
 		"biz":           2,
 		"bizId":         3,
 		"readCount":     4,
-		"likeCount":     5,
-		"dislikeCount":  6,
-		"collectCount":  7,
-		"followerCount": 8,
-		"author":        9,
-		"liked":         10,
-		"collected":     11,
-		"read":          12,
-		"followed":      13,
-		"commentCount":  16,
-		"version":       18,
-		"freshness":     19,
+		"readerCount":   5,
+		"likeCount":     6,
+		"dislikeCount":  7,
+		"collectCount":  8,
+		"followerCount": 9,
+		"author":        10,
+		"liked":         11,
+		"collected":     12,
+		"read":          13,
+		"followed":      14,
+		"commentCount":  17,
+		"version":       19,
+		"freshness":     20,
 	},
 	"InteractiveConnection": {
 		"edges":    1,
@@ -2344,53 +2345,55 @@ func (w *PlainWriter) writeInteractive(fields []plain.Field, obj *storage.Intera
 			w.String(obj.BizID)
 		case 4: // readCount
 			w.Int(obj.ReadCount)
-		case 5: // likeCount
+		case 5: // readerCount
+			w.Int(obj.ReaderCount)
+		case 6: // likeCount
 			w.Int(obj.LikeCount)
-		case 6: // dislikeCount
+		case 7: // dislikeCount
 			w.Int(obj.DislikeCount)
-		case 7: // collectCount
+		case 8: // collectCount
 			w.Int(obj.CollectCount)
-		case 8: // followerCount
+		case 9: // followerCount
 			w.Int(obj.FollowerCount)
-		case 9: // author
+		case 10: // author
 			if v := obj.Author(); v != nil {
 				w.writeUser(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 10: // liked
+		case 11: // liked
 			if v := obj.Liked; v != nil {
 				w.writeLiked(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 11: // collected
+		case 12: // collected
 			if v := obj.Collected; v != nil {
 				w.writeCollected(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 12: // read
+		case 13: // read
 			if v := obj.Read; v != nil {
 				w.writeRead(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 13: // followed
+		case 14: // followed
 			if v := obj.Followed; v != nil {
 				w.writeFollowed(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 16: // commentCount
+		case 17: // commentCount
 			if v, err := w.resolvers.Interactive().CommentCount(w.ctx, obj); err != nil {
 				w.Fail()
 			} else {
 				w.Int(v)
 			}
-		case 18: // version
+		case 19: // version
 			w.Int(obj.Version)
-		case 19: // freshness
+		case 20: // freshness
 			w.String(marshalNFreshness2ovationᚋstorageᚐFreshness[obj.Freshness])
 		default:
 			w.Fail()

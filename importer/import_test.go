@@ -99,8 +99,8 @@ func TestEveryActionArrives(t *testing.T) {
 	seen, err := store.Interactives(t.Context(), ann, []storage.Subject{subject}, storage.AllKinds)
 	must(t, err)
 	c := seen[0].Counts
-	if c.ReadCount != 3 || c.LikeCount != 1 || c.DislikeCount != 1 || c.CollectCount != 1 || c.FollowerCount != 1 {
-		t.Errorf("counts are %+v, want 3 reads, 1 like, 1 dislike, 1 collection and 1 follower", c)
+	if c.ReadCount != 3 || c.ReaderCount != 1 || c.LikeCount != 1 || c.DislikeCount != 1 || c.CollectCount != 1 || c.FollowerCount != 1 {
+		t.Errorf("counts are %+v, want 3 reads, 1 reader, 1 like, 1 dislike, 1 collection and 1 follower", c)
 	}
 	if read := seen[0].Read; read == nil || read.Times != 2 || read.FirstAt().Unix() != 1500000000 || read.LastAt().Unix() != 1500000060 {
 		t.Errorf("read is %+v, want 2 times, the first at 1500000000, the last at 1500000060", read)

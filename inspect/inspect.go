@@ -107,6 +107,7 @@ func respond(w http.ResponseWriter, status int, value any) {
 // that they have in GraphQL.
 type counts struct {
 	ReadCount     int64 `json:"readCount"`
+	ReaderCount   int64 `json:"readerCount"`
 	LikeCount     int64 `json:"likeCount"`
 	DislikeCount  int64 `json:"dislikeCount"`
 	CollectCount  int64 `json:"collectCount"`
@@ -114,7 +115,7 @@ type counts struct {
 }
 
 func countsOf(c storage.Counts) counts {
-	return counts{c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount}
+	return counts{c.ReadCount, c.ReaderCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount}
 }
 
 type kindSummary struct {

@@ -16,6 +16,7 @@ const (
 // actions and increases with every change to a counted state or to the author.
 type Counts struct {
 	ReadCount     int64
+	ReaderCount   int64 // users who have read it, without anonymous ones
 	LikeCount     int64
 	DislikeCount  int64
 	CollectCount  int64
@@ -25,7 +26,7 @@ type Counts struct {
 }
 
 // CountsPerSubject is the number of counts in Counts.
-const CountsPerSubject = 5
+const CountsPerSubject = 6
 
 // Interactive is a subject as one viewer sees it. Each of the four states is nil if the
 // viewer is anonymous, has no such state, or did not select it. The mirror needs the

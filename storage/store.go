@@ -399,8 +399,9 @@ type Difference struct {
 	User    User      // set for a total of a user
 	// Conversation is set for the number of unread messages of a conversation.
 	Conversation ConversationKey
-	// Count is the name of the count. For a subject, it is readCount, likeCount,
-	// dislikeCount, collectCount, followerCount or commentCount; for a folder, itemCount;
+	// Count is the name of the count. For a subject, it is readCount,
+	// readerCount, likeCount, dislikeCount, collectCount, followerCount or commentCount;
+	// for a folder, itemCount;
 	// for a conversation, unread; for a user, likes, following, collections, comments,
 	// works or likesReceived. For a comment, as a subject, it may also be replyCount,
 	// topCount (the copy of its likeCount that the order Top follows) or listed (1 if

@@ -43,7 +43,7 @@ type HottestQuery struct {
 
 // HottestBy returns the valid values of HottestQuery.By.
 func HottestBy() []string {
-	return []string{"readCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
+	return []string{"readCount", "readerCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
 }
 
 // PastChange is the latest change to one state. Times and First are set for KindRead

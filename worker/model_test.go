@@ -195,6 +195,9 @@ func (p plan) check(t *rapid.T, store *sqlite.Store, told map[storage.StateKey]*
 		}
 		c := want[key.Subject]
 		c.ReadCount += l.reads
+		if l.reads > 0 {
+			c.ReaderCount++
+		}
 		switch l.reaction {
 		case storage.Like:
 			c.LikeCount++

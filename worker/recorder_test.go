@@ -30,7 +30,7 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 	}
 	got := countsOf(t, store, movie)
 	got.Version = 0
-	if want := (storage.Counts{ReadCount: 6, LikeCount: 1, CollectCount: 1, FollowerCount: 1}); got != want {
+	if want := (storage.Counts{ReadCount: 6, ReaderCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1}); got != want {
 		t.Errorf("the counts are %+v, want %+v", got, want)
 	}
 	if s := statesOf(t, store, alice, movie); s.Liked == nil || s.Collected == nil || s.Followed == nil || s.Read == nil || s.Read.Times != 5 {

@@ -30,7 +30,7 @@ func (t *tx) applyTally(by sqlstore.Tally, declared []storage.Action, skipped []
 		out = append(out, storage.SubjectCounts{})
 		c := &out[len(out)-1]
 		return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
-			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 	}
 	adjustCounts(b, by, row)
 	lookUpCounts(b, sqlstore.UnchangedSubjects(skipped, by), row)
@@ -47,36 +47,37 @@ func (t *tx) applyTally(by sqlstore.Tally, declared []storage.Action, skipped []
 }
 
 const upsertCounts = `
-INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
-SELECT k.tenant, k.biz, k.biz_id, k.reads, k.likes, k.dislikes, k.collects, k.followers, 1
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
-    WITH ORDINALITY AS k (tenant, biz, biz_id, reads, likes, dislikes, collects, followers, ord)
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version)
+SELECT k.tenant, k.biz, k.biz_id, k.reads, k.readers, k.likes, k.dislikes, k.collects, k.followers, 1
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, reads, readers, likes, dislikes, collects, followers, ord)
 ORDER BY k.ord
 ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
     read_count = i.read_count + excluded.read_count,
+    reader_count = i.reader_count + excluded.reader_count,
     like_count = i.like_count + excluded.like_count,
     dislike_count = i.dislike_count + excluded.dislike_count,
     collect_count = i.collect_count + excluded.collect_count,
     follower_count = i.follower_count + excluded.follower_count,
     version = i.version + 1
-RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version`
+RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version`
 
 func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
 	if len(by.Subjects) == 0 {
 		return
 	}
-	rows := newColumns(3, 5, len(by.Subjects))
+	rows := newColumns(3, 6, len(by.Subjects))
 	for _, s := range by.Sorted() {
 		c := by.Subjects[s]
-		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
+		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.ReaderCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
 	}
 	b.Queue(upsertCounts, rows.args()...).Query(eachRow(row))
 }
 
 const selectPresentCounts = `
-SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
+SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.reader_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
-CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive i
+CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
 // lookUpCounts queues a lookup of the counts of subjects. The lookup calls the function

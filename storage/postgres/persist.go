@@ -62,7 +62,7 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 		return outcome, err
 	}
 	of := sqlstore.SplitByKind(received.Actions)
-	if outcome.Applied, err = t.apply(of); err != nil {
+	if outcome.Applied, err = t.apply(&of); err != nil {
 		return outcome, err
 	}
 	writers, err := t.addPast(received.Comments)
@@ -146,13 +146,13 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	return fresh
 }
 
-// apply writes actions, except those of KindAuthor. It returns the resulting states,
-// except those of KindRead.
-func (t *tx) apply(of sqlstore.ByKind) ([]storage.StateChange, error) {
+// apply writes actions, except those of KindAuthor, and sets of.NewReaders. It returns the
+// resulting states, except those of KindRead.
+func (t *tx) apply(of *sqlstore.ByKind) ([]storage.StateChange, error) {
 	b := t.batch()
 	reacted := react(b, of.Reactions)
 	collected := collect(b, of.Collections)
-	addReads(b, of.Reads)
+	addReads(b, of)
 	followed := follow(b, of.Follows)
 	if b.Len() == 0 {
 		return nil, nil

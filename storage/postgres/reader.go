@@ -36,9 +36,9 @@ LEFT JOIN LATERAL (SELECT version FROM interactive s
         AND s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE`
 
 	selectInteractives = `
-SELECT k.ord, coalesce(i.read_count, 0), coalesce(i.like_count, 0), coalesce(i.dislike_count, 0),
+SELECT k.ord, coalesce(i.read_count, 0), coalesce(i.reader_count, 0), coalesce(i.like_count, 0), coalesce(i.dislike_count, 0),
     coalesce(i.collect_count, 0), coalesce(i.follower_count, 0), coalesce(i.author, ''), coalesce(i.version, 0),` + stateColumns + fromKeys + `
-LEFT JOIN LATERAL (SELECT read_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive s
+LEFT JOIN LATERAL (SELECT read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive s
     WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE` + stateJoins
 )
 
@@ -59,7 +59,7 @@ func (s *Store) Interactives(
 		var c storage.Counts
 		var state stateRow
 		if err := row.Scan(append([]any{
-			&i, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version,
+			&i, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version,
 		}, state.fields()...)...); err != nil {
 			return err
 		}

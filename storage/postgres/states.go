@@ -275,19 +275,37 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bi
     WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, times, first_read, version, ord)
 ORDER BY k.ord
 ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET times = s.times + excluded.times,
-    first_read = least(s.first_read, excluded.first_read), version = greatest(s.version, excluded.version)`
+    first_read = least(s.first_read, excluded.first_read), version = greatest(s.version, excluded.version)
+RETURNING tenant, user_id, biz, biz_id, times`
 
-// addReads applies actions of KindRead.
-func addReads(b *pgx.Batch, actions []storage.Action) {
-	if len(actions) == 0 {
+// addReads applies actions of KindRead. Rows are returned in the order sent.
+func addReads(b *pgx.Batch, of *sqlstore.ByKind) {
+	if len(of.Reads) == 0 {
 		return
 	}
-	rows := newColumns(4, 3, len(actions))
-	for i := range actions {
-		a := &actions[i]
+	rows := newColumns(4, 3, len(of.Reads))
+	for i := range of.Reads {
+		a := &of.Reads[i]
 		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, a.Times, a.First, a.Version)
 	}
-	b.Queue(upsertReads, rows.args()...)
+	next := 0
+	b.Queue(upsertReads, rows.args()...).Query(eachRow(func(row pgx.Rows) error {
+		if next == len(of.Reads) || !isRowOf(&of.Reads[next], row.RawValues()) {
+			return errUnexpectedRow
+		}
+		var times int64
+		if err := row.Scan(nil, nil, nil, nil, &times); err != nil {
+			return err
+		}
+		of.AddReadRow(&of.Reads[next], times)
+		next++
+		return nil
+	}))
+}
+
+// isRowOf reports whether the first four columns of a row are the key of an action.
+func isRowOf(a *storage.Action, row [][]byte) bool {
+	return a.User.Tenant == string(row[0]) && a.User.UserID == string(row[1]) && a.Subject.Biz == string(row[2]) && a.Subject.BizID == string(row[3])
 }
 
 func stateKeys(of []storage.StateKey) columns {

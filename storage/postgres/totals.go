@@ -11,8 +11,8 @@ import (
 
 // lockCounts inserts missing rows and locks existing ones. Its DO UPDATE changes nothing.
 const lockCounts = `
-INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
-SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version)
+SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0, 0
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
 ORDER BY k.ord
 ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET version = i.version WHERE FALSE`
@@ -59,8 +59,8 @@ func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Ac
 // upsertAuthors inserts nothing, because all the rows exist. Unlike an UPDATE, it always
 // finds each row by its key.
 const upsertAuthors = `
-INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version, author, authored)
-SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0, k.author, k.authored
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version, author, authored)
+SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0, 0, k.author, k.authored
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
     WITH ORDINALITY AS k (tenant, biz, biz_id, author, authored, ord)
 ORDER BY k.ord

@@ -115,22 +115,23 @@ func (t *tx) stream(query string, row func(scan func(...any) error) error) error
 
 const recountSubjects = `
 SELECT tenant, biz, biz_id,
-    sum(read_count)::bigint, sum(times)::bigint, sum(like_count)::bigint, sum(likes)::bigint,
+    sum(read_count)::bigint, sum(times)::bigint, sum(reader_count)::bigint, sum(readers)::bigint, sum(like_count)::bigint, sum(likes)::bigint,
     sum(dislike_count)::bigint, sum(dislikes)::bigint, sum(collect_count)::bigint, sum(collected)::bigint,
     sum(follower_count)::bigint, sum(followers)::bigint
 FROM (
-    SELECT tenant, biz, biz_id, read_count, 0 AS times, like_count, 0 AS likes,
+    SELECT tenant, biz, biz_id, read_count, 0 AS times, reader_count, 0 AS readers, like_count, 0 AS likes,
         dislike_count, 0 AS dislikes, collect_count, 0 AS collected, follower_count, 0 AS followers FROM interactive
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, sum(times), 0, 0, 0, 0, 0, 0, 0, 0 FROM user_read GROUP BY tenant, biz, biz_id
+    SELECT tenant, biz, biz_id, 0, sum(times), 0, count(*) FILTER (WHERE user_id <> ''), 0, 0, 0, 0, 0, 0, 0, 0
+    FROM user_read GROUP BY tenant, biz, biz_id
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, count(*) FILTER (WHERE state = 1), 0, count(*) FILTER (WHERE state = 2), 0, 0, 0, 0
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, count(*) FILTER (WHERE state = 1), 0, count(*) FILTER (WHERE state = 2), 0, 0, 0, 0
     FROM user_reaction WHERE state <> 0 GROUP BY tenant, biz, biz_id
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, count(*), 0, 0 FROM user_collection
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*), 0, 0 FROM user_collection
     WHERE state <> '' GROUP BY tenant, biz, biz_id
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*) FROM user_follow
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*) FROM user_follow
     WHERE state = 1 GROUP BY tenant, biz, biz_id
 ) s
 GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`

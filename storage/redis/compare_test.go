@@ -45,7 +45,7 @@ func TestCompareFindsAndDropsStaleEntries(t *testing.T) {
 		t.Errorf("before any change: Compare found %+v among %d entries, want none among at least 10", found, n)
 	}
 	for _, words := range [][]string{
-		{"HSET", s.countsKey(movie), counts.Field, "4 0 7 0 0 0 @"},
+		{"HSET", s.countsKey(movie), counts.Field, "4 0 0 7 0 0 0 @"},
 		{"HSET", s.windowKey(mirror.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
 		{"HDEL", s.windowKey(mirror.WindowKey{User: bob, Biz: "video"}), window.Field(other.BizID)},
 	} {

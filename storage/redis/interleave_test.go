@@ -379,6 +379,9 @@ func countStates(words [interleavedUsers]userState) (c storage.Counts) {
 			c.FollowerCount++
 		}
 		c.ReadCount += w.reads
+		if w.reads > 0 {
+			c.ReaderCount++
+		}
 	}
 	return c
 }

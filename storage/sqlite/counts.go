@@ -7,17 +7,18 @@ import (
 
 const (
 	upsertCounts = `
-INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, ?2
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, ?2
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT DO UPDATE SET
     read_count = i.read_count + excluded.read_count,
+    reader_count = i.reader_count + excluded.reader_count,
     like_count = i.like_count + excluded.like_count,
     dislike_count = i.dislike_count + excluded.dislike_count,
     collect_count = i.collect_count + excluded.collect_count,
     follower_count = i.follower_count + excluded.follower_count,
     version = i.version + 1
-RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version`
+RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version`
 
 	updateItemCounts = `
 UPDATE folder SET item_count = item_count + (k.value ->> 3) FROM jsonb_each(?) k
@@ -50,13 +51,13 @@ func (t tx) adjustCounts(by sqlstore.Tally, first int64) ([]storage.SubjectCount
 	subjects := by.Sorted()
 	for _, s := range subjects {
 		c := by.Subjects[s]
-		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
+		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.ReaderCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
 	}
 	out := make([]storage.SubjectCounts, 0, len(by.Subjects))
 	err := t.query(upsertCounts, []any{rows.json(), first}, func(scan func(...any) error) error {
 		var c storage.SubjectCounts
 		err := scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
-			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 		out = append(out, c)
 		return err
 	})

@@ -140,7 +140,12 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 			{User: user, Subject: movie, Kind: storage.KindReaction, Reaction: reaction, Version: version},
 		}}
 	}
-	if _, err := s.Persist(t.Context(), []storage.Message{like("a", 1, storage.Like)}, nil); err != nil {
+	reads := storage.Message{ID: "reads"}
+	for _, id := range []string{"", "alice", "bob"} {
+		reader := storage.User{Tenant: storage.DefaultTenant, UserID: id}
+		reads.Actions = append(reads.Actions, storage.Action{User: reader, Subject: movie, Kind: storage.KindRead, Times: 3, First: 1, Version: 2})
+	}
+	if _, err := s.Persist(t.Context(), []storage.Message{like("a", 1, storage.Like), reads}, nil); err != nil {
 		t.Fatal(err)
 	}
 	// These statements undo every migration after the first. For a new migration, add the
@@ -148,7 +153,7 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	for _, back := range []string{
 		`ALTER TABLE user_reaction DROP COLUMN unlike`, `ALTER TABLE user_reaction DROP COLUMN undislike`,
 		`DROP TABLE user_follow`, `ALTER TABLE interactive DROP COLUMN follower_count`,
-		`DROP INDEX works`, `ALTER TABLE interactive DROP COLUMN author`, `ALTER TABLE interactive DROP COLUMN authored`, `DROP TABLE user_totals`, `DROP TABLE user_comments`,
+		`DROP INDEX works`, `ALTER TABLE interactive DROP COLUMN author`, `ALTER TABLE interactive DROP COLUMN authored`, `ALTER TABLE interactive DROP COLUMN reader_count`, `DROP TABLE user_totals`, `DROP TABLE user_comments`,
 		`DROP TABLE deleted_folder`, `DROP TABLE comment`, `DROP TABLE comment_count`, `DROP TABLE request`, `DROP TABLE mailbox`, `DROP TABLE message`, `DROP TABLE conversation`,
 		`DROP TABLE account`, `DROP TABLE account_name`, `DROP TABLE video`, `DROP TABLE video_number`,
 		`DELETE FROM goose_db_version WHERE version_id > 1`,
@@ -161,6 +166,9 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	s = openAt(t, path)
 	if totals, err := s.TotalsOf(t.Context(), []storage.User{user}); err != nil || totals[0] != (storage.UserTotals{Likes: 1}) {
 		t.Errorf("TotalsOf a user with rows of the older schema = %+v, %v, want 1 like", totals, err)
+	}
+	if got, err := s.Interactives(t.Context(), user, []storage.Subject{movie}, 0); err != nil || got[0].ReadCount != 9 || got[0].ReaderCount != 2 {
+		t.Errorf("Interactives of the older schema = %+v, %v, want 9 reads by 2 users", got, err)
 	}
 	if _, err := s.Persist(t.Context(), []storage.Message{like("b", 2, storage.Dislike)}, nil); err != nil {
 		t.Fatal(err)

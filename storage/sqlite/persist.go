@@ -87,7 +87,7 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 	if err != nil {
 		return err
 	}
-	if err := t.addReads(of.Reads); err != nil {
+	if err := t.addReads(&of); err != nil {
 		return err
 	}
 	follows, err := t.follow(of.Follows)

@@ -44,7 +44,7 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 }
 
 const selectCounts = `
-SELECT k.key, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
+SELECT k.key, i.read_count, i.reader_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
 FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
@@ -57,7 +57,7 @@ func (t tx) counts(of []storage.Interactive) error {
 	return t.query(selectCounts, []any{keys.json()}, func(scan func(...any) error) error {
 		var i int
 		var c storage.Counts
-		err := scan(&i, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+		err := scan(&i, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 		of[i].Counts = c
 		return err
 	})

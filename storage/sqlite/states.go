@@ -148,18 +148,29 @@ const upsertReads = `
 INSERT INTO user_read AS s (tenant, user_id, biz, biz_id, times, first_read, version)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM jsonb_each(?) WHERE true
 ON CONFLICT DO UPDATE SET times = s.times + excluded.times,
-    first_read = min(s.first_read, excluded.first_read), version = max(s.version, excluded.version)`
+    first_read = min(s.first_read, excluded.first_read), version = max(s.version, excluded.version)
+RETURNING tenant, user_id, biz, biz_id, times`
 
-// addReads applies actions of KindRead.
-func (t tx) addReads(actions []storage.Action) error {
-	if len(actions) == 0 {
+// addReads applies actions of KindRead and sets of.NewReaders.
+func (t tx) addReads(of *sqlstore.ByKind) error {
+	if len(of.Reads) == 0 {
 		return nil
 	}
 	var rows tuples
-	for i := range actions {
-		a := &actions[i]
+	actions := make(map[storage.StateKey]*storage.Action, len(of.Reads))
+	for i := range of.Reads {
+		a := &of.Reads[i]
 		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, a.Times, a.First, a.Version)
+		actions[storage.StateKey{User: a.User, Subject: a.Subject}] = a
 	}
-	_, err := t.exec(upsertReads, rows.json())
-	return err
+	return t.query(upsertReads, []any{rows.json()}, func(scan func(...any) error) error {
+		var k storage.StateKey
+		var times int64
+		if err := scan(&k.User.Tenant, &k.User.UserID, &k.Subject.Biz, &k.Subject.BizID, &times); err != nil {
+			return err
+		}
+		k.Subject.Tenant = k.User.Tenant
+		of.AddReadRow(actions[k], times)
+		return nil
+	})
 }

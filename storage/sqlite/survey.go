@@ -24,7 +24,7 @@ func (s *Store) readSurvey(ctx context.Context, what string, do func(tx) error) 
 
 const (
 	surveyKinds = `
-SELECT biz, count(*), sum(read_count), sum(like_count), sum(dislike_count), sum(collect_count), sum(follower_count)
+SELECT biz, count(*), sum(read_count), sum(reader_count), sum(like_count), sum(dislike_count), sum(collect_count), sum(follower_count)
 FROM interactive WHERE tenant = ? GROUP BY biz ORDER BY biz`
 
 	surveyComments = `
@@ -42,7 +42,7 @@ func (s *Store) Survey(ctx context.Context, tenant string) (out storage.Survey, 
 		out = storage.Survey{}
 		err := t.query(surveyKinds, []any{tenant}, func(scan func(...any) error) error {
 			var k storage.KindSummary
-			err := scan(&k.Biz, &k.Subjects, &k.ReadCount, &k.LikeCount, &k.DislikeCount, &k.CollectCount, &k.FollowerCount)
+			err := scan(&k.Biz, &k.Subjects, &k.ReadCount, &k.ReaderCount, &k.LikeCount, &k.DislikeCount, &k.CollectCount, &k.FollowerCount)
 			out.Kinds = append(out.Kinds, k)
 			return err
 		})
@@ -78,13 +78,14 @@ func (s *Store) Survey(ctx context.Context, tenant string) (out storage.Survey, 
 // a count.
 func selectHottest(column string) string {
 	return fmt.Sprintf(`
-SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version
+SELECT biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version
 FROM interactive WHERE tenant = ?1 AND (?2 = '' OR biz = ?2) AND %[1]s > 0
 ORDER BY %[1]s DESC, biz, biz_id LIMIT ?3`, column)
 }
 
 var hottestStatements = map[string]string{
 	"readCount":     selectHottest("read_count"),
+	"readerCount":   selectHottest("reader_count"),
 	"likeCount":     selectHottest("like_count"),
 	"dislikeCount":  selectHottest("dislike_count"),
 	"collectCount":  selectHottest("collect_count"),
@@ -103,7 +104,7 @@ func (s *Store) Hottest(ctx context.Context, query storage.HottestQuery) (out []
 			one := storage.SubjectCounts{Subject: storage.Subject{Tenant: query.Tenant}}
 			c := &one.Counts
 			err := scan(&one.Subject.Biz, &one.Subject.BizID,
-				&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+				&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 			out = append(out, one)
 			return err
 		})

@@ -16,8 +16,8 @@ WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value 
 	// first version.
 	upsertAuthors = `
 INSERT INTO interactive (tenant, biz, biz_id, author, authored,
-    read_count, like_count, dislike_count, collect_count, follower_count, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, 0, 0, 0, 0, 0 FROM jsonb_each(?) WHERE true
+    read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, 0, 0, 0, 0, 0, 0 FROM jsonb_each(?) WHERE true
 ON CONFLICT DO UPDATE SET author = excluded.author, authored = excluded.authored`
 
 	upsertTotals = `

@@ -77,19 +77,19 @@ func countInDefaultFolder(d *sqlstore.Discrepancies, folder storage.FolderKey, d
 
 const recountSubjects = `
 SELECT tenant, biz, biz_id,
-    sum(read_count), sum(times), sum(like_count), sum(likes),
+    sum(read_count), sum(times), sum(reader_count), sum(readers), sum(like_count), sum(likes),
     sum(dislike_count), sum(dislikes), sum(collect_count), sum(collected), sum(follower_count), sum(followers)
 FROM (
-    SELECT tenant, biz, biz_id, read_count, 0 AS times, like_count, 0 AS likes,
+    SELECT tenant, biz, biz_id, read_count, 0 AS times, reader_count, 0 AS readers, like_count, 0 AS likes,
         dislike_count, 0 AS dislikes, collect_count, 0 AS collected, follower_count, 0 AS followers FROM interactive
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, times, 0, 0, 0, 0, 0, 0, 0, 0 FROM user_read
+    SELECT tenant, biz, biz_id, 0, times, 0, user_id <> '', 0, 0, 0, 0, 0, 0, 0, 0 FROM user_read
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, state = 1, 0, state = 2, 0, 0, 0, 0 FROM user_reaction WHERE state <> 0
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, state = 1, 0, state = 2, 0, 0, 0, 0 FROM user_reaction WHERE state <> 0
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0 FROM user_collection WHERE state <> ''
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0 FROM user_collection WHERE state <> ''
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM user_follow WHERE state = 1
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM user_follow WHERE state = 1
 )
 GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`
 

@@ -72,7 +72,20 @@ func SplitByKind(actions []storage.Action) (of ByKind) {
 }
 
 // ByKind holds the actions of one batch by kind.
-type ByKind struct{ Reactions, Collections, Reads, Follows, Authors []storage.Action }
+type ByKind struct {
+	Reactions, Collections, Reads, Follows, Authors []storage.Action
+	// NewReaders holds the subject of each element of Reads by a user who had not read
+	// that subject before. It is set when the reads are written.
+	NewReaders []storage.Subject
+}
+
+// AddReadRow notes the number of times that is stored for an element of Reads, now that
+// it is written. If that is the number that was added, the row is new.
+func (of *ByKind) AddReadRow(written *storage.Action, stored int64) {
+	if stored == written.Times && !written.User.Anonymous() {
+		of.NewReaders = append(of.NewReaders, written.Subject)
+	}
+}
 
 // cutKind splits actions into the leading actions of the given kind and the rest.
 func cutKind(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {

@@ -51,12 +51,13 @@ func (r *Recount) discrepancies() *Discrepancies {
 	return r.found
 }
 
-// Subject receives a row: tenant, biz and bizId, then reads, likes, dislikes, collections
-// and followers, each as stored and as counted.
+// Subject receives a row: tenant, biz and bizId, then reads, readers, likes, dislikes,
+// collections and followers, each as stored and as counted.
 func (r *Recount) Subject(scan func(...any) error) error {
 	var s storage.Subject
 	var stored, counted storage.Counts
 	if err := scan(&s.Tenant, &s.Biz, &s.BizID, &stored.ReadCount, &counted.ReadCount,
+		&stored.ReaderCount, &counted.ReaderCount,
 		&stored.LikeCount, &counted.LikeCount, &stored.DislikeCount, &counted.DislikeCount,
 		&stored.CollectCount, &counted.CollectCount, &stored.FollowerCount, &counted.FollowerCount); err != nil {
 		return err
@@ -67,6 +68,7 @@ func (r *Recount) Subject(scan func(...any) error) error {
 	}
 	for _, d := range [storage.CountsPerSubject]storage.Difference{
 		{Subject: s, Count: "readCount", Stored: stored.ReadCount, Counted: counted.ReadCount},
+		{Subject: s, Count: "readerCount", Stored: stored.ReaderCount, Counted: counted.ReaderCount},
 		{Subject: s, Count: "likeCount", Stored: stored.LikeCount, Counted: counted.LikeCount},
 		{Subject: s, Count: "dislikeCount", Stored: stored.DislikeCount, Counted: counted.DislikeCount},
 		{Subject: s, Count: "collectCount", Stored: stored.CollectCount, Counted: counted.CollectCount},
@@ -81,6 +83,7 @@ func (r *Recount) Subject(scan func(...any) error) error {
 	}
 	*r.discrepancies().subject(s) = storage.Counts{
 		ReadCount:     counted.ReadCount - stored.ReadCount,
+		ReaderCount:   counted.ReaderCount - stored.ReaderCount,
 		LikeCount:     counted.LikeCount - stored.LikeCount,
 		DislikeCount:  counted.DislikeCount - stored.DislikeCount,
 		CollectCount:  counted.CollectCount - stored.CollectCount,

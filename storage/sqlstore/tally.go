@@ -39,8 +39,8 @@ func NewTally() Tally {
 	}
 }
 
-// TallyOf returns the changes to counts that result from changes to states and from the
-// reads in of.Reads.
+// TallyOf returns the changes to counts that result from changes to states, from the
+// reads in of.Reads and from of.NewReaders.
 func TallyOf(changes []storage.StateChange, of ByKind) Tally {
 	t := NewTally()
 	t.LikesToAuthors = true
@@ -49,6 +49,9 @@ func TallyOf(changes []storage.StateChange, of ByKind) Tally {
 	}
 	for i := range of.Reads {
 		t.subject(of.Reads[i].Subject).ReadCount += of.Reads[i].Times
+	}
+	for i := range of.NewReaders {
+		t.subject(of.NewReaders[i]).ReaderCount++
 	}
 	return t
 }

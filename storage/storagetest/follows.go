@@ -40,7 +40,7 @@ func followersAreCounted(w *world) {
 	w.persist(unfollow(alice, s, 7))
 	got := w.states(alice, s)
 	w.equal("the like, the collection, the read and the follow are there", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
-	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
+	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, ReaderCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
 
 	// Followers of any subject are counted, regardless of the order of the actions in a
 	// message.

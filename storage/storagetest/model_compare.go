@@ -28,6 +28,7 @@ func (m *modelState) counts(of storage.Subject) (c storage.Counts) {
 		}
 		if s.Read != nil {
 			c.ReadCount += s.Read.Times
+			c.ReaderCount += one(!key.User.Anonymous())
 		}
 		if s.Collected != nil {
 			c.CollectCount++

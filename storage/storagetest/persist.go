@@ -184,7 +184,7 @@ func redeliveredMessageCountsOnce(w *world) {
 	w.equal("skipped of two new", w.persistMessages(first, second).Skipped, 0)
 	w.wantCounts(s, 5, 0, 1, 0)
 	again := w.persistMessages(second)
-	present := storage.Counts{ReadCount: 5, DislikeCount: 1, Version: 1}
+	present := storage.Counts{ReadCount: 5, ReaderCount: 1, DislikeCount: 1, Version: 1}
 	w.equal("an outcome of nothing new", again, storage.Outcome{
 		Counts:  []storage.SubjectCounts{{Subject: s, Counts: present}},
 		Skipped: 1, Epoch: again.Epoch, At: again.At,

@@ -12,6 +12,7 @@ package storagetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -70,6 +71,7 @@ var states = []testCase{
 	{"ClearsAreConditional", clearsAreConditional},
 	{"ReactionsMergeInAnyOrder", reactionsMergeInAnyOrder},
 	{"ReadsAddUp", readsAddUp},
+	{"ReadersAreCountedOnce", readersAreCountedOnce},
 	{"FollowersAreCounted", followersAreCounted},
 	{"UsersCannotFollowThemselves", usersCannotFollowThemselves},
 	{"OutcomeIsTheLatestState", outcomeIsTheLatestState},
@@ -293,7 +295,7 @@ func (w *world) counts(subject storage.Subject) storage.Counts {
 }
 
 // wantCounts checks the counts of a subject that has no author and no followers. It
-// ignores the version.
+// ignores the version and, as wantReaders checks them, the readers.
 func (w *world) wantCounts(subject storage.Subject, reads, likes, dislikes, collects int64) {
 	w.Helper()
 	w.wantFollowed(subject, reads, likes, dislikes, collects, 0)
@@ -303,11 +305,17 @@ func (w *world) wantCounts(subject storage.Subject, reads, likes, dislikes, coll
 func (w *world) wantFollowed(subject storage.Subject, reads, likes, dislikes, collects, followers int64) {
 	w.Helper()
 	got := w.counts(subject)
-	got.Version = 0
+	got.Version, got.ReaderCount = 0, 0
 	want := storage.Counts{ReadCount: reads, LikeCount: likes, DislikeCount: dislikes, CollectCount: collects, FollowerCount: followers}
 	if got != want {
 		w.Errorf("counts of %v: got %+v, want %+v", subject, got, want)
 	}
+}
+
+// wantReaders checks how many users have read a subject.
+func (w *world) wantReaders(subject storage.Subject, readers int64) {
+	w.Helper()
+	w.equal(fmt.Sprintf("readers of %v", subject), w.counts(subject).ReaderCount, readers)
 }
 
 func (w *world) states(user storage.User, subject storage.Subject) storage.States {

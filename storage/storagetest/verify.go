@@ -33,7 +33,7 @@ func verifyFindsAndRepairs(w *world) {
 	version, lost := w.counts(s[0]).Version, w.counts(s[1]).Version
 	housed := w.states(alice, s[1]).Collected.Version
 
-	w.db.Edit(w.T, `UPDATE interactive SET like_count = 7, read_count = 0, dislike_count = 5, collect_count = 0, follower_count = 3 WHERE biz_id = '0'`)
+	w.db.Edit(w.T, `UPDATE interactive SET like_count = 7, read_count = 0, reader_count = 8, dislike_count = 5, collect_count = 0, follower_count = 3 WHERE biz_id = '0'`)
 	w.db.Edit(w.T, `DELETE FROM interactive WHERE biz_id = '1'`)
 	w.db.Edit(w.T, `INSERT INTO interactive (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
 		VALUES ('default', 'video', '3', 0, 1, 0, 0, 6, 1)`) // counts without a state
@@ -49,6 +49,7 @@ func verifyFindsAndRepairs(w *world) {
 	}
 	want := append([]storage.Difference{
 		{Subject: s[0], Count: "readCount", Stored: 0, Counted: 4},
+		{Subject: s[0], Count: "readerCount", Stored: 8, Counted: 1},
 		{Subject: s[0], Count: "likeCount", Stored: 7, Counted: 1},
 		{Subject: s[0], Count: "dislikeCount", Stored: 5, Counted: 1},
 		{Subject: s[0], Count: "collectCount", Stored: 0, Counted: 1},
@@ -75,6 +76,8 @@ func verifyFindsAndRepairs(w *world) {
 	w.wantFollowed(s[0], 4, 1, 1, 1, 2)
 	w.wantFollowed(s[1], 2, 1, 0, 1, 1)
 	w.wantCounts(s[3], 0, 0, 0, 0)
+	w.wantReaders(s[0], 1)
+	w.wantReaders(s[1], 0)
 	w.equal("the version after a repair", w.counts(s[0]).Version, version+1)
 	if got := w.counts(s[1]).Version; got <= lost {
 		w.Errorf("deleted counts were restored with version %d, want more than %d", got, lost)

@@ -4,6 +4,7 @@ import { viewerHeaders } from '../viewer';
 // Counts by their GraphQL names.
 export interface Counts {
   readonly readCount: number;
+  readonly readerCount: number;
   readonly likeCount: number;
   readonly dislikeCount: number;
   readonly collectCount: number;

@@ -3,7 +3,7 @@ import { look, type HotSubject, type Survey } from './api';
 import { number, Problem, SubjectLink, Table, UserLink } from './parts';
 import { usePolled } from './polled';
 
-const columns = { readCount: 'Reads', likeCount: 'Likes', dislikeCount: 'Dislikes', collectCount: 'Collected', followerCount: 'Followers' } as const;
+const columns = { readCount: 'Reads', readerCount: 'Readers', likeCount: 'Likes', dislikeCount: 'Dislikes', collectCount: 'Collected', followerCount: 'Followers' } as const;
 type By = keyof typeof columns;
 const counts = Object.keys(columns) as By[];
 

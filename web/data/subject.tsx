@@ -30,6 +30,7 @@ export function Subject({ tenant, biz, bizId }: { tenant: string; biz: string; b
           <dl className="counts">
             {Object.entries({
               Reads: found.readCount,
+              Readers: found.readerCount,
               Likes: found.likeCount,
               Dislikes: found.dislikeCount,
               Collected: found.collectCount,

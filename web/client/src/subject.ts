@@ -22,6 +22,7 @@ export interface Interactive extends Subject {
   readonly version?: number;
   readonly freshness?: Freshness;
   readonly readCount?: number;
+  readonly readerCount?: number;
   readonly likeCount?: number;
   readonly dislikeCount?: number;
   readonly collectCount?: number;
@@ -32,7 +33,7 @@ export interface Interactive extends Subject {
 }
 
 // counts are the fields that are covered by a version.
-export const counts = ['readCount', 'likeCount', 'dislikeCount', 'collectCount', 'followerCount'] as const;
+export const counts = ['readCount', 'readerCount', 'likeCount', 'dislikeCount', 'collectCount', 'followerCount'] as const;
 
 // states are the fields with the viewer's states of a subject.
 export const states = ['liked', 'collected', 'followed'] as const;

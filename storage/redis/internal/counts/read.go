@@ -209,11 +209,11 @@ func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ 
 	return Result{c, true}, nil
 }
 
-// parse parses counts: six numbers (version, reads, likes, dislikes, collections,
+// parse parses counts: seven numbers (version, reads, readers, likes, dislikes, collections,
 // followers), and the author's id after authorMark.
 func parse(value string) (c storage.Counts, err error) {
 	rest := value
-	for _, to := range [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount} {
+	for _, to := range [...]*int64{&c.Version, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount} {
 		number, after, _ := strings.Cut(rest, " ")
 		if *to, err = strconv.ParseInt(number, 10, 64); err != nil {
 			return c, fmt.Errorf("%q is not a value of counts", value)
@@ -245,7 +245,7 @@ func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) 
 // Text encodes counts without their version.
 func Text(c storage.Counts) string {
 	return strings.Join([]string{
-		scripts.Text(c.ReadCount), scripts.Text(c.LikeCount), scripts.Text(c.DislikeCount), scripts.Text(c.CollectCount), scripts.Text(c.FollowerCount),
+		scripts.Text(c.ReadCount), scripts.Text(c.ReaderCount), scripts.Text(c.LikeCount), scripts.Text(c.DislikeCount), scripts.Text(c.CollectCount), scripts.Text(c.FollowerCount),
 		authorMark + c.AuthorID,
 	}, " ")
 }

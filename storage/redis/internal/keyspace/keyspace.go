@@ -24,7 +24,7 @@ import (
 // example because of a new count or a new kind of entry. A process with another Form does
 // not find the sentinel. It does not use the mirror until the processes that use it have
 // stopped. The changelog therefore announces a new Form (docs/operations.md, Upgrade).
-const Form = "3"
+const Form = "4"
 
 // Epoch is the prefix of the keys of one epoch.
 type Epoch string

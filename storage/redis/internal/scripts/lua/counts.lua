@@ -1,13 +1,13 @@
 -- counts writes the counts of a subject, unless a well-formed newer version is there.
 -- Counts older than a fence do not extend the life of the key; others remove the fence.
 --
--- KEYS[1] a hash: n holds six numbers (version, reads, likes, dislikes, collections,
---         followers) and the author after an @, separated by spaces; g holds the fence
--- ARGV[1] version, ARGV[2] the five counts and the author
+-- KEYS[1] a hash: n holds seven numbers (version, reads, readers, likes, dislikes,
+--         collections, followers) and the author after an @, separated by spaces; g holds the fence
+-- ARGV[1] version, ARGV[2] the six counts and the author
 -- ARGV[3] life, in milliseconds
 -- Returns 1 if the counts were written, else 0.
 local there = redis.call('HMGET', KEYS[1], 'n', 'g')
-local version = there[1] and tonumber(there[1]:match('^(%d+) %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ @'))
+local version = there[1] and tonumber(there[1]:match('^(%d+) %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ @'))
 local fence = tonumber(there[2] and there[2]:match('^%d+$'))
 local given, counts = tonumber(ARGV[1]), ARGV[1] .. ' ' .. ARGV[2]
 if version and version > given and version < 2 ^ 63 then return 0 end
