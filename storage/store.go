@@ -397,15 +397,15 @@ type Difference struct {
 	Subject Subject   // set for a count of a subject
 	Folder  FolderKey // set for the item count of a folder
 	User    User      // set for a total of a user
-	// Conversation is set for the number of unread messages of a conversation.
+	// Conversation is set for the numbers of messages of a conversation.
 	Conversation ConversationKey
-	// Count is the name of the count. For a subject, it is readCount,
-	// readerCount, likeCount, dislikeCount, collectCount, followerCount or commentCount;
-	// for a folder, itemCount;
-	// for a conversation, unread; for a user, likes, following, collections, comments,
-	// works or likesReceived. For a comment, as a subject, it may also be replyCount,
-	// topCount (the copy of its likeCount that the order Top follows) or listed (1 if
-	// lists include it, otherwise 0).
+	// Count is the name of the count. For a subject, it is readCount, readerCount,
+	// likeCount, dislikeCount, collectCount, followerCount or commentCount; for a folder,
+	// itemCount; for a conversation, unread or received (the running number of the latest
+	// message that its owner has received); for a user, likes, following, collections,
+	// comments, works or likesReceived. For a comment, as a subject, it may also be
+	// replyCount, topCount (the copy of its likeCount that the order Top follows) or
+	// listed (1 if lists include it, otherwise 0).
 	//
 	// It is commentVersion if the version of a subject's comments is below the version of
 	// one of these comments; Counted is then the highest version among the comments.

@@ -88,11 +88,18 @@ func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
 }
 
 const (
+	// insertMessages continues the running numbers of the latest message of each
+	// conversation. If that message is not numbered, the new ones are not, either.
 	insertMessages = `
-INSERT INTO message (tenant, user_low, user_high, text, message_id, from_low, created)
-SELECT k.tenant, k.user_low, k.user_high, k.text, k.message_id, k.from_low = 1, k.created
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
-    WITH ORDINALITY AS k (tenant, user_low, user_high, text, message_id, from_low, created, ord)
+INSERT INTO message (tenant, user_low, user_high, text, message_id, from_low, created, low_sent, high_sent)
+SELECT k.tenant, k.user_low, k.user_high, k.text, k.message_id, k.from_low = 1, k.created,
+    CASE WHEN m.low_sent + m.high_sent = 0 THEN 0 ELSE coalesce(m.low_sent, 0) + k.low_sent END,
+    CASE WHEN m.low_sent + m.high_sent = 0 THEN 0 ELSE coalesce(m.high_sent, 0) + k.high_sent END
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+    WITH ORDINALITY AS k (tenant, user_low, user_high, text, message_id, from_low, created, low_sent, high_sent, ord)
+LEFT JOIN LATERAL (SELECT low_sent, high_sent FROM message m
+    WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high
+    ORDER BY m.message_id DESC LIMIT 1) m ON TRUE
 ORDER BY k.ord`
 
 	upsertMailboxes = `
@@ -118,10 +125,10 @@ func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
 	}
 	b := t.batch()
 	raced := recordRequests(b, &of.RequestLog)
-	rows := newColumns(4, 3, len(of.Added))
-	for _, m := range of.Added {
-		pair := sqlstore.PairOf(m.Conversation(m.From))
-		rows.add([]string{m.From.Tenant, pair.Low.UserID, pair.High.UserID, m.Text}, m.Number, sqlstore.BoolToInt(pair.FromLow(m)), m.Created)
+	rows := newColumns(4, 5, len(of.Added))
+	for _, m := range of.Rows() {
+		rows.add([]string{m.From.Tenant, m.Pair.Low.UserID, m.Pair.High.UserID, m.Text},
+			m.Number, sqlstore.BoolToInt(m.Pair.FromLow(m.DirectMessage)), m.Created, m.LowSent, m.HighSent)
 	}
 	b.Queue(insertMessages, rows.args()...)
 	mailboxes := newColumns(2, 1, len(of.Users))
@@ -139,49 +146,6 @@ func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
 		return err
 	}
 	return raced()
-}
-
-const (
-	lockConversation = `SELECT FROM conversation WHERE tenant = $1 AND user_id = $2 AND peer_id = $3 FOR UPDATE`
-
-	// updateRead does not subtract messages at or below read_to, because earlier calls
-	// have already subtracted them.
-	updateRead = `
-UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unread - (
-    SELECT count(*) FROM message m
-    WHERE m.tenant = c.tenant AND m.user_low = $4 AND m.user_high = $5 AND m.from_low = $6
-        AND m.message_id > c.read_to AND m.message_id <= least($7::bigint, c.latest))
-WHERE c.tenant = $1 AND c.user_id = $2 AND c.peer_id = $3 AND c.read_to < least($7::bigint, c.latest)`
-)
-
-// MarkRead marks messages as read, with one round trip to write and one to commit. A
-// separate statement locks the conversation, so that the next statement counts every
-// message that the conversation includes.
-func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (out *storage.Conversation, err error) {
-	err = s.changeWithLockTimeout(ctx, "mark messages as read", func(t *tx) error {
-		pair := sqlstore.PairOf(key)
-		keys := []storage.ConversationKey{key}
-		out = nil
-		b := t.batch()
-		b.Queue(lockConversation, key.Owner.Tenant, key.Owner.UserID, key.With.UserID)
-		b.Queue(updateRead, key.Owner.Tenant, key.Owner.UserID, key.With.UserID,
-			pair.Low.UserID, pair.High.UserID, pair.Low == key.With, upTo)
-		b.Queue(selectConversations, conversationKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) (err error) {
-			_, out, err = scanConversationOf(keys, row)
-			return err
-		}))
-		if err := t.send(b); err != nil {
-			return err
-		}
-		if out == nil {
-			return storage.ErrNotFound
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 func userKeys(of []storage.User) columns {

@@ -200,7 +200,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			lockCounts, selectAuthors, upsertAuthors, upsertTotals, upsertUserComments, selectTotals, selectTakenIDs,
 			insertAccount, selectAccount, lockAccount, selectAccountNamed, selectProfiles, updateAccount, insertAccountName, deleteAccountName, selectRevocations,
 			selectVideo, lockVideo, selectVideos, selectNamedFiles, selectAuthored, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,
-			lockMailboxes, selectMailboxes, insertMessages, upsertMailboxes, upsertConversations, lockConversation, updateRead,
+			lockMailboxes, selectMailboxes, insertMessages, upsertMailboxes, upsertConversations, lockConversation, updateRead, numberMessages, selectLastNumbered,
 			selectMessages, selectConversations, repairUnread,
 		} {
 			steps := plan(t, s, query)

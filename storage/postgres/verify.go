@@ -190,16 +190,18 @@ FROM (
 ) s
 GROUP BY tenant, user_id ORDER BY tenant, user_id`
 
+// recountUnread takes the numbers of messages that are not numbered yet as right.
 const recountUnread = `
-SELECT tenant, user_id, peer_id, sum(stored)::bigint, sum(counted)::bigint
+SELECT tenant, user_id, peer_id, sum(stored)::bigint, sum(counted)::bigint, sum(numbered)::bigint, sum(received)::bigint
 FROM (
-    SELECT tenant, user_id, peer_id, unread AS stored, 0 AS counted FROM conversation
+    SELECT tenant, user_id, peer_id, unread AS stored, 0 AS counted, 0 AS numbered, 0 AS received FROM conversation
     UNION ALL
-    SELECT m.tenant, m.user_id, m.peer_id, 0, count(*)
-    FROM (SELECT tenant, message_id, CASE WHEN from_low THEN user_high ELSE user_low END AS user_id,
+    SELECT m.tenant, m.user_id, m.peer_id, 0, count(*) FILTER (WHERE m.message_id > coalesce(c.read_to, 0)),
+        CASE WHEN min(m.number) = 0 THEN count(*) ELSE max(m.number) END, count(*)
+    FROM (SELECT tenant, message_id, CASE WHEN from_low THEN low_sent ELSE high_sent END AS number,
+            CASE WHEN from_low THEN user_high ELSE user_low END AS user_id,
             CASE WHEN from_low THEN user_low ELSE user_high END AS peer_id FROM message) m
     LEFT JOIN conversation c ON c.tenant = m.tenant AND c.user_id = m.user_id AND c.peer_id = m.peer_id
-    WHERE m.message_id > coalesce(c.read_to, 0)
     GROUP BY m.tenant, m.user_id, m.peer_id
 ) s
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
@@ -219,6 +221,11 @@ func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
 	}
 	if err == nil {
 		err = s.repairUnread(ctx, d)
+	}
+	for pair := range d.Numbers {
+		if err == nil {
+			err = s.numberMessages(ctx, pair, numbering{})
+		}
 	}
 	for _, key := range d.MissingFolders {
 		for n := sqlstore.RepairBatch; err == nil && n == sqlstore.RepairBatch; {

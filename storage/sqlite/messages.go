@@ -43,8 +43,11 @@ INSERT INTO mailbox (tenant, user_id, latest) SELECT value ->> 0, value ->> 1, v
 ON CONFLICT DO UPDATE SET latest = excluded.latest`
 
 	insertMessages = `
-INSERT INTO message (tenant, user_low, user_high, text, message_id, from_low, created)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM jsonb_each(?)`
+INSERT INTO message (tenant, user_low, user_high, text, message_id, from_low, created, low_sent, high_sent)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+    (value ->> 7) + coalesce(m.low_sent, 0), (value ->> 8) + coalesce(m.high_sent, 0)
+FROM jsonb_each(?) LEFT JOIN message m ON m.tenant = value ->> 0 AND m.user_low = value ->> 1 AND m.user_high = value ->> 2
+    AND m.message_id = (SELECT max(message_id) FROM message WHERE tenant = value ->> 0 AND user_low = value ->> 1 AND user_high = value ->> 2)`
 
 	upsertConversations = `
 INSERT INTO conversation AS c (tenant, user_id, peer_id, latest, unread, read_to)
@@ -77,9 +80,9 @@ func (t tx) writeMessages(b *sqlstore.MessageBatch, now int64) error {
 		return nil
 	}
 	var added, mailboxes, conversations tuples
-	for _, m := range b.Added {
-		pair := sqlstore.PairOf(m.Conversation(m.From))
-		added.add([]string{m.From.Tenant, pair.Low.UserID, pair.High.UserID, m.Text}, m.Number, sqlstore.BoolToInt(pair.FromLow(m)), m.Created)
+	for _, m := range b.Rows() {
+		added.add([]string{m.From.Tenant, m.Pair.Low.UserID, m.Pair.High.UserID, m.Text},
+			m.Number, sqlstore.BoolToInt(m.Pair.FromLow(m.DirectMessage)), m.Created, m.LowSent, m.HighSent)
 	}
 	for _, u := range b.Users {
 		if latest := b.Latest[u]; latest > 0 {
@@ -100,17 +103,20 @@ func (t tx) writeMessages(b *sqlstore.MessageBatch, now int64) error {
 	return t.recordRequests(&b.RequestLog, now)
 }
 
-const (
-	countReceived = `
-SELECT count(*) FROM message
-WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id > ? AND message_id <= ? AND from_low = ?`
+// updateRead sets the unread count to the difference between the running numbers of two
+// messages: the latest one, and the last one that is read. No messages are counted.
+const updateRead = `
+UPDATE conversation SET read_to = ?6, unread = (
+    SELECT CASE WHEN ?5 THEN m.low_sent ELSE m.high_sent END FROM message m
+    WHERE m.tenant = ?1 AND m.user_low = ?3 AND m.user_high = ?4 AND m.message_id = conversation.latest
+) - coalesce((
+    SELECT CASE WHEN ?5 THEN m.low_sent ELSE m.high_sent END FROM message m
+    WHERE m.tenant = ?1 AND m.user_low = ?3 AND m.user_high = ?4 AND m.message_id <= min(?6, conversation.latest) ORDER BY m.message_id DESC LIMIT 1
+), 0)
+WHERE tenant = ?1 AND user_id = ?2 AND peer_id = CASE WHEN ?5 THEN ?3 ELSE ?4 END
+RETURNING unread`
 
-	updateRead = `UPDATE conversation SET unread = unread - ?, read_to = ? WHERE tenant = ? AND user_id = ? AND peer_id = ?`
-)
-
-// MarkRead marks messages as read. It reduces the unread count by the number of messages
-// that were received between the previous and the new position. Each message is therefore
-// subtracted only once.
+// MarkRead marks messages as read. Its cost does not depend on the number of messages.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (c *storage.Conversation, err error) {
 	err = s.write(ctx, "mark messages as read", func(t tx) error {
 		if err := t.conversations([]storage.ConversationKey{key}, func(_ int, found *storage.Conversation) { c = found }); err != nil {
@@ -122,14 +128,10 @@ func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo 
 		if upTo = min(upTo, c.Latest.Number); upTo <= c.ReadTo {
 			return nil
 		}
-		pair, read := sqlstore.PairOf(key), int64(0)
-		args := []any{key.Owner.Tenant, pair.Low.UserID, pair.High.UserID, c.ReadTo, upTo, sqlstore.BoolToInt(pair.Low == key.With)}
-		if err := t.query(countReceived, args, func(scan func(...any) error) error { return scan(&read) }); err != nil {
-			return err
-		}
-		c.Unread, c.ReadTo = c.Unread-read, upTo
-		_, err := t.exec(updateRead, read, upTo, key.Owner.Tenant, key.Owner.UserID, key.With.UserID)
-		return err
+		c.ReadTo = upTo
+		pair := sqlstore.PairOf(key)
+		args := []any{key.Owner.Tenant, key.Owner.UserID, pair.Low.UserID, pair.High.UserID, sqlstore.BoolToInt(pair.Low == key.With), upTo}
+		return t.query(updateRead, args, func(scan func(...any) error) error { return scan(&c.Unread) })
 	})
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 		selectCounts, selectReactions, selectCollections, selectFollows, selectReads, selectFoldersByKey, selectSeen, selectExisting,
 		updateItemCounts, moveItemsToDefault, insertDefaults,
 		selectComments, selectCommentCounts, selectRequests, selectLastComment, insertComments, insertMessages, upsertMailboxes, upsertConversations,
-		selectMailboxes, selectMessages, selectConversations, updateRead, countReceived, updateReplyCounts, updateComment, updateCommentLikes,
+		selectMailboxes, selectMessages, selectConversations, updateRead, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,
 		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
 		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, setCover, failCover, selectCoverReason,
@@ -94,6 +94,9 @@ func TestStepsUseTheirIndexes(t *testing.T) {
 		"a mailbox": {selectMailbox, []string{"TEMP B-TREE"}, []string{ // two indexes are merged
 			"SEARCH message USING INDEX messages_low (tenant=? AND user_low=? AND message_id>?)",
 			"SEARCH message USING INDEX messages_high (tenant=? AND user_high=? AND message_id>?)",
+		}},
+		"numbers of messages": {numberMessages, []string{"SCAN message"}, []string{
+			"SEARCH message USING PRIMARY KEY (tenant=? AND user_low=? AND user_high=?)",
 		}},
 		"due covers": {takeDueCovers, []string{"SCAN", "TEMP B-TREE"}, []string{"INDEX covers_due (cover_due>? AND cover_due<?)"}},
 	} {

@@ -145,15 +145,15 @@ FROM (
 GROUP BY tenant, user_id ORDER BY tenant, user_id`
 
 const recountUnread = `
-SELECT tenant, user_id, peer_id, sum(stored), sum(counted)
+SELECT tenant, user_id, peer_id, sum(stored), sum(counted), max(number), sum(received)
 FROM (
-    SELECT tenant, user_id, peer_id, unread AS stored, 0 AS counted FROM conversation
+    SELECT tenant, user_id, peer_id, unread AS stored, 0 AS counted, 0 AS number, 0 AS received FROM conversation
     UNION ALL
-    SELECT m.tenant, iif(m.from_low, m.user_high, m.user_low), iif(m.from_low, m.user_low, m.user_high), 0, 1
+    SELECT m.tenant, iif(m.from_low, m.user_high, m.user_low), iif(m.from_low, m.user_low, m.user_high),
+        0, m.message_id > coalesce(c.read_to, 0), iif(m.from_low, m.low_sent, m.high_sent), 1
     FROM message m
     LEFT JOIN conversation c ON c.tenant = m.tenant
         AND c.user_id = iif(m.from_low, m.user_high, m.user_low) AND c.peer_id = iif(m.from_low, m.user_low, m.user_high)
-    WHERE m.message_id > coalesce(c.read_to, 0)
 )
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
 
@@ -186,6 +186,9 @@ func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 	if err := t.repairComments(d, now); err != nil {
 		return err
 	}
+	if err := t.repairNumbers(d); err != nil {
+		return err
+	}
 	return t.repairUnread(d)
 }
 
@@ -208,6 +211,23 @@ func (t tx) repairUnread(d *sqlstore.Discrepancies) error {
 	}
 	_, err := t.exec(repairUnread, rows.json())
 	return err
+}
+
+// numberMessages numbers the messages of one conversation.
+const numberMessages = `
+INSERT INTO message (tenant, user_low, user_high, message_id, from_low, text, created, low_sent, high_sent)
+SELECT tenant, user_low, user_high, message_id, from_low, '', 0, sum(from_low) OVER w, sum(1 - from_low) OVER w
+FROM message WHERE tenant = ? AND user_low = ? AND user_high = ?
+WINDOW w AS (ORDER BY message_id)
+ON CONFLICT DO UPDATE SET low_sent = excluded.low_sent, high_sent = excluded.high_sent`
+
+func (t tx) repairNumbers(d *sqlstore.Discrepancies) error {
+	for pair := range d.Numbers {
+		if _, err := t.exec(numberMessages, pair.Low.Tenant, pair.Low.UserID, pair.High.UserID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const repairCommentCounts = `

@@ -161,6 +161,35 @@ func (b *MessageBatch) Decide(at int64) {
 	b.sort()
 }
 
+// AddedMessage is a message to write.
+type AddedMessage struct {
+	*storage.DirectMessage
+
+	Pair Pair
+	// LowSent and HighSent are how many messages of the batch the two users have sent each
+	// other, up to and including this one.
+	LowSent, HighSent int64
+}
+
+// Rows returns the messages of Added as rows to write.
+func (b *MessageBatch) Rows() []AddedMessage {
+	rows, last := make([]AddedMessage, len(b.Added)), make(map[Pair]*AddedMessage, len(b.Added))
+	for i, m := range b.Added {
+		row := &rows[i]
+		row.DirectMessage, row.Pair = m, PairOf(m.Conversation(m.From))
+		if before := last[row.Pair]; before != nil {
+			row.LowSent, row.HighSent = before.LowSent, before.HighSent
+		}
+		if row.Pair.FromLow(m) {
+			row.LowSent++
+		} else {
+			row.HighSent++
+		}
+		last[row.Pair] = row
+	}
+	return rows
+}
+
 // ConversationChange is a change to one user's conversation.
 type ConversationChange struct {
 	Key    storage.ConversationKey

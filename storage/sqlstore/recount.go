@@ -21,6 +21,7 @@ type Discrepancies struct {
 	Replies  map[storage.CommentKey]int64
 	Likes    []storage.CommentKey // comments whose copy of the like count is wrong
 	Unread   map[storage.ConversationKey]int64
+	Numbers  map[Pair]bool // conversations with wrong numbers of messages
 }
 
 // Recount compares stored counts with the rows that they count.
@@ -45,7 +46,7 @@ func (r *Recount) discrepancies() *Discrepancies {
 		r.found = &Discrepancies{
 			Tally: NewTally(), Owners: map[storage.User]int64{},
 			Comments: map[storage.Subject]storage.CommentCount{}, Replies: map[storage.CommentKey]int64{},
-			Unread: map[storage.ConversationKey]int64{},
+			Unread: map[storage.ConversationKey]int64{}, Numbers: map[Pair]bool{},
 		}
 	}
 	return r.found
@@ -214,29 +215,38 @@ func (r *Recount) Totals(scan func(...any) error) error {
 	return r.flush()
 }
 
-// Conversation receives a row: tenant, owner and the other user, and the number of the
-// owner's unread messages as stored and as counted.
+// Conversation receives a row: tenant, owner and the other user, the number of the
+// owner's unread messages as stored and as counted, and the number of all messages that
+// the owner has received, as the latest of them is numbered and as counted.
 func (r *Recount) Conversation(scan func(...any) error) error {
-	d := storage.Difference{Count: "unread"}
-	of := &d.Conversation
-	if err := scan(&of.Owner.Tenant, &of.Owner.UserID, &of.With.UserID, &d.Stored, &d.Counted); err != nil {
+	var of storage.ConversationKey
+	unread, received := storage.Difference{Count: "unread"}, storage.Difference{Count: "received"}
+	if err := scan(&of.Owner.Tenant, &of.Owner.UserID, &of.With.UserID, &unread.Stored, &unread.Counted, &received.Stored, &received.Counted); err != nil {
 		return err
 	}
 	of.With.Tenant = of.Owner.Tenant
-	r.Compared++
-	if d.Stored == d.Counted {
-		return nil
+	r.Compared += 2
+	if unread.Stored != unread.Counted {
+		r.discrepancies().Unread[of] = unread.Counted - unread.Stored
 	}
-	r.discrepancies().Unread[*of] = d.Counted - d.Stored
-	if err := r.Report(d); err != nil {
-		return err
+	if received.Stored != received.Counted {
+		r.discrepancies().Numbers[PairOf(of)] = true
+	}
+	for _, d := range []storage.Difference{unread, received} {
+		if d.Stored == d.Counted {
+			continue
+		}
+		d.Conversation = of
+		if err := r.Report(d); err != nil {
+			return err
+		}
 	}
 	return r.flush()
 }
 
 func (r *Recount) flush() error {
 	d := r.discrepancies()
-	if len(d.Subjects)+len(d.Users)+len(d.Folders)+len(d.MissingFolders)+len(d.Comments)+len(d.Replies)+len(d.Likes)+len(d.Unread) < RepairBatch {
+	if len(d.Subjects)+len(d.Users)+len(d.Folders)+len(d.MissingFolders)+len(d.Comments)+len(d.Replies)+len(d.Likes)+len(d.Unread)+len(d.Numbers) < RepairBatch {
 		return nil
 	}
 	return r.Finish()
