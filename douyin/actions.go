@@ -110,7 +110,7 @@ func (a *api) send(ctx context.Context, c *call, _ *status) error {
 	if _, err := c.action(1); err != nil {
 		return err
 	}
-	m := storage.NewDirectMessage{From: key.Owner, To: key.With, Text: c.values["content"]}
+	m := storage.NewDirectMessage{From: key.Owner, To: key.With, Text: c.values["content"], RequestID: c.values["request_id"]}
 	if _, err := m.Check(); err != nil {
 		return named("content", err)
 	}
@@ -148,14 +148,18 @@ func (a *api) comment(ctx context.Context, c *call, out *commentReply) error {
 	if v, err := s.Video(ctx, key); err != nil || v == nil {
 		return orNotFound(err, "video_id")
 	}
-	added, err := a.Comments.Add(ctx, storage.NewComment{Subject: key.Subject(), User: user, Text: c.values["comment_text"]})
+	added, err := a.Comments.Add(ctx, storage.NewComment{
+		Subject: key.Subject(), User: user, Text: c.values["comment_text"], RequestID: c.values["request_id"],
+	})
 	if err != nil {
 		return named("comment_text", err)
 	}
 	if err := s.load(ctx, loaders.Keys{}, nil, []storage.User{user}); err != nil {
 		return err
 	}
-	one, err := s.comment(ctx, added)
+	written := *added
+	written.User = user // also if a repeated request finds the comment deleted
+	one, err := s.comment(ctx, &written)
 	out.Comment = &one
 	return err
 }
@@ -214,7 +218,7 @@ func (a *api) publish(ctx context.Context, c *call, _ *status) error {
 	if form.File == nil {
 		return &storage.InvalidError{Field: "data", Reason: "is missing"}
 	}
-	_, err = a.Videos.Publish(u.ctx, user, c.values["title"], "", form.File) //nolint:contextcheck // as above
+	_, err = a.Videos.Publish(u.ctx, user, u.values["title"], u.values["request_id"], form.File) //nolint:contextcheck // as above
 	return err
 }
 

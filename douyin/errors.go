@@ -39,9 +39,9 @@ func limited(wait time.Duration) error {
 }
 
 // named puts the name of a parameter into an error about that parameter's value. It
-// returns other errors unchanged.
+// returns other errors unchanged, including those about the request id.
 func named(parameter string, err error) error {
-	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok && invalid.Field != "requestId" {
 		return &storage.InvalidError{Field: parameter, Reason: invalid.Reason}
 	}
 	return err
@@ -49,7 +49,7 @@ func named(parameter string, err error) error {
 
 // parameters maps the field names in errors from other packages to the parameters of this
 // API.
-var parameters = map[string]string{"name": "username", "file": "data"}
+var parameters = map[string]string{"name": "username", "file": "data", "requestId": "request_id"}
 
 // explain returns the code and message for an error. It logs errors that are not the
 // client's fault; nothing else logs them.
