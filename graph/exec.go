@@ -235,6 +235,7 @@ type ComplexityRoot struct {
 		Collected     func(childComplexity int) int
 		CommentCount  func(childComplexity int) int
 		Comments      func(childComplexity int, first *int, after *string, order *storage.CommentOrder) int
+		Deleted       func(childComplexity int) int
 		DislikeCount  func(childComplexity int) int
 		Followed      func(childComplexity int) int
 		FollowerCount func(childComplexity int) int
@@ -1240,6 +1241,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Interactive.Comments(childComplexity, args["first"].(*int), args["after"].(*string), args["order"].(*storage.CommentOrder)), true
+	case "Interactive.deleted":
+		if e.ComplexityRoot.Interactive.Deleted == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.Deleted(childComplexity), true
 	case "Interactive.dislikeCount":
 		if e.ComplexityRoot.Interactive.DislikeCount == nil {
 			break
@@ -2585,6 +2592,11 @@ type Interactive implements Node {
   followerCount: Int64!
   "The author, as last declared by ` + "`" + `declareSubjects` + "`" + `. Null if there is none, or if ` + "`" + `freshness` + "`" + ` is UNAVAILABLE."
   author: User
+  """
+  Whether it is deleted, as a video or a comment. A deleted subject has no author, takes no likes, dislikes, collections,
+  follows and comments, and loses those that it has within seconds. Its reads remain.
+  """
+  deleted: Boolean!
   "The viewer's like or dislike. Null if there is none, and for anonymous viewers."
   liked: Liked
   "The viewer's collection of it, with the folder. Null if the viewer has not collected it, and for anonymous viewers."
@@ -3274,7 +3286,7 @@ type Mutation {
     "What to change."
     input: UpdateFolderInput!
   ): FolderPayload!
-  "Adds a comment to a subject, or a reply to a comment. When the payload arrives, it is in the database and visible on every node. While the database is unavailable, this fails with UNAVAILABLE."
+  "Adds a comment to a subject, or a reply to a comment. When the payload arrives, it is in the database and visible on every node. NOT_FOUND if the subject is deleted. While the database is unavailable, this fails with UNAVAILABLE."
   addComment(
     "The new comment."
     input: AddCommentInput!
@@ -3284,7 +3296,7 @@ type Mutation {
     "Which comment, and its new text."
     input: EditCommentInput!
   ): EditCommentPayload!
-  "Deletes a comment: for its author, the author of its subject and those whose token has the scope ` + "`" + `moderate` + "`" + `. NOT_FOUND for others, and if it is already deleted."
+  "Deletes a comment: for its author, the author of its subject and those whose token has the scope ` + "`" + `moderate` + "`" + `. It also deletes the comment as a subject (` + "`" + `Interactive.deleted` + "`" + `). NOT_FOUND for others, and if it is already deleted."
   deleteComment(
     "Which comment."
     input: DeleteCommentInput!
@@ -3323,7 +3335,7 @@ type Mutation {
     "Which conversation, and up to where."
     input: MarkReadInput!
   ): MarkReadPayload!
-  "Deletes a video with its file and its cover: for its author and those whose token has the scope ` + "`" + `moderate` + "`" + `. Its counts and likes are kept; its subject has no author afterwards. NOT_FOUND for others, and if there is no such video."
+  "Deletes a video with its file and its cover: for its author and those whose token has the scope ` + "`" + `moderate` + "`" + `. It also deletes the subject (` + "`" + `Interactive.deleted` + "`" + `). NOT_FOUND for others, and if there is no such video."
   deleteVideo(
     "Which video."
     input: DeleteVideoInput!
@@ -4150,6 +4162,8 @@ func (ec *executionContext) childFields_Interactive(ctx context.Context, field g
 		return ec.fieldContext_Interactive_followerCount(ctx, field)
 	case "author":
 		return ec.fieldContext_Interactive_author(ctx, field)
+	case "deleted":
+		return ec.fieldContext_Interactive_deleted(ctx, field)
 	case "liked":
 		return ec.fieldContext_Interactive_liked(ctx, field)
 	case "collected":
@@ -8420,6 +8434,29 @@ func (ec *executionContext) fieldContext_Interactive_author(_ context.Context, f
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Interactive_deleted(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_deleted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deleted, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_deleted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Interactive_liked(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
@@ -17141,6 +17178,11 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 		case "author":
 			out.Values[i] = ec._Interactive_author(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "deleted":
+			out.Values[i] = ec._Interactive_deleted(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "liked":

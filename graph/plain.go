@@ -166,13 +166,14 @@ var PlainSchema = plain.Schema{
 		"collectCount":  8,
 		"followerCount": 9,
 		"author":        10,
-		"liked":         11,
-		"collected":     12,
-		"read":          13,
-		"followed":      14,
-		"commentCount":  17,
-		"version":       19,
-		"freshness":     20,
+		"deleted":       11,
+		"liked":         12,
+		"collected":     13,
+		"read":          14,
+		"followed":      15,
+		"commentCount":  18,
+		"version":       20,
+		"freshness":     21,
 	},
 	"InteractiveConnection": {
 		"edges":    1,
@@ -2361,39 +2362,41 @@ func (w *PlainWriter) writeInteractive(fields []plain.Field, obj *storage.Intera
 			} else {
 				w.Null(false)
 			}
-		case 11: // liked
+		case 11: // deleted
+			w.Bool(obj.Deleted)
+		case 12: // liked
 			if v := obj.Liked; v != nil {
 				w.writeLiked(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 12: // collected
+		case 13: // collected
 			if v := obj.Collected; v != nil {
 				w.writeCollected(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 13: // read
+		case 14: // read
 			if v := obj.Read; v != nil {
 				w.writeRead(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 14: // followed
+		case 15: // followed
 			if v := obj.Followed; v != nil {
 				w.writeFollowed(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 17: // commentCount
+		case 18: // commentCount
 			if v, err := w.resolvers.Interactive().CommentCount(w.ctx, obj); err != nil {
 				w.Fail()
 			} else {
 				w.Int(v)
 			}
-		case 19: // version
+		case 20: // version
 			w.Int(obj.Version)
-		case 20: // freshness
+		case 21: // freshness
 			w.String(marshalNFreshness2ovationᚋstorageᚐFreshness[obj.Freshness])
 		default:
 			w.Fail()

@@ -65,3 +65,9 @@ func (t *notifying) DeleteVideo(ctx context.Context, deletion storage.VideoDelet
 	t.notify(outcome)
 	return video, outcome, err
 }
+
+func (t *notifying) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (storage.Swept, storage.Outcome, error) {
+	swept, outcome, err := t.Store.SweepDeleted(ctx, limit, mark)
+	t.notify(outcome)
+	return swept, outcome, err
+}

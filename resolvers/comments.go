@@ -35,6 +35,9 @@ func (r mutationResolver) AddComment(ctx context.Context, in graph.AddCommentInp
 	}
 	added, err := r.comments.Add(ctx, comment)
 	if errors.Is(err, storage.ErrNotFound) {
+		if in.ReplyTo == nil { // the subject is deleted
+			return nil, notFound("input.bizId")
+		}
 		return nil, notFound("input.replyTo")
 	}
 	if err != nil {

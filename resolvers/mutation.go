@@ -92,6 +92,9 @@ func (r mutationResolver) record(ctx context.Context, biz, bizID string, action 
 		seen = new(storage.Interactive)
 	}
 	recorded, err := r.recorder.Record(ctx, action, seen)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, notFound("input.bizId")
+	}
 	if err != nil {
 		return nil, atPath("input.", err)
 	}
@@ -108,6 +111,9 @@ func (r mutationResolver) record(ctx context.Context, biz, bizID string, action 
 		l.Prime(seen)
 	}
 	out.Interactive, err = r.after(ctx, subject, asked)
+	if err == nil && out.Interactive.Deleted && action.Sets() { // this node did not know it before
+		return nil, notFound("input.bizId")
+	}
 	return out, err
 }
 

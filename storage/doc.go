@@ -21,7 +21,7 @@
 //     UnreadMessagesAreCounted, VerifyRecountsMessages, ConcurrentSendersAgree,
 //     MessagesModel. The transaction that publishes a video also sets its author, and the
 //     transaction that deletes it removes the author: PublishedVideosAreStoredUnchanged,
-//     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
+//     DeletedVideosLeaveNothing, PublicationsAreMarked.
 //   - I3 Once. A message takes effect once, however often and with whichever other
 //     messages it is persisted. Of two actions on one state, the one with the higher
 //     version wins: RedeliveredMessageCountsOnce, LatestVersionWins,

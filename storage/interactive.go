@@ -22,6 +22,7 @@ type Counts struct {
 	CollectCount  int64
 	FollowerCount int64
 	AuthorID      string // empty if the subject has no author
+	Deleted       bool   // see Deletions; a deleted subject has no author
 	Version       int64
 }
 
@@ -61,6 +62,9 @@ type States struct {
 	Reaction          Register // its Value is the reaction of Liked, or NoReaction
 	CollectionVersion int64
 	FollowVersion     int64
+	// Deleted reports that the subject is deleted. It is set only if the store knows that
+	// without another call to a server.
+	Deleted bool
 	// CountsVersion is the version that the subject's counts had when the states were
 	// read. Only a mirror.Database sets it, and only if there was an action of a
 	// requested kind; otherwise it is 0.

@@ -19,6 +19,7 @@ type Store interface {
 	Accounts
 	DirectMessages
 	Videos
+	Deletions
 	Verifier
 	// Secret returns the 32 random bytes that belong to a name. They are generated when
 	// they are first requested and are the same for every process that uses the store.
@@ -339,7 +340,7 @@ type Comments interface {
 	// from being added. AddedComment.Err is ErrInvalid if a value is invalid, if the
 	// comment is a reply to a reply, or if the request id was used for another comment.
 	// It is ErrNotFound if the comment that is replied to does not exist, is deleted, or
-	// is on another subject.
+	// is on another subject, or if the subject is deleted (Deletions).
 	//
 	// Repeating a call without request ids adds the comments again.
 	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
@@ -350,7 +351,7 @@ type Comments interface {
 	EditComment(ctx context.Context, change CommentChange, text string) (*Comment, error)
 	// DeleteComment removes the text and the author of a comment and returns the rest. A
 	// deleted comment disappears from all lists when its last reply is deleted. Errors:
-	// ErrNotFound as for EditComment.
+	// ErrNotFound as for EditComment. It also deletes the comment as a subject (Deletions).
 	DeleteComment(ctx context.Context, change CommentChange) (*Comment, error)
 }
 
@@ -406,6 +407,9 @@ type Difference struct {
 	// comments, works or likesReceived. For a comment, as a subject, it may also be
 	// replyCount, topCount (the copy of its likeCount that the order Top follows) or
 	// listed (1 if lists include it, otherwise 0).
+	//
+	// It is "deleted" for a deleted subject that should be queued for a sweep and is not:
+	// Stored is 0 and Counted 1. If repair is true, Verify queues the subject.
 	//
 	// It is commentVersion if the version of a subject's comments is below the version of
 	// one of these comments; Counted is then the highest version among the comments.

@@ -244,8 +244,8 @@ type Videos interface {
 	// nil, and is not called for a repeated request. Errors: ErrInvalid, also for a
 	// request id that was used for something else.
 	PublishVideo(ctx context.Context, video NewVideo, mark Mark) (PublishedVideo, Outcome, error)
-	// DeleteVideo removes a video and declares that its subject has no author. It runs in
-	// one transaction and calls mark, as Persist does. It returns the video as it was;
+	// DeleteVideo removes a video, deletes its subject (Deletions) and declares that the
+	// subject has no author. It runs in one transaction and calls mark, as Persist does. It returns the video as it was;
 	// the caller removes its file and its cover. Errors: ErrNotFound, also if this user
 	// may not delete the video.
 	DeleteVideo(ctx context.Context, deletion VideoDeletion, mark Mark) (*Video, Outcome, error)

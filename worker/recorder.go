@@ -94,7 +94,10 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 // If seen is not nil, Record sets it to the subject as the user then sees it, or to the
 // zero value if that would take another read.
 //
-// Errors: storage.ErrInvalid; storage.ErrUnavailable, also when the context's deadline
+// An action that would set a state on a deleted subject has no effect. If the deletion is
+// known without another round trip, the error is storage.ErrNotFound.
+//
+// Errors: storage.ErrInvalid; storage.ErrNotFound as above; storage.ErrUnavailable, also when the context's deadline
 // passes, in which case the action may or may not become durable later; ErrRejected;
 // ErrBusy, for anonymous users, in which case nothing was published; ErrClosed after
 // Close; context.Canceled.
@@ -127,6 +130,9 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, seen *stor
 		before := registerOf(action, states)
 		doubt := r.inDoubt.resolve(id, before)
 		known = where != "" && doubt == 0
+		if err == nil && states.Deleted && action.Sets() {
+			err = errDeleted
+		}
 		if err != nil || known && !changes(action, states) {
 			r.stateLocks.unlock(id)
 			return Recorded{Known: true, Durability: where}, err
@@ -134,11 +140,17 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, seen *stor
 		action.Version = max(storage.Micros(r.opts.Now()), before.Version()+1, doubt+1)
 	}
 	durability, err := r.batcher.submit(ctx, action, seen)
+	if err == nil && seen != nil && seen.Deleted && action.Sets() {
+		err = errDeleted // the database will clear the state
+	}
 	if err != nil {
 		return Recorded{}, err
 	}
 	return Recorded{Known: known, Changed: true, Durability: durability}, nil
 }
+
+// errDeleted is the error for an action that would set a state on a deleted subject.
+var errDeleted = fmt.Errorf("%w: the subject is deleted", storage.ErrNotFound)
 
 // finish records the outcome of an action (confirmed; not sent or rejected; or unknown)
 // and releases the lock of its state.

@@ -140,6 +140,27 @@ func videosOnEveryNode(t *testing.T, nodes []*server) {
 	if status, _ := a.download(t, got[0].PlayURL); status != http.StatusNotFound || len(a.feed(t)) != 0 {
 		t.Errorf("after the deletion: GET %s = %d, the feed is %+v, want 404, no video", got[0].PlayURL, status, a.feed(t))
 	}
+	eventually(t, "a worker has swept the likes of the deleted video", func() bool {
+		var out struct {
+			Viewer struct {
+				Totals struct{ Likes int }
+				Likes  struct{ Edges []struct{ Cursor string } }
+			}
+			Interactive struct {
+				Deleted   bool
+				LikeCount int
+				Liked     *struct{ At string }
+			}
+		}
+		must(t, a.graphQL("bob", `{ viewer { totals { likes } likes { edges { cursor } } } interactive(biz: "video", bizId: "`+uploaded.VideoID+`") { deleted likeCount liked { at } } }`, &out))
+		if !out.Interactive.Deleted || out.Viewer.Totals.Likes != len(out.Viewer.Likes.Edges) {
+			t.Errorf("got %+v, want a deleted subject, and a total that equals its list", out)
+		}
+		return out.Viewer.Totals.Likes == 0 && out.Interactive.LikeCount == 0 && out.Interactive.Liked == nil
+	})
+	if err := a.graphQL("bob", `mutation { like(input: {biz: "video", bizId: "`+uploaded.VideoID+`"}) { interactive { likeCount } } }`, nil); err == nil || !strings.Contains(err.Error(), "NOT_FOUND") {
+		t.Errorf("a like of a deleted video: got %v, want NOT_FOUND", err)
+	}
 }
 
 // hangingFFmpeg returns a folder with a program called ffmpeg that never ends, and a

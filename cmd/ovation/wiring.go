@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,9 +69,13 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		stopWorker: stop,
 		stopped:    make(chan struct{}),
 	}
+	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: store, Changed: commentHub.Changed, Logger: log})
 	go func() {
 		defer close(b.stopped)
+		var sweeping sync.WaitGroup
+		sweeping.Go(func() { sweeper.Run(ctx) })
 		b.failed = w.Run(ctx)
+		sweeping.Wait()
 	}()
 	return b
 }

@@ -99,6 +99,10 @@ func (c *workCommand) Run(p *program) (err error) {
 		defer stop()
 		supervise(ctx, working, consumer, behind.mirrored.Foreign)
 	})
+	changes := behind.mirrored.NewBus(redis.Comments)
+	running.Go(func() { changes.Run(ctx, func([]storage.Subject) {}) })
+	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log})
+	running.Go(func() { sweeper.Run(ctx) })
 	running.Go(func() { worker.NewBarriers(behind.queue, behind.mirrored.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }

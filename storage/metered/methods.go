@@ -331,3 +331,9 @@ func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (_ string
 	defer s.measure("CoverReason", time.Now(), &err)
 	return s.Store.CoverReason(ctx, key)
 }
+
+// SweepDeleted implements storage.Deletions.
+func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (_ storage.Swept, _ storage.Outcome, err error) {
+	defer s.measure("SweepDeleted", time.Now(), &err)
+	return s.Store.SweepDeleted(ctx, limit, mark)
+}

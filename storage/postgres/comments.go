@@ -57,6 +57,13 @@ FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, bi
 CROSS JOIN LATERAL (SELECT comments, version FROM comment_count c
     WHERE c.tenant = k.tenant AND c.biz = k.biz AND c.biz_id = k.biz_id LIMIT 1) c`
 
+// selectDeletedAmong returns the subjects that are marked as deleted.
+const selectDeletedAmong = `
+SELECT k.ord FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
+CROSS JOIN LATERAL (SELECT deleted FROM interactive i
+    WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i
+WHERE i.deleted > 0`
+
 // selectCommentIDs returns ids for new comments. It reads the clock for each id, after
 // the locks have been taken.
 const selectCommentIDs = `
@@ -76,6 +83,14 @@ func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, er
 		err := row.Scan(&i, &c.Comments, &c.Version)
 		if err == nil {
 			of.Counts[of.Subjects[i-1]] = c
+		}
+		return err
+	}))
+	b.Queue(selectDeletedAmong, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
+		var i int
+		err := row.Scan(&i)
+		if err == nil {
+			of.Deleted[of.Subjects[i-1]] = true
 		}
 		return err
 	}))
@@ -234,11 +249,11 @@ func (s *Store) changeComment(
 			written = append(written, e.Parent)
 		}
 		slices.SortFunc(written, func(x, y *storage.Comment) int { return cmp.Compare(x.Number, y.Number) })
-		for _, c := range written {
-			b.Queue(updateComment, c.Subject.Tenant, c.Number,
-				c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version, c.EditorID)
-		}
+		updateComments(b, written)
 		setCommentCounts(b, map[storage.Subject]storage.CommentCount{e.Comment.Subject: e.Counts})
+		if e.Comment.Deleted() {
+			queueDeleted(b, []storage.Subject{e.Comment.Key().Subject()}, at)
+		}
 		adjustTotals(b, sqlstore.Tally{Users: sqlstore.CommentTotals(e.CommentsByUser)})
 		return t.send(b)
 	})
@@ -246,6 +261,15 @@ func (s *Store) changeComment(
 		return nil, err
 	}
 	return e.Comment, nil
+}
+
+// updateComments queues statements that write comments, which are in the order of their
+// keys.
+func updateComments(b *pgx.Batch, comments []*storage.Comment) {
+	for _, c := range comments {
+		b.Queue(updateComment, c.Subject.Tenant, c.Number,
+			c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version, c.EditorID)
+	}
 }
 
 // lockComment locks the comment counts of a comment's subject. It fills e with these

@@ -16,25 +16,31 @@ import (
 //
 // It takes one round trip, and one more if authors are declared. It locks subjects, then
 // comments, then totals, and the rows of each table in the order of their keys. Every
-// transaction locks totals last.
-func (t *tx) applyTally(by sqlstore.Tally, declared []storage.Action, skipped []storage.Message) ([]storage.SubjectCounts, error) {
+// transaction locks totals last. The functions more queue statements that run just before
+// the totals are locked.
+func (t *tx) applyTally(
+	by sqlstore.Tally, declared []storage.Action, skipped []storage.Message, more ...func(*pgx.Batch),
+) ([]storage.SubjectCounts, error) {
 	changed, err := t.declare(by, declared)
 	if err != nil {
 		return nil, err
 	}
 	b := t.batch()
 	adjustItemCounts(b, by.Folders)
-	setAuthors(b, changed)
+	setAuthors(b, changed, by.Deleted)
 	var out []storage.SubjectCounts
 	row := func(row pgx.Rows) error {
 		out = append(out, storage.SubjectCounts{})
 		c := &out[len(out)-1]
 		return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
-			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Deleted, &c.Version)
 	}
 	adjustCounts(b, by, row)
 	lookUpCounts(b, sqlstore.UnchangedSubjects(skipped, by), row)
 	setCommentLikes(b, slices.Collect(maps.Keys(by.Subjects)))
+	for _, queue := range more {
+		queue(b)
+	}
 	adjustTotals(b, by)
 	if b.Len() == 0 {
 		return nil, nil
@@ -60,7 +66,7 @@ ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
     collect_count = i.collect_count + excluded.collect_count,
     follower_count = i.follower_count + excluded.follower_count,
     version = i.version + 1
-RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version`
+RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, deleted > 0, version`
 
 func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
 	if len(by.Subjects) == 0 {
@@ -75,9 +81,9 @@ func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
 }
 
 const selectPresentCounts = `
-SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.reader_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
+SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.reader_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.deleted > 0, i.version
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
-CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive i
+CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, deleted, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
 // lookUpCounts queues a lookup of the counts of subjects. The lookup calls the function

@@ -21,25 +21,33 @@ import (
 //   - one if messages may have expired
 //   - one for each time that collections into deleted folders are redirected
 //   - three if there are comments, and one for each attempt to find free ids
+//   - all of them again if states were to be set on deleted subjects
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
 	}
-	var outcome storage.Outcome
-	err := s.change(ctx, "persist", func(t *tx) (err error) {
-		outcome, err = t.persist(messages, s.now())
-		if err != nil {
-			return err
+	deleted := sqlstore.DeletedSubjects{}
+	for {
+		var outcome storage.Outcome
+		err := s.change(ctx, "persist", func(t *tx) (err error) {
+			outcome, err = t.persist(messages, deleted, s.now())
+			if err != nil {
+				return err
+			}
+			return mirror.Mark(t.ctx, mark, &outcome)
+		})
+		switch {
+		case err == nil:
+			return outcome, nil
+		case !deleted.Learn(err):
+			return storage.Outcome{}, err
 		}
-		return mirror.Mark(t.ctx, mark, &outcome)
-	})
-	if err != nil {
-		return storage.Outcome{}, err
 	}
-	return outcome, nil
 }
 
-func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage.Outcome, err error) {
+// persist applies messages. It fails if one of the actions sets a state on a deleted
+// subject that is not in the set.
+func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubjects, now time.Time) (outcome storage.Outcome, err error) {
 	messages, outcome.Expired, err = t.expire(messages, now)
 	if err != nil || len(messages) == 0 {
 		return outcome, err
@@ -58,6 +66,7 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	}
 	received := sqlstore.SplitNew(messages, fresh)
 	outcome.Skipped = len(received.Skipped)
+	deleted.Clear(received.Actions)
 	if err := sqlstore.ResolveFolders(received.Actions, folders, t.fetchFolders); err != nil {
 		return outcome, err
 	}
@@ -71,8 +80,10 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	}
 	moved := sqlstore.TallyOf(outcome.Applied, of)
 	moved.AddComments(writers)
-	outcome.Counts, err = t.applyTally(moved, of.Authors, received.Skipped)
-	return outcome, err
+	if outcome.Counts, err = t.applyTally(moved, of.Authors, received.Skipped); err != nil {
+		return outcome, err
+	}
+	return outcome, deleted.Check(received.Actions, outcome.Counts)
 }
 
 // transactionTime is the time at which the transaction began, by the database's clock, in

@@ -64,6 +64,7 @@ func databases(t *testing.T) map[string]*Store {
 		`INSERT INTO message SELECT 'default', i % 50, 'x' || i % 60, i, i % 2 = 0, 'text', i FROM generate_series(1, 5000) i`,
 		`INSERT INTO conversation SELECT 'default', i % 50, 'x' || i % 60, max(i), 0, max(i) FROM generate_series(1, 5000) i GROUP BY 2, 3`,
 		`INSERT INTO video SELECT 'default', i, i % 50, 'film', 'file' || i, 1, 1, i % 10 > 0, 0, '', CASE WHEN i % 10 > 0 THEN 0 ELSE i END, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO deleted_subject SELECT 'default', 'video', i, i FROM generate_series(1, 2000) i`,
 		`ANALYZE`)
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}
 }
@@ -182,6 +183,18 @@ func TestFriendsUseTheIndexOfOneList(t *testing.T) {
 	}
 }
 
+// TestSweepsTakeTheOldestSubjects checks that the next subjects to sweep are found without
+// a scan of the queue or a sort.
+func TestSweepsTakeTheOldestSubjects(t *testing.T) {
+	for name, s := range databases(t) {
+		steps := strings.Join(plan(t, s, takeDeletedSubjects), "\n")
+		if !strings.Contains(steps, "using deleted_subject_at on deleted_subject") ||
+			!strings.Contains(steps, "using interactive_pkey on interactive i\nIndex Cond:") || strings.Contains(steps, "Seq") {
+			t.Errorf("%s: %s\nruns with %s\nwant the index deleted_subject_at and a lookup by key", name, takeDeletedSubjects, steps)
+		}
+	}
+}
+
 // TestBatchesSearchByKey checks that each statement with keys as arguments finds every
 // row by an index. This must be so even in an empty database, because the plan remains in
 // use while the tables grow.
@@ -202,6 +215,8 @@ func TestBatchesSearchByKey(t *testing.T) {
 			selectVideo, lockVideo, selectVideos, selectNamedFiles, selectAuthored, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,
 			lockMailboxes, selectMailboxes, insertMessages, upsertMailboxes, upsertConversations, lockConversation, updateRead, numberMessages, selectLastNumbered,
 			selectMessages, selectConversations, repairUnread,
+			selectDeletedAmong, insertDeletedSubjects, removeDeletedSubjects, clearReactions, clearCollections, clearFollows,
+			selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn,
 		} {
 			steps := plan(t, s, query)
 			for i, step := range steps {

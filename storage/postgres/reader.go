@@ -37,8 +37,8 @@ LEFT JOIN LATERAL (SELECT version FROM interactive s
 
 	selectInteractives = `
 SELECT k.ord, coalesce(i.read_count, 0), coalesce(i.reader_count, 0), coalesce(i.like_count, 0), coalesce(i.dislike_count, 0),
-    coalesce(i.collect_count, 0), coalesce(i.follower_count, 0), coalesce(i.author, ''), coalesce(i.version, 0),` + stateColumns + fromKeys + `
-LEFT JOIN LATERAL (SELECT read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive s
+    coalesce(i.collect_count, 0), coalesce(i.follower_count, 0), coalesce(i.author, ''), coalesce(i.deleted, 0) > 0, coalesce(i.version, 0),` + stateColumns + fromKeys + `
+LEFT JOIN LATERAL (SELECT read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, deleted, version FROM interactive s
     WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE` + stateJoins
 )
 
@@ -59,7 +59,7 @@ func (s *Store) Interactives(
 		var c storage.Counts
 		var state stateRow
 		if err := row.Scan(append([]any{
-			&i, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version,
+			&i, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Deleted, &c.Version,
 		}, state.fields()...)...); err != nil {
 			return err
 		}

@@ -59,23 +59,24 @@ func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Ac
 // upsertAuthors inserts nothing, because all the rows exist. Unlike an UPDATE, it always
 // finds each row by its key.
 const upsertAuthors = `
-INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version, author, authored)
-SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0, 0, k.author, k.authored
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
-    WITH ORDINALITY AS k (tenant, biz, biz_id, author, authored, ord)
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version, author, authored, deleted)
+SELECT k.tenant, k.biz, k.biz_id, 0, 0, 0, 0, 0, 0, 0, k.author, k.authored, k.deleted
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, author, authored, deleted, ord)
 ORDER BY k.ord
-ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET author = excluded.author, authored = excluded.authored`
+ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET author = excluded.author, authored = excluded.authored,
+    deleted = greatest(i.deleted, excluded.deleted)`
 
-// setAuthors queues a statement that writes declarations. The caller must have locked the
-// subjects.
-func setAuthors(b *pgx.Batch, declared []storage.Action) {
+// setAuthors queues a statement that writes declarations, and the marks of deleted
+// subjects. The caller must have locked the subjects.
+func setAuthors(b *pgx.Batch, declared []storage.Action, deleted map[storage.Subject]int64) {
 	if len(declared) == 0 {
 		return
 	}
-	rows := newColumns(4, 1, len(declared))
+	rows := newColumns(4, 2, len(declared))
 	for i := range declared {
 		a := &declared[i]
-		rows.add([]string{a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.Author}, a.Version)
+		rows.add([]string{a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.Author}, a.Version, deleted[a.Subject])
 	}
 	b.Queue(upsertAuthors, rows.args()...)
 }

@@ -83,6 +83,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		if err := t.stream(recountUnread, v.Conversation); err != nil {
 			return err
 		}
+		if err := t.stream(recountUnswept, v.Unswept); err != nil {
+			return err
+		}
 		return v.Finish()
 	})
 	if err != nil {
@@ -206,6 +209,20 @@ FROM (
 ) s
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
 
+const recountUnswept = `
+SELECT tenant, biz, biz_id FROM (
+    SELECT c.tenant, 'comment' AS biz, c.comment_id::text AS biz_id FROM comment c
+    LEFT JOIN interactive i ON i.tenant = c.tenant AND i.biz = 'comment' AND i.biz_id = c.comment_id::text
+    WHERE c.deleted > 0 AND coalesce(i.deleted, 0) = 0
+    UNION
+    SELECT i.tenant, i.biz, i.biz_id FROM interactive i
+    LEFT JOIN comment_count c ON c.tenant = i.tenant AND c.biz = i.biz AND c.biz_id = i.biz_id
+    WHERE i.deleted > 0 AND (i.author <> '' OR i.like_count <> 0 OR i.dislike_count <> 0
+        OR i.collect_count <> 0 OR i.follower_count <> 0 OR coalesce(c.comments, 0) <> 0)
+) s
+WHERE NOT EXISTS (SELECT 1 FROM deleted_subject d WHERE d.tenant = s.tenant AND d.biz = s.biz AND d.biz_id = s.biz_id)
+ORDER BY tenant, biz, biz_id`
+
 // repair corrects the counts, and moves the items of missing folders into their owners'
 // default folders.
 func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
@@ -226,6 +243,9 @@ func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
 		if err == nil {
 			err = s.numberMessages(ctx, pair, numbering{})
 		}
+	}
+	if err == nil {
+		err = s.requeueDeleted(ctx, d.Unswept)
 	}
 	for _, key := range d.MissingFolders {
 		for n := sqlstore.RepairBatch; err == nil && n == sqlstore.RepairBatch; {

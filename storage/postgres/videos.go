@@ -216,8 +216,7 @@ const (
 	selectAuthored = `SELECT authored FROM interactive WHERE tenant = $1 AND biz = $2 AND biz_id = $3`
 )
 
-// DeleteVideo removes a video and clears the author of the video's subject, in one
-// transaction.
+// DeleteVideo removes a video and deletes its subject, in one transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
 	key := deletion.Key
 	if key.Validate() != nil {
@@ -249,7 +248,10 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		if err := t.send(b); err != nil {
 			return err
 		}
-		outcome.Counts, err = t.applyTally(sqlstore.NewTally(), []storage.Action{sqlstore.WithdrawDeclaration(v, now, authored)}, nil)
+		subject, tally := key.Subject(), sqlstore.NewTally()
+		tally.Deleted[subject] = now
+		outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now, authored)}, nil,
+			func(b *pgx.Batch) { queueDeleted(b, []storage.Subject{subject}, now) })
 		if err != nil {
 			return err
 		}

@@ -37,14 +37,22 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 // Get returns the states of each key as of the latest acknowledged action, and where they
 // are stored: storage.Persisted, or storage.Queued if some of them may not be in the
 // database yet. The durability is "" if Redis is unavailable or may have lost queued
-// actions. Get renews the life of the entries that it reads. Errors:
+// actions. Get renews the life of the entries that it reads. It sets States.Deleted by the
+// counts that this process has cached. Errors:
 // storage.ErrUnavailable if the database is needed and unavailable; storage.ErrInvalid;
 // the context's error.
 func (s *Store) Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, "", err
 	}
-	return s.answers.States(ctx, keys, kinds, true)
+	out, where, err := s.answers.States(ctx, keys, kinds, true)
+	if err != nil {
+		return nil, where, err
+	}
+	for i, key := range keys {
+		out[i].Deleted = s.counts.Cache.Deleted(key.Subject)
+	}
+	return out, where, nil
 }
 
 // Ping returns nil if Redis or the database responds: either one can serve reads. A

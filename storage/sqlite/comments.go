@@ -52,6 +52,9 @@ func (t tx) lookUpComments(b *sqlstore.CommentBatch, now int64) error {
 	if err != nil {
 		return err
 	}
+	if err := t.deleted(b.Subjects, func(i int) { b.Deleted[b.Subjects[i]] = true }); err != nil {
+		return err
+	}
 	if err := t.lookUpRequests(&b.RequestLog, now); err != nil {
 		return err
 	}
@@ -195,6 +198,11 @@ func (s *Store) changeComment(
 		}
 		if err := t.setCommentCounts(map[storage.Subject]storage.CommentCount{subject: e.Counts}); err != nil {
 			return err
+		}
+		if e.Comment.Deleted() {
+			if err := t.queueDeleted([]storage.Subject{e.Comment.Key().Subject()}, e.Comment.DeletedAt); err != nil {
+				return err
+			}
 		}
 		return t.adjustTotals(sqlstore.CommentTotals(e.CommentsByUser))
 	})

@@ -18,7 +18,7 @@ ON CONFLICT DO UPDATE SET
     collect_count = i.collect_count + excluded.collect_count,
     follower_count = i.follower_count + excluded.follower_count,
     version = i.version + 1
-RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, version`
+RETURNING tenant, biz, biz_id, read_count, reader_count, like_count, dislike_count, collect_count, follower_count, author, deleted > 0, version`
 
 	updateItemCounts = `
 UPDATE folder SET item_count = item_count + (k.value ->> 3) FROM jsonb_each(?) k
@@ -57,7 +57,7 @@ func (t tx) adjustCounts(by sqlstore.Tally, first int64) ([]storage.SubjectCount
 	err := t.query(upsertCounts, []any{rows.json(), first}, func(scan func(...any) error) error {
 		var c storage.SubjectCounts
 		err := scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
-			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+			&c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Deleted, &c.Version)
 		out = append(out, c)
 		return err
 	})

@@ -15,8 +15,21 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
 	}
-	var outcome storage.Outcome
-	err := s.write(ctx, "persist", func(t tx) error {
+	deleted := sqlstore.DeletedSubjects{}
+	for {
+		outcome, err := s.persist(ctx, messages, deleted, mark)
+		if !deleted.Learn(err) {
+			return outcome, err
+		}
+	}
+}
+
+// persist is one attempt at Persist. It fails if one of the actions sets a state on a
+// deleted subject that is not in the set.
+func (s *Store) persist(
+	ctx context.Context, messages []storage.Message, deleted sqlstore.DeletedSubjects, mark storage.Mark,
+) (outcome storage.Outcome, err error) {
+	err = s.write(ctx, "persist", func(t tx) error {
 		now := s.now()
 		fresh, expired, err := t.expire(messages, now)
 		if err != nil {
@@ -26,8 +39,12 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
+		deleted.Clear(received.Actions)
 		outcome = storage.Outcome{Skipped: len(received.Skipped), Expired: expired}
 		if err := t.apply(&outcome, received, storage.Micros(now)); err != nil {
+			return err
+		}
+		if err := deleted.Check(received.Actions, outcome.Counts); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)

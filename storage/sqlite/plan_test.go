@@ -68,7 +68,8 @@ func TestBatchesSearchByKey(t *testing.T) {
 		selectMailboxes, selectMessages, selectConversations, updateRead, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,
 		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
-		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, setCover, failCover, selectCoverReason,
+		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, setCover, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
+		selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn, failCover, selectCoverReason,
 	} {
 		for step := range strings.Lines(plan(t, s, query)) {
 			keys := strings.Contains(step, "VIRTUAL TABLE") || strings.HasPrefix(step, "CORRELATED")

@@ -37,14 +37,20 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 		return nil, err
 	}
 	err = s.read(ctx, "read states", func(t tx) error {
-		out, err = t.states(keys, kinds)
-		return err
+		if out, err = t.states(keys, kinds); err != nil {
+			return err
+		}
+		subjects := make([]storage.Subject, len(keys))
+		for i := range keys {
+			subjects[i] = keys[i].Subject
+		}
+		return t.deleted(subjects, func(i int) { out[i].Deleted = true })
 	})
 	return out, err
 }
 
 const selectCounts = `
-SELECT k.key, i.read_count, i.reader_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
+SELECT k.key, i.read_count, i.reader_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.deleted > 0, i.version
 FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
@@ -57,7 +63,7 @@ func (t tx) counts(of []storage.Interactive) error {
 	return t.query(selectCounts, []any{keys.json()}, func(scan func(...any) error) error {
 		var i int
 		var c storage.Counts
-		err := scan(&i, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+		err := scan(&i, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Deleted, &c.Version)
 		of[i].Counts = c
 		return err
 	})

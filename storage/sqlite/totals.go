@@ -15,10 +15,10 @@ WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value 
 	// upsertAuthors inserts new rows with version 0; adjustCounts then gives them their
 	// first version.
 	upsertAuthors = `
-INSERT INTO interactive (tenant, biz, biz_id, author, authored,
+INSERT INTO interactive AS i (tenant, biz, biz_id, author, authored, deleted,
     read_count, reader_count, like_count, dislike_count, collect_count, follower_count, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, 0, 0, 0, 0, 0, 0 FROM jsonb_each(?) WHERE true
-ON CONFLICT DO UPDATE SET author = excluded.author, authored = excluded.authored`
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 0, 0, 0, 0, 0, 0, 0 FROM jsonb_each(?) WHERE true
+ON CONFLICT DO UPDATE SET author = excluded.author, authored = excluded.authored, deleted = max(i.deleted, excluded.deleted)`
 
 	upsertTotals = `
 INSERT INTO user_totals AS t (tenant, user_id, likes, following, collections, works, likes_received)
@@ -73,7 +73,7 @@ func (t tx) declare(by sqlstore.Tally, actions []storage.Action) error {
 	changed := by.Declare(actions, present)
 	for i := range changed {
 		a := &changed[i]
-		rows.add([]string{a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.Author}, a.Version)
+		rows.add([]string{a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.Author}, a.Version, by.Deleted[a.Subject])
 	}
 	_, err := t.exec(upsertAuthors, rows.json())
 	return err

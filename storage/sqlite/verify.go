@@ -34,6 +34,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 			if err := t.query(recountUnread, nil, v.Conversation); err != nil {
 				return err
 			}
+			if err := t.query(recountUnswept, nil, v.Unswept); err != nil {
+				return err
+			}
 			compared = v.Compared
 			return v.Finish()
 		})
@@ -157,6 +160,20 @@ FROM (
 )
 GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
 
+const recountUnswept = `
+SELECT tenant, biz, biz_id FROM (
+    SELECT c.tenant, 'comment' AS biz, CAST(c.comment_id AS TEXT) AS biz_id FROM comment c
+    LEFT JOIN interactive i ON i.tenant = c.tenant AND i.biz = 'comment' AND i.biz_id = CAST(c.comment_id AS TEXT)
+    WHERE c.deleted > 0 AND coalesce(i.deleted, 0) = 0
+    UNION
+    SELECT i.tenant, i.biz, i.biz_id FROM interactive i
+    LEFT JOIN comment_count c ON c.tenant = i.tenant AND c.biz = i.biz AND c.biz_id = i.biz_id
+    WHERE i.deleted > 0 AND (i.author <> '' OR i.like_count <> 0 OR i.dislike_count <> 0
+        OR i.collect_count <> 0 OR i.follower_count <> 0 OR coalesce(c.comments, 0) <> 0)
+) s
+WHERE NOT EXISTS (SELECT 1 FROM deleted_subject d WHERE d.tenant = s.tenant AND d.biz = s.biz AND d.biz_id = s.biz_id)
+ORDER BY tenant, biz, biz_id`
+
 const moveItemsToDefault = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?2, version = s.version + 1 FROM jsonb_each(?1) k
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.state = k.value ->> 2 AND s.state <> ''`
@@ -187,6 +204,9 @@ func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 		return err
 	}
 	if err := t.repairNumbers(d); err != nil {
+		return err
+	}
+	if err := t.queueDeleted(d.Unswept, now); err != nil {
 		return err
 	}
 	return t.repairUnread(d)

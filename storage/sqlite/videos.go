@@ -177,8 +177,7 @@ const (
 	selectAuthored = `SELECT authored FROM interactive WHERE tenant = ? AND biz = ? AND biz_id = ?`
 )
 
-// DeleteVideo removes a video and clears the author of the video's subject, in one
-// transaction.
+// DeleteVideo removes a video and deletes its subject, in one transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
 	key := deletion.Key
 	err = s.write(ctx, "delete video", func(t tx) (err error) {
@@ -196,8 +195,13 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		if _, err := t.exec(deleteVideo, key.Tenant, key.Number); err != nil {
 			return err
 		}
-		withdrawn := sqlstore.WithdrawDeclaration(v, storage.Micros(s.now()), authored)
-		if outcome.Counts, err = t.applyTally(sqlstore.NewTally(), []storage.Action{withdrawn}, 1); err != nil {
+		now, tally := storage.Micros(s.now()), sqlstore.NewTally()
+		subject := key.Subject()
+		tally.Deleted[subject] = now
+		if err := t.queueDeleted([]storage.Subject{subject}, now); err != nil {
+			return err
+		}
+		if outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now, authored)}, 1); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)

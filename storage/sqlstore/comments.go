@@ -33,12 +33,14 @@ type CommentBatch struct {
 	Subjects []storage.Subject
 	Parents  []storage.CommentKey
 
-	// The store fills in the next three fields. Now is the time at which the counts were
+	// The store fills in the next four fields. Now is the time at which the counts were
 	// locked, in microseconds since 1970. Comments holds the parents, and the comments
 	// that were added by earlier requests with the same request ids.
 	Now      int64
 	Counts   map[storage.Subject]storage.CommentCount
 	Comments map[storage.CommentKey]*storage.Comment
+	// Deleted holds the subjects that are deleted; no comments are added to them.
+	Deleted DeletedSubjects
 
 	// Decide fills in the next four fields, which the store writes. Added is sorted by id
 	// or, in a batch of past comments, by tenant and id.
@@ -56,8 +58,8 @@ func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
 	b := &CommentBatch{
 		Results: make([]storage.AddedComment, len(comments)), comments: slices.Clone(comments),
 		Counts:   map[storage.Subject]storage.CommentCount{},
-		Comments: map[storage.CommentKey]*storage.Comment{},
-		Replies:  map[storage.CommentKey]int64{}, CountChanges: map[storage.Subject]storage.CommentCount{},
+		Comments: map[storage.CommentKey]*storage.Comment{}, Deleted: DeletedSubjects{},
+		Replies: map[storage.CommentKey]int64{}, CountChanges: map[storage.Subject]storage.CommentCount{},
 		CommentsByUser: map[storage.User]int64{},
 	}
 	subjects, requests, parents := map[storage.Subject]bool{}, map[RequestKey]bool{}, map[storage.CommentKey]bool{}
@@ -113,14 +115,17 @@ func (b *CommentBatch) Decide(ids []NewID) {
 			}
 			continue
 		}
-		if result.Err = b.mayReply(c); result.Err == nil {
+		if result.Err = b.mayAdd(c); result.Err == nil {
 			result.Comment = b.add(c, ids[len(b.Added)])
 		}
 	}
 	b.sort()
 }
 
-func (b *CommentBatch) mayReply(c *storage.NewComment) error {
+func (b *CommentBatch) mayAdd(c *storage.NewComment) error {
+	if b.Deleted[c.Subject] {
+		return storage.ErrNotFound
+	}
 	if c.ParentID == 0 {
 		return nil
 	}
@@ -200,6 +205,13 @@ func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 		return storage.ErrNotFound
 	}
 	e.CommentsByUser = map[storage.User]int64{c.User: -1}
+	e.remove(at)
+	return nil
+}
+
+// remove deletes the comment, which is not deleted yet.
+func (e *CommentEdit) remove(at int64) {
+	c := e.Comment
 	e.Counts.Comments--
 	e.Counts.Version = nextVersion(e.Counts.Version, at)
 	c.Text, c.User.UserID, c.EditorID, c.DeletedAt, c.Version = "", "", "", at, e.Counts.Version
@@ -209,7 +221,6 @@ func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 			p.Version = e.Counts.Version
 		}
 	}
-	return nil
 }
 
 // StartOfComments returns the position at which a page of comments begins: likes and id

@@ -21,7 +21,8 @@ type Discrepancies struct {
 	Replies  map[storage.CommentKey]int64
 	Likes    []storage.CommentKey // comments whose copy of the like count is wrong
 	Unread   map[storage.ConversationKey]int64
-	Numbers  map[Pair]bool // conversations with wrong numbers of messages
+	Numbers  map[Pair]bool     // conversations with wrong numbers of messages
+	Unswept  []storage.Subject // deleted subjects that are not queued for a sweep
 }
 
 // Recount compares stored counts with the rows that they count.
@@ -244,9 +245,23 @@ func (r *Recount) Conversation(scan func(...any) error) error {
 	return r.flush()
 }
 
+// Unswept receives a row: tenant, biz and bizId of a deleted subject that is not queued for
+// a sweep, although it is not marked or something refers to it.
+func (r *Recount) Unswept(scan func(...any) error) error {
+	d := storage.Difference{Count: "deleted", Counted: 1}
+	if err := scan(&d.Subject.Tenant, &d.Subject.Biz, &d.Subject.BizID); err != nil {
+		return err
+	}
+	r.discrepancies().Unswept = append(r.discrepancies().Unswept, d.Subject)
+	if err := r.Report(d); err != nil {
+		return err
+	}
+	return r.flush()
+}
+
 func (r *Recount) flush() error {
 	d := r.discrepancies()
-	if len(d.Subjects)+len(d.Users)+len(d.Folders)+len(d.MissingFolders)+len(d.Comments)+len(d.Replies)+len(d.Likes)+len(d.Unread)+len(d.Numbers) < RepairBatch {
+	if len(d.Subjects)+len(d.Users)+len(d.Folders)+len(d.MissingFolders)+len(d.Comments)+len(d.Replies)+len(d.Likes)+len(d.Unread)+len(d.Numbers)+len(d.Unswept) < RepairBatch {
 		return nil
 	}
 	return r.Finish()

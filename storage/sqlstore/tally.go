@@ -29,13 +29,16 @@ type Tally struct {
 	// field unset, because the repair corrects LikeCount and the totals of users
 	// separately.
 	LikesToAuthors bool
+	// Deleted holds the subjects that the transaction marks as deleted, with the time in
+	// microseconds since 1970. The transaction also withdraws their authors.
+	Deleted map[storage.Subject]int64
 }
 
 // NewTally returns an empty Tally.
 func NewTally() Tally {
 	return Tally{
 		Subjects: map[storage.Subject]*storage.Counts{}, Folders: map[storage.FolderKey]int64{},
-		Users: map[storage.User]*storage.UserTotals{},
+		Users: map[storage.User]*storage.UserTotals{}, Deleted: map[storage.Subject]int64{},
 	}
 }
 

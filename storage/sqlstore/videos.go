@@ -45,20 +45,19 @@ func (p *Publication) Publish(id NewID) *storage.Video {
 // PublishDeclaration returns the declaration that the publisher is the author of the
 // video's subject.
 func PublishDeclaration(v *storage.Video) storage.Action {
-	return declaration(v, v.Author.UserID, v.Created)
+	return declaration(v.Key().Subject(), v.Author.UserID, v.Created)
 }
 
-// WithdrawDeclaration returns the declaration that the video's subject has no author. The
-// parameter at is the current time in microseconds since 1970, and authored is the
-// version of the latest declaration. The version of the new declaration is the higher of
-// at and authored+1.
-func WithdrawDeclaration(v *storage.Video, at, authored int64) storage.Action {
-	return declaration(v, "", max(at, authored+1))
+// Withdraw returns the declaration that a subject has no author. The parameter at is the
+// current time in microseconds since 1970, and authored is the version of the latest
+// declaration. The version of the new declaration is the higher of at and authored+1.
+func Withdraw(subject storage.Subject, at, authored int64) storage.Action {
+	return declaration(subject, "", max(at, authored+1))
 }
 
-func declaration(v *storage.Video, author string, version int64) storage.Action {
+func declaration(of storage.Subject, author string, version int64) storage.Action {
 	return storage.Action{
-		User: storage.User{Tenant: v.Author.Tenant}, Subject: v.Key().Subject(), Kind: storage.KindAuthor, Author: author, Version: version,
+		User: storage.User{Tenant: of.Tenant}, Subject: of, Kind: storage.KindAuthor, Author: author, Version: version,
 	}
 }
 

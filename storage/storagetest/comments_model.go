@@ -27,6 +27,7 @@ type commentState struct {
 	added    map[string]int64          // by request
 	likes    map[int64]map[string]bool // by comment and user id: whether the user likes the comment
 	versions map[storage.Subject]int64
+	marked   map[int64]bool // deleted comments whose subjects are marked
 	acts     int64
 }
 
@@ -38,7 +39,7 @@ func commentsModel(w *world) {
 		m := &commentState{
 			T: t, w: w, tenant: fmt.Sprintf("talk%d", run), comments: map[int64]*storage.Comment{},
 			requests: map[string]storage.NewComment{}, added: map[string]int64{},
-			likes: map[int64]map[string]bool{}, versions: map[storage.Subject]int64{},
+			likes: map[int64]map[string]bool{}, versions: map[storage.Subject]int64{}, marked: map[int64]bool{},
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add":    func(*rapid.T) { m.add() },
@@ -47,6 +48,7 @@ func commentsModel(w *world) {
 			"delete": func(*rapid.T) { m.delete() },
 			"like":   func(*rapid.T) { m.like() },
 			"past":   func(*rapid.T) { m.past() },
+			"sweep":  func(*rapid.T) { m.sweep() },
 		})
 		m.compare()
 	})
@@ -240,7 +242,23 @@ func (m *commentState) like() {
 	if m.likes[id] == nil {
 		m.likes[id] = map[string]bool{}
 	}
-	m.likes[id][user.UserID] = reaction == storage.Like
+	m.likes[id][user.UserID] = reaction == storage.Like && !m.marked[id]
+}
+
+// sweep sweeps the deleted comments, of this run and of others, until nothing is left.
+func (m *commentState) sweep() {
+	for {
+		swept, _, err := m.w.s.SweepDeleted(m.w.Context(), 10, nil)
+		m.want("SweepDeleted", err, nil)
+		if swept.Subjects == 0 {
+			break
+		}
+	}
+	for id, c := range m.comments {
+		if c.Deleted() {
+			m.marked[id], m.likes[id] = true, nil
+		}
+	}
 }
 
 // compare compares the store's lists, counts and changes with the model.

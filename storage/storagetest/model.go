@@ -30,6 +30,8 @@ type modelState struct {
 	gone     []storage.FolderKey
 	deleted  map[storage.FolderKey]tombstone
 	versions map[storage.Subject]int64 // of the counts
+	videos   []*storage.Video          // published, including deleted ones
+	erased   map[storage.Subject]bool  // the subjects of deleted videos
 }
 
 // tombstone records where the items of a deleted folder went, and when.
@@ -44,6 +46,7 @@ func model(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
 		run++
+		w.sweepUntilDone(100, func() {}) // what earlier runs have left
 		m := newModelState(w, t, fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run))
 		t.Repeat(map[string]func(*rapid.T){
 			"persist":      func(*rapid.T) { m.persist() },
@@ -52,6 +55,9 @@ func model(w *world) {
 			"updateFolder": func(*rapid.T) { m.updateFolder() },
 			"emptyFolder":  func(*rapid.T) { m.emptyFolder() },
 			"deleteFolder": func(*rapid.T) { m.deleteFolder() },
+			"publish":      func(*rapid.T) { m.publish() },
+			"deleteVideo":  func(*rapid.T) { m.deleteVideo() },
+			"sweep":        func(*rapid.T) { m.sweep() },
 		})
 		m.compare()
 	})
@@ -69,6 +75,7 @@ func newModelState(w *world, t *rapid.T, tenants ...string) *modelState {
 		folders:  make(map[storage.FolderKey]*storage.Folder),
 		deleted:  make(map[storage.FolderKey]tombstone),
 		versions: make(map[storage.Subject]int64),
+		erased:   make(map[storage.Subject]bool),
 	}
 	m.action = m.anyAction
 	for _, owner := range m.users(m.tenants...) {
@@ -159,6 +166,12 @@ func (m *modelState) anyAction() storage.Action {
 
 // apply applies an action to the model.
 func (m *modelState) apply(a storage.Action) {
+	if m.erased[a.Subject] && a.Sets() {
+		if a.Kind == storage.KindAuthor {
+			return
+		}
+		a = a.Cleared()
+	}
 	if a.Kind == storage.KindAuthor {
 		if a.Version >= m.authors[a.Subject].Version {
 			m.authors[a.Subject] = a
@@ -321,12 +334,18 @@ func (m *modelState) users(tenants ...string) (out []storage.User) {
 
 func (m *modelState) subjects(tenant string) []storage.Subject {
 	users := m.users(tenant)
-	return []storage.Subject{
+	out := []storage.Subject{
 		{Tenant: tenant, Biz: "video", BizID: "1"},
 		{Tenant: tenant, Biz: "video", BizID: "2"},
 		{Tenant: tenant, Biz: "article", BizID: "1"},
 		users[0].Subject(), users[1].Subject(),
 	}
+	for _, v := range m.videos {
+		if v.Author.Tenant == tenant {
+			out = append(out, v.Key().Subject())
+		}
+	}
+	return out
 }
 
 func (m *modelState) version(label string) int64 { return rapid.Int64Range(1, 30).Draw(m.T, label) }

@@ -21,7 +21,7 @@ func (m *modelState) state(key storage.StateKey) *storage.States {
 
 // counts computes the counts of a subject from the states in the model.
 func (m *modelState) counts(of storage.Subject) (c storage.Counts) {
-	c.AuthorID = m.authors[of].Author
+	c.AuthorID, c.Deleted = m.authors[of].Author, m.erased[of]
 	for key, s := range m.states {
 		if key.Subject != of {
 			continue

@@ -163,6 +163,16 @@ func (d *Database) DeleteVideo(ctx context.Context, deletion storage.VideoDeleti
 	return video, *outcome, nil
 }
 
+// SweepDeleted sweeps deleted subjects in the current epoch.
+func (d *Database) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (storage.Swept, storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	swept, _, err := d.Store.SweepDeleted(ctx, limit, d.markInEpoch(mark, outcome))
+	if err != nil {
+		return storage.Swept{}, storage.Outcome{}, err
+	}
+	return swept, *outcome, nil
+}
+
 // Verify verifies the counts. It repairs them only in an epoch that admits transactions.
 func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {

@@ -110,6 +110,14 @@ func (c *Cache) Authors(subjects []storage.Subject) []string {
 	return out
 }
 
+// Deleted reports whether the cached counts say that the subject is deleted.
+func (c *Cache) Deleted(subject storage.Subject) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	p := c.entries[subject]
+	return p != nil && (p.counts.Deleted || p.seen != nil && p.seen.Deleted)
+}
+
 // reserve reserves entries for the subjects whose counts the caller is about to read. The
 // parameter left holds the indices of these subjects. The result turn is the generation
 // of the reservation.

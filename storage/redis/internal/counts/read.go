@@ -210,7 +210,8 @@ func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ 
 }
 
 // parse parses counts: seven numbers (version, reads, readers, likes, dislikes, collections,
-// followers), and the author's id after authorMark.
+// followers), and the author's id after authorMark or, for a deleted subject,
+// deletedMark.
 func parse(value string) (c storage.Counts, err error) {
 	rest := value
 	for _, to := range [...]*int64{&c.Version, &c.ReadCount, &c.ReaderCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount} {
@@ -219,6 +220,10 @@ func parse(value string) (c storage.Counts, err error) {
 			return c, fmt.Errorf("%q is not a value of counts", value)
 		}
 		rest = after
+	}
+	if rest == deletedMark {
+		c.Deleted = true
+		return c, nil
 	}
 	author, marked := strings.CutPrefix(rest, authorMark)
 	if !marked || author != "" && storage.ValidateUserID(author) != nil {
@@ -232,6 +237,10 @@ func parse(value string) (c storage.Counts, err error) {
 // printable character, including spaces.
 const authorMark = "@"
 
+// deletedMark stands in place of the author of a deleted subject, which has none. A
+// release that does not know it reads the counts from the database.
+const deletedMark = "!"
+
 // Write returns a call of the script that writes counts. The script writes nothing if
 // Redis has newer counts.
 func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) scripts.Call {
@@ -244,9 +253,13 @@ func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) 
 
 // Text encodes counts without their version.
 func Text(c storage.Counts) string {
+	last := authorMark + c.AuthorID
+	if c.Deleted {
+		last = deletedMark
+	}
 	return strings.Join([]string{
 		scripts.Text(c.ReadCount), scripts.Text(c.ReaderCount), scripts.Text(c.LikeCount), scripts.Text(c.DislikeCount), scripts.Text(c.CollectCount), scripts.Text(c.FollowerCount),
-		authorMark + c.AuthorID,
+		last,
 	}, " ")
 }
 

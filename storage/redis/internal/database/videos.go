@@ -77,3 +77,11 @@ func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, failure sto
 	}
 	return s.Store.FailCover(ctx, key, failure)
 }
+
+// SweepDeleted sweeps deleted subjects in the database.
+func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (storage.Swept, storage.Outcome, error) {
+	if err := s.database.Err(); err != nil {
+		return storage.Swept{}, storage.Outcome{}, err
+	}
+	return s.Store.SweepDeleted(ctx, limit, mark)
+}

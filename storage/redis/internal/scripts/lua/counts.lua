@@ -2,7 +2,8 @@
 -- Counts older than a fence do not extend the life of the key; others remove the fence.
 --
 -- KEYS[1] a hash: n holds seven numbers (version, reads, readers, likes, dislikes,
---         collections, followers) and the author after an @, separated by spaces; g holds the fence
+--         collections, followers) and the author after an @, or a ! if the subject is
+--         deleted, separated by spaces; g holds the fence
 -- ARGV[1] version, ARGV[2] the six counts and the author
 -- ARGV[3] life, in milliseconds
 -- Returns 1 if the counts were written, else 0.

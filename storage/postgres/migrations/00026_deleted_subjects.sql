@@ -1,0 +1,30 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- deleted is when the subject was marked as deleted (storage.Deletions), 0 if it is not.
+-- A constant default rewrites no row.
+ALTER TABLE interactive ADD COLUMN IF NOT EXISTS deleted bigint NOT NULL DEFAULT 0;
+
+-- The deleted subjects that a state or a comment may still refer to.
+CREATE TABLE IF NOT EXISTS deleted_subject (
+    tenant text COLLATE "C" NOT NULL,
+    biz    text COLLATE "C" NOT NULL,
+    biz_id text COLLATE "C" NOT NULL,
+    at     bigint NOT NULL,
+    PRIMARY KEY (tenant, biz_id, biz)
+);
+
+CREATE INDEX IF NOT EXISTS deleted_subject_at ON deleted_subject (at, tenant, biz_id, biz);
+
+-- They find the states that a sweep clears; likes and follows have such an index. Writes
+-- go on while they are built. An interrupted build leaves an invalid index, which is
+-- dropped first.
+DROP INDEX CONCURRENTLY IF EXISTS collectors;
+CREATE INDEX CONCURRENTLY collectors ON user_collection (tenant, biz_id, biz, user_id) WHERE state <> '';
+DROP INDEX CONCURRENTLY IF EXISTS dislikers;
+CREATE INDEX CONCURRENTLY dislikers ON user_reaction (tenant, biz_id, biz, user_id) WHERE state = 2;
+
+-- A release before this one does not queue the comments that it deletes after this
+-- statement: ovation verify --repair queues them.
+INSERT INTO deleted_subject SELECT tenant, 'comment', comment_id::text, deleted FROM comment WHERE deleted > 0
+ON CONFLICT DO NOTHING;

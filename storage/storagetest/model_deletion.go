@@ -1,0 +1,63 @@
+package storagetest
+
+import (
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+// publish publishes a video, whose subject then takes part in the model.
+func (m *modelState) publish() {
+	if len(m.videos) == 3 {
+		m.Skip("there are enough videos")
+	}
+	v := newVideo(rapid.SampledFrom(m.users(m.tenants...)).Draw(m.T, "author"), fmt.Sprint("film", len(m.videos)))
+	got, outcome, err := m.w.s.PublishVideo(m.w.Context(), v, nil)
+	m.wantError("PublishVideo", err, nil)
+	m.videos = append(m.videos, got.Video)
+	subject := got.Video.Key().Subject()
+	m.authors[subject] = storage.Action{Subject: subject, Kind: storage.KindAuthor, Author: got.Video.Author.UserID, Version: got.Video.Created}
+	m.checkOutcome(outcome, nil)
+}
+
+func (m *modelState) deleteVideo() {
+	if len(m.videos) == 0 {
+		m.Skip("there is no video")
+	}
+	v := rapid.SampledFrom(m.videos).Draw(m.T, "video")
+	subject := v.Key().Subject()
+	_, outcome, err := m.w.s.DeleteVideo(m.w.Context(), storage.VideoDeletion{Key: v.Key(), By: v.Author}, nil)
+	if m.erased[subject] {
+		m.wantError("DeleteVideo", err, storage.ErrNotFound)
+		return
+	}
+	m.wantError("DeleteVideo", err, nil)
+	m.erased[subject] = true
+	delete(m.authors, subject)
+	m.checkOutcome(outcome, nil)
+}
+
+// sweep clears a few states on deleted subjects. Which ones depends on the store.
+func (m *modelState) sweep() {
+	_, outcome, err := m.w.s.SweepDeleted(m.w.Context(), rapid.IntRange(1, 3).Draw(m.T, "limit"), nil)
+	m.wantError("SweepDeleted", err, nil)
+	for _, change := range outcome.Applied {
+		key := storage.StateKey{User: change.User, Subject: change.Subject}
+		s := m.state(key)
+		m.equal("a swept subject is deleted", m.erased[change.Subject], true)
+		m.equal("the state before", []any{change.OldReaction, change.OldFolderID, change.OldFollowing}, ofKind(s, change.Kind))
+		a := storage.Action{User: change.User, Subject: change.Subject, Kind: change.Kind}
+		switch change.Kind {
+		case storage.KindReaction:
+			a.Version = s.Liked.Version + 1
+		case storage.KindCollection:
+			a.Version = s.CollectionVersion + 1
+		default:
+			a.Version = s.FollowVersion + 1
+		}
+		m.apply(a)
+	}
+	m.checkOutcome(outcome, nil)
+}
