@@ -11,9 +11,10 @@ import (
 // prices of the corresponding GraphQL operations.
 const (
 	costAction   = rate.PerAction
-	costLookUp   = 10
-	costList     = 100
-	costPassword = 200
+	costLookUp   = 50
+	costList     = 300 // of up to 100 entries
+	costLogIn    = rate.PerHash
+	costRegister = rate.PerHash + rate.PerAction
 )
 
 // endpoint is one endpoint of the API.
@@ -42,8 +43,8 @@ func on[T any, P interface {
 // endpoints holds the endpoints by their path below Path, without a trailing slash.
 var endpoints = map[string]*endpoint{
 	"feed":                   on(http.MethodGet, costList, (*api).feed),
-	"user/register":          on(http.MethodPost, costPassword, (*api).register),
-	"user/login":             on(http.MethodPost, costPassword, (*api).logIn),
+	"user/register":          on(http.MethodPost, costRegister, (*api).register),
+	"user/login":             on(http.MethodPost, costLogIn, (*api).logIn),
 	"user":                   on(http.MethodGet, costLookUp, (*api).user),
 	"publish/action":         on(http.MethodPost, costAction, (*api).publish),
 	"publish/list":           on(http.MethodGet, costList, (*api).published),

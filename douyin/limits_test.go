@@ -26,7 +26,7 @@ func TestRatesAreLimited(t *testing.T) {
 	refused(t, s.post(t, "user/login/", "username", "Ann", "password", "password of Ann"), "rate limit")
 	ok(t, s.get(t, "user/", "token", ann.token))
 
-	s = start(t, func(set *settings) { set.rates = rate.Config{PerUser: 11} }) // a list costs 110, a full bucket
+	s = start(t, func(set *settings) { set.rates = rate.Config{PerUser: 33} }) // a list costs 325, nearly a full bucket
 	ann = s.register(t, "Ann")
 	ok(t, s.get(t, "relation/follow/list/", "token", ann.token))
 	refused(t, s.get(t, "relation/follow/list/", "token", ann.token), "rate limit")
@@ -37,7 +37,7 @@ func TestRatesAreLimited(t *testing.T) {
 		begin := time.Now()
 		ok(t, s.get(t, "relation/follow/list/", "token", one.token))
 		reply := s.do(t, upload)
-		// An upload costs 30, which the bucket gains in 2.7 s.
+		// An upload costs 275, which the bucket gains in 8 s.
 		if time.Since(begin) < 2*time.Second {
 			refused(t, reply, "rate limit")
 			break

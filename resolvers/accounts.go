@@ -13,9 +13,6 @@ import (
 	"ovation/storage"
 )
 
-// passwordWeight is the weight of a field that hashes a password.
-const passwordWeight = 200
-
 var errAccountsDisabled = &problem{
 	codes.NotFound,
 	"this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on",

@@ -66,7 +66,7 @@ func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 				r := &Root{store: store, fieldTable: fieldTable, cursors: newCursors([]byte("key")), logSuccess: func() {}}
 				c := r.commentChanges(storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}, 0)
 				c.more, c.out = true, make(chan *graph.CommentEvent, 1)
-				s := &subscription{Root: r, plan: plan.NewPlanner(schema, planTable(fieldTable), nil).Plan(operation)}
+				s := &subscription{Root: r, plan: plan.NewPlanner(schema, planTable(fieldTable, schema), nil).Plan(operation)}
 				ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Doc: document, Operation: operation})
 				for want := int64(1); want <= comments; want++ {
 					var got *graph.CommentEvent

@@ -1,11 +1,15 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
+
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
+	"ovation/resolvers/rate"
 	"ovation/storage"
 )
 
@@ -62,7 +66,7 @@ var fieldTable = map[string]fieldSpec{
 
 	"Interactive.author": {prefetch: (*prefetch).author},
 
-	"Interactive.commentCount": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).commentCount},
+	"Interactive.commentCount": {FieldInfo: plan.FieldInfo{Loads: true, Price: 3}, prefetch: (*prefetch).commentCount},
 	"Interactive.comments":     {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comments},
 	"Comment.subject":          byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Subject }),
 	"Comment.interactive":      byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Key().Subject() }),
@@ -106,11 +110,11 @@ var fieldTable = map[string]fieldSpec{
 
 	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // about 1,200 bytes with all its texts
 
-	"Mutation.register":       {FieldInfo: plan.FieldInfo{Weight: passwordWeight}},
-	"Mutation.logIn":          {FieldInfo: plan.FieldInfo{Weight: passwordWeight}},
-	"Mutation.changePassword": {FieldInfo: plan.FieldInfo{Weight: 2 * passwordWeight}},
+	"Mutation.register":       {FieldInfo: plan.FieldInfo{Price: rate.PerHash + rate.PerAction}},
+	"Mutation.logIn":          {FieldInfo: plan.FieldInfo{Price: rate.PerHash}},
+	"Mutation.changePassword": {FieldInfo: plan.FieldInfo{Price: 2*rate.PerHash + rate.PerAction}},
 
-	"Mutation.read":      fastMutation(mutationResolver.Read),
+	"Mutation.read":      atPrice(rate.PerRead, fastMutation(mutationResolver.Read)),
 	"Mutation.like":      fastMutation(mutationResolver.Like),
 	"Mutation.unlike":    fastMutation(mutationResolver.Unlike),
 	"Mutation.dislike":   fastMutation(mutationResolver.Dislike),
@@ -123,14 +127,37 @@ var fieldTable = map[string]fieldSpec{
 	}},
 }
 
-// planTable returns the FieldInfo of each entry in a field table. Plans use nothing else
-// from the table.
-func planTable(of map[string]fieldSpec) plan.Table {
+// planTable returns the FieldInfo of each entry in a field table, and of each mutation and
+// each list with pages in the schema, whose prices are rate.PerAction and rate.PerList
+// unless their entries state others. Plans use nothing else from the table.
+func planTable(of map[string]fieldSpec, schema *ast.Schema) plan.Table {
 	table := make(plan.Table, len(of))
 	for key, line := range of {
 		table[key] = line.FieldInfo
 	}
+	for _, object := range schema.Types {
+		for _, field := range object.Fields {
+			price := 0
+			switch {
+			case object == schema.Mutation:
+				price = rate.PerAction
+			case field.Arguments.ForName("first") != nil:
+				price = rate.PerList
+			}
+			if key := object.Name + "." + field.Name; price > 0 {
+				line := table[key]
+				line.Price = cmp.Or(line.Price, price)
+				table[key] = line
+			}
+		}
+	}
 	return table
+}
+
+// atPrice sets the price of a field.
+func atPrice(price int, l fieldSpec) fieldSpec {
+	l.Price = price
+	return l
 }
 
 // inline returns the spec of a field whose value is loaded together with its object.

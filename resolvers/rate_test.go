@@ -42,9 +42,9 @@ func wantRateLimit(t *testing.T, perSecond, price, charged int, do func() (refus
 
 const (
 	countsQuery  = `{ interactive(biz: "video", bizId: "1") { readCount likeCount } }`
-	countsCost   = rate.PerRequest + 3
+	countsCost   = rate.PerRequest + 3/rate.FieldsPerUnit
 	readMutation = `mutation { read(input: {biz: "video", bizId: "1"}) { changed } }`
-	readCost     = rate.PerRequest + rate.PerAction + 2
+	readCost     = rate.PerRequest + rate.PerRead + 2/rate.FieldsPerUnit
 )
 
 // TestOperationsAreLimitedByCost lets one client of each kind flood the service, and
@@ -131,8 +131,8 @@ func aliased(n int) string {
 // TestOneSocketIsNoFlood sends operations with the maximum number of root fields over one
 // WebSocket.
 func TestOneSocketIsNoFlood(t *testing.T) {
-	const perSecond = 100
-	price := rate.PerRequest + 10*(rate.PerAction+2)
+	const perSecond = 1000
+	price := rate.PerRequest + 10*(rate.PerRead+2/rate.FieldsPerUnit)
 	s := start(t, withRates(rate.Config{PerSocket: perSecond}))
 	c := s.connect(t, "alice")
 	id := 0
@@ -160,7 +160,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 func TestUnpaidStreamDoesNotStart(t *testing.T) {
 	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
 	s := start(t, withRates(rate.Config{PerUser: perSecond}))
-	wantRateLimit(t, perSecond, rate.PerRequest+2, 0, func() bool {
+	wantRateLimit(t, perSecond, rate.PerRequest+2/rate.FieldsPerUnit, 0, func() bool {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(query))
 		must(t, err)
 		req.Header.Set("Content-Type", "application/json")

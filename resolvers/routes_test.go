@@ -26,7 +26,7 @@ func TestEveryRouteIsLimitedAndMeasured(t *testing.T) {
 		"/metrics":                                 {"/metrics", "/metrics", http.StatusOK},
 	} {
 		t.Run(path, func(t *testing.T) {
-			const perAddress = 201 // 2,010 at once
+			const perAddress = 203 // 2,030 at once
 			s, sent, status := start(t, withVideos, withAccounts, withRates(rate.Config{PerAddress: perAddress})), 0, 0
 			for ; status != http.StatusTooManyRequests && sent < 10_000; sent++ {
 				response, err := http.Get(s.url + path)

@@ -256,7 +256,7 @@ func (r *Root) install(to engine, cfg Config) {
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // suggestions would reveal the schema, too
 	r.limits = limits.Install(to, limits.Config{
-		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.fieldTable), Fast: r.plain,
+		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.fieldTable, graph.NewExecutableSchema(graph.Config{}).Schema()), Fast: r.plain,
 	})
 	to.AroundOperations(r.begin)
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {

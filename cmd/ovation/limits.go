@@ -13,9 +13,9 @@ import (
 
 // limitFlags are the flags that limit clients' requests.
 type limitFlags struct {
-	RatePerUser     int            `default:"5000" help:"Cost per second of one signed-in user's requests, with bursts of ten times as much; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
+	RatePerUser     int            `default:"15000" help:"Cost per second of one signed-in user's requests, in units of about 1 µs of CPU time, with bursts of ten times as much; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
 	RatePerAddress  int            `default:"20000" help:"Cost per second of anonymous requests from one address (for IPv6, one /64; its /56 and /48 have 2 and 4 times as much); 0 means no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
-	RatePerSocket   int            `default:"5000" help:"Cost per second of one WebSocket; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
+	RatePerSocket   int            `default:"15000" help:"Cost per second of one WebSocket; 0 means no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
 	MessagesPerUser int            `default:"120" help:"Messages per minute that one user may send through one node; 0 means no limit." type:"units" variable:"OVATION_MESSAGES_PER_USER"`
 	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
 

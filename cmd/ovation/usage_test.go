@@ -113,7 +113,7 @@ func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 		{"", "import --subjects --all read x.csv", []string{"--subjects or OVATION_IMPORT_SUBJECTS, and --map, --all"}},
 		{"", "import --all read --event type x.csv", []string{"--all or OVATION_IMPORT_ALL, and --event, --events"}},
 		{"OVATION_IMPORT_DELIMITER=::", "import x.csv", []string{"from the variable OVATION_IMPORT_DELIMITER", `"::" is not a delimiter`}},
-		{"OVATION_IMPORT_PLACEHOLDER=\a", "import x.csv", []string{"from the variable OVATION_IMPORT_PLACEHOLDER", "placeholder must be text"}},
+		{"OVATION_IMPORT_PLACEHOLDER=\a", "import x.csv", []string{"from the variable OVATION_IMPORT_PLACEHOLDER", "placeholder contains U+0007"}},
 		{"", "import --tenant A x.csv", []string{"--tenant", "must be"}},
 		{"OVATION_IMPORT_TENANT=A", "import x.csv", []string{"from the variable OVATION_IMPORT_TENANT", "must be"}},
 		{"", "import --format xml x.csv", []string{"--format", `"xml" is not one of csv, ndjson`}},

@@ -146,7 +146,7 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 // MutateOperationContext rejects operations beyond the limits, and charges the client for
 // all others.
 func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.OperationContext) *gqlerror.Error {
-	price, err := l.check(operation)
+	price, err := l.Price(operation)
 	if err != nil {
 		return err
 	}
@@ -160,13 +160,9 @@ func charge(ctx context.Context, price int) *gqlerror.Error {
 	return nil
 }
 
-// introspectionDiscount is the number by which the cost of introspection is divided to
-// give its price. Introspection is cheap, because it needs no lookups.
-const introspectionDiscount = 10
-
-// check returns the price of an operation. It returns an error if the operation exceeds a
-// limit or is invalid in a way that validation does not detect.
-func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
+// Price returns the price of an operation, in units of package rate. It returns an error
+// if the operation exceeds a limit or is invalid in a way that validation does not detect.
+func (l *Limits) Price(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0
 	switch operation.Operation.Operation {
@@ -176,7 +172,7 @@ func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqler
 		actions = planned.RootFields
 	case ast.Query:
 	}
-	data, introspection := planned.Cost(operation.Variables)
+	data, introspection, extra := planned.Cost(operation.Variables)
 	_, conditions := planned.Conditions(operation.Variables)
 	switch {
 	case actions > l.cfg.MaxMutationFields:
@@ -190,7 +186,7 @@ func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqler
 	case operation.Operation.Operation == ast.Subscription && len(planned.Roots(operation).Fields) != 1:
 		return 0, badInput("a subscription must select one field, not counting those that @skip or @include leave out; open one subscription for each")
 	}
-	return data + introspection/introspectionDiscount + actions*rate.PerAction, nil
+	return data/rate.FieldsPerUnit + introspection/rate.SchemaFieldsPerUnit + extra, nil
 }
 
 func exceeded(format string, args ...any) *gqlerror.Error {

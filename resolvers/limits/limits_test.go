@@ -253,7 +253,7 @@ func TestCostIsTheMaximumSizeOfTheResponse(t *testing.T) {
 			if errs != nil {
 				t.Fatal(errs)
 			}
-			if got, _ := s.limits.Plan(operation).Cost(operation.Variables); got != test.want {
+			if got, _, _ := s.limits.Plan(operation).Cost(operation.Variables); got != test.want {
 				t.Errorf("the query costs %d, want %d", got, test.want)
 			}
 		})
@@ -262,7 +262,7 @@ func TestCostIsTheMaximumSizeOfTheResponse(t *testing.T) {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	if data, schema := s.limits.Plan(operation).Cost(nil); data != 1 || schema > maxIntrospectionCost/2 {
+	if data, schema, _ := s.limits.Plan(operation).Cost(nil); data != 1 || schema > maxIntrospectionCost/2 {
 		t.Errorf("the introspection query: got the costs %d and %d, want 1 and at most %d", data, schema, maxIntrospectionCost/2)
 	}
 	if _, errs := newService(t, Config{MaxMutationFields: 1}).ask(t, "mutation{a:"+readOne+" b:"+readOne+"}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "has 2 root fields") {

@@ -69,7 +69,7 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 		ResolverMiddleware: executed.ResolverMiddleware, RootResolverMiddleware: executed.RootResolverMiddleware,
 		Stats: graphql.Stats{Read: params.ReadTime, OperationStart: graphql.GetStartTime(ctx)},
 	}
-	price, err := l.check(out)
+	price, err := l.Price(out)
 	if err != nil {
 		return nil, 0
 	}

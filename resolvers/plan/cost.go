@@ -49,15 +49,27 @@ const (
 //
 // Each list in an introspection query is assumed to have the average length of such lists
 // in the schema.
-func (p *Plan) Cost(variables map[string]any) (data, introspection int) {
-	return p.cost.total(variables, 0), p.introspection
+//
+// The result price is the sum of FieldInfo.Price, which counts as often as its field.
+func (p *Plan) Cost(variables map[string]any) (data, introspection, price int) {
+	total := p.cost.total(variables, 0)
+	return total.fields, p.introspection, total.price
+}
+
+// amount is a number of fields, and the sum of their prices.
+type amount struct{ fields, price int }
+
+// plus adds an amount n times.
+func (a amount) plus(n int, b amount) amount {
+	return amount{min(a.fields+n*b.fields, tooMany), min(a.price+n*b.price, tooMany)}
 }
 
 // sum is the cost of a selection set: the fields that count once, and the lists whose
 // length depends on variables.
 type sum struct {
-	fields int
-	lists  []list
+	amount
+
+	lists []list
 }
 
 // list is a field whose selection counts once for each of its entries.
@@ -79,8 +91,8 @@ const (
 	byArgument               // by the longest list among the arguments
 )
 
-func (s *sum) total(variables map[string]any, page int) int {
-	total := s.fields
+func (s *sum) total(variables map[string]any, page int) amount {
+	total := s.amount
 	for i := range s.lists {
 		l := &s.lists[i]
 		scanned, entries, first := 0, l.entries, 0
@@ -97,7 +109,7 @@ func (s *sum) total(variables map[string]any, page int) int {
 			entries = max(longest(l.field, variables), entries)
 		case fixed:
 		}
-		total = min(total+scanned+entries*l.selection.total(variables, first), tooMany)
+		total = total.plus(1, amount{fields: scanned}).plus(entries, l.selection.total(variables, first))
 	}
 	return total
 }
@@ -124,7 +136,7 @@ func (p *Plan) selections(set ast.SelectionSet, at place) (all sum) {
 				one = p.selections(s.Definition.SelectionSet, at)
 			}
 		}
-		all.fields = min(all.fields+one.fields, tooMany)
+		all.amount = all.plus(1, one.amount)
 		all.lists = append(all.lists, one.lists...)
 	}
 	return all
@@ -152,7 +164,7 @@ func (p *Plan) field(field *ast.Field, at place) sum {
 	if Introspects(field) {
 		below := p.selections(field.SelectionSet, place{introspection: true})
 		p.introspection = min(p.introspection+below.fields, tooMany)
-		return sum{fields: 1}
+		return sum{amount: amount{fields: 1}}
 	}
 	var line FieldInfo
 	if field.ObjectDefinition != nil {
@@ -164,10 +176,11 @@ func (p *Plan) field(field *ast.Field, at place) sum {
 		entries = line.Entries
 	}
 	below := p.selections(field.SelectionSet, place{page: length == byFirst, introspection: at.introspection})
+	own := amount{1 + line.Weight, line.Price}
 	if length == fixed && (entries == 1 || len(below.lists) == 0) {
-		return sum{min(1+line.Weight+entries*below.fields, tooMany), below.lists}
+		return sum{own.plus(entries, below.amount), below.lists}
 	}
-	return sum{1 + line.Weight, []list{{field, length, entries, below, line.Scans}}}
+	return sum{own, []list{{field, length, entries, below, line.Scans}}}
 }
 
 // Introspects reports whether a field queries the schema.

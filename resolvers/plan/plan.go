@@ -17,6 +17,9 @@ type FieldInfo struct {
 	Kinds storage.Kinds
 	// Weight is added to the field's cost of 1.
 	Weight int
+	// Price is the CPU time that the field takes, in units of package rate, in addition to
+	// that of a field in a response.
+	Price int
 	// Loads is true if the field is looked up by a key or a query of its own.
 	Loads bool
 	// Entries is the maximum length of a list without arguments, where 0 stands for

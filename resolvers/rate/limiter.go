@@ -19,13 +19,26 @@ import (
 	"ovation/storage"
 )
 
-// Prices that are added to the cost of a request's operation.
+// Prices, in units. A unit is about one microsecond of CPU time of a process of ovation
+// dev, its database included. The table of docs/operations.md has the prices of whole
+// operations, and TestFigurePricesFollowTheCost of cmd/ovation measures them.
 const (
 	// PerRequest is the price that is charged for a request, or for an operation on a
 	// WebSocket, before it is parsed.
-	PerRequest = 10
-	// PerAction is the price of a root field of a mutation.
-	PerAction = 20
+	PerRequest = 25
+	// FieldsPerUnit is the number of fields of a response that cost one unit.
+	FieldsPerUnit = 2
+	// SchemaFieldsPerUnit is the same for introspection, which needs no lookups.
+	SchemaFieldsPerUnit = 10
+	// PerList is the price of reading a page of a list, without its entries.
+	PerList = 25
+	// PerAction is the price of a root field of a mutation that has no price of its own.
+	PerAction = 250
+	// PerRead is the price of an action that records a read. Such actions are persisted
+	// together.
+	PerRead = 150
+	// PerHash is the price of hashing a password.
+	PerHash = 20_000
 	// PerDownload is the price of a request for a file that is looked up in the blob
 	// store.
 	PerDownload = 100

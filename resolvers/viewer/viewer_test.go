@@ -155,7 +155,7 @@ func TestInvalidTokenIsRejected(t *testing.T) {
 		"empty sub":            {with(map[string]any{"sub": ""}), `no "sub"`},
 		"sub is a number":      {with(map[string]any{"sub": 7}), `"sub" is not a string`},
 		"sub is too long":      {with(map[string]any{"sub": strings.Repeat("a", 129)}), "129 bytes"},
-		"sub is unprintable":   {with(map[string]any{"sub": "a\x00"}), "printable"},
+		"sub is unprintable":   {with(map[string]any{"sub": "a\x00"}), "U+0000"},
 		"Sub is not sub":       {with(map[string]any{"sub": nil, "Sub": "alice"}), `no "sub"`},
 		"tenant is a list":     {with(map[string]any{"tenant": []string{"acme"}}), `"tenant" is not a string`},
 		"tenant is null":       {strings.Join([]string{parts[0], b64([]byte(`{"tenant":null}`)), parts[2]}, "."), "signature"},

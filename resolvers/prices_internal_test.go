@@ -1,0 +1,74 @@
+package resolvers
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+
+	"ovation/graph"
+	"ovation/internal/testing/prices"
+	"ovation/resolvers/limits"
+	"ovation/resolvers/rate"
+)
+
+// TestPricesAreThoseOfTheDocuments compares the prices of operations with those that the
+// operator's guide states.
+func TestPricesAreThoseOfTheDocuments(t *testing.T) {
+	documented, err := prices.Documented("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(documented) != len(prices.Operations) {
+		t.Errorf("%d operations have a price in the documents, want %d", len(documented), len(prices.Operations))
+	}
+	for _, of := range prices.Operations {
+		if got := rate.PerRequest + priceOf(t, of.Query, of.Variables(0)); got != documented[of.Name] {
+			t.Errorf("%s costs %d units, want %d as documented", of.Name, got, documented[of.Name])
+		}
+	}
+}
+
+// priceOf returns the price of an operation without that of its request.
+func priceOf(t *testing.T, query string, variables map[string]any) int {
+	t.Helper()
+	schema := graph.NewExecutableSchema(graph.Config{})
+	engine := executor.New(schema)
+	installed := limits.Install(engine, limits.Config{Introspection: true, Table: planTable(fieldTable, schema.Schema()), Fast: graph.PlainSchema})
+	raw, err := json.Marshal(variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := &graphql.RawParams{Query: query}
+	if err := json.NewDecoder(strings.NewReader(string(raw))).Decode(&params.Variables); err != nil {
+		t.Fatal(err)
+	}
+	operation, errs := engine.CreateOperationContext(graphql.StartOperationTrace(context.Background()), params)
+	if len(errs) > 0 {
+		t.Fatalf("%s: got %v, want no errors", query, errs)
+	}
+	price, refused := installed.Price(operation)
+	if refused != nil {
+		t.Fatalf("%s: got %v, want a price", query, refused)
+	}
+	return price
+}
+
+// TestEachMutationHasAPrice checks that no action costs as little as a field.
+func TestEachMutationHasAPrice(t *testing.T) {
+	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
+	table := planTable(fieldTable, schema)
+	for _, mutation := range schema.Mutation.Fields {
+		if price := table["Mutation."+mutation.Name].Price; price < rate.PerRead {
+			t.Errorf("%s costs %d units, want at least %d", mutation.Name, price, rate.PerRead)
+		}
+	}
+	for _, list := range []string{"Interactive.likers", "Interactive.comments", "User.likes", "Query.feed", "Conversation.messages"} {
+		if price := table[list].Price; price < rate.PerList {
+			t.Errorf("%s costs %d units, want at least %d", list, price, rate.PerList)
+		}
+	}
+}
