@@ -2,6 +2,7 @@ package douyin
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"ovation/loaders"
@@ -58,11 +59,13 @@ func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*s
 	if b.api.Accounts != nil {
 		wants.Profiles = append(wants.Profiles, users...)
 	}
-	if !b.me.Anonymous() { // anonymous viewers do not see totals
-		wants.Totals = append(wants.Totals, users...)
-	}
+	wants.Totals = append(wants.Totals, users...)
 	return b.Fetch(ctx, wants)
 }
+
+// errCountsUnknown is the error for a reply whose counts are unknown: clients of this API
+// cannot distinguish unknown counts from zeros.
+var errCountsUnknown = fmt.Errorf("%w: counts are unknown", storage.ErrUnavailable)
 
 // user returns a loaded user as the API shows it.
 func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON, err error) {
@@ -71,6 +74,9 @@ func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON,
 	subject, err := b.Interactive(ctx, of.Subject())
 	if err != nil {
 		return out, err
+	}
+	if subject.Freshness == storage.Unavailable { // its zeros are not counts
+		return out, errCountsUnknown
 	}
 	out.FollowerCount, out.IsFollow = subject.FollowerCount, subject.Followed != nil
 	if b.api.Accounts != nil {
@@ -82,9 +88,6 @@ func (b *replyBuilder) user(ctx context.Context, of storage.User) (out userJSON,
 			out.Name, out.Signature = profile.Name, profile.Signature
 			out.Avatar, out.BackgroundImage = b.url(profile.Avatar), b.url(profile.Background)
 		}
-	}
-	if b.me.Anonymous() {
-		return out, nil
 	}
 	totals, err := b.Totals(ctx, of)
 	out.FollowCount, out.TotalFavorited = totals.Following, totals.LikesReceived
@@ -114,6 +117,9 @@ func (b *replyBuilder) video(ctx context.Context, v *storage.Video) (out videoJS
 	subject, err := b.Interactive(ctx, v.Key().Subject())
 	if err != nil {
 		return out, err
+	}
+	if subject.Freshness == storage.Unavailable {
+		return out, errCountsUnknown
 	}
 	out.FavoriteCount, out.IsFavorite = subject.LikeCount, subject.Liked != nil && subject.Liked.Reaction == storage.Like
 	comments, err := b.CommentCount(ctx, v.Key().Subject())

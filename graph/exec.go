@@ -2902,7 +2902,7 @@ type User implements Node {
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): InteractiveConnection!
-  "The user's totals. An action is included within a second of its payload. Requires a signed-in viewer."
+  "The user's totals. An action is included within a second of its payload."
   totals: UserTotals!
   "The user as a subject, of the kind ` + "`" + `user` + "`" + `: followers, likes and the viewer's own follow."
   interactive: Interactive!
@@ -2937,7 +2937,7 @@ type UserTotals {
   followers: Int64!
   "How many subjects the user likes."
   likes: Int64!
-  "Number of subjects in the user's folders, including private ones."
+  "Number of subjects in the user's folders. Other viewers than the user see the number of those in public folders."
   collections: Int64!
   "Number of comments that the user has written, including replies, without deleted ones."
   comments: Int64!
@@ -3160,7 +3160,7 @@ type CommentEvent {
 }
 
 """
-All queries. Anonymous viewers see subjects, their counts and their comments, with the profiles of the authors of both, and videos; everything else requires a signed-in viewer.
+All queries. Anonymous viewers see subjects, their counts and their comments, with the profiles and totals of the authors of both, and videos; everything else requires a signed-in viewer.
 
 Errors have one of these codes in ` + "`" + `extensions.code` + "`" + `: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL, or PERSISTED_QUERY_NOT_FOUND for the unknown hash of a persisted query. RATE_LIMITED includes ` + "`" + `extensions.retryAfter` + "`" + `, the number of seconds after which the same request can succeed.
 """

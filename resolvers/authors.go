@@ -12,6 +12,7 @@ import (
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
+	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 
@@ -128,17 +129,15 @@ func selectsNodes(ctx context.Context, connection, edge string) bool {
 }
 
 func (r userResolver) Totals(ctx context.Context, obj *storage.User) (*storage.UserTotals, error) {
-	if _, err := authenticated(ctx); err != nil {
-		return nil, err
-	}
 	found, err := loaders.FromContext(ctx).Totals(ctx, *obj)
+	found = seenTotals(viewer.FromContext(ctx), *obj, found)
 	return &found, err
 }
 
 var totals = lookupOf(func(w *loaders.Keys) *[]storage.User { return &w.Totals }, (*loaders.Loaders).Totals)
 
 func (p *prefetch) totals(_ *plan.Field, object any) {
-	if of, is := object.(*storage.User); is && signedIn(p.me) == nil {
+	if of, is := object.(*storage.User); is {
 		enqueue(p, totals, *of, func(storage.UserTotals) {})
 	}
 }

@@ -14,7 +14,7 @@ import (
 // that; the resolvers and the prefetch call it.
 //
 //   - Anonymous viewers see subjects, their counts and their comments, with the
-//     profiles of the authors of both, and videos. They may record reads. Everything
+//     profiles and totals of the authors of both, and videos. They may record reads. Everything
 //     else requires a signed-in viewer.
 //   - Objects of another tenant are not visible.
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
@@ -22,7 +22,8 @@ import (
 //     visible to all viewers who see its folder.
 //   - Comments are public. A comment's author and moderators may edit it; they and the
 //     author of its subject may delete it.
-//   - Authors, works and totals are public. Users whose token has the scope
+//   - Authors, works and totals are public, but of the collections only those in public
+//     folders. Users whose token has the scope
 //     viewer.WriteSubjects may declare authors.
 //   - Videos are public. A video's author and moderators may delete it.
 //   - Profiles are public. A user may change only their own profile.
@@ -133,6 +134,15 @@ func seesFollowers(me storage.User, _ *storage.Interactive) error { return signe
 // seesUser returns nil if the viewer may see a user's likes, follows, followers, friends,
 // works, videos and folders. All of these are visible to signed-in viewers.
 func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
+
+// seenTotals returns a user's totals as the viewer sees them. They are public, except that
+// other viewers see only the collections in public folders.
+func seenTotals(me, of storage.User, totals storage.UserTotals) storage.UserTotals {
+	if me != of {
+		totals.Collections = totals.PublicCollections
+	}
+	return totals
+}
 
 // seesOwn returns nil if a private list belongs to the viewer and the viewer is signed
 // in. If the list belongs to another user, seesOwn returns a NOT_FOUND error with the

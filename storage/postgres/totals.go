@@ -137,10 +137,12 @@ func adjustTotals(b *pgx.Batch, by sqlstore.Tally) {
 
 const selectTotals = `
 SELECT k.ord, coalesce(t.likes, 0), coalesce(t.following, 0), coalesce(i.follower_count, 0), coalesce(t.collections, 0),
-    coalesce(c.comments, 0), coalesce(t.works, 0), coalesce(t.likes_received, 0)
+    coalesce(c.comments, 0), coalesce(t.works, 0), coalesce(t.likes_received, 0), coalesce(f.items, 0)
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
 LEFT JOIN LATERAL (SELECT likes, following, collections, works, likes_received FROM user_totals t
     WHERE t.tenant = k.tenant AND t.user_id = k.user_id LIMIT 1) t ON TRUE
+LEFT JOIN LATERAL (SELECT sum(item_count)::bigint AS items FROM folder f
+    WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.public) f ON TRUE
 LEFT JOIN LATERAL (SELECT comments FROM user_comments c
     WHERE c.tenant = k.tenant AND c.user_id = k.user_id LIMIT 1) c ON TRUE
 LEFT JOIN LATERAL (SELECT follower_count FROM interactive i
@@ -156,7 +158,7 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.U
 	err := s.read(ctx, "read totals", selectTotals, keys.args(), func(row pgx.Rows) error {
 		var i int
 		var of storage.UserTotals
-		if err := row.Scan(&i, &of.Likes, &of.Following, &of.Followers, &of.Collections, &of.Comments, &of.Works, &of.LikesReceived); err != nil {
+		if err := row.Scan(&i, &of.Likes, &of.Following, &of.Followers, &of.Collections, &of.Comments, &of.Works, &of.LikesReceived, &of.PublicCollections); err != nil {
 			return err
 		}
 		out[i-1] = of

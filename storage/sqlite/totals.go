@@ -38,7 +38,9 @@ ON CONFLICT DO UPDATE SET comments = t.comments + excluded.comments`
 
 	selectTotals = `
 SELECT k.key, coalesce(t.likes, 0), coalesce(t.following, 0), coalesce(t.collections, 0), coalesce(c.comments, 0),
-    coalesce(t.works, 0), coalesce(t.likes_received, 0)
+    coalesce(t.works, 0), coalesce(t.likes_received, 0),
+    (SELECT coalesce(sum(f.item_count), 0) FROM folder f INDEXED BY folders_public
+    WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.public = 1)
 FROM jsonb_each(?) k
 LEFT JOIN user_totals t ON t.tenant = k.value ->> 0 AND t.user_id = k.value ->> 1
 LEFT JOIN user_comments c ON c.tenant = k.value ->> 0 AND c.user_id = k.value ->> 1`
@@ -111,7 +113,7 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.U
 		return t.query(selectTotals, []any{keys.json()}, func(scan func(...any) error) error {
 			var i int
 			var of storage.UserTotals
-			err := scan(&i, &of.Likes, &of.Following, &of.Collections, &of.Comments, &of.Works, &of.LikesReceived)
+			err := scan(&i, &of.Likes, &of.Following, &of.Collections, &of.Comments, &of.Works, &of.LikesReceived, &of.PublicCollections)
 			out[i] = of
 			return err
 		})

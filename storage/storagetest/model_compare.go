@@ -55,6 +55,7 @@ func (m *modelState) totals(of storage.User) (t storage.UserTotals) {
 			t.Likes += one(s.CurrentReaction() == storage.Like)
 			t.Following += one(s.Followed != nil)
 			t.Collections += one(s.Collected != nil)
+			t.PublicCollections += one(s.Collected != nil && m.folders[s.Collected.FolderKey()].Public)
 		}
 	}
 	for subject, a := range m.authors {
