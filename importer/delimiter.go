@@ -35,10 +35,11 @@ func delimiterName(c rune) string {
 	return strconv.QuoteRune(c)
 }
 
-// delimiterOf returns the first delimiter that splits header into names that include all
-// columns. If there is none, it returns the delimiter that splits header into the most
-// names.
-func delimiterOf(header []byte, columns row) rune {
+// delimiterOf returns the first delimiter that splits the first line into names that
+// include all columns or, if the mapping names the columns, into as many fields. If there
+// is none, it returns the delimiter that splits the line into the most fields.
+func delimiterOf(header []byte, m *Mapping) rune {
+	columns := columnsOf(m)
 	best, most := delimiters[0], 0
 	for _, comma := range delimiters {
 		r := csv.NewReader(bytes.NewReader(header))
@@ -47,7 +48,11 @@ func delimiterOf(header []byte, columns row) rune {
 		if err != nil {
 			continue
 		}
-		if _, unfit := find(columns, names); unfit == nil {
+		if len(m.Columns) > 0 {
+			if len(names) >= len(m.Columns) {
+				return comma
+			}
+		} else if _, unfit := find(columns, names); unfit == nil {
 			return comma
 		}
 		if len(names) > most {

@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,6 +42,7 @@ type Result struct {
 	Textless int64        // imported comments whose text is Mapping.Placeholder
 	Already  int64        // rows written by an earlier import
 	Skipped  []Skipped    // rows without an action, the most frequent first
+	Nobody   int64        // rows whose user is NULL or the like, which counts as anonymous; bad rows included
 	Bad      int64        // rows that could not be imported
 	BadRows  []RowError   // the first 20 bad rows
 	Remedies []Suggestion // for bad rows and events without an action, the most useful first
@@ -77,30 +77,15 @@ func compareSkipped(a, b Skipped) int {
 // *RowError if Options.Strict is set; and errors from src, the store and ctx.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
-	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)
-	if err := storage.ValidateTenant(o.Tenant); err != nil {
-		return Result{}, err
-	}
-	if err := o.Mapping.Validate(); err != nil {
-		return Result{}, fmt.Errorf("mapping: %w", err)
-	}
-	parser, err := newParser(src, o)
+	parser, err := prepare(src, &o)
 	if err != nil {
 		return Result{}, err
 	}
 	w := &writer{to: to, group: groupActions, progress: o.Progress}
 	err = pipe(ctx, parser, w)
 
-	skipped := parser.skippedEvents()
-	result := Result{
-		Rows: parser.read, Textless: w.textless, Already: w.already, Skipped: skipped,
-		Bad: parser.bad, BadRows: parser.badRows, Remedies: parser.suggestions(skipped), Elapsed: time.Since(start),
-	}
-	for a := actionRead; a < actionEnd; a++ {
-		if w.done[a] > 0 {
-			result.Imported = append(result.Imported, Done{a.String(), w.done[a]})
-		}
-	}
+	result := parser.result(start, &w.done)
+	result.Textless, result.Already = w.textless, w.already
 	return result, err
 }
 

@@ -29,12 +29,24 @@ import (
 type Mapping struct {
 	Biz       string `json:"biz"`       // the kind of content of every row
 	BizColumn string `json:"bizColumn"` // the column with the kind of content, if Biz is empty
-	User      string `json:"user"`      // the column with the user's id, which is empty in an anonymous read
-	Subject   string `json:"subject"`   // the column with the content's id
-	All       string `json:"all"`       // the action of every row
-	Event     string `json:"event"`     // the column with the event, if All is empty
-	Time      string `json:"time"`      // the column with the action's time
-	TimeUnit  string `json:"timeUnit"`  // the unit of Time: s, ms or us since 1970, or rfc3339
+	// Columns names the columns of a CSV file that has no header, in their order. Columns
+	// with an empty name, and further columns, are ignored.
+	Columns  []string `json:"columns"`
+	User     string   `json:"user"`     // the column with the user's id, which is empty in an anonymous read
+	Subject  string   `json:"subject"`  // the column with the content's id
+	All      string   `json:"all"`      // the action of every row
+	Event    string   `json:"event"`    // the column with the event, if All is empty
+	Time     string   `json:"time"`     // the column with the action's time
+	TimeUnit string   `json:"timeUnit"` // the unit of Time: s, ms or us since 1970, or rfc3339
+	// TimeFormat is the format of Time instead of TimeUnit, as for strptime: "%Y-%m-%d
+	// %H:%M:%S" and the like. A fraction of a second may follow %S.
+	TimeFormat string `json:"timeFormat"`
+	// TimeZone is the zone of times whose format has none (%z), for example Europe/Berlin
+	// or +02:00; UTC if it is empty. A time that occurs twice, because clocks were put
+	// back, is the first of the two; a time that was skipped is a bad row.
+	TimeZone string `json:"timeZone"`
+	// At is the time of every row, instead of Time: RFC 3339, or a date.
+	At string `json:"at"`
 	// Events maps each value of the event column to an action: read, like, dislike, clear
 	// (also unlike and undislike), collect, uncollect, follow, unfollow, author (the user
 	// is the author of the subject from this time on), comment, or skip. Rows with other
@@ -136,9 +148,12 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	if members["biz"] != nil && members["bizColumn"] == nil {
 		m.BizColumn = ""
 	}
+	if members["at"] != nil && members["time"] == nil {
+		m.Time = ""
+	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		if bad, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-			return Mapping{}, fmt.Errorf("%q has a value of the type %s: events is an object of strings, every other member a string", bad.Field, bad.Value)
+			return Mapping{}, fmt.Errorf("%q has a value of the type %s: events is an object of strings, columns an array of strings, every other member a string", bad.Field, bad.Value)
 		}
 		return Mapping{}, err
 	}
@@ -146,22 +161,35 @@ func parseMapping(r io.Reader) (Mapping, error) {
 }
 
 // mappingMembers holds the names of the members of a mapping file.
-var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "all", "event", "events", "time", "timeUnit", "text", "placeholder", "delimiter"}
+var mappingMembers = []string{
+	"biz", "bizColumn", "columns", "user", "subject", "all", "event", "events",
+	"time", "timeUnit", "timeFormat", "timeZone", "at", "text", "placeholder", "delimiter",
+}
+
+// ValidateTimes returns an error if the members that concern times do not fit each other,
+// or nil.
+func (m Mapping) ValidateTimes() error {
+	_, err := newTimeReader(&m)
+	return err
+}
 
 // Validate returns an error that names an invalid member of the mapping, or nil.
 func (m Mapping) Validate() error {
 	for _, c := range []struct{ name, column string }{{"user", m.User}, {"subject", m.Subject}, {"time", m.Time}} {
-		if c.column == "" {
+		if c.column == "" && (c.name != "time" || m.At == "") {
 			return fmt.Errorf("%s must name a column", c.name)
 		}
 	}
+	if _, err := newTimeReader(&m); err != nil {
+		return err
+	}
 	switch {
+	case m.At != "" && m.Time != "":
+		return fmt.Errorf("give the time of every row (at: %q) or the column that holds it (time: %q), not both", m.At, m.Time)
 	case m.Biz == "" && m.BizColumn == "":
 		return errors.New("either biz or the column that holds it must be given")
 	case m.Biz != "" && m.BizColumn != "":
 		return fmt.Errorf("give biz (%q) or the column that holds it (%q), not both", m.Biz, m.BizColumn)
-	case !slices.Contains(TimeUnits(), m.TimeUnit):
-		return fmt.Errorf("the time unit %q is not one of %s", m.TimeUnit, strings.Join(TimeUnits(), ", "))
 	}
 	if m.Biz != "" {
 		if err := storage.ValidateBiz(m.Biz); err != nil {

@@ -34,7 +34,7 @@ func TestMappingFile(t *testing.T) {
 
 func TestWrongMappings(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{`{"usr": "x"}`, `unknown member "usr"; there are biz, bizColumn, user`},
+		{`{"usr": "x"}`, `unknown member "usr"; there are biz, bizColumn, columns, user`},
 		{`{"User": "x"}`, `unknown member "User"`},
 		{`[]`, "it must hold a JSON object"},
 		{`null`, "it must hold a JSON object"},

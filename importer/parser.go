@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type parser struct {
 	mapping   Mapping
 	byEvent   map[string]action // the action of each event, or 0 if its rows are skipped
 	fixed     action            // the action of every row; 0 if the event decides
+	times     timeReader
 	tenant    string
 	strict    bool
 	bytesRead func() int64
@@ -31,6 +33,9 @@ type parser struct {
 	bad     int64
 	badRows []RowError
 	skipped map[Skipped]int64
+	nobody  int64 // rows whose user is a word such as NULL
+	shown   []Understood
+	dry     *[actionEnd]int64 // if not nil, actions are counted here and not added to a block
 
 	remedies map[Suggestion]int64 // for each suggestion, the number of bad rows that it would fix
 }
@@ -43,12 +48,16 @@ const (
 )
 
 func newParser(src *Source, o Options) (*parser, error) {
-	rows, err := newRowReader(src, o.Mapping)
+	times, err := newTimeReader(&o.Mapping)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := newRowReader(src, &o.Mapping)
 	if err != nil {
 		return nil, err
 	}
 	p := &parser{
-		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, bytesRead: src.read.Load, stop: src.stop,
+		rows: rows, mapping: o.Mapping, times: times, tenant: o.Tenant, strict: o.Strict, bytesRead: src.read.Load, stop: src.stop,
 		byEvent: make(map[string]action, len(o.Mapping.Events)), fixed: actionNames[o.Mapping.All],
 		skipped: make(map[Skipped]int64), remedies: make(map[Suggestion]int64),
 	}
@@ -121,20 +130,22 @@ func (p *parser) next() error {
 	err := p.rows.next(&r)
 	if err == nil {
 		p.read++
-		if err = p.parse(&r); err != nil {
-			bad := RowError{Line: p.rows.line(), Reason: err.Error()}
-			if wrong, is := errors.AsType[*timeError](err); is && wrong.unit != "" {
-				bad.Remedies = []Suggestion{{"timeUnit", wrong.unit}}
-			}
-			if errors.Is(err, errNoText) {
-				bad.Remedies = []Suggestion{{"text", ""}}
-			}
-			return p.reject(bad)
+		if err = p.parse(&r); err == nil {
+			return nil
 		}
-		return nil
+		bad := RowError{Line: p.rows.line(), Reason: err.Error()}
+		if wrong, is := errors.AsType[*timeError](err); is {
+			bad.Remedies = wrong.remedies
+		}
+		if errors.Is(err, errNoText) {
+			bad.Remedies = []Suggestion{{"text", ""}}
+		}
+		p.show(&r, 0, nil, "bad: "+bad.Reason)
+		return p.reject(bad)
 	}
 	if bad, is := errors.AsType[*RowError](err); is {
 		p.read++
+		p.show(&r, 0, nil, "bad: "+bad.Reason)
 		return p.reject(*bad)
 	}
 	return err
@@ -158,16 +169,23 @@ func (p *parser) parse(r *row) error {
 	if does == 0 {
 		var mapped bool
 		if does, mapped = p.byEvent[r[colEvent]]; does == 0 {
-			p.skip(r[colEvent], mapped)
+			p.skip(r, mapped)
 			return nil
 		}
 	}
-	at, err := parseTime(r[colTime], p.mapping.TimeUnit)
+	at, err := p.times.read(r[colTime], p.bad < maxGuesses)
 	if err == nil && does == actionAuthor {
 		err = notInFuture(at, time.Now())
 	}
 	if err != nil {
-		return err
+		return p.inColumn(colTime, r, err)
+	}
+	if r[colUser] != "" && isNothing(r[colUser]) {
+		r[colUser] = ""
+		p.nobody++
+	}
+	if isNothing(r[colSubject]) {
+		return p.inColumn(colSubject, r, errNoSubject)
 	}
 	biz := p.mapping.Biz
 	if biz == "" {
@@ -178,10 +196,15 @@ func (p *parser) parse(r *row) error {
 	a.Subject = storage.Subject{Tenant: p.tenant, Biz: biz, BizID: r[colSubject]}
 	does.apply(&a, at)
 	if does == actionComment {
-		return p.comment(&a, r[colText])
+		return p.comment(&a, r)
 	}
 	if err := a.Validate(); err != nil {
-		return err
+		return p.invalid(r, err)
+	}
+	if p.dry != nil {
+		p.dry[does]++
+		p.show(r, does, &a, "")
+		return nil
 	}
 	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations with the same time, the last in the file wins
 		a.Version = p.ties.versionOf(&a)
@@ -190,18 +213,70 @@ func (p *parser) parse(r *row) error {
 	return nil
 }
 
+// maxGuesses is the number of bad rows after which no remedies are looked for.
+const maxGuesses = 1000
+
+var errNoSubject = errors.New("bizId must not be empty")
+
+// columnError is an error about the value of a column.
+type columnError struct {
+	column, value string
+	error
+}
+
+func (e *columnError) Error() string {
+	if e.value == "" {
+		return fmt.Sprintf("column %s: %v", quote(e.column), e.error)
+	}
+	return fmt.Sprintf("column %s, %s: %v", quote(e.column), quote(e.value), e.error)
+}
+
+func (e *columnError) Unwrap() error { return e.error }
+
+// inColumn returns err with the name and the value of a column. An error about a time
+// contains the value already.
+func (p *parser) inColumn(column int, r *row, err error) error {
+	name := columnsOf(&p.mapping)[column]
+	if name == "" { // a value that the mapping gives for every row
+		return err
+	}
+	if column == colTime || column == colText {
+		return &columnError{name, "", err}
+	}
+	return &columnError{name, r[column], err}
+}
+
+// columnOf holds the columns of the fields that a storage.InvalidError names.
+var columnOf = map[string]int{"bizId": colSubject, "userId": colUser, "author": colUser, "biz": colBiz, "text": colText}
+
+// invalid returns an error about an action with the column that it concerns, if known.
+func (p *parser) invalid(r *row, err error) error {
+	if invalid, is := errors.AsType[*storage.InvalidError](err); is {
+		if column, known := columnOf[invalid.Field]; known {
+			return p.inColumn(column, r, err)
+		}
+	}
+	return err
+}
+
 var errNoText = errors.New("a comment needs a text: name its column (text), or what stands for it (placeholder)")
 
 // comment adds a comment to a block. If the text is empty, the mapping's placeholder is
 // stored instead.
-func (p *parser) comment(a *storage.Action, text string) error {
-	if text = strings.TrimSpace(text); text == "" && p.mapping.Text == "" && p.mapping.Placeholder == "" {
+func (p *parser) comment(a *storage.Action, r *row) error {
+	text := strings.TrimSpace(r[colText])
+	if text == "" && p.mapping.Text == "" && p.mapping.Placeholder == "" {
 		return errNoText
 	}
 	c := storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(text, p.mapping.Placeholder), At: a.Version}
 	c, err := c.Check()
 	if err != nil {
-		return err
+		return p.invalid(r, err)
+	}
+	if p.dry != nil {
+		p.dry[actionComment]++
+		p.show(r, actionComment, a, "")
+		return nil
 	}
 	if text != "" {
 		text = c.Text
@@ -224,7 +299,15 @@ const notMapped = "not mapped to an action"
 // skip counts a row that has no action. There is one count for each pair of an event and
 // a reason. Once there are maxSkipped pairs, the rows of all further pairs are counted
 // together.
-func (p *parser) skip(event string, mapped bool) {
+func (p *parser) skip(r *row, mapped bool) {
+	event := r[colEvent]
+	if !mapped && p.read < maxGuesses { // the rows may be imported once the event is mapped
+		if _, err := p.times.read(r[colTime], true); err != nil {
+			if wrong, is := errors.AsType[*timeError](err); is {
+				p.countSuggestions(wrong.remedies)
+			}
+		}
+	}
 	s := Skipped{Event: clip(event), Reason: notMapped}
 	if mapped {
 		s.Reason = "mapped to " + skip
@@ -236,6 +319,7 @@ func (p *parser) skip(event string, mapped bool) {
 		s.Event = strings.Clone(s.Event)
 	}
 	p.skipped[s]++
+	p.show(r, 0, nil, "skipped: "+s.Reason)
 }
 
 // tieBreaker assigns increasing versions, in the order of the file, to actions on the

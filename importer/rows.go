@@ -49,13 +49,26 @@ type RowError struct {
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-func newRowReader(s *Source, m Mapping) (rowReader, error) {
+// columnsOf returns the names of the columns that a mapping uses; unused ones are empty.
+func columnsOf(m *Mapping) row {
 	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn, colText: m.Text}
-	if s.format == "ndjson" {
-		return &ndjsonReader{r: bufio.NewReaderSize(s.text, maxRowBytes), columns: columns}, nil
+	if m.At != "" {
+		columns[colTime] = ""
 	}
-	header := headerLine(s.text)
-	likely := delimiterOf(header, columns)
+	return columns
+}
+
+func newRowReader(s *Source, m *Mapping) (rowReader, error) {
+	columns := columnsOf(m)
+	if s.format == "ndjson" {
+		if len(m.Columns) > 0 {
+			return nil, &MappingError{"columns are named only for CSV files without a header; the members of NDJSON have names", nil}
+		}
+		j := &ndjsonReader{r: bufio.NewReaderSize(s.text, maxRowBytes), columns: columns}
+		return j, j.check(m)
+	}
+	first := headerLine(s.text)
+	likely := delimiterOf(first, m)
 	comma := likely
 	if m.Delimiter != "" {
 		var err error
@@ -63,9 +76,10 @@ func newRowReader(s *Source, m Mapping) (rowReader, error) {
 			return nil, err
 		}
 	}
-	rows, err := newCSVReader(s.text, comma, columns)
+	seen := sampleOf(s.text, comma, m.Columns)
+	rows, err := newCSVReader(s.text, comma, columns, m.Columns)
 	if unfit, is := errors.AsType[*MappingError](err); is {
-		return nil, delimiterError(unfit, header, comma, likely)
+		return nil, explainColumns(delimiterError(unfit, first, comma, likely), m, seen)
 	}
 	if err != nil {
 		return nil, err
@@ -73,21 +87,31 @@ func newRowReader(s *Source, m Mapping) (rowReader, error) {
 	return rows, nil
 }
 
-// csvReader reads CSV according to RFC 4180, with a header and any delimiter.
+// csvReader reads CSV according to RFC 4180, with any delimiter.
 type csvReader struct {
 	bound *boundedReader
 	csv   *csv.Reader
 	at    places
-	width int
+	width int // 0 until it is known
 	start int
 }
 
-func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
+// newCSVReader returns a reader of rows with a header, or without one if names, which are
+// the names of the first columns, are given.
+func newCSVReader(r io.Reader, comma rune, columns row, names []string) (*csvReader, error) {
 	bound := &boundedReader{r: r, left: maxRowBytes}
 	c := &csvReader{bound: bound, csv: csv.NewReader(bufio.NewReaderSize(bound, 64<<10)), start: 1}
 	c.csv.Comma = comma
 	c.csv.FieldsPerRecord = -1
 	c.csv.ReuseRecord = true
+	if len(names) > 0 {
+		at, unfit := find(columns, names)
+		if unfit != nil {
+			return nil, &MappingError{"the list of columns " + unfit.Reason, nil}
+		}
+		c.at = at
+		return c, nil
+	}
 	header, err := c.csv.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: a header with the names of the columns is expected")
@@ -158,7 +182,13 @@ func (c *csvReader) next(out *row) error {
 	}
 	c.start, _ = c.csv.FieldPos(0)
 	if len(fields) != c.width {
-		return &RowError{Line: c.start, Reason: fmt.Sprintf("has %d fields where the header has %d", len(fields), c.width)}
+		if c.width > 0 {
+			return &RowError{Line: c.start, Reason: fmt.Sprintf("has %d fields where the header has %d", len(fields), c.width)}
+		}
+		// Without a header, rows need the columns that are used.
+		if last := slices.Max(c.at[:]); len(fields) <= last {
+			return &RowError{Line: c.start, Reason: fmt.Sprintf("has %d fields where %d columns are named", len(fields), last+1)}
+		}
 	}
 	for i, place := range c.at {
 		if place >= 0 {
@@ -247,34 +277,86 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {
 		return &RowError{Line: j.start, Reason: "is not a JSON object"}
 	}
-	var missing []int
 	for i, column := range j.columns {
 		out[i] = ""
-		if column == "" {
+		value := members[column] // nil if it is absent, which is the same as null
+		if column == "" || value == nil {
 			continue
 		}
-		value, there := members[column]
-		if !there {
-			if i != colText { // needed only for a comment
-				missing = append(missing, i)
-			}
-			continue
+		var ok bool
+		if out[i], ok = scalarOf(value, i == colUser || i == colSubject || i == colBiz); !ok {
+			return &RowError{Line: j.start, Reason: fmt.Sprintf("member %q is %s: it must be a string, a number or a boolean, and an id that is a number must be whole", column, clip(string(value)))}
 		}
-		switch c := value[0]; {
-		case c == '"':
-			_ = json.Unmarshal(value, &out[i]) // it is a valid string
-		case c == '-' || '0' <= c && c <= '9':
-			out[i] = string(value)
-		case string(value) != "null":
-			return &RowError{Line: j.start, Reason: fmt.Sprintf("member %q must be a string or a number", column)}
-		}
-	}
-	if len(missing) > 0 {
-		names := slices.Sorted(maps.Keys(members))
-		reason := fmt.Sprintf("has no member %s; it has %s", namesOf(j.columns, missing), list(names))
-		return &RowError{j.start, reason, columnSuggestions(j.columns, missing, names)}
 	}
 	return nil
+}
+
+// scalarOf returns a JSON value as text. Null is the empty text. The number of an id is
+// written without a fraction or exponent. It returns false for arrays and objects, and for
+// ids that are not whole.
+func scalarOf(value json.RawMessage, isID bool) (text string, ok bool) {
+	switch c := value[0]; {
+	case c == '"':
+		return text, json.Unmarshal(value, &text) == nil
+	case c == '{', c == '[':
+		return "", false
+	case c == 'n':
+		return "", true
+	case isID && c != 't' && c != 'f':
+		return wholeNumber(string(value))
+	}
+	return string(value), true
+}
+
+// check returns a *MappingError if none of the first objects has a member that the
+// mapping names. A log of anonymous reads may lack the user.
+func (j *ndjsonReader) check(m *Mapping) error {
+	seen := j.sample()
+	var missing []int
+	for i, column := range j.columns {
+		if column == "" || i == colText || len(seen.rows) == 0 || slices.Contains(seen.names, column) {
+			continue
+		}
+		if i == colUser && columnSuggestions(j.columns, []int{i}, seen.names)[0].Value == "" {
+			continue
+		}
+		missing = append(missing, i)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	reason := fmt.Sprintf("none of the first %d objects has a member %s; there is %s", len(seen.rows), namesOf(j.columns, missing), list(seen.names))
+	return explainColumns(&MappingError{reason, columnSuggestions(j.columns, missing, seen.names)}, m, seen)
+}
+
+// sample returns the objects that are in the buffer, with the names of all members.
+func (j *ndjsonReader) sample() sample {
+	_ = headerLine(j.r) // fills the buffer; an error is returned again when the line is read
+	text, _ := j.r.Peek(j.r.Buffered())
+	var objects []map[string]json.RawMessage
+	names := map[string]bool{}
+	for line := range bytes.Lines(text) {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(line, &members) != nil || len(objects) == sampleRows {
+			continue
+		}
+		objects = append(objects, members)
+		for name, value := range members {
+			names[name] = names[name] || string(value) != "null"
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, used bool) bool { return !used })
+	s := sample{names: slices.Sorted(maps.Keys(names))}
+	for _, members := range objects {
+		values := make([]string, len(s.names))
+		for i, name := range s.names {
+			if members[name] != nil {
+				values[i], _ = scalarOf(members[name], false)
+			}
+		}
+		s.rows = append(s.rows, values)
+	}
+	return s
 }
 
 // list formats the first 30 names for a message.

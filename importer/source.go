@@ -1,11 +1,8 @@
 package importer
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +40,7 @@ func (s *Source) Close() error {
 }
 
 // Open opens the file with the given name, or uses stdin if the name is "-". It detects
-// gzip and zip by the first bytes. The format is one of those that Formats returns. If it
+// gzip, bzip2, zstd and zip by the first bytes. The format is one of those that Formats returns. If it
 // is empty, the name's extension decides (.csv, .tsv, .ndjson, .jsonl). If the name has
 // none of these extensions, the file is NDJSON if its text begins with "{", and otherwise
 // CSV. A JSON array is rejected.
@@ -86,57 +83,6 @@ func (s *Source) open(ctx context.Context, name string, raw io.Reader) error {
 	return s.unpack(ctx, name, file)
 }
 
-// unpack detects gzip, zip and the format, and opens the unpacked text.
-func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
-	const buffer = 64 << 10
-	counted := &interruptible{ctx: ctx, r: raw, read: &s.read, buffer: make([]byte, buffer), done: make(chan readResult, 1)}
-	packed := bufio.NewReaderSize(counted, buffer)
-	magic, err := packed.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read: %w", err)
-	}
-	stream := s.size == 0 // a stream cannot be read twice
-	var text io.Reader = packed
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		if !stream {
-			if err := tryGzip(packed); err != nil {
-				return err
-			}
-			if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-				return fmt.Errorf("read: %w", err)
-			}
-			packed.Reset(counted)
-			s.read.Store(0)
-		}
-		if text, err = gzip.NewReader(packed); err != nil {
-			return fmt.Errorf("unpack gzip: %w", explainDamage(err))
-		}
-		name = strings.TrimSuffix(strings.ToLower(name), ".gz")
-	case bytes.HasPrefix(magic, []byte("PK\x03\x04")), bytes.HasPrefix(magic, []byte("PK\x05\x06")):
-		if stream {
-			return errors.New("a zip file cannot be read from standard input or a pipe: name the file, or unpack it on the way (unzip -p FILE.zip | ovation import -)")
-		}
-		if name, text, err = openZip(&countingReaderAt{ctx, s.file, &s.read}, s.size); err != nil {
-			return err
-		}
-	}
-	s.text = bufio.NewReaderSize(text, buffer)
-	return s.sniff(name)
-}
-
-// tryGzip unpacks the file to its end, where the checksum is verified.
-func tryGzip(packed io.Reader) error {
-	text, err := gzip.NewReader(packed)
-	if err == nil {
-		_, err = io.Copy(io.Discard, text) //nolint:gosec // the output is discarded, however large it is
-	}
-	if err != nil {
-		return fmt.Errorf("unpack gzip: %w", explainDamage(err))
-	}
-	return nil
-}
-
 // sniff skips a byte order mark and detects the format if no format is set.
 func (s *Source) sniff(name string) error {
 	head, err := s.text.Peek(3)
@@ -148,6 +94,9 @@ func (s *Source) sniff(name string) error {
 	}
 	if bytes.Equal(head, []byte("\ufeff")) {
 		_, _ = s.text.Discard(len(head)) // the bytes are in the buffer
+	}
+	if head, _ := s.text.Peek(min(s.text.Buffered(), tarMagicAt+len(tarMagic))); len(head) > tarMagicAt && string(head[tarMagicAt:]) == tarMagic {
+		return fmt.Errorf("the file is a tar archive, whose first file is %s: unpack the file you mean on the way (tar -xOf FILE NAME | ovation import -)", quote(string(head[:max(0, bytes.IndexByte(head[:100], 0))])))
 	}
 	first := s.first()
 	if s.format == "" {
@@ -186,66 +135,6 @@ func (s *Source) first() byte {
 			return c
 		}
 	}
-}
-
-// openZip opens the only file in a zip archive. It returns the file's name and contents.
-func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
-	archive, err := zip.NewReader(r, size)
-	if err != nil {
-		return "", nil, fmt.Errorf("unpack zip: its directory cannot be read: %w", explainDamage(err))
-	}
-	var found []*zip.File
-	for _, f := range archive.File {
-		// macOS adds files of its own to archives.
-		if !strings.HasSuffix(f.Name, "/") && !strings.HasPrefix(f.Name, "__MACOSX/") {
-			found = append(found, f)
-		}
-	}
-	if len(found) != 1 {
-		return "", nil, fmt.Errorf("unpack zip: it holds %d files where one is expected: unpack the one you mean (unzip -p FILE.zip NAME | ovation import -)", len(found))
-	}
-	const encrypted = 1
-	if found[0].Flags&encrypted != 0 {
-		return "", nil, errors.New("unpack zip: it is encrypted: unpack it first")
-	}
-	// The file is opened twice: once to verify the checksum, and once to use it.
-	text, err := found[0].Open()
-	if err == nil {
-		_, err = io.Copy(io.Discard, text)
-	}
-	if err == nil {
-		text, err = found[0].Open()
-	}
-	if err != nil {
-		return "", nil, fmt.Errorf("unpack zip: %w", explainDamage(err))
-	}
-	return found[0].Name, text, nil
-}
-
-// FileError is a defect of the file itself: reading it again returns the same error.
-type FileError struct {
-	// Packed is true if the error occurred while unpacking. Damage is detected late, so
-	// rows that were read shortly before the error may be wrong.
-	Packed bool
-	Err    error
-}
-
-func (e *FileError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *FileError) Unwrap() error { return e.Err }
-
-// explainDamage returns a *FileError if err shows a defect of a packed file, and
-// otherwise err itself.
-func explainDamage(err error) error {
-	_, corrupt := errors.AsType[flate.CorruptInputError](err)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, zip.ErrFormat):
-		return &FileError{true, errors.New("the file is cut off or damaged")}
-	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrChecksum):
-		return &FileError{true, fmt.Errorf("the file is damaged: %w", err)}
-	}
-	return err
 }
 
 // interruptible counts the bytes read, and abandons a blocked read when the context ends.

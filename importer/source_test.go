@@ -12,12 +12,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 const plain = header + "ann,1,read,1500000000\nann,2,read,1500000000\n"
 
 const asNDJSON = `{"user":"ann","subject":1,"event":"read","time":1500000000}` + "\r\n\n" +
 	`{"time":"1500000000","subject":"2","event":"read","user":"ann","more":{"a":[1]}}`
+
+// bzipped is the text of plain, packed by the bzip2 command.
+const bzipped = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x54\x85\x38\x77\x00\x00\x1e\x59\x80\x04\x10\x00\x04\x72\x00\x3e\x33\x1f\x00\x20\x00\x54\x50\x34\xd0\xc8\xc9\x88\x25\x51\x91\xa6\x6d\x53\x06\xa7\xa9\x31\x48\xcf\xa7\x2f\x5b\x6e\x75\x38\x42\x0a\x0c\x23\xe9\x5c\x76\x1e\x21\xae\xf1\xb1\x84\x50\x3a\x40\x57\x5d\xc7\xc5\xdc\x91\x4e\x14\x24\x15\x21\x4e\x1d\xc0"
+
+// zstandard packs a text.
+func zstandard(t *testing.T, text string) string {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	must(t, err)
+	packed := w.EncodeAll([]byte(text), nil)
+	must(t, w.Close())
+	return string(packed)
+}
 
 // gzipped packs the parts of one text so that each part can be unpacked even if the parts
 // after it are cut off.
@@ -69,6 +84,12 @@ func TestFormsOfOneFileAreOne(t *testing.T) {
 		{"gzip", "a.csv.gz", gzipped(t, plain)},
 		{"gzip of another name", "a.bin", gzipped(t, plain)},
 		{"two gzips in a row", "a.csv.gz", gzipped(t, plain[:40]) + gzipped(t, plain[40:])},
+		{"bzip2", "a.csv.bz2", bzipped},
+		{"bzip2 of another name", "a", bzipped},
+		{"zstd", "a.csv.zst", zstandard(t, plain)},
+		{"two zstd frames in a row", "a.csv.zst", zstandard(t, plain[:40]) + zstandard(t, plain[40:])},
+		{"NDJSON in zstd", "a.jsonl.zst", zstandard(t, asNDJSON)},
+		{"zip with files of file managers", "a.zip", zipped(t, "a/a.csv", plain, "a/__MACOSX/._a.csv", "x", "a/.DS_Store", "x", "._a", "x", "Thumbs.db", "x")},
 		{"zip", "a.zip", zipped(t, "folder/", "", "folder/a.csv", plain, "__MACOSX/a.csv", "x")},
 		{"NDJSON", "a.ndjson", asNDJSON},
 		{"JSON lines", "a.jsonl", "\ufeff" + asNDJSON},
@@ -111,6 +132,7 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	damaged := []byte(gzipped(t, plain))
 	binary.LittleEndian.PutUint32(damaged[len(damaged)-8:], 1)
 	stored := zippedBy(t, zip.Store, "a.csv", plain)
+	packed := zstandard(t, plain)
 	encrypted := []byte(zipped(t, "a.csv", plain))
 	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
 	for _, c := range []struct {
@@ -126,7 +148,18 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 		{"zip cut off", "a.zip", zipped(t, "a.csv", plain)[:60], "directory cannot be read: the file is cut off", 0},
 		{"zip damaged", "a.zip", strings.Replace(stored, "ann,2", "bob,2", 1), "unpack zip: the file is damaged: zip: checksum", 0},
 		{"zip of two files", "a.zip", zipped(t, "a.csv", plain, "b.csv", plain), "holds 2 files", 0},
-		{"zip of nothing", "a.zip", zipped(t), "holds 0 files", 0},
+		{"zip of two files, named", "a.zip", zipped(t, "a.csv", plain, "x/b.csv", plain), `"a.csv", "x/b.csv": unpack the one you mean (unzip -p`, 0},
+		{"bzip2 cut off", "a.bz2", bzipped[:len(bzipped)-9], "unpack bzip2: the file is cut off", 0},
+		{"bzip2 damaged", "a.bz2", bzipped[:30] + "\xff\xff" + bzipped[32:], "unpack bzip2: the file is damaged: bzip2", 0},
+		{"zstd cut off", "a.zst", packed[:len(packed)-6], "unpack zstd: the file is cut off", 0},
+		{"zstd damaged", "a.zst", packed[:20] + "\xff" + packed[21:], "unpack zstd: the file is damaged", 0},
+		{"zstd that grows without end", "a.zst", zstandard(t, plain+strings.Repeat("\n", expansionSlack+expansionSlack/2)), "the file grows to more than 1100 times its size", 0},
+		{"xz", "a.csv.xz", "\xfd7zXZ\x00\x00\x04", "the file is compressed by xz, which is not read: unpack it on the way (xz -dc FILE | ovation import -)", 0},
+		{"lz4", "a.csv.lz4", "\x04\x22\x4d\x18\x64\x40", "compressed by lz4", 0},
+		{"7z", "a.7z", "7z\xbc\xaf\x27\x1c\x00\x04", "a 7z archive", 0},
+		{"Parquet", "a.parquet", "PAR1\x15\x04\x15\x20", "a Parquet file, which is not read: convert it to CSV", 0},
+		{"tar in gzip", "a.tar.gz", gzipped(t, "a/log.csv"+strings.Repeat("\x00", 248)+"ustar\x0000"+plain), `the file is a tar archive, whose first file is "a/log.csv": unpack the file you mean on the way (tar -xOf FILE NAME | ovation import -)`, 0},
+		{"zip of nothing", "a.zip", zipped(t), "holds no file", 0},
 		{"encrypted zip", "a.zip", string(encrypted), "is encrypted", 0},
 		{"UTF-16", "a.csv", "\xff\xfeu\x00", "UTF-16", 0},
 		{"no such column", "a.csv", "user,subject,time\n", `no column "event"; it has "user", "subject", "time"`, 0},
@@ -230,7 +263,7 @@ func TestJSONThatIsNotOneObjectALineIsKnown(t *testing.T) {
 			}
 		}
 	}
-	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a", "\r\n\n"+object+"\n{}"))
+	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a", "\r\n\n"+object+"\n{\"event\":\"read\"}"))
 	must(t, err)
 	if result.Rows != 2 || result.Bad != 1 || result.BadRows[0].Line != 4 {
 		t.Errorf("NDJSON after blank lines: got %+v, want 2 rows, of which line 4 is bad", result)

@@ -34,10 +34,11 @@ var commonColumns = map[string][]string{
 	"user": {
 		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",
 		"accountid", "account", "memberid", "member", "author", "authorid", "ownerid", "owner", "creatorid", "creator",
+		"sessionid", "session",
 	},
 	"subject": {
 		"subject", "subjectid", "bizid", "itemid", "item", "contentid", "content", "videoid", "video", "articleid", "article",
-		"productid", "product", "movieid", "movie", "postid", "post", "songid", "trackid", "objectid", "object",
+		"productid", "product", "movieid", "movie", "postid", "post", "songid", "song", "trackid", "track", "artistid", "artist", "newsid", "bookid", "gameid", "objectid", "object",
 	},
 	"event":     {"event", "eventtype", "eventname", "action", "actiontype", "interaction", "interactiontype", "activity", "behavior", "behaviour", "type"},
 	"time":      {"time", "timestamp", "ts", "at", "date", "datetime", "createdat", "created", "eventtime", "occurredat", "unixtime"},
@@ -48,10 +49,10 @@ var commonColumns = map[string][]string{
 // commonEvents maps event names, in the form that plainName returns, to their usual
 // meanings.
 var commonEvents = map[string]string{
-	"read": "read", "view": "read", "pageview": "read", "click": "read", "open": "read", "play": "read", "watch": "read", "visit": "read",
-	"like": "like", "heart": "like", "love": "like", "upvote": "like", "star": "like", "favorite": "like", "favourite": "like",
+	"read": "read", "pv": "read", "watched": "read", "viewed": "read", "clicked": "read", "view": "read", "pageview": "read", "click": "read", "open": "read", "play": "read", "watch": "read", "visit": "read",
+	"like": "like", "heart": "like", "love": "like", "upvote": "like", "star": "like", "liked": "like", "favorite": "like", "favourite": "like",
 	"dislike": "dislike", "downvote": "dislike", "unlike": "unlike", "undislike": "undislike",
-	"collect": "collect", "bookmark": "collect", "save": "collect", "uncollect": "uncollect", "unbookmark": "uncollect", "unsave": "uncollect",
+	"collect": "collect", "bookmark": "collect", "save": "collect", "fav": "collect", "uncollect": "uncollect", "unbookmark": "uncollect", "unsave": "uncollect",
 	"follow": "follow", "subscribe": "follow", "unfollow": "unfollow", "unsubscribe": "unfollow",
 	"comment": "comment", "commentcreated": "comment",
 }

@@ -73,11 +73,6 @@ func TestRemediesOfRows(t *testing.T) {
 			[]Suggestion{{"timeUnit", "ms"}},
 		},
 		"neither": {seconds, "user,subject,event,time\na,1,read,soon\n", `time "soon" is not a number of seconds since 1970`, nil},
-		"members": {
-			seconds, `{"personId":"a","subject":1,"event":"read","ts":1500000000}` + "\n",
-			`has no member "user" or "time"; it has "event", "personId", "subject", "ts"`,
-			[]Suggestion{{"time", "ts"}, {"user", "personId"}},
-		},
 		"no text": {
 			seconds, "user,subject,event,time\na,1,comment,1500000000\n", "name its column (text), or what stands for it (placeholder)", []Suggestion{{"text", ""}},
 		},

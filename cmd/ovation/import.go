@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"time"
+	_ "time/tzdata" // for --time-zone where the system has no database of time zones
 
 	"github.com/cheggaaa/pb/v3"
 	"github.com/mattn/go-isatty"
@@ -20,7 +21,7 @@ import (
 type importCommand struct {
 	storeFlags `embed:""`
 
-	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
+	File string `arg:"" help:"The file, plain, gzip, bzip2, zstd or zip; - is standard input."`
 
 	Map       string `help:"Mapping to begin with: deskdrop, or a JSON file as shown above."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
 	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
@@ -28,9 +29,11 @@ type importCommand struct {
 	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
 	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
 	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
+	DryRun    bool   `help:"Show the first five rows as they are understood, and what would be imported, and import nothing." variable:"OVATION_IMPORT_DRY_RUN"`
 
 	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" variable:"OVATION_IMPORT_BIZ"`
 	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
+	Columns   []string          `help:"Names of the columns of a CSV file without a header, in order; an empty name skips a column." placeholder:"NAME,…" sep:"," variable:"OVATION_IMPORT_COLUMNS"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
 	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
@@ -38,6 +41,10 @@ type importCommand struct {
 	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
 	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, or rfc3339 (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
+
+	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" variable:"OVATION_IMPORT_TIME_FORMAT"`
+	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" variable:"OVATION_IMPORT_TIME_ZONE"`
+	At         string `help:"Time of every row, for a file without times: RFC 3339, or a date." placeholder:"TIME" type:"at" variable:"OVATION_IMPORT_AT"`
 
 	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" variable:"OVATION_IMPORT_TEXT"`
 	Placeholder string `help:"Text of comments that have none; if not set, they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
@@ -52,7 +59,19 @@ The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a co
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
 
-or "bizColumn" for "biz", "all" for "event" and "events", "text" and "placeholder" for comments, and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "at" for "time", "text" and "placeholder" for comments, and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
+
+A file without a header needs the names of its columns; times in another form than RFC 3339 need their unit or format:
+
+  ovation import --biz item --columns user,subject,,event,time --time-unit s --events pv=read,fav=collect,buy=skip,cart=skip shop.csv
+  ovation import --biz video --all read --time-format '%Y-%m-%d %H:%M:%S' --time-zone Asia/Shanghai views.csv
+  ovation import --biz song --all read --columns user,,subject --delimiter tab --at 2026-01-31 plays.tsv
+
+Formats know %Y %m %d %H %M %S %f %y %b %a %I %p %z %e %F %T and %%; a fraction may follow %S. A time that occurs twice because clocks were put back is the first of the two; a time that does not exist is a bad row. Numbers may have a fraction and an exponent.
+
+A user that is empty, NULL, null, \N, nan, NaN, None or NA is anonymous: reads count, other actions are bad rows. A subject that is one of these is a bad row. In NDJSON, members that are null and members that are absent are the same as empty fields.
+
+If nothing fits, the error names the flags to add. --dry-run shows how rows are understood.
 
 Comments get the time of their row and appear in lists at that time. Their texts follow the rules of the API: 1 to 2,000 characters, without control characters. Replies cannot be imported.
 
@@ -79,6 +98,9 @@ func (c *importCommand) Run(p *program) (err error) {
 		return c.verdict(importer.Result{}, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	if c.DryRun {
+		return c.preview(p, src, mapping)
+	}
 	unlock, err := c.lock(importLock, "imports into")
 	if err != nil {
 		return err
@@ -100,7 +122,7 @@ func (c *importCommand) Run(p *program) (err error) {
 		Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told,
 	})
 	done()
-	summarize(p.stdout, result, mapping.Placeholder)
+	summarize(p.stdout, result, mapping.Placeholder, "imported")
 	return c.verdict(result, err)
 }
 
@@ -140,11 +162,15 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	case c.BizColumn != "":
 		m.Biz, m.BizColumn = "", c.BizColumn
 	}
+	if err := c.times(&m); err != nil {
+		return m, err
+	}
+	if len(c.Columns) > 0 {
+		m.Columns = c.Columns
+	}
 	m.User = cmp.Or(c.User, m.User)
 	m.Subject = cmp.Or(c.Subject, m.Subject)
 	m.Event = cmp.Or(c.Event, m.Event)
-	m.Time = cmp.Or(c.Time, m.Time)
-	m.TimeUnit = cmp.Or(c.TimeUnit, m.TimeUnit)
 	m.Delimiter = cmp.Or(c.Delimiter, m.Delimiter)
 	m.Text = cmp.Or(c.Text, m.Text)
 	m.Placeholder = cmp.Or(c.Placeholder, m.Placeholder)
@@ -153,6 +179,29 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // all other members have been checked already
 	}
 	return m, nil
+}
+
+// times applies the flags of times to a mapping. A flag replaces the members of the
+// mapping that say the same in another way.
+func (c *importCommand) times(m *importer.Mapping) error {
+	switch {
+	case c.At != "" && (c.Time != "" || c.TimeUnit != "" || c.TimeFormat != "" || c.TimeZone != ""):
+		return errors.New("--at or OVATION_IMPORT_AT, and --time, --time-unit, --time-format, --time-zone or their variables, exclude each other")
+	case c.TimeUnit != "" && (c.TimeFormat != "" || c.TimeZone != ""):
+		return errors.New("--time-unit or OVATION_IMPORT_TIME_UNIT, and --time-format, --time-zone or their variables, exclude each other")
+	case c.At != "":
+		m.At, m.Time, m.TimeFormat, m.TimeZone = c.At, "", "", ""
+	case c.Time != "":
+		m.Time, m.At = c.Time, ""
+	}
+	if c.TimeUnit != "" {
+		m.TimeUnit, m.TimeFormat, m.TimeZone = c.TimeUnit, "", ""
+	}
+	m.TimeFormat, m.TimeZone = cmp.Or(c.TimeFormat, m.TimeFormat), cmp.Or(c.TimeZone, m.TimeZone)
+	if err := m.ValidateTimes(); err != nil {
+		return fmt.Errorf("--time-format, --time-zone or their variables: %w", err)
+	}
+	return nil
 }
 
 // progress returns two functions for an import: told, which shows the progress, and done,
@@ -186,13 +235,16 @@ func newBar(to io.Writer, size int64) *pb.ProgressBar {
 	return pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(template)
 }
 
-// summarize prints what an import did. placeholder is the text that was given to comments
-// without text.
-func summarize(to io.Writer, r importer.Result, placeholder string) {
+// summarize prints what an import did, or what it would do. placeholder is the text that
+// was given to comments without text, and imported the word for rows with an action.
+func summarize(to io.Writer, r importer.Result, placeholder, imported string) {
 	seconds := r.Elapsed.Seconds()
 	sayf(to, "rows          %d in %.2f s (%.0f/s)\n", r.Rows, seconds, float64(r.Rows)/max(seconds, 1e-6))
 	for _, done := range r.Imported {
-		sayf(to, "imported      %d × %s\n", done.Rows, done.Action)
+		sayf(to, "%-13s %d × %s\n", imported, done.Rows, done.Action)
+	}
+	if r.Nobody > 0 {
+		sayf(to, "nobody        %d rows whose user is NULL, \\N, nan or the like: taken as anonymous\n", r.Nobody)
 	}
 	if r.Textless > 0 {
 		sayf(to, "without text  %d × comment, which reads %q\n", r.Textless, placeholder)

@@ -243,7 +243,7 @@ func TestBadRowsAreReportedAndTheRestIsImported(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
 	call(t, environment(), args...).want(t, exitBadRows, "4 × read", "bad           25",
-		`line 5: time "soon" is not a number`, "line 24: ", "and 5 more", "correct them in a separate file")
+		`line 5: column "time": time "soon" is not a number`, "line 24: ", "and 5 more", "correct them in a separate file")
 	call(t, environment("OVATION_IMPORT_STRICT", "true"), args...).want(t, exitBadRows, "stopped at the first bad row, line 5: ")
 }
 

@@ -20,6 +20,10 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	unfit, mismatch := errors.AsType[*importer.MappingError](err)
 	const resumes = "the rows imported so far are kept, and the same command resumes from there"
 	switch {
+	case strict && c.DryRun:
+		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w", err)}
+	case c.DryRun && err != nil && !mismatch && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("import: %w; nothing was imported", err)
 	case strict:
 		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
 	case errors.Is(err, context.Canceled):
@@ -70,8 +74,13 @@ var flagsByMember = map[string][2]string{
 	"events":    {"--events", "EVENT=ACTION"},
 	"time":      {"--time", "COLUMN"},
 	"timeUnit":  {"--time-unit", "UNIT"},
-	"text":      {"--text", "COLUMN"},
-	"delimiter": {"--delimiter", "CHARACTER"},
+	"columns":   {"--columns", "NAME,…"},
+	"at":        {"--at", "TIME"},
+
+	"timeFormat": {"--time-format", "FORMAT"},
+	"timeZone":   {"--time-zone", "ZONE"},
+	"text":       {"--text", "COLUMN"},
+	"delimiter":  {"--delimiter", "CHARACTER"},
 }
 
 // suggestFlags returns the end of an error message that proposes the flags for the given

@@ -178,6 +178,14 @@ func mappers() kong.Option {
 		"unit":       oneOf(importer.TimeUnits()),
 		"format":     oneOf(importer.Formats()),
 		"action":     oneOf(importer.Actions()),
+		"zone": text(func(s string) error {
+			_, err := importer.ParseZone(s)
+			return err
+		}),
+		"at": text(func(s string) error {
+			_, err := importer.ParseAt(s)
+			return err
+		}),
 		"delimiter": text(func(s string) error {
 			_, err := importer.ParseDelimiter(s)
 			return err

@@ -123,11 +123,11 @@ func TestImportProposesFlags(t *testing.T) {
 	}{
 		"columns": {
 			"--biz video", "timestamp,eventType,contentId,personId\n1500000000,VIEW,1,ann\n", exitFailed,
-			"nothing was imported; try --user personId --subject contentId --event eventType --time timestamp\n",
+			"nothing was imported; try --user personId --subject contentId --event eventType --time timestamp --time-unit s --events VIEW=read\n",
 		},
 		"columns with spaces": {"--biz video --all read", "User ID,item,at\nann,1,2020-01-01T00:00:00Z\n", exitFailed, "; try --user 'User ID' --subject item --time at\n"},
 		"no kind and action":  {"", "user,subject,time\nann,1,2020-01-01T00:00:00Z\n", exitFailed, "; try --all ACTION --biz KIND\n"},
-		"unknown columns":     {"--biz video", "a,subject,event,b\nann,1,read,2\n", exitFailed, `has no column "user" or "time"; it has "a", "subject", "event", "b"; nothing was imported; try --user COLUMN --time COLUMN`},
+		"unknown columns":     {"--biz video", "a,subject,event,b\nann,1,read,2\n", exitFailed, `has no column "user" or "time"; it has "a", "subject", "event", "b"; nothing was imported; try --user COLUMN --at TIME`},
 		"delimiter":           {"--biz video --delimiter ,", "user;subject;event;time\nann;1;read;1500000000\n", exitFailed, "the header looks separated by ';'; nothing was imported; try --delimiter ';'\n"},
 		"unusual delimiter":   {"--biz video", "user:subject:event:time\nann:1:read:1500000000\n", exitFailed, "try --delimiter CHARACTER"},
 		"time unit":           {"--biz video", header + "ann,1,read,1500000000\n", exitBadRows, "no row was imported; try --time-unit s\n"},

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"ovation/importer"
+)
+
+// previewRows is the number of rows that --dry-run shows.
+const previewRows = 5
+
+// preview prints the first rows as they are understood and what would be imported. It
+// writes nothing and opens no database. Its error is that of an import of the file.
+func (c *importCommand) preview(p *program, src *importer.Source, mapping importer.Mapping) error {
+	result, rows, err := importer.Preview(p.ctx, src, importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict}, previewRows)
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	if len(rows) > 0 {
+		sayf(table, "line\taction\tuser\tbiz\tsubject\ttime\n")
+	}
+	for _, r := range rows {
+		if r.NotAction != "" {
+			sayf(table, "%d\t%s\n", r.Line, notAction(r))
+			continue
+		}
+		user := "anonymous"
+		if r.User != "" {
+			user = strconv.Quote(r.User)
+		}
+		sayf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", r.Line, r.Action, user, r.Biz, strconv.Quote(r.BizID), r.At.Format(time.RFC3339Nano))
+	}
+	_ = table.Flush() // as sayf: what cannot be printed is lost
+	summarize(p.stdout, result, mapping.Placeholder, "would import")
+	sayf(p.stdout, "dry run: nothing was imported\n")
+	return c.verdict(result, err)
+}
+
+// notAction returns why a row is not imported, with its event if it has one.
+func notAction(r importer.Understood) string {
+	if r.Event == "" {
+		return r.NotAction
+	}
+	return fmt.Sprintf("%s (event %q)", r.NotAction, r.Event)
+}
