@@ -30,7 +30,8 @@
 //     TestOnlyFilesAreServed.
 //   - A cover is tried three times and then dead-lettered with the reason:
 //     TestFailingCoverIsDeadLettered. If ffmpeg hangs, it is killed with all processes
-//     that it has started: TestFFmpegThatHangsIsKilled. At most two covers are made at
+//     that it has started: TestFFmpegThatHangsIsKilled. On Linux, it cannot read the
+//     secrets of this process: TestFFmpegCannotReadItsParent in cmd/ovation. At most two covers are made at
 //     the same time: TestTwoCoversAtOnce. A lost job is requested again:
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image/jpeg"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -84,7 +83,7 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	defer cancel()
 	command := exec.CommandContext(within, program, arguments(path, format)...) //nolint:gosec // no shell, and fixed arguments
 	command.Env = []string{}                                                    // no variable of this process's environment
-	command.Dir = os.TempDir()
+	command.Dir = "/"
 	picture, report := &boundedBuffer{maxBytes: maxPictureBytes}, &boundedBuffer{maxBytes: maxReportBytes, truncate: true}
 	command.Stdout, command.Stderr = picture, report
 	command.WaitDelay = time.Second // for child processes that ffmpeg leaves behind
@@ -105,12 +104,22 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	return picture.text, nil
 }
 
-// run starts the command within its limits and waits until it exits. It locks the
-// goroutine to its thread, because the kernel kills the command when the thread that
-// started it ends.
+// run starts the command within its limits and waits until it exits. The command is
+// started by a thread of its own, which has no privileges to pass on and then ends: the
+// kernel kills the command if the thread ends first.
 func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: no other goroutine may use this thread
+		ended <- runWithin(command, memory, timeout)
+	}()
+	return <-ended
+}
+
+func runWithin(command *exec.Cmd, memory uint64, timeout time.Duration) error {
+	if err := dropPrivileges(); err != nil {
+		return err
+	}
 	isolate(command)
 	if err := command.Start(); err != nil {
 		return err

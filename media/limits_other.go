@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// dropPrivileges does nothing: only Linux has capabilities.
+func dropPrivileges() error { return nil }
+
 // isolate only ensures that the command is killed when it is cancelled.
 func isolate(command *exec.Cmd) {
 	command.Cancel = func() error { return command.Process.Kill() }

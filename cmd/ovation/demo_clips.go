@@ -170,6 +170,7 @@ func drawClip(ctx context.Context, source, filter string) (_ []byte, err error) 
 	command := exec.CommandContext(ctx, program, "-hide_banner", "-nostdin", "-loglevel", "error", //nolint:gosec // fixed arguments
 		"-f", "lavfi", "-i", source, "-t", "5", "-vf", filter, "-an",
 		"-c:v", "libx264", "-preset", "ultrafast", "-crf", "26", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-bitexact", path)
+	command.Env = []string{}
 	if said, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("draw a clip: %w: %s", err, bytes.TrimSpace(said))
 	}

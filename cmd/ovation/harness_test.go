@@ -119,7 +119,7 @@ type server struct {
 	banner string
 	stop   func() programResult
 	as     func(user string) map[string]string // returns the headers for a user; if nil, X-Ovation-User is sent
-	log    func() string                       // returns what the process has logged; set for serve and work only
+	log    func() string                       // returns what the process has logged; not set for servers in this process
 	// Which of these are set depends on the function that started the server:
 	pid    int
 	kill   func()
@@ -193,10 +193,18 @@ func serveBare(tb testing.TB, data string, flags ...string) *server {
 // development headers.
 func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
+	return serveBinaryWith(tb, data, func(*exec.Cmd) {}, flags...)
+}
+
+// serveBinaryWith is like serveBinary, but prepare may change the command before it is
+// started.
+func serveBinaryWith(tb testing.TB, data string, prepare func(*exec.Cmd), flags ...string) *server {
+	tb.Helper()
 	stdout, stderr := newBannerWriter(), newBannerWriter()
 	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--dev-headers", "--log-level=warn"}, flags...)...)
 	command.Env = []string{} // not this process's
 	command.Stdout, command.Stderr = stdout, stderr
+	prepare(command)
 	must(tb, command.Start())
 	over := make(chan struct{})
 	go func() {
@@ -208,6 +216,7 @@ func serveBinary(tb testing.TB, data string, flags ...string) *server {
 		pid:    command.Process.Pid,
 		signal: signal,
 		ended:  over,
+		log:    stderr.String,
 		kill: func() {
 			must(tb, command.Process.Kill())
 			<-over

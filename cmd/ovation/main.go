@@ -75,6 +75,7 @@ type commandLine struct {
 
 func main() {
 	setTimerSlack(os.Args)
+	protectMemory()
 	delayCollections(os.Args)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
