@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/resolvers/rate"
 	"ovation/storage"
 	"ovation/worker/local"
 )
@@ -276,4 +277,96 @@ func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	tool, _ := fixedCoverProgram(t)
 	s.work(t, queue, s.store, tool)
 	s.wait(t, v, isCovered)
+}
+
+// TestCoversOfOneAuthorDoNotHoldTheQueue checks that the time of an author's covers is
+// bounded: further ones are made later, do not count as tries, and those of others go on.
+func TestCoversOfOneAuthorDoNotHoldTheQueue(t *testing.T) {
+	s := newSite(t, nil)
+	tool, _ := fixedCoverProgram(t)
+	slow := script(t, "/bin/sleep 0.3; exit 1")
+	m := NewCoverMaker(CoverOptions{Store: s.store, Blobs: s.blobs, Tool: slow, Logger: quietly})
+	m.authors = rate.NewAttempts(3, time.Hour) // 0.3 s
+	first, second := s.publish(t, "first", mp4(1000)), s.publish(t, "second", mp4(1000))
+	file, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(1000)))
+	must(t, err)
+	others, err := s.service.Publish(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}, "another", "", file)
+	must(t, err)
+
+	job := func(v *storage.Video) *jobDelivery {
+		d := &jobDelivery{message: storage.Message{Cover: v.Key()}}
+		m.settle(t.Context(), d)
+		return d
+	}
+	if d := job(first); d.settled != "requeued" {
+		t.Errorf("the first cover is %s, want it requeued after a failure", d.settled)
+	}
+	m.Tool = tool // does not take long
+	for range 5 {
+		if d := job(second); d.settled != "acked" {
+			t.Errorf("the second cover is %s, want it acked, as it is due later", d.settled)
+		}
+	}
+	s.wait(t, second, func(now *storage.Video, reason string, dead bool) bool {
+		return !now.Covered && !dead && strings.Contains(reason, "covers of this author")
+	})
+	if tries, err := s.store.FailCover(t.Context(), second.Key(), storage.CoverFailure{}); tries != 0 || err != nil {
+		t.Errorf("the second cover has been tried %d times, %v, want none", tries, err)
+	}
+	if d := job(others); d.settled != "acked" {
+		t.Errorf("the other author's cover is %s, want acked", d.settled)
+	}
+	s.wait(t, others, isCovered)
+}
+
+// TestDeadLetteredCoverIsNotTriedAgain checks that a job for a cover that is dead-lettered
+// does not run ffmpeg, unless an operator has replayed it. A job that is redelivered
+// becomes a dead letter, because its worker may have been killed before it could do that.
+func TestDeadLetteredCoverIsNotTriedAgain(t *testing.T) {
+	s := newSite(t, nil)
+	v := s.publish(t, "film", mp4(1000))
+	for range storage.MaxCoverTries {
+		_, err := s.store.FailCover(t.Context(), v.Key(), storage.CoverFailure{Reason: "bad", Counts: true, Due: 1})
+		must(t, err)
+	}
+	m := NewCoverMaker(CoverOptions{Store: s.store, Blobs: s.blobs, Tool: script(t, "exit 1"), Logger: quietly})
+	tool, _ := fixedCoverProgram(t)
+	for _, c := range []struct {
+		redelivered, forced bool
+		tool                FFmpeg
+		settled             string
+		tries               int
+	}{
+		{false, false, m.Tool, "acked", 3},
+		{true, false, m.Tool, "rejected: bad", 3},
+		{false, true, m.Tool, "rejected: ffmpeg failed: exit status 1", 4},
+		{false, true, tool, "acked", 0},
+	} {
+		m.Tool = c.tool
+		d := &jobDelivery{message: storage.Message{Cover: v.Key(), Forced: c.forced}, redelivered: c.redelivered}
+		if m.settle(t.Context(), d); d.settled != c.settled {
+			t.Errorf("redelivered: %t, forced: %t: the job is %q, want %q", c.redelivered, c.forced, d.settled, c.settled)
+		}
+		if tries, _ := s.store.FailCover(t.Context(), v.Key(), storage.CoverFailure{Reason: "bad"}); tries != c.tries {
+			t.Errorf("redelivered: %t, forced: %t: %d tries, want %d", c.redelivered, c.forced, tries, c.tries)
+		}
+	}
+	s.wait(t, v, isCovered)
+}
+
+// jobDelivery is a delivery that records how it was settled.
+type jobDelivery struct {
+	message     storage.Message
+	redelivered bool
+	settled     string
+}
+
+func (d *jobDelivery) Message() storage.Message { return d.message }
+func (d *jobDelivery) Partition() int           { return 0 }
+func (d *jobDelivery) Redelivered() bool        { return d.redelivered }
+func (d *jobDelivery) Ack() error               { d.settled = "acked"; return nil }
+func (d *jobDelivery) Requeue() error           { d.settled = "requeued"; return nil }
+func (d *jobDelivery) Reject(reason error) error {
+	d.settled = "rejected: " + reason.Error()
+	return nil
 }

@@ -15,7 +15,7 @@ func newUploads(registry prometheus.Registerer) *prometheus.CounterVec {
 func newCovers(registry prometheus.Registerer) *prometheus.CounterVec {
 	return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "ovation_covers_total",
-		Help: "Jobs for covers of videos, by result: made, failed (will be retried) or dead_lettered.",
+		Help: "Jobs for covers of videos, by result: made, failed (will be retried), deferred (the author's covers have taken too much time) or dead_lettered.",
 	}, []string{"result"})
 }
 

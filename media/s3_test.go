@@ -64,7 +64,7 @@ func TestVideosInS3(t *testing.T) {
 
 	tool, _ := fixedCoverProgram(t)
 	m := NewCoverMaker(CoverOptions{Store: store, Blobs: blobs, Tool: tool, Logger: quietly})
-	must(t, m.make(t.Context(), v.Key()))
+	must(t, m.make(t.Context(), v))
 	gone := s.publish(t, "gone", mp4(100))
 	_, _, err := store.DeleteVideo(t.Context(), deletionOf(gone), nil)
 	must(t, err)

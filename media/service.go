@@ -48,7 +48,7 @@ var (
 
 // LimitedError is returned if a user has published too many videos within an hour.
 type LimitedError struct {
-	Wait time.Duration // until the next video may be published
+	Wait time.Duration // until the next video may be published, or its cover be made
 }
 
 func (e *LimitedError) Error() string { return "too many videos have been published" }

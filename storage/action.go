@@ -180,6 +180,9 @@ type Message struct {
 	// If Cover is set, the message is a job that creates the cover of this video, and has
 	// no actions. A store treats the message as empty.
 	Cover VideoKey
+	// Forced is set on a message that an operator has replayed. A cover is then tried
+	// although it is dead-lettered.
+	Forced bool
 }
 
 // Barrier is a marker in one partition of a queue. Once it is persisted, every message

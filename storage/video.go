@@ -255,7 +255,9 @@ type Videos interface {
 	// DueCovers returns the keys of up to limit videos whose covers are due, by the
 	// store's clock, and reschedules these covers. The time until a cover is due again
 	// equals the time since its video was published, but is at least CoverEvery and at
-	// most a day. The first time, a cover is due CoverEvery after the publication.
+	// most a day. The first time, a cover is due CoverEvery after the publication. At most
+	// CoverShare(limit) of the covers are of one author; if more are due, they are
+	// rescheduled, so many for each of the next minutes.
 	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
 	// SetCover records that the cover of a video is in the blob store. It reports whether
 	// the video exists.
@@ -275,3 +277,7 @@ type Videos interface {
 // microseconds. A job for the cover is also queued at the publication; if the cover is
 // due nevertheless, that job was never queued, was lost or failed.
 const CoverEvery = 5 * 60 * 1_000_000
+
+// CoverShare returns how many of limit due covers one author may have: a twentieth, at
+// least one.
+func CoverShare(limit int) int { return max(limit/20, 1) }

@@ -33,6 +33,14 @@ func (a *Attempts) Take(key string) (wait time.Duration) { return a.TakeIn(anywh
 // Return undoes Take, for example for an attempt that succeeded.
 func (a *Attempts) Return(key string) { a.ReturnIn(anywhere, key) }
 
+// Charge counts attempts that were made without Take. If there have been too many, it
+// leaves a debt, which is bounded.
+func (a *Attempts) Charge(key string, attempts int) {
+	if a != nil {
+		a.buckets.charge(a.client(anywhere, key), anywhere.Share, int64(time.Since(a.since)), attempts)
+	}
+}
+
 // anywhere is the network of attempts that do not depend on an address.
 var anywhere = Network{Share: 1}
 

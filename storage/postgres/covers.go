@@ -12,11 +12,15 @@ import (
 const (
 	// takeDueCovers skips covers that another process is taking at the same time.
 	takeDueCovers = `
-UPDATE video SET cover_due = ` + transactionTime + ` + least(greatest($2::bigint, ` + transactionTime + ` - created), $3::bigint)
-WHERE (tenant, video_id) IN (
-    SELECT tenant, video_id FROM video
-    WHERE cover_due > 0 AND cover_due <= ` + transactionTime + ` ORDER BY cover_due LIMIT $1 FOR UPDATE SKIP LOCKED)
-RETURNING tenant, video_id`
+WITH due AS (
+    SELECT tenant, video_id, user_id, cover_due FROM video
+    WHERE cover_due > 0 AND cover_due <= ` + transactionTime + ` ORDER BY cover_due LIMIT $1 FOR UPDATE SKIP LOCKED),
+ranked AS (
+    SELECT tenant, video_id, row_number() OVER (PARTITION BY tenant, user_id ORDER BY cover_due, video_id) - 1 AS earlier FROM due)
+UPDATE video v SET cover_due = ` + transactionTime + ` + CASE WHEN r.earlier < $4::bigint
+    THEN least(greatest($2::bigint, ` + transactionTime + ` - v.created), $3::bigint) ELSE r.earlier / $4::bigint * $5::bigint END
+FROM ranked r WHERE v.tenant = r.tenant AND v.video_id = r.video_id
+RETURNING v.tenant, v.video_id, r.earlier < $4::bigint`
 
 	setCover = `UPDATE video SET covered = TRUE, cover_due = 0, cover_reason = '' WHERE tenant = $1 AND video_id = $2`
 
@@ -34,11 +38,14 @@ func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKe
 	err = s.change(ctx, "take due covers", func(t *tx) error {
 		out = nil
 		b := t.batch()
-		args := []any{max(limit, 0), int64(storage.CoverEvery), int64(sqlstore.MaxCoverWait)}
+		args := []any{max(limit, 0), int64(storage.CoverEvery), int64(sqlstore.MaxCoverWait), int64(storage.CoverShare(limit)), int64(sqlstore.CoverPause)}
 		b.Queue(takeDueCovers, args...).Query(eachRow(func(row pgx.Rows) error {
 			var k storage.VideoKey
-			err := row.Scan(&k.Tenant, &k.Number)
-			out = append(out, k)
+			var taken bool
+			err := row.Scan(&k.Tenant, &k.Number, &taken)
+			if taken {
+				out = append(out, k)
+			}
 			return err
 		}))
 		return t.send(b)

@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	takeDueCovers = `
-UPDATE video SET cover_due = ?1 + min(max(?3, ?1 - created), ?4)
-WHERE (tenant, video_id) IN (
-    SELECT tenant, video_id FROM video WHERE cover_due > 0 AND cover_due <= ?1 ORDER BY cover_due LIMIT ?2)
-RETURNING tenant, video_id`
+	selectDueCovers = `
+SELECT tenant, video_id, user_id, created FROM video WHERE cover_due > 0 AND cover_due <= ? ORDER BY cover_due LIMIT ?`
+
+	rescheduleCover = `UPDATE video SET cover_due = ? WHERE tenant = ? AND video_id = ?`
 
 	setCover = `UPDATE video SET covered = 1, cover_due = 0, cover_reason = '' WHERE tenant = ? AND video_id = ?`
 
@@ -28,13 +27,32 @@ WHERE tenant = ?1 AND video_id = ?2 AND NOT covered RETURNING cover_tries`
 // covers.
 func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKey, err error) {
 	err = s.write(ctx, "take due covers", func(t tx) error {
-		args := []any{storage.Micros(s.now()), max(limit, 0), int64(storage.CoverEvery), int64(sqlstore.MaxCoverWait)}
-		return t.query(takeDueCovers, args, func(scan func(...any) error) error {
-			var k storage.VideoKey
-			err := scan(&k.Tenant, &k.Number)
-			out = append(out, k)
-			return err
+		now := storage.Micros(s.now())
+		due := map[storage.VideoKey]int64{} // when the covers are due next
+		share, of := storage.CoverShare(limit), map[storage.User]int{}
+		err := t.query(selectDueCovers, []any{now, max(limit, 0)}, func(scan func(...any) error) error {
+			var author storage.User
+			var number, created int64
+			if err := scan(&author.Tenant, &number, &author.UserID, &created); err != nil {
+				return err
+			}
+			k, earlier := storage.VideoKey{Tenant: author.Tenant, Number: number}, of[author]
+			of[author]++
+			if earlier < share {
+				out = append(out, k)
+				due[k] = now + min(max(storage.CoverEvery, now-created), sqlstore.MaxCoverWait)
+			} else {
+				due[k] = now + int64(earlier/share)*sqlstore.CoverPause
+			}
+			return nil
 		})
+		for k, next := range due {
+			if err != nil {
+				break
+			}
+			_, err = t.exec(rescheduleCover, next, k.Tenant, k.Number)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err

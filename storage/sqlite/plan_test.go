@@ -68,7 +68,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 		selectMailboxes, selectMessages, selectConversations, updateRead, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,
 		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
-		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, setCover, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
+		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, rescheduleCover, setCover, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
 		selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn, failCover, selectCoverReason,
 	} {
 		for step := range strings.Lines(plan(t, s, query)) {
@@ -99,7 +99,7 @@ func TestStepsUseTheirIndexes(t *testing.T) {
 		"numbers of messages": {numberMessages, []string{"SCAN message"}, []string{
 			"SEARCH message USING PRIMARY KEY (tenant=? AND user_low=? AND user_high=?)",
 		}},
-		"due covers": {takeDueCovers, []string{"SCAN", "TEMP B-TREE"}, []string{"INDEX covers_due (cover_due>? AND cover_due<?)"}},
+		"due covers": {selectDueCovers, []string{"SCAN", "TEMP B-TREE"}, []string{"INDEX covers_due (cover_due>? AND cover_due<?)"}},
 	} {
 		got := plan(t, s, c.query)
 		has := func(step string) bool { return strings.Contains(got, step) }

@@ -64,3 +64,7 @@ func declaration(of storage.Subject, author string, version int64) storage.Actio
 // MaxCoverWait is the maximum time, in microseconds, between two times at which a cover
 // is due.
 const MaxCoverWait = 24 * 3600 * 1_000_000
+
+// CoverPause is the time, in microseconds, by which the due covers of an author beyond
+// storage.CoverShare are postponed.
+const CoverPause = 60 * 1_000_000

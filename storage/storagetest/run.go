@@ -168,6 +168,7 @@ var rest = []testCase{
 	{"VideoNumbersAreNotReused", videoNumbersAreNotReused},
 	{"FilesOfVideosAreNamed", filesOfVideosAreNamed},
 	{"CoversAreTriedThreeTimes", coversAreTriedThreeTimes},
+	{"DueCoversAreShared", dueCoversAreShared},
 
 	{"MessagesAreListed", messagesAreListed},
 	{"MessagesHoldTheirText", messagesHoldTheirText},

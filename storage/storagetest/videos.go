@@ -310,6 +310,30 @@ func filesOfVideosAreNamed(w *world) {
 	w.equal("results for no files", len(got), 0)
 }
 
+// dueCoversAreShared makes many covers of one author due, before one of another author.
+func dueCoversAreShared(w *world) {
+	for i := range 30 {
+		w.publish(newVideo(user("alice"), fmt.Sprint("film ", i)))
+	}
+	other := w.publish(newVideo(user("bob"), "another"))
+	w.db.Edit(w.T, `UPDATE video SET cover_due = 1 WHERE user_id = 'alice'`)
+	w.db.Edit(w.T, `UPDATE video SET cover_due = 2 WHERE user_id = 'bob'`)
+	due := func(limit int) []storage.VideoKey {
+		got, err := w.s.DueCovers(w.Context(), limit)
+		w.must(err)
+		return got
+	}
+	got := due(100)
+	w.equal("due covers taken", len(got), storage.CoverShare(100)+1)
+	w.equal("the other author's cover is among them", slices.Contains(got, other.Key()), true)
+	w.equal("due covers after all were taken or postponed", len(due(100)), 0)
+	// The covers beyond the share are due in the next five minutes, five in each.
+	w.db.Edit(w.T, `UPDATE video SET cover_due = CASE WHEN cover_due < created + 180000000 THEN 1 ELSE cover_due END`)
+	w.equal("due covers of the next two minutes", len(due(200)), 10)
+	w.db.Edit(w.T, `UPDATE video SET cover_due = 1`)
+	w.equal("due covers when all are due", len(due(1000)), 31)
+}
+
 func coversAreTriedThreeTimes(w *world) {
 	v, never := w.publish(newVideo(user("alice"), "film")), w.publish(newVideo(user("alice"), "never"))
 	due := func(limit int) []storage.VideoKey {

@@ -189,7 +189,7 @@ func (s *subscription) forward(deliveries <-chan amqp091.Delivery) {
 			continue // the broker requeues it when the channel is closed
 		}
 		message, at, err := decode(d.Body)
-		if forced, _ := d.Headers[headerForced].(bool); !forced {
+		if message.Forced, _ = d.Headers[headerForced].(bool); !message.Forced {
 			message.Published = storage.Micros(at)
 		}
 		got := &delivery{subscription: s, raw: d, message: message}

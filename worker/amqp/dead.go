@@ -144,7 +144,7 @@ func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLett
 		if err != nil {
 			return keep, fmt.Errorf("message %s: %w", l.ID, err)
 		}
-		if force {
+		if force || l.Message.Cover != (storage.VideoKey{}) {
 			sealed.Headers = amqp091.Table{headerForced: true}
 		}
 		partition := 0 // of cover jobs
@@ -272,7 +272,8 @@ const (
 	headerAt     = "ovation-at" // microseconds since 1970
 )
 
-// headerForced marks a replayed message that is persisted regardless of its age.
+// headerForced marks a replayed message that is processed regardless of its age, or of its
+// cover being dead-lettered.
 const headerForced = "ovation-forced"
 
 // maxReason is the maximum length of a reason in bytes.

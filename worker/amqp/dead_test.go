@@ -46,6 +46,31 @@ func rejectAll(t *testing.T, q *Queue, ids ...string) {
 	}
 }
 
+// A replayed job for a cover is marked, because the cover is dead-lettered in the
+// database, too.
+func TestReplayedCoverJobIsForced(t *testing.T) {
+	opts := options(t)
+	q := open(t, opts)
+	job := storage.Message{ID: "job", Cover: storage.VideoKey{Tenant: storage.DefaultTenant, Number: 1}}
+	_, err := q.Publish(t.Context(), 0, job)
+	must(t, err)
+	deliveries := consume(t, q)
+	first := receive(t, deliveries)
+	if first.Message().Forced {
+		t.Error("the first delivery is forced, want it not forced")
+	}
+	must(t, first.Reject(errors.New("no picture")))
+	n, err := openDead(t, opts).Replay(t.Context(), false, func(DeadLetter) bool { return true })
+	if n != (Replayed{Queued: 1}) || err != nil {
+		t.Errorf("Replay: got %+v, %v, want 1 queued", n, err)
+	}
+	again := receive(t, deliveries)
+	if m := again.Message(); !m.Forced || m.Cover != job.Cover {
+		t.Errorf("the replayed job is %+v, want it forced", m)
+	}
+	must(t, again.Ack())
+}
+
 func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
