@@ -220,7 +220,7 @@ func payerOf(l *rate.Limiter, address string, next http.Handler) http.Handler {
 // the response to a client that cannot pay them.
 func TestDownloadsCostUnits(t *testing.T) {
 	s := newSite(t, nil)
-	v := s.publish(t, "film", mp4(1<<20)) // costs 256 units
+	v := s.publish(t, "film", mp4(512<<10)) // costs 256 units
 	h := Files(s.blobs, quietly)
 	synctest.Test(t, func(t *testing.T) {
 		l := rate.New(rate.Config{PerAddress: 80}) // 800 at once

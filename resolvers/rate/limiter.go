@@ -43,7 +43,7 @@ const (
 	// store.
 	PerDownload = 100
 	// DownloadBytesPerUnit is how many bytes of a file cost one unit more.
-	DownloadBytesPerUnit = 4 << 10
+	DownloadBytesPerUnit = 2 << 10
 )
 
 // Config sets the limits, in units per second. A bucket holds the units of ten seconds. A
