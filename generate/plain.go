@@ -60,6 +60,7 @@ type plainField struct {
 	Method     string // the method of the writer, for a field without an object type
 	Value      string // the Go expression of the value
 	Pointer    bool   // the value, or each entry of its list, is a pointer
+	Abstract   bool   // the value is an object of one of several types
 }
 
 func plainFieldsOf(object *codegen.Object) []*plainField {
@@ -100,6 +101,9 @@ func (f *plainField) chooseWriter() bool {
 	if ref.Definition.Kind == ast.Object {
 		f.ObjectType = ref.Definition.Name
 		return f.Pointer || !ref.IsSlice() && !f.IsResolver && f.GoFieldType == codegen.GoFieldVariable
+	}
+	if f.Abstract = ref.Definition.IsAbstractType(); f.Abstract {
+		return f.IsResolver && !ref.IsSlice()
 	}
 	if ref.IsSlice() || f.IsResolver && (f.Pointer || ref.HasEnumValues()) {
 		return false

@@ -235,6 +235,7 @@ type ComplexityRoot struct {
 		Collected     func(childComplexity int) int
 		CommentCount  func(childComplexity int) int
 		Comments      func(childComplexity int, first *int, after *string, order *storage.CommentOrder) int
+		Content       func(childComplexity int) int
 		Deleted       func(childComplexity int) int
 		DislikeCount  func(childComplexity int) int
 		Followed      func(childComplexity int) int
@@ -354,6 +355,7 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
+		Comment       func(childComplexity int, commentID string) int
 		Conversation  func(childComplexity int, with string) int
 		Conversations func(childComplexity int, first *int, after *string) int
 		Feed          func(childComplexity int, first *int, after *string) int
@@ -436,6 +438,7 @@ type ComplexityRoot struct {
 	}
 
 	User struct {
+		Comments    func(childComplexity int, first *int, after *string) int
 		Folders     func(childComplexity int, first *int, after *string) int
 		Followers   func(childComplexity int, first *int, after *string) int
 		Following   func(childComplexity int, biz *string, first *int, after *string) int
@@ -449,6 +452,11 @@ type ComplexityRoot struct {
 		UserID      func(childComplexity int) int
 		Videos      func(childComplexity int, first *int, after *string) int
 		Works       func(childComplexity int, biz *string, first *int, after *string) int
+	}
+
+	UserCommentConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
 	}
 
 	UserTotals struct {
@@ -517,6 +525,8 @@ type InteractiveResolver interface {
 	Followers(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*FollowedConnection, error)
 	CommentCount(ctx context.Context, obj *storage.Interactive) (int64, error)
 	Comments(ctx context.Context, obj *storage.Interactive, first *int, after *string, order *storage.CommentOrder) (*CommentConnection, error)
+
+	Content(ctx context.Context, obj *storage.Interactive) (storage.Node, error)
 }
 type LikedResolver interface {
 	Interactive(ctx context.Context, obj *storage.Liked) (*storage.Interactive, error)
@@ -556,6 +566,7 @@ type QueryResolver interface {
 	Folder(ctx context.Context, id string) (*storage.Folder, error)
 	Feed(ctx context.Context, first *int, after *string) (*VideoConnection, error)
 	Video(ctx context.Context, videoID string) (*storage.Video, error)
+	Comment(ctx context.Context, commentID string) (*storage.Comment, error)
 	Conversations(ctx context.Context, first *int, after *string) (*ConversationConnection, error)
 	Conversation(ctx context.Context, with string) (*storage.Conversation, error)
 	Node(ctx context.Context, id string) (storage.Node, error)
@@ -580,6 +591,7 @@ type UserResolver interface {
 	Totals(ctx context.Context, obj *storage.User) (*storage.UserTotals, error)
 	Interactive(ctx context.Context, obj *storage.User) (*storage.Interactive, error)
 	Videos(ctx context.Context, obj *storage.User, first *int, after *string) (*VideoConnection, error)
+	Comments(ctx context.Context, obj *storage.User, first *int, after *string) (*UserCommentConnection, error)
 	Profile(ctx context.Context, obj *storage.User) (*storage.Profile, error)
 }
 type VideoResolver interface {
@@ -1241,6 +1253,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Interactive.Comments(childComplexity, args["first"].(*int), args["after"].(*string), args["order"].(*storage.CommentOrder)), true
+	case "Interactive.content":
+		if e.ComplexityRoot.Interactive.Content == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.Content(childComplexity), true
 	case "Interactive.deleted":
 		if e.ComplexityRoot.Interactive.Deleted == nil {
 			break
@@ -1825,6 +1843,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Profile.Signature(childComplexity), true
 
+	case "Query.comment":
+		if e.ComplexityRoot.Query.Comment == nil {
+			break
+		}
+
+		args, err := ec.field_Query_comment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Comment(childComplexity, args["commentId"].(string)), true
 	case "Query.conversation":
 		if e.ComplexityRoot.Query.Conversation == nil {
 			break
@@ -2162,6 +2191,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateProfilePayload.User(childComplexity), true
 
+	case "User.comments":
+		if e.ComplexityRoot.User.Comments == nil {
+			break
+		}
+
+		args, err := ec.field_User_comments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Comments(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "User.folders":
 		if e.ComplexityRoot.User.Folders == nil {
 			break
@@ -2280,6 +2320,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Works(childComplexity, args["biz"].(*string), args["first"].(*int), args["after"].(*string)), true
+
+	case "UserCommentConnection.edges":
+		if e.ComplexityRoot.UserCommentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserCommentConnection.Edges(childComplexity), true
+	case "UserCommentConnection.pageInfo":
+		if e.ComplexityRoot.UserCommentConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserCommentConnection.PageInfo(childComplexity), true
 
 	case "UserTotals.collections":
 		if e.ComplexityRoot.UserTotals.Collections == nil {
@@ -2634,7 +2687,12 @@ type Interactive implements Node {
   version: Int64!
   "How far the counts can be trusted."
   freshness: Freshness!
+  "The comment or video of this site that the subject is: of biz ` + "`" + `comment` + "`" + ` or ` + "`" + `video` + "`" + `. Null for other subjects, if there is none or it is deleted, and for videos on sites without videos of their own (` + "`" + `--videos` + "`" + `)."
+  content: Content
 }
+
+"What a subject is, if it is kept on this site. An operation that selects ` + "`" + `author` + "`" + ` of both types needs an alias for one, because only a comment can lack an author."
+union Content = Comment | Video
 
 "The like or dislike of one user on one subject. Other users' likes are public; dislikes are visible to their user only."
 type Liked implements Node {
@@ -2913,6 +2971,13 @@ type User implements Node {
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): VideoConnection!
+  "The user's comments on all subjects, replies included, newest first, without deleted ones: as many as ` + "`" + `totals.comments` + "`" + `. Public, as the comments are."
+  comments(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): UserCommentConnection!
   "The public data of the user's account. Null for users without an account on this site."
   profile: Profile
 }
@@ -3081,6 +3146,14 @@ type CommentConnection {
   changesCursor: String!
 }
 
+"A page of a user's comments."
+type UserCommentConnection {
+  "The entries, in order."
+  edges: [CommentEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
 "An entry of a page of comments."
 type CommentEdge {
   "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list and order only."
@@ -3201,6 +3274,11 @@ type Query {
     "The video's ` + "`" + `videoId` + "`" + `."
     videoId: ID!
   ): Video
+  "A comment. Null if there is none, or if it is deleted and has no replies."
+  comment(
+    "The comment's ` + "`" + `commentId` + "`" + `."
+    commentId: ID!
+  ): Comment
   "The viewer's conversations, those with the latest messages first."
   conversations(
     "How many to return: 1 to 100."
@@ -4184,6 +4262,8 @@ func (ec *executionContext) childFields_Interactive(ctx context.Context, field g
 		return ec.fieldContext_Interactive_version(ctx, field)
 	case "freshness":
 		return ec.fieldContext_Interactive_freshness(ctx, field)
+	case "content":
+		return ec.fieldContext_Interactive_content(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Interactive", field.Name)
 }
@@ -4486,10 +4566,22 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_interactive(ctx, field)
 	case "videos":
 		return ec.fieldContext_User_videos(ctx, field)
+	case "comments":
+		return ec.fieldContext_User_comments(ctx, field)
 	case "profile":
 		return ec.fieldContext_User_profile(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
+}
+
+func (ec *executionContext) childFields_UserCommentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_UserCommentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_UserCommentConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserCommentConnection", field.Name)
 }
 
 func (ec *executionContext) childFields_UserTotals(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5146,6 +5238,20 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_comment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "commentId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["commentId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_conversation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5365,6 +5471,28 @@ func (ec *executionContext) field_Subscription_messages_args(ctx context.Context
 		return nil, err
 	}
 	args["after"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_User_comments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -8788,6 +8916,29 @@ func (ec *executionContext) fieldContext_Interactive_freshness(_ context.Context
 	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Freshness does not have child fields"))
 }
 
+func (ec *executionContext) _Interactive_content(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_content(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Interactive().Content(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Node) graphql.Marshaler {
+			return ec.marshalOContent2ovationᚋstorageᚐNode(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_content(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Interactive", field, true, true, errors.New("field of type Content does not have child fields"))
+}
+
 func (ec *executionContext) _InteractiveConnection_edges(ctx context.Context, field graphql.CollectedField, obj *InteractiveConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11109,6 +11260,50 @@ func (ec *executionContext) fieldContext_Query_video(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_comment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Comment(ctx, fc.Args["commentId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖovationᚋstorageᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_comment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_comment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_conversations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12730,6 +12925,50 @@ func (ec *executionContext) fieldContext_User_videos(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _User_comments(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_comments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Comments(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UserCommentConnection) graphql.Marshaler {
+			return ec.marshalNUserCommentConnection2ᚖovationᚋgraphᚐUserCommentConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_comments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserCommentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_comments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_profile(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12757,6 +12996,70 @@ func (ec *executionContext) fieldContext_User_profile(_ context.Context, field g
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Profile(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UserCommentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *UserCommentConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserCommentConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*CommentEdge) graphql.Marshaler {
+			return ec.marshalNCommentEdge2ᚕᚖovationᚋgraphᚐCommentEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserCommentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserCommentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UserCommentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *UserCommentConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserCommentConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserCommentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserCommentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
 		},
 	}
 	return fc, nil
@@ -15302,6 +15605,29 @@ func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context
 
 // region    ************************** interface.gotpl ***************************
 
+func (ec *executionContext) _Content(ctx context.Context, sel ast.SelectionSet, obj storage.Node) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case *storage.Video:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Video(ctx, sel, obj)
+	case *storage.Comment:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Comment(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of Content must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj storage.Node) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -15677,7 +16003,7 @@ func (ec *executionContext) _CollectedEdge(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var commentImplementors = []string{"Comment", "Node"}
+var commentImplementors = []string{"Comment", "Content", "Node"}
 
 func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, obj *storage.Comment) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, commentImplementors)
@@ -17367,6 +17693,44 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "content":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Interactive_content(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -18403,6 +18767,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_video(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "comment":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_comment(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -19505,6 +19891,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "comments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_comments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "profile":
 			field := field
 
@@ -19543,6 +19967,49 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var userCommentConnectionImplementors = []string{"UserCommentConnection"}
+
+func (ec *executionContext) _UserCommentConnection(ctx context.Context, sel ast.SelectionSet, obj *UserCommentConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userCommentConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserCommentConnection")
+		case "edges":
+			out.Values[i] = ec._UserCommentConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._UserCommentConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -19632,7 +20099,7 @@ func (ec *executionContext) _UserTotals(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var videoImplementors = []string{"Video", "Node"}
+var videoImplementors = []string{"Video", "Content", "Node"}
 
 func (ec *executionContext) _Video(ctx context.Context, sel ast.SelectionSet, obj *storage.Video) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, videoImplementors)
@@ -21268,6 +21735,16 @@ func (ec *executionContext) marshalNUser2ᚖovationᚋstorageᚐUser(ctx context
 	return ec._User(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNUserCommentConnection2ᚖovationᚋgraphᚐUserCommentConnection(ctx context.Context, sel ast.SelectionSet, v *UserCommentConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UserCommentConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNUserTotals2ᚖovationᚋstorageᚐUserTotals(ctx context.Context, sel ast.SelectionSet, v *storage.UserTotals) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -21533,6 +22010,13 @@ var (
 		storage.Top:    "TOP",
 	}
 )
+
+func (ec *executionContext) marshalOContent2ovationᚋstorageᚐNode(ctx context.Context, sel ast.SelectionSet, v storage.Node) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Content(ctx, sel, v)
+}
 
 func (ec *executionContext) marshalOConversation2ᚖovationᚋstorageᚐConversation(ctx context.Context, sel ast.SelectionSet, v *storage.Conversation) graphql.Marshaler {
 	if v == nil {

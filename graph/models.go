@@ -609,6 +609,14 @@ type UpdateProfilePayload struct {
 	User storage.User `json:"user"`
 }
 
+// A page of a user's comments.
+type UserCommentConnection struct {
+	// The entries, in order.
+	Edges []*CommentEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
 // A page of videos.
 type VideoConnection struct {
 	// The entries, in order.

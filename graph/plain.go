@@ -174,6 +174,7 @@ var PlainSchema = plain.Schema{
 		"commentCount":  18,
 		"version":       20,
 		"freshness":     21,
+		"content":       22,
 	},
 	"InteractiveConnection": {
 		"edges":    1,
@@ -292,7 +293,11 @@ var PlainSchema = plain.Schema{
 		"userId":      2,
 		"totals":      10,
 		"interactive": 11,
-		"profile":     13,
+		"profile":     14,
+	},
+	"UserCommentConnection": {
+		"edges":    1,
+		"pageInfo": 2,
 	},
 	"UserTotals": {
 		"following":     1,
@@ -766,6 +771,14 @@ func PlainType(value any) string {
 	case []*storage.User:
 		if v != nil {
 			return "User"
+		}
+	case *UserCommentConnection:
+		if v != nil {
+			return "UserCommentConnection"
+		}
+	case []*UserCommentConnection:
+		if v != nil {
+			return "UserCommentConnection"
 		}
 	case *storage.UserTotals:
 		if v != nil {
@@ -1535,6 +1548,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *UserCommentConnection:
+		w.writeUserCommentConnection(fields, v)
+	case []*UserCommentConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeUserCommentConnection(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *storage.UserTotals:
 		w.writeUserTotals(fields, v)
 	case []*storage.UserTotals:
@@ -1590,6 +1616,20 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 	default:
 		w.Fail()
 	}
+}
+
+// writeAny writes an object of one of the types that the field can hold.
+func (w *PlainWriter) writeAny(field *plain.Field, value any, nonNull bool) {
+	if value == nil {
+		w.Null(nonNull)
+		return
+	}
+	fields, ok := field.On(PlainType(value))
+	if !ok {
+		w.Fail()
+		return
+	}
+	w.Write(fields, value)
 }
 
 func (w *PlainWriter) writeAddCommentPayload(fields []plain.Field, obj *AddCommentPayload) {
@@ -2398,6 +2438,12 @@ func (w *PlainWriter) writeInteractive(fields []plain.Field, obj *storage.Intera
 			w.Int(obj.Version)
 		case 21: // freshness
 			w.String(marshalNFreshness2ovationᚋstorageᚐFreshness[obj.Freshness])
+		case 22: // content
+			if v, err := w.resolvers.Interactive().Content(w.ctx, obj); err != nil {
+				w.Fail()
+			} else {
+				w.writeAny(field, v, false)
+			}
 		default:
 			w.Fail()
 		}
@@ -3009,7 +3055,7 @@ func (w *PlainWriter) writeUser(fields []plain.Field, obj *storage.User) {
 			} else {
 				w.Null(true)
 			}
-		case 13: // profile
+		case 14: // profile
 			if v, err := w.resolvers.User().Profile(w.ctx, obj); err != nil {
 				w.Fail()
 			} else if v != nil {
@@ -3017,6 +3063,34 @@ func (w *PlainWriter) writeUser(fields []plain.Field, obj *storage.User) {
 			} else {
 				w.Null(false)
 			}
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeUserCommentConnection(fields []plain.Field, obj *UserCommentConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("UserCommentConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeCommentEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
 		default:
 			w.Fail()
 		}

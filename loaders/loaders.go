@@ -48,6 +48,7 @@ type batches struct {
 	comments      batch[storage.CommentKey, *storage.Comment]
 	commentCounts batch[storage.Subject, storage.CommentCount]
 	commentLists  batch[storage.CommentsQuery, storage.ListPage[storage.Comment]]
+	userComments  batch[storage.UserCommentsQuery, storage.ListPage[storage.Comment]]
 
 	profiles batch[storage.User, *storage.Profile]
 
@@ -88,6 +89,7 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	l.comments.source, l.comments.fetch = source, Source.CommentsOf
 	l.commentCounts.source, l.commentCounts.fetch = source, Source.CommentCounts
 	l.commentLists.source, l.commentLists.fetch = source, Source.ListComments
+	l.userComments.source, l.userComments.fetch = source, Source.UserComments
 	l.profiles.source, l.profiles.fetch = source, Source.Profiles
 	l.messages.source, l.messages.fetch = source, Source.MessagesOf
 	l.messageLists.source, l.messageLists.fetch = source, Source.ListMessages
@@ -127,6 +129,7 @@ type Keys struct {
 	Comments      []storage.CommentKey
 	CommentCounts []storage.Subject
 	CommentLists  []storage.CommentsQuery
+	UserComments  []storage.UserCommentsQuery
 
 	Profiles []storage.User
 
@@ -158,6 +161,7 @@ func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	calls = appendFetch(calls, &l.comments, keys.Comments)
 	calls = appendFetch(calls, &l.commentCounts, keys.CommentCounts)
 	calls = appendFetch(calls, &l.commentLists, keys.CommentLists)
+	calls = appendFetch(calls, &l.userComments, keys.UserComments)
 	calls = appendFetch(calls, &l.profiles, keys.Profiles)
 	calls = appendFetch(calls, &l.messages, keys.Messages)
 	calls = appendFetch(calls, &l.messageLists, keys.MessageLists)
@@ -209,6 +213,7 @@ func (l *Loaders) ClearAll() {
 	l.comments.Clear()
 	l.commentCounts.Clear()
 	l.commentLists.Clear()
+	l.userComments.Clear()
 	l.profiles.Clear()
 	l.messages.Clear()
 	l.messageLists.Clear()
@@ -283,6 +288,11 @@ func (l *Loaders) CommentCount(ctx context.Context, subject storage.Subject) (st
 // CommentList returns a page of comments.
 func (l *Loaders) CommentList(ctx context.Context, query storage.CommentsQuery) (storage.ListPage[storage.Comment], error) {
 	return l.commentLists.load(ctx, query, l.cachedOnly)
+}
+
+// UserComments returns a page of a user's comments.
+func (l *Loaders) UserComments(ctx context.Context, query storage.UserCommentsQuery) (storage.ListPage[storage.Comment], error) {
+	return l.userComments.load(ctx, query, l.cachedOnly)
 }
 
 // Profile returns a user's profile, or nil if the user has no account.

@@ -156,6 +156,7 @@ var kinds = map[string]lookUp{
 	"ConversationLists": kind((*loaders.Loaders).ConversationList, storage.ConversationsQuery{}),
 	"Videos":            kind((*loaders.Loaders).Video, storage.VideoKey{}),
 	"Feeds":             kind((*loaders.Loaders).Feed, storage.FeedQuery{}),
+	"UserComments":      kind((*loaders.Loaders).UserComments, storage.UserCommentsQuery{}),
 	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
 }
 

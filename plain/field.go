@@ -19,17 +19,42 @@ type Field struct {
 	Number int
 	Fields []Field // fields selected on the object or objects that this field holds
 
-	key string // the quoted alias and a colon; begins with a comma, except in the first field
+	key   string  // the quoted alias and a colon; begins with a comma, except in the first field
+	types []Below // instead of Fields, if the field can hold objects of several types
+}
+
+// Below holds the fields that are selected on objects of one type.
+type Below struct {
+	Type   string
+	Fields []Field
 }
 
 // Select appends a field to the selected fields of an object. The parameter below lists
-// the fields that are selected on the object or objects that the new field holds.
-func Select(fields []Field, number int, alias string, below []Field) []Field {
+// the fields that are selected on the object or objects that the new field holds, for
+// each type that they can have.
+func Select(fields []Field, number int, alias string, below ...Below) []Field {
 	key := `"` + alias + `":`
 	if len(fields) > 0 {
 		key = "," + key
 	}
-	return append(fields, Field{number, below, key})
+	field := Field{Number: number, key: key}
+	if len(below) == 1 {
+		field.Fields = below[0].Fields
+	} else {
+		field.types = below
+	}
+	return append(fields, field)
+}
+
+// On returns the fields that are selected on objects of one of the types that the field
+// can hold. It returns false if the field can hold no such object.
+func (f *Field) On(typ string) (fields []Field, ok bool) {
+	for i := range f.types {
+		if f.types[i].Type == typ {
+			return f.types[i].Fields, true
+		}
+	}
+	return nil, false
 }
 
 // Text is a value that is already encoded as JSON.

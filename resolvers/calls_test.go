@@ -97,8 +97,11 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 	for i := range 100 {
 		top, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i), Text: fmt.Sprint(i)}})
 		must(t, err)
-		_, err = s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i + 1), Text: "re", ParentID: top[0].Comment.Number}})
+		reply, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: commentedSubject, User: commenter(i + 1), Text: "re", ParentID: top[0].Comment.Number}})
 		must(t, err)
+		s.act(t, time.Now(), storage.Action{
+			User: storage.User{UserID: "fan"}, Subject: storage.Subject{Biz: storage.BizComment, BizID: reply[0].Comment.CommentID()}, Kind: storage.KindReaction, Reaction: storage.Like,
+		})
 	}
 
 	var ids []string
@@ -184,6 +187,22 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 			"friends with the viewer's follows of them",
 			`query($n: Int!) { viewer { friends(first: $n) { edges { node { since user { interactive { followerCount followed { at } } } } } } } }`,
 			map[string]int{"Friends": 1, "Interactives": 1},
+		},
+		{
+			"comments of a user with what they are about",
+			`query($n: Int!) { user(userId: "user1") { comments(first: $n) { edges { node { text subject { likeCount } parent { text } } } } } }`,
+			map[string]int{"UserComments": 1, "Interactives": 1, "CommentsOf": 1},
+		},
+		{
+			"liked comments with their texts",
+			`query($n: Int!) { user(userId: "fan") { likes(biz: "comment", first: $n) { edges { node { interactive { likeCount content {
+				__typename ... on Comment { text by: author { userId } subject { bizId likeCount } parent { text } } ... on Video { title } } } } } } } }`,
+			map[string]int{"Likes": 1, "Interactives": 2, "CommentsOf": 2},
+		},
+		{
+			"page of subjects without texts",
+			ofSubjects + `content { ... on Comment { text } } } }`,
+			map[string]int{"Interactives": 1},
 		},
 		{"page of subjects with their authors", ofSubjects + `likeCount author { userId } } }`, map[string]int{"Interactives": 1}},
 		{

@@ -116,6 +116,20 @@ func (r commentResolver) Replies(ctx context.Context, obj *storage.Comment, firs
 	return commentsOf(ctx, r.Root, &replies, obj, obj.Subject, pageArgs{nil, first, after})
 }
 
+func (r userResolver) Comments(ctx context.Context, obj *storage.User, first *int, after *string) (*graph.UserCommentConnection, error) {
+	edges, info, err := connect[graph.CommentEdge](ctx, r.Root, &userComments, obj, pageArgs{nil, first, after})
+	return &graph.UserCommentConnection{Edges: edges, PageInfo: info}, err
+}
+
+func (r queryResolver) Comment(ctx context.Context, commentID string) (*storage.Comment, error) {
+	me := viewer.FromContext(ctx)
+	number, ok := storage.ParseCommentID(commentID)
+	if !ok {
+		return nil, nil //nolint:nilnil // null is the answer
+	}
+	return visibleComment(ctx, me, storage.CommentKey{Tenant: me.Tenant, CommentID: number})
+}
+
 // commentsOf returns a page of one subject's comments. The page's ChangesCursor is the
 // position from which a stream delivers all later changes.
 func commentsOf[P any](
@@ -176,6 +190,16 @@ var replies = listSpec[storage.Comment, storage.CommentsQuery, storage.Comment]{
 	place: storage.Oldest.Place,
 }
 
+// userComments is the list of a user's comments.
+var userComments = listSpec[storage.User, storage.UserCommentsQuery, storage.Comment]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.UserCommentsQuery { return &w.UserComments }, (*loaders.Loaders).UserComments),
+	name:  func(of *storage.User, _ string) []string { return []string{"comments of", of.Tenant, of.UserID} },
+	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.UserCommentsQuery {
+		return storage.UserCommentsQuery{User: *of, Page: page}
+	},
+	place: storage.Newest.Place,
+}
+
 var commentCounts = lookupOf(func(w *loaders.Keys) *[]storage.Subject { return &w.CommentCounts }, (*loaders.Loaders).CommentCount)
 
 func (p *prefetch) commentCount(_ *plan.Field, object any) {
@@ -192,6 +216,19 @@ func (p *prefetch) comments(field *plan.Field, object any) {
 	if list := commentLists[order]; list != nil {
 		list.field().prefetch(p, field, object)
 	}
+}
+
+func (p *prefetch) comment(field *plan.Field, _ any) {
+	id, err := graphql.UnmarshalID(p.argument(field, "commentId"))
+	number, ok := storage.ParseCommentID(id)
+	if err != nil || !ok {
+		return
+	}
+	enqueue(p, comments, storage.CommentKey{Tenant: p.me.Tenant, CommentID: number}, func(found *storage.Comment) {
+		if sees(p.me, found) {
+			p.visit(field, found)
+		}
+	})
 }
 
 func (p *prefetch) parent(field *plan.Field, object any) {

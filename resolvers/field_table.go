@@ -47,8 +47,13 @@ var fieldTable = map[string]fieldSpec{
 	"Message.text":          {FieldInfo: plan.FieldInfo{Weight: 19}}, // like Comment.text
 	"Friend.latestMessage":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).latestMessage},
 
-	"Query.feed":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
-	"Query.video": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
+	"Query.feed":    {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
+	"Query.video":   {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
+	"Query.comment": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comment},
+	"User.comments": userComments.field(),
+
+	"Interactive.content": {FieldInfo: plan.FieldInfo{Loads: true, Price: 3}, prefetch: (*prefetch).content},
+
 	"User.videos": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).userVideos},
 
 	"Video.title":       {FieldInfo: plan.FieldInfo{Weight: 1}}, // up to 600 bytes

@@ -88,7 +88,7 @@ func (g *generator) set(of *ast.Definition, depth, most int) string {
 			out.WriteString(g.alias() + "__typename ")
 		case g.one(10) && of.Kind == ast.Object && !strings.HasSuffix(of.Name, "Query") && of.Name != "Mutation":
 			out.WriteString("..." + g.fragment(of, depth) + g.condition() + " ")
-		case g.one(10) || of.Kind == ast.Interface && g.one(2):
+		case g.one(10) || of.Kind == ast.Interface && g.one(2) || of.Kind == ast.Union && !g.one(4):
 			out.WriteString("..." + g.inline(of, depth))
 		default:
 			out.WriteString(g.field(of, depth))
@@ -124,12 +124,12 @@ func (g *generator) fragment(of *ast.Definition, depth int) string {
 }
 
 // inline returns an inline fragment in a selection of the given type. The fragment is on
-// the type itself, on an interface of the type or, if the type is an interface, on one of
-// the interface's types.
+// the type itself, on an interface of the type or, if the type is an interface or a union,
+// mostly on one of its types.
 func (g *generator) inline(of *ast.Definition, depth int) string {
 	on, name := of, " on "+of.Name
 	switch {
-	case of.Kind == ast.Interface:
+	case of.IsAbstractType() && !g.one(8):
 		on = g.schema.GetPossibleTypes(of)[g.IntN(len(g.schema.GetPossibleTypes(of)))]
 		name = " on " + on.Name
 	case len(of.Interfaces) > 0 && g.one(3):
@@ -211,7 +211,7 @@ func (g *generator) value(argument string) string {
 		return g.pick([]string{"", "NEWEST", "OLDEST", "TOP", "null"})
 	case "with":
 		return g.pick([]string{`"alice"`, `"bob"`, `"bob"`, `"carol"`, `""`})
-	case "videoId":
+	case "videoId", "commentId":
 		return g.pick([]string{`"1"`, `"x"`, `42`})
 	case "userId":
 		return g.pick([]string{`"alice"`, `"bob"`, `""`})

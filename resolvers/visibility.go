@@ -20,8 +20,8 @@ import (
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, if it is public, to others. An item is
 //     visible to all viewers who see its folder.
-//   - Comments are public. A comment's author and moderators may edit it; they and the
-//     author of its subject may delete it.
+//   - Comments are public, also as the list of a user's comments. A comment's author and
+//     moderators may edit it; they and the author of its subject may delete it.
 //   - Authors, works and totals are public, but of the collections only those in public
 //     folders. Users whose token has the scope
 //     viewer.WriteSubjects may declare authors.

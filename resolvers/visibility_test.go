@@ -38,6 +38,7 @@ func TestVisibilityIsAsDocumented(t *testing.T) {
 		"`Interactive.followers`":  `followers { edges { cursor } }`,
 		"`User.totals`":            author("totals { following followers likes comments works likesReceived }"),
 		"`UserTotals.collections`": author("totals { collections }"),
+		"`User.comments`":          list("comments"),
 		"`User.likes`":             list("likes"),
 		"`User.following`":         list("following"),
 		"`User.followers`":         list("followers"),

@@ -233,6 +233,12 @@ type (
 		Order   CommentOrder
 		Page
 	}
+	// UserCommentsQuery lists a user's comments, replies included, without deleted ones,
+	// newest first. The positions in its pages are those of the order Newest.
+	UserCommentsQuery struct {
+		User User
+		Page
+	}
 	// CommentChangesQuery lists up to First comments on a subject, those with the lowest
 	// versions above Version, in the order of versions. Replies and deleted comments are
 	// included.

@@ -326,6 +326,9 @@ type CommentReader interface {
 	CommentCounts(ctx context.Context, subjects []Subject) ([]CommentCount, error)
 	// ListComments pages through listed comments.
 	ListComments(ctx context.Context, queries []CommentsQuery) ([]ListPage[Comment], error)
+	// UserComments pages through the comments of users. A user's comments are as many as
+	// UserTotals.Comments.
+	UserComments(ctx context.Context, queries []UserCommentsQuery) ([]ListPage[Comment], error)
 	// CommentChanges returns changed comments. A comment that changed twice is returned
 	// once, in its current state.
 	CommentChanges(ctx context.Context, query CommentChangesQuery) ([]Comment, error)

@@ -111,6 +111,16 @@ func (k VideoKey) Subject() Subject {
 	return Subject{k.Tenant, BizVideo, strconv.FormatInt(k.Number, 10)}
 }
 
+// VideoOf returns the key of the video that a subject stands for. The result ok is false
+// if the subject does not stand for a video. The video need not exist.
+func VideoOf(s Subject) (key VideoKey, ok bool) {
+	if s.Biz != BizVideo {
+		return VideoKey{}, false
+	}
+	number, ok := ParseCommentID(s.BizID)
+	return VideoKey{s.Tenant, number}, ok
+}
+
 // Validate returns an *InvalidError that names the first part of k that is out of
 // bounds, or nil.
 func (k VideoKey) Validate() error {

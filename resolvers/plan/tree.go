@@ -35,7 +35,11 @@ type Field struct {
 func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, set ast.SelectionSet) Selection {
 	numbers, known := p.fast[typ.Name]
 	s := Selection{Type: typ.Name, Writable: known}
-	collected := graphql.CollectFields(op, set, append([]string{typ.Name}, typ.Interfaces...))
+	satisfies := []string{typ.Name}
+	for _, of := range p.schema.GetImplements(typ) { // interfaces and unions
+		satisfies = append(satisfies, of.Name)
+	}
+	collected := graphql.CollectFields(op, set, satisfies)
 	s.Fields = make([]Field, 0, len(collected))
 	for i := range collected {
 		from := &collected[i]
@@ -65,16 +69,18 @@ func (s *Selection) write(f *Field, numbers map[string]int, deferred bool) {
 	if f.Name == "__typename" {
 		number, known = plain.Typename, true
 	}
-	below := f.Below()
-	s.Writable = s.Writable && known && !deferred && (below == nil || below.Writable)
-	switch {
-	case !s.Writable:
-		s.Fast = nil
-	case below == nil:
-		s.Fast = plain.Select(s.Fast, number, f.Alias, nil)
-	default:
-		s.Fast = plain.Select(s.Fast, number, f.Alias, below.Fast)
+	s.Writable = s.Writable && known && !deferred
+	below := make([]plain.Below, len(f.selection))
+	for i := range f.selection {
+		of := &f.selection[i]
+		s.Writable = s.Writable && of.Writable
+		below[i] = plain.Below{Type: of.Type, Fields: of.Fast}
 	}
+	if !s.Writable {
+		s.Fast = nil
+		return
+	}
+	s.Fast = plain.Select(s.Fast, number, f.Alias, below...)
 }
 
 // objects returns the object types that a field can hold. Fields of introspection are

@@ -146,6 +146,12 @@ func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) (
 	return s.Store.CommentCounts(ctx, subjects)
 }
 
+// UserComments implements storage.CommentReader.
+func (s *Store) UserComments(ctx context.Context, queries []storage.UserCommentsQuery) (_ []storage.ListPage[storage.Comment], err error) {
+	defer s.measure("UserComments", time.Now(), &err)
+	return s.Store.UserComments(ctx, queries)
+}
+
 // ListComments implements storage.CommentReader.
 func (s *Store) ListComments(ctx context.Context, queries []storage.CommentsQuery) (_ []storage.ListPage[storage.Comment], err error) {
 	defer s.measure("ListComments", time.Now(), &err)

@@ -116,6 +116,12 @@ LEFT JOIN LATERAL (
         AND (c.like_count, c.comment_id) < (k.likes, k.id)
     ORDER BY c.like_count DESC, c.comment_id DESC LIMIT k.entries)) l ON TRUE`
 
+	selectUserComments = `
+SELECT k.ord, c.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS k (tenant, user_id, below, entries, ord)
+CROSS JOIN LATERAL (SELECT ` + commentColumns + ` FROM comment c
+    WHERE c.tenant = k.tenant AND c.user_id = k.user_id AND c.deleted = 0 AND c.comment_id < k.below
+    ORDER BY c.comment_id DESC LIMIT k.entries) c`
+
 	selectCommentChanges = `
 SELECT ` + commentColumns + ` FROM comment c
 WHERE c.tenant = $1 AND c.biz = $2 AND c.biz_id = $3 AND c.version > $4 ORDER BY c.version LIMIT $5`
@@ -148,6 +154,22 @@ func (s *Store) ListComments(ctx context.Context, queries []storage.CommentsQuer
 		}
 		return nil
 	})
+}
+
+// UserComments lists the comments of users with one statement.
+func (s *Store) UserComments(ctx context.Context, queries []storage.UserCommentsQuery) ([]storage.ListPage[storage.Comment], error) {
+	keys := newColumns(2, 2, len(queries))
+	for _, q := range queries {
+		keys.add([]string{q.User.Tenant, q.User.UserID}, sqlstore.StartOfMessages(q.Page), int64(max(q.First, 0)))
+	}
+	return list(ctx, s, "list comments of users", selectUserComments, len(queries), keys, addEntry(func(row pgx.Rows) (int, storage.Comment, error) {
+		var i int
+		c, err := scanComment("", row, &i)
+		if err == nil {
+			c.Subject.Tenant, c.User.Tenant = queries[i-1].User.Tenant, queries[i-1].User.Tenant
+		}
+		return i, *c, err
+	}))
 }
 
 // CommentChanges lists changed comments with one statement.

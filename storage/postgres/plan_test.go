@@ -137,6 +137,10 @@ func TestListsUseTheirIndex(t *testing.T) {
 				"Backward using videos_of on video v",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (video_id < k.below))",
 			}},
+			"comments of users": {selectUserComments, []string{
+				"Backward using comments_of on comment c",
+				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (comment_id < k.below))",
+			}},
 			"messages": {selectMessageLists, []string{
 				"Backward using message_pkey on message m",
 				"Index Cond: ((tenant = k.tenant) AND (user_low = k.user_low) AND (user_high = k.user_high) AND (message_id < k.below))",

@@ -99,6 +99,11 @@ SELECT ` + commentColumns + ` FROM comment INDEXED BY comments_top
 WHERE tenant = ? AND biz = ? AND biz_id = ? AND reply_to = ? AND listed = 1 AND (like_count, comment_id) < (?, ?)
 ORDER BY like_count DESC, comment_id DESC LIMIT ?`
 
+	selectUserComments = `
+SELECT ` + commentColumns + ` FROM comment INDEXED BY comments_of
+WHERE tenant = ? AND user_id = ? AND deleted = 0 AND comment_id < ?
+ORDER BY comment_id DESC LIMIT ?`
+
 	selectCommentChanges = `
 SELECT ` + commentColumns + ` FROM comment INDEXED BY comment_changes
 WHERE tenant = ? AND biz = ? AND biz_id = ? AND version > ? ORDER BY version LIMIT ?`
@@ -125,6 +130,19 @@ func (s *Store) ListComments(ctx context.Context, queries []storage.CommentsQuer
 		}
 		err = t.query(query, args, func(scan func(...any) error) error {
 			c, err := scanComment(of.Tenant, scan)
+			out.Entries = append(out.Entries, *c)
+			return err
+		})
+		return out, err
+	})
+}
+
+// UserComments lists the comments of each user.
+func (s *Store) UserComments(ctx context.Context, queries []storage.UserCommentsQuery) ([]storage.ListPage[storage.Comment], error) {
+	return list(ctx, s, "list comments of users", queries, func(t tx, q storage.UserCommentsQuery) (out storage.ListPage[storage.Comment], err error) {
+		args := []any{q.User.Tenant, q.User.UserID, sqlstore.StartOfMessages(q.Page), max(q.First, 0)}
+		err = t.query(selectUserComments, args, func(scan func(...any) error) error {
+			c, err := scanComment(q.User.Tenant, scan)
 			out.Entries = append(out.Entries, *c)
 			return err
 		})

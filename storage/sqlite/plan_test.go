@@ -44,6 +44,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 		"comments":       {selectNewestComments, "SEARCH comment USING INDEX comments (tenant=? AND biz_id=? AND biz=? AND reply_to=? AND comment_id<?)"},
 		"old comments":   {selectOldestComments, "SEARCH comment USING INDEX comments (tenant=? AND biz_id=? AND biz=? AND reply_to=? AND comment_id>?)"},
 		"top comments":   {selectTopComments, "SEARCH comment USING INDEX comments_top (tenant=? AND biz_id=? AND biz=? AND reply_to=? AND (like_count,comment_id)<(?,?))"},
+		"of a user":      {selectUserComments, "SEARCH comment USING INDEX comments_of (tenant=? AND user_id=? AND comment_id<?)"},
 		"changes":        {selectCommentChanges, "SEARCH comment USING INDEX comment_changes (tenant=? AND biz_id=? AND biz=? AND version>?)"},
 		"revocations":    {selectRevocations, "SEARCH account USING INDEX account_revoked ((revoked,tenant,account_id)>(?,?,?))"},
 		"videos":         {selectFeed, "SEARCH v USING PRIMARY KEY (tenant=? AND video_id<?)"},

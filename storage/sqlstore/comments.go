@@ -197,8 +197,8 @@ func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) 
 	return true, nil
 }
 
-// Delete removes the text, the author and the editor of the comment. Errors: storage.ErrNotFound if
-// the change is not allowed.
+// Delete removes the text, the author and the editor of the comment. Errors:
+// storage.ErrNotFound if the change is not allowed.
 func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
 	c := e.Comment
 	if !change.Allows(c) {

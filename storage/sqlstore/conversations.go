@@ -223,8 +223,8 @@ func CompareMessages(a, b storage.DirectMessageKey) int {
 	return cmp.Or(CompareUsers(a.From, b.From), strings.Compare(a.To.UserID, b.To.UserID), cmp.Compare(a.Number, b.Number))
 }
 
-// StartOfMessages returns the number below which a page of messages, conversations or
-// videos begins.
+// StartOfMessages returns the number below which a page of messages, conversations,
+// videos or a user's comments begins.
 func StartOfMessages(page storage.Page) int64 {
 	if page.After == (storage.Position{}) {
 		return storage.MaxCommentID

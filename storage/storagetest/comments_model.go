@@ -270,6 +270,7 @@ func (m *commentState) compare() {
 			}
 		}
 	}
+	m.compareUsers()
 	for _, s := range m.subjects() {
 		var all []storage.Comment
 		count := storage.CommentCount{Version: m.versions[s]}
@@ -293,6 +294,29 @@ func (m *commentState) compare() {
 		m.want("CommentChanges", err, nil)
 		m.equal("changes", append([]storage.Comment{}, got...), append([]storage.Comment{}, since...))
 		m.compareLists(s, all)
+	}
+}
+
+// compareUsers compares the list of each user's comments, and their number, with the
+// model.
+func (m *commentState) compareUsers() {
+	for _, id := range []string{"alice", "bob", "carol"} {
+		of := storage.User{Tenant: m.tenant, UserID: id}
+		var all []storage.Comment
+		for _, c := range m.comments {
+			if c.User == of {
+				all = append(all, *c)
+			}
+		}
+		slices.SortFunc(all, func(a, b storage.Comment) int { return compareAge(b, a) })
+		var want []string
+		for i := range all {
+			want = append(want, all[i].Text)
+		}
+		m.equal("comments of "+id, m.w.textsOfUser(of), want)
+		totals, err := m.w.s.TotalsOf(m.w.Context(), []storage.User{of})
+		m.want("TotalsOf", err, nil)
+		m.equal("number of comments of "+id, totals[0].Comments, int64(len(want)))
 	}
 }
 

@@ -131,6 +131,7 @@ var rest = []testCase{
 	{"DefaultFolderIsMadeOnDemand", defaultFolderIsMadeOnDemand},
 
 	{"CommentsAreListed", commentsAreListed},
+	{"CommentsOfUsersAreListed", commentsOfUsersAreListed},
 	{"CommentsAreStoredUnchanged", commentsAreStoredUnchanged},
 	{"RepliesAreOneLevelDeep", repliesAreOneLevelDeep},
 	{"InvalidCommentFailsNoOther", invalidCommentFailsNoOther},

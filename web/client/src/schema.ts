@@ -41,6 +41,7 @@ export const embedded = [
   'Profile',
   'ReadConnection',
   'ReadEdge',
+  'UserCommentConnection',
   'UserTotals',
   'VideoConnection',
   'VideoEdge',

@@ -119,6 +119,11 @@ func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) (
 	return query(ctx, s.reads, "read comment counts", s.Store.CommentCounts, subjects)
 }
 
+// UserComments returns lists of users' comments from the database.
+func (s *Store) UserComments(ctx context.Context, queries []storage.UserCommentsQuery) ([]storage.ListPage[storage.Comment], error) {
+	return query(ctx, s.lists, "list comments of users", s.Store.UserComments, queries)
+}
+
 // ListComments returns lists of comments from the database.
 func (s *Store) ListComments(ctx context.Context, queries []storage.CommentsQuery) ([]storage.ListPage[storage.Comment], error) {
 	return query(ctx, s.lists, "list comments", s.Store.ListComments, queries)

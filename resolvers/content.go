@@ -1,0 +1,54 @@
+package resolvers
+
+import (
+	"context"
+
+	"ovation/loaders"
+	"ovation/resolvers/plan"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// Content returns the comment or video that a subject is, or nil.
+func (r interactiveResolver) Content(ctx context.Context, obj *storage.Interactive) (storage.Node, error) {
+	if key, is := storage.CommentOf(obj.Subject); is {
+		found, err := visibleComment(ctx, viewer.FromContext(ctx), key)
+		if err != nil || found == nil || found.Deleted() {
+			return nil, err
+		}
+		return found, nil
+	}
+	if key, is := r.videoOf(obj.Subject); is {
+		return orNull(loaders.FromContext(ctx).Video(ctx, key))
+	}
+	return nil, nil //nolint:nilnil // null is the answer
+}
+
+// videoOf returns the key of the video that a subject is. The video need not exist. It
+// returns false on a site without videos.
+func (r *Root) videoOf(subject storage.Subject) (storage.VideoKey, bool) {
+	key, is := storage.VideoOf(subject)
+	return key, is && r.videos != nil
+}
+
+// content collects what is selected from the comment or video that a subject is.
+func (p *prefetch) content(field *plan.Field, object any) {
+	of, is := object.(*storage.Interactive)
+	if !is {
+		return
+	}
+	if key, is := storage.CommentOf(of.Subject); is {
+		enqueue(p, comments, key, func(found *storage.Comment) {
+			if sees(p.me, found) && !found.Deleted() {
+				p.visit(field, found)
+			}
+		})
+	}
+	if key, is := p.videoOf(of.Subject); is {
+		enqueue(p, videos, key, func(found *storage.Video) {
+			if sees(p.me, found) {
+				p.visit(field, found)
+			}
+		})
+	}
+}
