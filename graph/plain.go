@@ -8,6 +8,10 @@ import (
 	"ovation/storage"
 )
 
+// gqlparser adds @defer to every schema. No transport sends deferred responses, so the
+// schema that is served and validated against has no such directive.
+func init() { delete(parsedSchema.Directives, "defer") }
+
 // PlainSchema lists the fields that PlainWriter can write.
 var PlainSchema = plain.Schema{
 	"AddCommentPayload": {

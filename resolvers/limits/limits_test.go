@@ -152,7 +152,6 @@ func TestInvalidDocumentsAreRejected(t *testing.T) {
 		"a cycle of fragments":     {true, "", "{viewer{...A}}fragment A on User{...B}fragment B on User{...C}fragment C on User{...A}", "", "contains itself"},
 		"an unused cycle":          {true, "", "{viewer{id}}fragment A on User{...B}fragment B on User{...A}", "", "contains itself"},
 		"a repeated fragment name": {true, "", "{viewer{...A}}fragment A on User{id}fragment A on User{id}", "", `more than one fragment "A"`},
-		"defer":                    {true, "", "{viewer{...@defer{id}}}", "", "@defer is not supported"},
 		"introspection turned off": {false, "", "{__schema{types{name}}}", "", "introspection is turned off"},
 		"type turned off":          {false, "", `{viewer{id}...A}fragment A on Query{__type(name:"User"){name}}`, "", "introspection is turned off"},
 		"include of null":          {true, "", "query($a:Boolean=true){viewer@include(if:$a){id}}", `{"a":null}`, "must be true or false"},

@@ -205,8 +205,4 @@ func (m *shaper) directives(directives ast.DirectiveList) {
 	if n := len(directives); n > MaxDirectives {
 		m.fail(exceeded("there are %d directives at one place; at most %d are allowed", n, MaxDirectives))
 	}
-	if directives.ForName("defer") != nil {
-		// The executor would compute a deferred response, which no transport sends.
-		m.fail(badInput("@defer is not supported; leave it out"))
-	}
 }
