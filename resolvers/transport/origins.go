@@ -203,6 +203,9 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+	if preflight { // the response repeats the names of the request's headers
+		header["Vary"] = append(header["Vary"][:len(header["Vary"]):len(header["Vary"])], requestHeaders)
+	}
 	admitted := c.admit(r)
 	if admitted == pageRefused && (c.Development || preflight || isCrossOrigin(r)) {
 		c.warn(origin)
@@ -221,24 +224,13 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case preflight:
-		c.allow(header, admitted)
+		c.allow(header, r, admitted)
 		w.WriteHeader(http.StatusNoContent)
 	case admitted == pageRefused: // in development: the page can read the reason
 		WriteError(w, r, http.StatusForbidden, codes.BadUserInput, c.explain(origin))
 	default:
 		c.next.ServeHTTP(w, r)
 	}
-}
-
-// allow sets the headers of a preflight response that say what a page may send.
-func (c *crossOrigin) allow(header http.Header, admitted admission) {
-	allowed := "Accept, Authorization, Content-Type"
-	if c.Development || admitted == pageNamed { // "*" must not let every web site choose its visitors' users
-		allowed += ", X-Ovation-User, X-Ovation-Tenant"
-	}
-	header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
-	header.Set("Access-Control-Allow-Headers", allowed)
-	header.Set("Access-Control-Max-Age", "600")
 }
 
 // isCrossOrigin reports whether Sec-Fetch-Site states that a request is from a page of

@@ -71,6 +71,55 @@ func TestPagesInDevelopment(t *testing.T) {
 	}
 }
 
+// TestAllowedPagesSendAnyHeader shows which of the headers that a page asks for in its
+// preflight it may send.
+func TestAllowedPagesSendAnyHeader(t *testing.T) {
+	const friend = "https://app.example.com"
+	tracing := "traceparent,tracestate,baggage,sentry-trace,apollo-require-preflight,apollographql-client-name,apollographql-client-version"
+	for name, test := range map[string]struct {
+		allowed, requested string
+		want, not          []string
+	}{
+		"tracing and clients":            {friend, tracing, strings.Split(tracing, ","), nil},
+		"any page":                       {"*", tracing, strings.Split(tracing, ","), []string{"x-ovation-user"}},
+		"development headers":            {friend, "x-ovation-user, X-Ovation-Tenant", []string{"x-ovation-user", "x-ovation-tenant"}, nil},
+		"development headers, any page":  {"*", "a, x-ovation-user,X-OVATION-TENANT", []string{"a"}, []string{"x-ovation-user", "x-ovation-tenant"}},
+		"the headers of proxies":         {friend, "forwarded,x-forwarded-for,X-Real-IP,b", []string{"b"}, []string{"forwarded", "x-forwarded-for", "x-real-ip"}},
+		"none":                           {friend, "", []string{"accept", "authorization", "content-type"}, []string{""}},
+		"not a name":                     {friend, "ok, a b\u0001", []string{"accept"}, []string{"ok", "a b"}},
+		"the longest list of short ones": {friend, strings.Repeat("x,", 63) + "x", []string{"x"}, nil},
+		"too many":                       {friend, strings.Repeat("x,", 64) + "x", []string{"accept"}, []string{"x"}},
+		"too long":                       {friend, strings.Repeat("x", 2049), []string{"accept"}, []string{strings.Repeat("x", 2049)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, transport.Config{Origins: origins(test.allowed)})
+			got := s.send(t, "OPTIONS", "/graphql", "", "Origin", friend, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", test.requested)
+			allowed := map[string]bool{}
+			for one := range strings.SplitSeq(got.header.Get("Access-Control-Allow-Headers"), ",") {
+				allowed[strings.ToLower(strings.TrimSpace(one))] = true
+			}
+			for _, one := range test.want {
+				if !allowed[one] {
+					t.Errorf("got the headers %v allowed, want %s, too", allowed, one)
+				}
+			}
+			for _, one := range test.not {
+				if allowed[one] {
+					t.Errorf("got the headers %v allowed, want no %s", allowed, one)
+				}
+			}
+			vary := strings.Join(got.header["Vary"], ",")
+			if got.status != 204 || got.header.Get("Access-Control-Max-Age") != "7200" || !strings.Contains(vary, "Access-Control-Request-Headers") ||
+				strings.Contains(vary, "Origin") != (test.allowed != "*") {
+				t.Errorf("got status %d, headers %v, want 204, Access-Control-Max-Age 7200, and Vary on what the response depends on", got.status, got.header)
+			}
+			if vary := strings.Join(s.post(t, query("{__typename}"), "Origin", friend).header["Vary"], ","); strings.Contains(vary, "Request-Headers") {
+				t.Errorf("after a preflight, another response varies on %s", vary)
+			}
+		})
+	}
+}
+
 func TestRefusedOriginsAreLogged(t *testing.T) {
 	preflight := func(s *server, origin string) {
 		s.send(t, "OPTIONS", "/graphql", "", "Origin", origin, "Access-Control-Request-Method", "POST")
