@@ -58,15 +58,11 @@ func (c *changeStream[E]) stream(ctx context.Context, r *Root, of Watcher) (<-ch
 	case s == nil:
 		return nil, errors.New("a subscription outside of an operation")
 	}
-	if err := r.quota.acquire(s.footprint, maxChanges); err != nil {
+	if err := s.watch(ctx, of, []storage.Subject{c.subject}, maxChanges); err != nil {
 		return nil, err
 	}
 	c.out = make(chan *E, 1)
-	s.changes, s.events, s.watcher = c, make([]*live.Event, 1), of.Watch([]storage.Subject{c.subject})
-	context.AfterFunc(ctx, func() {
-		s.watcher.Close()
-		r.quota.release(s.footprint, maxChanges)
-	})
+	s.changes, s.events = c, make([]*live.Event, 1)
 	return c.out, nil
 }
 

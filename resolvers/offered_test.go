@@ -17,6 +17,7 @@ const typeOf = `fragment T on __Type{kind name ofType{kind name ofType{kind name
 
 // reference returns the text of a type, such as [ID!]!, from what introspection shows.
 func reference(t *testing.T, shown any) string {
+	t.Helper()
 	switch dig(t, shown, "kind") {
 	case "NON_NULL":
 		return reference(t, dig(t, shown, "ofType")) + "!"
@@ -116,7 +117,7 @@ func TestIntrospectionThatIsOfferedRuns(t *testing.T) {
 // Introspection shows the types, fields and arguments of the schema file and no others.
 func TestIntrospectionIsTheSchemaFile(t *testing.T) {
 	s := start(t)
-	response, err := http.Get(s.url + "/schema.graphqls") //nolint:noctx // a test's own server
+	response, err := http.Get(s.url + "/schema.graphqls")
 	must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)

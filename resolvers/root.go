@@ -65,7 +65,7 @@ type Root struct {
 	limits     *limits.Limits
 	logSuccess func() // reports a success, which ends an outage in the log
 
-	quota quota // of subscriptions
+	room *room // of subscriptions
 
 	cachedAuthors func(subjects []storage.Subject) []string // nil if authors are not cached
 }

@@ -231,7 +231,7 @@ func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
 		live: cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
-		quota:      quota{maxSubjects: maxWatchedSubjects, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
+		room:       newRoom(maxWatchedSubjects, maxDocuments, cfg.Streams.AnonymousPercent()),
 		plain:      graph.PlainSchema,
 		fieldTable: fieldTable,
 	}

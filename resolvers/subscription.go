@@ -13,6 +13,8 @@ import (
 	"ovation/live"
 	"ovation/loaders"
 	"ovation/resolvers/plan"
+	"ovation/resolvers/quota"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -54,19 +56,30 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 	if s == nil {
 		return nil, errors.New("a subscription outside of an operation")
 	}
-	if err := r.quota.acquire(s.footprint, len(subjects)); err != nil {
+	if err := s.watch(ctx, r.live, subjects, len(subjects)); err != nil {
 		return nil, err
 	}
-	s.watcher, s.out = r.live.Watch(subjects), make(chan *storage.Interactive, 1)
-	s.events = make([]*live.Event, 1)
+	s.out, s.events = make(chan *storage.Interactive, 1), make([]*live.Event, 1)
 	if !s.me.Anonymous() {
 		s.events, s.sent = make([]*live.Event, len(subjects)), newSentStates(subjects)
 	}
+	return s.out, nil
+}
+
+// watch begins to watch subjects until ctx ends, and reserves memory for the subscription,
+// which counts as the given number of subjects.
+func (s *subscription) watch(ctx context.Context, of Watcher, subjects []storage.Subject, units int) error {
+	if err := s.room.acquire(s.footprint, units); err != nil {
+		return err
+	}
+	release := s.limits.Hold(graphql.GetOperationContext(ctx))
+	s.watcher = of.Watch(subjects)
 	context.AfterFunc(ctx, func() {
 		s.watcher.Close()
-		r.quota.release(s.footprint, len(subjects))
+		s.room.release(s.footprint, units)
+		release()
 	})
-	return s.out, nil
+	return nil
 }
 
 // validateSubjects returns the subjects to watch: 1 to maxSubjects, without duplicates.
@@ -162,11 +175,16 @@ func subscriptionOf(ctx context.Context) *subscription {
 	return s
 }
 
+// owner returns the owner of what a subscription holds.
+func owner(ctx context.Context, me storage.User) quota.Owner {
+	return quota.Owner{User: me, Address: rate.FromContext(ctx).Address()}
+}
+
 // subscribe creates the state of a subscription.
 func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
 	me := viewer.FromContext(ctx)
 	s := &subscription{Root: r, me: me, plan: r.limits.Plan(op)}
-	s.footprint = footprint{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery) + s.plan.Fields}
+	s.footprint = footprint{owner: owner(ctx, me), document: op.Doc, text: len(op.RawQuery) + s.plan.Fields}
 	if s.plan.Varies {
 		s.footprint.variables = textBytes(op.Variables)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/internal/testing/await"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -30,7 +32,15 @@ type stream struct {
 // subscribe starts a subscription as a user of the default tenant.
 func (s *service) subscribe(t *testing.T, user, query string, variables map[string]any) *stream {
 	t.Helper()
-	ctx, end := context.WithTimeout(viewer.NewContext(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 2*time.Minute)
+	return s.subscribeFrom(t, netip.Addr{}, user, query, variables)
+}
+
+// subscribeFrom is like subscribe, for a client at an address.
+func (s *service) subscribeFrom(t *testing.T, address netip.Addr, userID, query string, variables map[string]any) *stream {
+	t.Helper()
+	user := storage.User{Tenant: storage.DefaultTenant, UserID: userID}
+	payer := (*rate.Limiter)(nil).Payer(user, rate.Client{Address: address}, rate.Bucket{})
+	ctx, end := context.WithTimeout(context.WithValue(viewer.NewContext(context.Background(), user), rate.Key{}, &payer), 2*time.Minute)
 	t.Cleanup(end)
 	out := &stream{end: end}
 	out.responses, out.ctx = s.dispatch(t, ctx, query, variables)
@@ -286,31 +296,61 @@ func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 }
 
 // TestSubscriptionsKeepFewDocuments starts many different subscriptions, each with a document
-// of the maximum length.
+// of the maximum length. No owner gets more than its share, no address more than that of an
+// address, and all anonymous users together leave room for others.
 func TestSubscriptionsKeepFewDocuments(t *testing.T) {
+	const size, room = 65_000, 8 << 20
 	s := start(t)
-	ask := func(i int, id string) *stream {
-		text := fmt.Sprintf(`subscription { interactiveChanged(subjects: [{biz: "video", bizId: "%s"}]) { likeCount } } # %d `, id, i)
-		return s.subscribe(t, "", text+strings.Repeat("x", 65_000-len(text)), nil)
+	n := 0
+	ask := func(address byte, user string, document int) *stream {
+		text := fmt.Sprintf(`subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likeCount } } # %d `, document)
+		return s.subscribeFrom(t, netip.AddrFrom4([4]byte{198, 51, 100, address}), user, text+strings.Repeat("x", size-len(text)), nil)
 	}
-	var open []*stream
-	var refused *graphql.Response
-	for i := 0; refused == nil && i < 1000; i++ {
-		one := ask(i, "1")
-		if got := one.next(); len(got.Errors) > 0 {
-			refused = got
-		} else {
+	// fill starts subscriptions until one is refused. It returns how many were not, and the
+	// code and message of the refusal.
+	fill := func(address byte, user string) (open []*stream, refused string) {
+		t.Helper()
+		for len(open) < 200 {
+			n++
+			one := ask(address, user, n)
+			if got := one.next(); len(got.Errors) > 0 {
+				return open, fmt.Sprint(got.Errors[0].Extensions["code"], " ", got.Errors[0].Message)
+			}
 			open = append(open, one)
 		}
+		t.Fatalf("%q at address %d: 200 subscriptions were accepted", user, address)
+		return nil, ""
 	}
-	if n := len(open); n != 8<<20*3/4/65_000 || refused.Errors[0].Extensions["code"] != "UNAVAILABLE" || !strings.Contains(refused.Errors[0].Message, "different documents") {
-		t.Fatalf("got %d subscriptions, then %+v, want %d, then UNAVAILABLE because of different documents", n, refused, 8<<20*3/4/65_000)
+	const share, ofAddress = room * 5 / 100 / size, room * 25 / 100 / size
+	open, refused := fill(1, "")
+	if len(open) != share || !strings.HasPrefix(refused, "LIMIT_EXCEEDED the subscriptions of anonymous visitors from your address may hold 419431 bytes") || !strings.Contains(refused, "pass subjects as variables") {
+		t.Errorf("the anonymous users at one address: got %d documents, then %s, want %d, then LIMIT_EXCEEDED", len(open), refused, share)
 	}
-	s.subscribe(t, "", watchOne, nil).data(t) // a short document
-	ask(len(open)-1, "1").data(t)             // a document in use
-	open[0].end()
-	await.That(t, "subscriptions are accepted again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
-	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest of the quota is for signed-in users
+	s.subscribeFrom(t, netip.AddrFrom4([4]byte{198, 51, 100, 1}), "", watchOne, nil).data(t) // a short document
+	ask(1, "", 1).data(t)                                                                    // a document in use
+	ask(2, "bob", 1).data(t)                                                                 // counts for bob, too
+	if more, refused := fill(2, "bob"); len(more) != share-1 || !strings.HasPrefix(refused, "LIMIT_EXCEEDED your subscriptions may hold") {
+		t.Errorf("a user with a document of others: got %d more, then %s, want %d, then LIMIT_EXCEEDED", len(more), refused, share-1)
+	}
+	open[1].end()
+	await.That(t, "subscriptions are accepted again", func() bool { n++; return len(ask(1, "", n).next().Errors) == 0 })
+
+	all := share // of address 2
+	for account := range 10 {
+		var more []*stream
+		more, refused = fill(2, fmt.Sprint("account-", account))
+		all += len(more)
+	}
+	if all != ofAddress || !strings.HasPrefix(refused, "LIMIT_EXCEEDED all subscriptions from your address may hold") {
+		t.Errorf("the users at one address: got %d documents, then %s, want %d, then LIMIT_EXCEEDED", all, refused, ofAddress)
+	}
+	for address := byte(3); address < 100 && !strings.HasPrefix(refused, "UNAVAILABLE"); address++ {
+		_, refused = fill(address, "")
+	}
+	if !strings.HasPrefix(refused, "UNAVAILABLE this server cannot keep more different documents at the moment: pass subjects as variables") {
+		t.Errorf("anonymous users at 97 addresses: got %s, want UNAVAILABLE", refused)
+	}
+	ask(100, "alice", -1).data(t) // the rest is for signed-in users
 }
 
 // TestEventsKeepNoDocument watches one subject for a long time. Another subscription to

@@ -111,7 +111,7 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 	out.streams = transport.NewStreams(transport.StreamOptions{
 		MaxStreams: f.MaxStreams, MaxStreamsPerUser: f.MaxStreamsPerUser,
 		MaxStreamsPerAddress: f.MaxStreamsPerAddress, MaxSubscriptionsPerAddress: f.MaxSubscriptionsPerAddress,
-		AnonymousPercent: f.AnonymousPercent,
+		AnonymousPercent: f.AnonymousPercent, MaxSubscriptionsPerUser: f.MaxSubscriptionsPerUser,
 		MaxSubscriptions: f.MaxSubscriptions, MaxPerSocket: f.MaxPerSocket, Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams, cfg.Accounts, cfg.KeySet = auth, out.streams, own.service, own.keySet

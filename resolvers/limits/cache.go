@@ -5,10 +5,11 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/resolvers/plan"
+	"ovation/resolvers/quota"
+	"ovation/resolvers/rate"
 )
 
 // Limits on the document cache. A document takes up to 110 bytes of memory for each byte
@@ -21,75 +22,98 @@ const (
 )
 
 // cache is an LRU cache of documents. The server uses it as its query cache and adds the
-// documents that are valid.
+// documents that are valid. Every client has a share of it.
 type cache struct {
-	size int // maximum sum of the entries' sizes
-
 	mu         sync.Mutex
-	byText     *simplelru.LRU[string, *cached] // by text
+	byText     *quota.Cache[string, *cached] // sized in bytes of text, plus one for each field of a plan
 	byDocument map[*ast.QueryDocument]*cached
-	totalSize  int // the sum of the entries' sizes
+	held       map[string]*cached // by text; also in byDocument
 }
 
 type cached struct {
-	size     int // bytes of text, plus one for each field of a plan
+	text     string
 	document *ast.QueryDocument
 	// executed holds the fields of the operation context that do not depend on the
 	// request. They come from the document's first execution; until then, executed is
 	// nil.
 	executed *graphql.OperationContext
 	plans    map[*ast.OperationDefinition]*plan.Plan
+	holds    int // number of subscriptions that hold the document
 }
 
 var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
 
 func newCache(entries, size int) *cache {
-	c := &cache{size: size, byDocument: map[*ast.QueryDocument]*cached{}}
-	c.byText, _ = simplelru.NewLRU(entries, func(_ string, dropped *cached) { // fails only for a size below 1
-		delete(c.byDocument, dropped.document)
-		c.totalSize -= dropped.size
+	c := &cache{byDocument: map[*ast.QueryDocument]*cached{}, held: map[string]*cached{}}
+	c.byText = quota.NewCache(entries, quota.Usual(size, 100), func(_ string, dropped *cached) {
+		if dropped.holds == 0 {
+			delete(c.byDocument, dropped.document)
+		}
 	})
 	return c
 }
 
 // Get returns the cached document with the given text, or false if there is none.
-func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
-	document, _, known := c.get(text)
+func (c *cache) Get(ctx context.Context, text string) (*ast.QueryDocument, bool) {
+	document, _, known := c.get(ctx, text)
 	return document, known
 }
 
 // get is like Get, but also returns the field executed of the cache entry. That field is
 // nil before the document's first execution.
-func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
+func (c *cache) get(ctx context.Context, text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
+	owner := rate.FromContext(ctx).Owner()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry, known := c.byText.Get(text)
+	entry, known := c.byText.Get(text, owner)
 	if !known {
-		return nil, nil, false
+		if entry, known = c.held[text]; !known {
+			return nil, nil, false
+		}
 	}
 	return entry.document, entry.executed, true
 }
 
-// Add adds a document. It evicts the least recently used documents if a limit is
-// exceeded.
-func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument) {
+// Add adds a document. It evicts other documents if a limit is exceeded.
+func (c *cache) Add(ctx context.Context, text string, document *ast.QueryDocument) {
+	owner := rate.FromContext(ctx).Owner()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byText.Contains(text) {
+	if c.byText.Contains(text) || c.held[text] != nil {
 		return
 	}
-	entry := &cached{document: document}
+	entry := &cached{text: text, document: document}
 	c.byDocument[document] = entry
-	c.byText.Add(text, entry)
-	c.grow(entry, len(text))
+	c.byText.Add(text, entry, len(text), owner)
 }
 
-// grow adds to the size of an entry, and evicts the least recently used entries if the
-// limit is exceeded. The caller holds the mutex.
-func (c *cache) grow(entry *cached, by int) {
-	entry.size += by
-	for c.totalSize += by; c.totalSize > c.size; {
-		c.byText.RemoveOldest()
+// hold keeps a document after its eviction until the returned function is called, so that
+// later subscriptions with the same text share it. A document that is not in the cache any
+// more is not held.
+func (c *cache) hold(document *ast.QueryDocument) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.byDocument[document]
+	if entry == nil {
+		return func() {}
+	}
+	entry.holds++
+	c.held[entry.text] = entry
+	return entry.release(c)
+}
+
+// release returns a function that ends a hold.
+func (entry *cached) release(from *cache) func() {
+	return func() {
+		from.mu.Lock()
+		defer from.mu.Unlock()
+		if entry.holds--; entry.holds > 0 {
+			return
+		}
+		delete(from.held, entry.text)
+		if !from.byText.Contains(entry.text) {
+			delete(from.byDocument, entry.document)
+		}
 	}
 }
 
@@ -130,7 +154,7 @@ func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.Ope
 			entry.plans = map[*ast.OperationDefinition]*plan.Plan{}
 		}
 		entry.plans[operation.Operation] = made
-		c.grow(entry, made.Fields)
+		c.byText.Grow(entry.text, made.Fields)
 	}
 	return made
 }

@@ -26,12 +26,9 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 				t.Errorf("%s: got %q evicted, want it cached", what, text)
 			}
 		}
-		held := 0
-		for _, text := range c.byText.Keys() {
-			held += len(text)
-		}
-		if c.byText.Len() != len(want) || len(c.byDocument) != len(want) || c.totalSize != held {
-			t.Errorf("%s: got %d entries, %d by document, %d bytes, want %d, %d, %d", what, c.byText.Len(), len(c.byDocument), c.totalSize, len(want), len(want), held)
+		held := len(strings.Join(want, ""))
+		if c.byText.Len() != len(want) || len(c.byDocument) != len(want) || c.byText.Size() != held {
+			t.Errorf("%s: got %d entries, %d by document, %d bytes, want %d, %d, %d", what, c.byText.Len(), len(c.byDocument), c.byText.Size(), len(want), len(want), held)
 		}
 	}
 	add("a", "b", "c", "a")
@@ -55,8 +52,35 @@ func TestTheCacheCountsTheFieldsOfPlans(t *testing.T) {
 			c.plan(operation, func(*ast.OperationDefinition) *plan.Plan { return &plan.Plan{Fields: 40} })
 		}
 	}
-	if c.byText.Len() != 2 || c.totalSize != 2*(1+40) || len(c.byDocument) != 2 {
-		t.Errorf("got %d documents, %d by document, %d bytes and fields, want 2, 2, %d", c.byText.Len(), len(c.byDocument), c.totalSize, 2*(1+40))
+	if c.byText.Len() != 2 || c.byText.Size() != 2*(1+40) || len(c.byDocument) != 2 {
+		t.Errorf("got %d documents, %d by document, %d bytes and fields, want 2, 2, %d", c.byText.Len(), len(c.byDocument), c.byText.Size(), 2*(1+40))
+	}
+}
+
+func TestAHeldDocumentIsShared(t *testing.T) {
+	c, ctx, document := newCache(2, 100), t.Context(), new(ast.QueryDocument)
+	c.Add(ctx, "held", document)
+	first, second := c.hold(document), c.hold(document)
+	for i := range 5 {
+		c.Add(ctx, fmt.Sprint(i), new(ast.QueryDocument))
+	}
+	if got, known := c.Get(ctx, "held"); got != document || !known || c.byText.Len() != 2 {
+		t.Errorf("a held document: got %p with %d others cached, want %p with 2", got, c.byText.Len(), document)
+	}
+	c.Add(ctx, "held", new(ast.QueryDocument)) // another request has parsed it meanwhile
+	first()
+	if got, _ := c.Get(ctx, "held"); got != document {
+		t.Errorf("a document that is held once more: got %p, want %p", got, document)
+	}
+	second()
+	if _, known := c.Get(ctx, "held"); known || len(c.held) != 0 || len(c.byDocument) != 2 {
+		t.Errorf("a released document: got it known: %t, with %d held, %d by document, want neither and 2", known, len(c.held), len(c.byDocument))
+	}
+	cached := new(ast.QueryDocument)
+	c.Add(ctx, "cached", cached)
+	c.hold(cached)()
+	if got, _ := c.Get(ctx, "cached"); got != cached || c.byDocument[cached] == nil {
+		t.Errorf("a released document that is still cached: got %p, want %p", got, cached)
 	}
 }
 

@@ -13,6 +13,9 @@
 //   - Every error states the value and the bound: TestEachLimitErrorStatesTheActualValue.
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
 //
+//   - A document that subscriptions hold is in memory once, even after its eviction from
+//     the cache: TestAHeldDocumentIsShared.
+//
 // This package imports resolvers/plan, which computes the cost, resolvers/rate,
-// which charges for it, resolvers/codes, resolvers/rows and plain.
+// which charges for it, resolvers/quota, resolvers/codes, resolvers/rows and plain.
 package limits

@@ -51,7 +51,7 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 // the price of the operation. It returns nil if the executor has to create the context,
 // and if the operation is rejected; the executor then reports the error.
 func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, int) {
-	document, executed, _ := l.cache.get(params.Query)
+	document, executed, _ := l.cache.get(ctx, params.Query)
 	if executed == nil {
 		return nil, 0
 	}
@@ -151,4 +151,10 @@ func typesWithoutCoercion(schema *ast.Schema) map[string]bool {
 // Plan returns the plan of an operation. The plan is cached with the document.
 func (l *Limits) Plan(operation *graphql.OperationContext) *plan.Plan {
 	return l.cache.plan(operation, l.planner.Plan)
+}
+
+// Hold keeps the document of a subscription in memory until release is called. Other
+// operations with the same text then share the document.
+func (l *Limits) Hold(operation *graphql.OperationContext) (release func()) {
+	return l.cache.hold(operation.Doc)
 }

@@ -16,5 +16,6 @@
 //     another tenant sends a certain document, which may contain ids, and could evict the
 //     documents of all other tenants: TestTenantsShareNoDocuments.
 //
-// This package imports resolvers/codes and resolvers/viewer.
+// This package imports resolvers/codes, resolvers/viewer, resolvers/quota and
+// resolvers/rate.
 package persisted

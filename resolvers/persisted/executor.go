@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/resolvers/codes"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 )
 
@@ -90,7 +91,7 @@ func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *
 
 // find returns the text with the given hash, or "" if the hash is unknown.
 func (e *persistedExecutor) find(ctx context.Context, of key) string {
-	text, found := e.memory.get(of)
+	text, found := e.memory.get(of, rate.FromContext(ctx).Owner())
 	if !found && e.store != nil {
 		var err error
 		if text, err = e.store.Document(ctx, of.tenant, hex.EncodeToString(of.hash[:])); err != nil {
@@ -99,7 +100,7 @@ func (e *persistedExecutor) find(ctx context.Context, of key) string {
 		}
 		// The store may contain anything, so check the hash of the text.
 		if found = text != "" && sha256.Sum256([]byte(text)) == of.hash; found {
-			e.memory.put(of, text)
+			e.memory.put(of, text, rate.FromContext(ctx).Owner())
 		}
 	}
 	if !found {
@@ -113,10 +114,10 @@ func (e *persistedExecutor) find(ctx context.Context, of key) string {
 // register stores the text of a valid document. If the store fails, the request is
 // executed nevertheless; clients of other nodes then have to send the text once more.
 func (e *persistedExecutor) register(ctx context.Context, of key, text string) {
-	if _, known := e.memory.get(of); known {
+	if _, known := e.memory.get(of, rate.FromContext(ctx).Owner()); known {
 		return
 	}
-	e.memory.put(of, text)
+	e.memory.put(of, text, rate.FromContext(ctx).Owner())
 	outcome := "registered"
 	if e.store != nil && e.store.KeepDocument(ctx, of.tenant, hex.EncodeToString(of.hash[:]), text) != nil {
 		outcome = "failed"

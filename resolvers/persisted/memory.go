@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"ovation/resolvers/quota"
 )
 
 // Limits on the documents in memory.
@@ -19,35 +19,24 @@ type key struct {
 	hash   [sha256.Size]byte
 }
 
-// memory keeps the most recently used documents.
+// memory keeps the most recently used documents. Every client has a share of it.
 type memory struct {
-	maxBytes int // maximum of totalBytes
-
-	mu         sync.Mutex
-	texts      *simplelru.LRU[key, string]
-	totalBytes int // bytes of text
+	mu    sync.Mutex
+	texts *quota.Cache[key, string] // sized in bytes of text
 }
 
 func newMemory(documents, bytes int) *memory {
-	m := &memory{maxBytes: bytes}
-	m.texts, _ = simplelru.NewLRU(documents, func(_ key, text string) { m.totalBytes -= len(text) }) // fails only for a size below 1
-	return m
+	return &memory{texts: quota.NewCache[key, string](documents, quota.Usual(bytes, 100), nil)}
 }
 
-func (m *memory) get(of key) (text string, found bool) {
+func (m *memory) get(of key, by quota.Owner) (text string, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.texts.Get(of)
+	return m.texts.Get(of, by)
 }
 
-func (m *memory) put(of key, text string) {
+func (m *memory) put(of key, text string, by quota.Owner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.texts.Contains(of) {
-		return
-	}
-	m.totalBytes += len(text)
-	for m.texts.Add(of, text); m.totalBytes > m.maxBytes; {
-		m.texts.RemoveOldest()
-	}
+	m.texts.Add(of, text, len(text), by)
 }

@@ -17,6 +17,7 @@ import (
 
 	"ovation/graph"
 	"ovation/resolvers/codes"
+	"ovation/resolvers/quota"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -138,15 +139,8 @@ func TestTenantsShareNoDocuments(t *testing.T) {
 }
 
 func TestDocumentsAreBounded(t *testing.T) {
-	held := func(m *memory) (documents, bytes int) {
-		for _, text := range m.texts.Values() {
-			documents, bytes = documents+1, bytes+len(text)
-		}
-		if bytes != m.totalBytes {
-			t.Errorf("got %d bytes counted, want the %d held", m.totalBytes, bytes)
-		}
-		return documents, bytes
-	}
+	held := func(m *memory) (documents, bytes int) { return m.texts.Len(), m.texts.Size() }
+	nobody := quota.Owner{}
 	of := func(i int) key { return key{"default", sha256.Sum256([]byte{byte(i), byte(i >> 8)})} }
 	for name, test := range map[string]struct {
 		documents, bytes int
@@ -154,18 +148,18 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}{"many": {10, 1 << 20, "{a}"}, "long": {1 << 20, 1000, strings.Repeat("a", 100)}} {
 		m := newMemory(test.documents, test.bytes)
 		for i := range 1000 {
-			m.put(of(i), test.text)
+			m.put(of(i), test.text, nobody)
 			if documents, bytes := held(m); documents > test.documents || bytes > test.bytes {
 				t.Fatalf("%s: got %d documents of %d bytes, want at most %d of %d", name, documents, bytes, test.documents, test.bytes)
 			}
-			if _, found := m.get(of(0)); !found { // the first document is looked up all the time
+			if _, found := m.get(of(0), nobody); !found { // the first document is looked up all the time
 				t.Fatalf("%s: after %d more documents the first is evicted, want it cached", name, i)
 			}
-			if _, found := m.get(of(i)); !found {
+			if _, found := m.get(of(i), nobody); !found {
 				t.Fatalf("%s: got document %d not found, want it cached", name, i)
 			}
 		}
-		if _, found := m.get(of(500)); found {
+		if _, found := m.get(of(500), nobody); found {
 			t.Errorf("%s: got the least recently used document, want it evicted", name)
 		}
 	}
@@ -215,7 +209,7 @@ func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
 func BenchmarkByHash(b *testing.B) {
 	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*persistedExecutor)
 	sum := sha256.Sum256([]byte(viewerQuery))
-	e.memory.put(key{storage.DefaultTenant, sum}, viewerQuery)
+	e.memory.put(key{storage.DefaultTenant, sum}, viewerQuery, quota.Owner{})
 	extensions := map[string]any{Extension: named(viewerQuery)}
 	for b.Loop() {
 		if hash, err := hashOf(extensions[Extension]); err != nil || e.find(b.Context(), key{storage.DefaultTenant, hash}) == "" {

@@ -28,5 +28,6 @@
 //   - An error states the number of seconds after which the same request succeeds:
 //     TestRetryAfterIsEnough.
 //
-// This package imports storage, resolvers/codes and no other package of this module.
+// This package imports storage, resolvers/codes, resolvers/quota and no other package of
+// this module.
 package rate

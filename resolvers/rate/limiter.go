@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/resolvers/codes"
+	"ovation/resolvers/quota"
 	"ovation/storage"
 )
 
@@ -126,17 +127,21 @@ func (l *Limiter) NewSocket() Bucket {
 
 // Payer is charged for a request. The zero value and a nil *Payer have no limit.
 type Payer struct {
-	limiter *Limiter
+	limiter *Limiter                // nil if there is no limit
 	buckets [1 + MaxNetworks]Bucket // of the socket, and of the user or of the address's networks
+	user    storage.User
 	from    Client
 }
 
 // Address returns the Address of the request's Client.
-func (p *Payer) Address() netip.Addr {
+func (p *Payer) Address() netip.Addr { return p.Owner().Address }
+
+// Owner returns who sends the request, for its share of bounded resources.
+func (p *Payer) Owner() quota.Owner {
 	if p == nil {
-		return netip.Addr{}
+		return quota.Owner{}
 	}
-	return p.from.Address
+	return quota.Owner{User: p.user, Address: p.from.Address}
 }
 
 // Payer returns the payer of a user's requests. The requests are charged to the user or,
@@ -145,9 +150,9 @@ func (p *Payer) Address() netip.Addr {
 // bucket is the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Bucket) Payer {
 	if l == nil {
-		return Payer{}
+		return Payer{user: user, from: from}
 	}
-	p := Payer{limiter: l, from: from}
+	p := Payer{limiter: l, user: user, from: from}
 	p.buckets[0] = on
 	if !user.Anonymous() {
 		p.buckets[1] = Bucket{l.users, l.client(user), 1, "user"}

@@ -40,7 +40,7 @@
 //   - After a panic, the client receives an id, with which the stack trace can be found
 //     in the log: TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
-// This package imports resolvers/codes, resolvers/viewer, resolvers/rate,
+// This package imports resolvers/codes, resolvers/viewer, resolvers/quota, resolvers/rate,
 // resolvers/rows, resolvers/persisted and storage.
 package transport
 

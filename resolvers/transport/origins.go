@@ -204,7 +204,7 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 	if preflight { // the response repeats the names of the request's headers
-		header["Vary"] = append(header["Vary"][:len(header["Vary"]):len(header["Vary"])], requestHeaders)
+		header["Vary"] = append(slices.Clip(header["Vary"]), requestHeaders)
 	}
 	admitted := c.admit(r)
 	if admitted == pageRefused && (c.Development || preflight || isCrossOrigin(r)) {

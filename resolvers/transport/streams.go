@@ -2,7 +2,6 @@ package transport
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/resolvers/codes"
+	"ovation/resolvers/quota"
 	"ovation/storage"
 )
 
@@ -34,6 +34,9 @@ type StreamOptions struct {
 	// MaxSubscriptions is the maximum number of subscriptions in a process. Default
 	// 50,000.
 	MaxSubscriptions int
+	// MaxSubscriptionsPerUser is the maximum number of subscriptions that one signed-in
+	// user may have on all of its streams together. Default 2,500.
+	MaxSubscriptionsPerUser int
 	// MaxSubscriptionsPerAddress is the maximum number of subscriptions that all
 	// anonymous users at one address may have together. Default 5,000.
 	MaxSubscriptionsPerAddress int
@@ -45,7 +48,8 @@ type StreamOptions struct {
 	MaxPerSocket int
 	// MaxPending is the maximum number of WebSockets on which the client has not sent
 	// connection_init. If there are more, or if a new stream needs the place, the oldest
-	// of these WebSockets is closed. Default half of MaxStreams, because all clients may
+	// of these WebSockets is closed: first of an address that has more than its share.
+	// Default half of MaxStreams, because all clients may
 	// reconnect at the same time.
 	MaxPending int
 	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
@@ -72,6 +76,7 @@ func (o StreamOptions) withDefaults() StreamOptions {
 	o.MaxStreamsPerUser = cmp.Or(o.MaxStreamsPerUser, 50)
 	o.MaxStreamsPerAddress = cmp.Or(o.MaxStreamsPerAddress, 1_000)
 	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 50_000)
+	o.MaxSubscriptionsPerUser = cmp.Or(o.MaxSubscriptionsPerUser, 2_500)
 	o.MaxSubscriptionsPerAddress = cmp.Or(o.MaxSubscriptionsPerAddress, 5_000)
 	o.AnonymousPercent = cmp.Or(o.AnonymousPercent, 75)
 	o.MaxPerSocket = cmp.Or(o.MaxPerSocket, 100)
@@ -92,26 +97,13 @@ type Streams struct {
 	metrics *streamMetrics
 	running sync.WaitGroup // counts streams
 
-	mu            sync.Mutex
-	closing       bool
-	open          map[*stream]struct{}
-	pending       list.List // of *stream: WebSockets before connection_init, the oldest first
-	held          map[owner]usage
-	anonymous     usage // of all anonymous users
-	subscriptions int
-}
+	mu      sync.Mutex
+	closing bool
+	open    map[*stream]struct{}
+	pending *quota.Cache[*stream, struct{}] // WebSockets before connection_init
 
-// owner is a signed-in user, or the address of anonymous users.
-type owner struct {
-	user    storage.User
-	address netip.Addr
-}
-
-// usage is the number of streams and subscriptions of one owner.
-type usage struct{ streams, subscriptions int }
-
-func (h usage) plus(streams, subscriptions int) usage {
-	return usage{h.streams + streams, h.subscriptions + subscriptions}
+	connections   *quota.Quota // streams that are not pending
+	subscriptions *quota.Quota
 }
 
 // stream is one long-lived connection.
@@ -121,9 +113,8 @@ type stream struct {
 	stop    func(closeReason) // ends the stream; does not block, and may be called more than once
 
 	// Guarded by Streams.mu.
-	pending *list.Element
-	counted bool // in the usage of its owner
-	owner   owner
+	counted bool // in Streams.connections
+	owner   quota.Owner
 }
 
 // The kinds of streams.
@@ -135,9 +126,18 @@ const (
 // NewStreams returns an empty Streams. It panics if its metrics are registered already.
 // Call Close to end all streams.
 func NewStreams(options StreamOptions) *Streams {
+	o := options.withDefaults()
+	connections := quota.Usual(o.MaxStreams, o.AnonymousPercent)
+	connections.User, connections.Visitors = o.MaxStreamsPerUser, o.MaxStreamsPerAddress
+	connections.Address = max(connections.Address, o.MaxStreamsPerAddress)
+	connections.Total += o.MaxPending // begin bounds the number of streams more exactly
+	subscriptions := quota.Usual(o.MaxSubscriptions, o.AnonymousPercent)
+	subscriptions.User, subscriptions.Visitors = o.MaxSubscriptionsPerUser, o.MaxSubscriptionsPerAddress
+	subscriptions.Address = max(subscriptions.Address, o.MaxSubscriptionsPerAddress)
 	return &Streams{
-		opts: options.withDefaults(), metrics: newStreamMetrics(options.Registry),
-		open: map[*stream]struct{}{}, held: map[owner]usage{},
+		pending: quota.NewCache(o.MaxPending, quota.Usual(o.MaxPending, 100), func(oldest *stream, _ struct{}) { oldest.stop(initTimeout) }),
+		opts:    o, metrics: newStreamMetrics(options.Registry), open: map[*stream]struct{}{},
+		connections: quota.New(connections), subscriptions: quota.New(subscriptions),
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *Streams) Close(ctx context.Context) error {
 }
 
 // begin admits a user's stream from an address. A WebSocket is pending, without an owner,
-// until it is authenticated. An older pending WebSocket may be closed in favour of a new
+// until it is authenticated. A pending WebSocket may be closed in favour of a new
 // stream, so that clients that never authenticate do not block others. While these
 // WebSockets are closing, the number of streams may exceed MaxStreams by up to
 // MaxPending.
@@ -187,25 +187,19 @@ func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop fu
 	if s.closing {
 		return nil, s.refuse("stopping", "this server is stopping; connect again")
 	}
-	one := &stream{streams: s, kind: kind, stop: stop, owner: owner{address: from}}
+	one := &stream{streams: s, kind: kind, stop: stop, owner: quota.Owner{Address: from}}
 	if kind == kindEvents {
-		if refused := one.setOwner(user); refused != nil {
+		if refused := one.setUser(user); refused != nil {
 			return nil, refused
 		}
 	}
 	full := len(s.open) >= s.opts.MaxStreams
-	if full && (s.pending.Len() == 0 || len(s.open) >= s.opts.MaxStreams+s.opts.MaxPending) {
+	if full && (len(s.open) >= s.opts.MaxStreams+s.opts.MaxPending || !s.pending.EvictOne()) {
+		one.release()
 		return nil, s.refuse("full", "this server holds as many connections as it can; try again")
 	}
-	if full || kind == kindSocket && s.pending.Len() >= s.opts.MaxPending {
-		oldest, _ := s.pending.Remove(s.pending.Front()).(*stream)
-		oldest.pending = nil
-		oldest.stop(initTimeout)
-	}
-	if one.counted = kind == kindEvents; one.counted {
-		one.addUsage(1, 0)
-	} else {
-		one.pending = s.pending.PushBack(one)
+	if kind == kindSocket {
+		s.pending.Add(one, struct{}{}, 1, one.owner)
 	}
 	s.open[one] = struct{}{}
 	s.running.Add(1)
@@ -225,50 +219,42 @@ func (s *Streams) limited(reason, format string, most int) *refusal {
 }
 
 // identify sets the user of a pending WebSocket, which is then no longer pending. It
-// refuses the WebSocket if setOwner does.
+// refuses the WebSocket if setUser does.
 func (one *stream) identify(user storage.User) *refusal {
 	s := one.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one.pending != nil {
-		s.pending.Remove(one.pending)
-		one.pending = nil
-	}
-	refused := one.setOwner(user)
-	if one.counted = refused == nil; one.counted {
-		one.addUsage(1, 0)
-	}
-	return refused
+	s.pending.Remove(one)
+	return one.setUser(user)
 }
 
-// setOwner sets the user of a stream. It refuses the stream if a signed-in user already
-// has too many streams. For an anonymous user, it refuses the stream if the address, or
-// all anonymous users together, have too many. The caller holds the mutex.
-func (one *stream) setOwner(user storage.User) *refusal {
+// setUser sets the user of a stream and counts the stream. It refuses the stream if the
+// shares that the stream belongs to are exhausted. The caller holds the mutex.
+func (one *stream) setUser(user storage.User) *refusal {
 	s := one.streams
-	if !user.Anonymous() {
-		one.owner = owner{user: user}
-	}
-	switch has := s.held[one.owner].streams; {
-	case !user.Anonymous() && has >= s.opts.MaxStreamsPerUser:
+	one.owner.User = user
+	switch exhausted := s.connections.Acquire(one.owner, 1); exhausted {
+	case quota.None:
+		one.counted = true
+	case quota.User:
 		return s.limited("user", "you have %d connections open, the most allowed; close one first", s.opts.MaxStreamsPerUser)
-	case !user.Anonymous():
-	case has >= s.opts.MaxStreamsPerAddress:
+	case quota.Visitors:
 		return s.limited("address", "anonymous visitors have %d connections open from your address, the most allowed; sign in, or close one first", s.opts.MaxStreamsPerAddress)
-	case s.anonymous.streams >= s.anonymousShare(s.opts.MaxStreams):
+	case quota.Address:
+		return s.limited("address", "%d connections are open from your address, the most allowed; close one first", s.connections.Bound(exhausted))
+	case quota.Anonymous:
 		return s.refuse("anonymous", "this server holds as many connections of anonymous visitors as it can; try again, or sign in")
+	default:
+		return s.refuse("full", "this server holds as many connections as it can; try again")
 	}
 	return nil
 }
 
-// addUsage adds to the usage of the stream's owner. The caller holds the mutex.
-func (one *stream) addUsage(streams, subscriptions int) {
-	s := one.streams
-	if one.owner.user.Anonymous() {
-		s.anonymous = s.anonymous.plus(streams, subscriptions)
-	}
-	if s.held[one.owner] = s.held[one.owner].plus(streams, subscriptions); s.held[one.owner] == (usage{}) {
-		delete(s.held, one.owner)
+// release frees the stream's share. The caller holds the mutex.
+func (one *stream) release() {
+	if one.counted {
+		one.counted = false
+		one.streams.connections.Release(one.owner, 1)
 	}
 }
 
@@ -281,21 +267,13 @@ func (s *Streams) AnonymousPercent() int {
 	return s.opts.AnonymousPercent
 }
 
-// anonymousShare returns the share of a limit that anonymous users may take, rounded
-// up.
-func (s *Streams) anonymousShare(of int) int { return (of*s.opts.AnonymousPercent + 99) / 100 }
-
 // end removes the stream.
 func (one *stream) end() {
 	s := one.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one.pending != nil {
-		s.pending.Remove(one.pending)
-	}
-	if one.counted {
-		one.addUsage(-1, 0)
-	}
+	s.pending.Remove(one)
+	one.release()
 	delete(s.open, one)
 	s.metrics.streams.WithLabelValues(one.kind).Dec()
 	s.running.Done()
@@ -304,30 +282,26 @@ func (one *stream) end() {
 // subscribe reserves a subscription; unsubscribe releases it.
 func (one *stream) subscribe() *refusal {
 	s := one.streams
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.subscriptions >= s.opts.MaxSubscriptions:
-		return s.refuse("subscriptions", "this server holds as many subscriptions as it can; try again")
-	case !one.owner.user.Anonymous():
-	case s.held[one.owner].subscriptions >= s.opts.MaxSubscriptionsPerAddress:
+	switch exhausted := s.subscriptions.Acquire(one.owner, 1); exhausted {
+	case quota.None:
+		s.metrics.subscriptions.Inc()
+		return nil
+	case quota.User:
+		return s.limited("user", "you have %d subscriptions, the most allowed; complete one first", s.opts.MaxSubscriptionsPerUser)
+	case quota.Visitors:
 		return s.limited("address", "anonymous visitors have %d subscriptions from your address, the most allowed; sign in, or complete one first", s.opts.MaxSubscriptionsPerAddress)
-	case s.anonymous.subscriptions >= s.anonymousShare(s.opts.MaxSubscriptions):
+	case quota.Address:
+		return s.limited("address", "%d subscriptions are open from your address, the most allowed; complete one first", s.subscriptions.Bound(exhausted))
+	case quota.Anonymous:
 		return s.refuse("anonymous", "this server holds as many subscriptions of anonymous visitors as it can; try again, or sign in")
+	default:
+		return s.refuse("subscriptions", "this server holds as many subscriptions as it can; try again")
 	}
-	one.addUsage(0, 1)
-	s.subscriptions++
-	s.metrics.subscriptions.Inc()
-	return nil
 }
 
 func (one *stream) unsubscribe() {
-	s := one.streams
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one.addUsage(0, -1)
-	s.subscriptions--
-	s.metrics.subscriptions.Dec()
+	one.streams.subscriptions.Release(one.owner, 1)
+	one.streams.metrics.subscriptions.Dec()
 }
 
 // pause returns the time until the next ping.

@@ -35,7 +35,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 	t.Run("in the process", func(t *testing.T) {
 		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxSubscriptions: 1}})
-		a, b := s.ready(t), s.ready(t)
+		alice := []string{"Authorization", "Bearer " + token(t, time.Hour)}
+		a, b := s.ready(t, alice...), s.ready(t, alice...)
 		a.say(subscribe("1", watching("wait", "1")))
 		s.wantMetric(t, "ovation_subscriptions", 1)
 		b.say(subscribe("1", watching("wait", "1")))
@@ -62,6 +63,20 @@ func TestStreamsAreBounded(t *testing.T) {
 		must(t, first.Close(websocket.StatusNormalClosure, ""))
 		s.wantMetric(t, "ovation_streams websocket", 6)
 		s.ready(t, alice...)
+	})
+	t.Run("of a user, subscriptions", func(t *testing.T) {
+		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxSubscriptionsPerUser: 2}})
+		alice := []string{"Authorization", "Bearer " + token(t, time.Hour)}
+		a, b := s.ready(t, alice...), s.ready(t, alice...)
+		a.say(subscribe("1", watching("wait", "1")))
+		b.say(subscribe("1", watching("wait", "2")))
+		s.wantMetric(t, "ovation_subscriptions", 2)
+		b.say(subscribe("2", watching("wait", "3")))
+		b.receives(`{"type":"error","id":"2","payload":[{"message":"you have 2 subscriptions, the most allowed; complete one first","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
+		must(t, a.Close(websocket.StatusNormalClosure, ""))
+		s.wantMetric(t, "ovation_subscriptions", 1)
+		b.say(subscribe("2", watching("wait", "3")))
+		s.wantMetric(t, "ovation_subscriptions", 2)
 	})
 	t.Run("in all", func(t *testing.T) {
 		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreams: 3}})

@@ -1,0 +1,174 @@
+package quota
+
+import (
+	"net/netip"
+	"sync"
+
+	"ovation/storage"
+)
+
+// Owner is who holds a part of a resource: a signed-in user, or the anonymous users at
+// one address. The address is the zero value if it is not known.
+type Owner struct {
+	User    storage.User
+	Address netip.Addr
+}
+
+// The usual shares, in percent of a resource. A user, or the anonymous users at one
+// address, get UserPercent. An address, which may be that of a whole company, gets
+// AddressPercent for all of its users together.
+const (
+	UserPercent    = 5
+	AddressPercent = 25
+)
+
+// Shares are the bounds of a resource, in its units.
+type Shares struct {
+	Total     int // the whole resource
+	User      int // of one signed-in user
+	Visitors  int // of the anonymous users at one address
+	Address   int // of everyone at one address (for IPv6, one /48), if the address is known
+	Anonymous int // of all anonymous users
+}
+
+// Usual returns the usual shares of a resource.
+func Usual(total, anonymousPercent int) Shares {
+	part := func(percent int) int { return (total*percent + 99) / 100 }
+	return Shares{Total: total, User: part(UserPercent), Visitors: part(UserPercent), Address: part(AddressPercent), Anonymous: part(anonymousPercent)}
+}
+
+// Kind is a kind of share.
+type Kind int
+
+// The kinds of shares.
+const (
+	None Kind = iota // no share is exhausted
+	Total
+	User
+	Visitors
+	Address
+	Anonymous
+	kinds
+)
+
+// of returns the bound of a share.
+func (s *Shares) of(kind Kind) int {
+	return [kinds]int{Total: s.Total, User: s.User, Visitors: s.Visitors, Address: s.Address, Anonymous: s.Anonymous}[kind]
+}
+
+// share identifies the share of one owner, or of a group of owners.
+type share struct {
+	kind Kind
+	Owner
+}
+
+// maxShares is the maximum number of shares that an owner belongs to.
+const maxShares = 4
+
+// shares appends the shares that an owner belongs to, the narrowest first.
+func (o Owner) shares(to []share) []share {
+	at := Owner{Address: o.Address}
+	if o.User.Anonymous() {
+		to = append(to, share{Visitors, at})
+	} else {
+		to = append(to, share{User, Owner{User: o.User}})
+	}
+	if o.Address.IsValid() {
+		to = append(to, share{Address, Owner{Address: site(o.Address)}})
+	}
+	if o.User.Anonymous() {
+		to = append(to, share{kind: Anonymous})
+	}
+	return append(to, share{kind: Total})
+}
+
+// siteBits is the number of leading bits of an IPv6 address that identify a site. A site
+// has 65,536 networks, each of which has the Visitors share of an address.
+const siteBits = 48
+
+// site returns an IPv4 address itself, or the first address of the site of an IPv6 address.
+func site(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
+	}
+	return netip.PrefixFrom(address, siteBits).Masked().Addr()
+}
+
+// Quota counts a resource. It is safe for concurrent use.
+type Quota struct {
+	shares Shares
+
+	mu   sync.Mutex
+	used map[share]int
+	held map[holding]int // the number of times that an item is held
+}
+
+// holding is an item in a share.
+type holding struct {
+	share
+	item any
+}
+
+// New returns a Quota of which nothing is held.
+func New(shares Shares) *Quota {
+	return &Quota{shares: shares, used: map[share]int{}, held: map[holding]int{}}
+}
+
+// Acquire reserves units for an owner and returns None, or returns the narrowest share
+// that has too few left. Call Release with the same arguments to free the units.
+func (q *Quota) Acquire(of Owner, units int) (exhausted Kind) { return q.AcquireItem(of, nil, units) }
+
+// Release frees units that Acquire has reserved.
+func (q *Quota) Release(of Owner, units int) { q.ReleaseItem(of, nil, units) }
+
+// AcquireItem is like Acquire, for an item that may be held more than once. The units of
+// an item count once in each share, however often the share's owners hold it. A nil item
+// is different from every other.
+func (q *Quota) AcquireItem(of Owner, item any, units int) (exhausted Kind) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var room [maxShares]share
+	shares := of.shares(room[:0])
+	for _, one := range shares {
+		if q.held[holding{one, item}] == 0 && q.used[one]+units > q.shares.of(one.kind) {
+			return one.kind
+		}
+	}
+	for _, one := range shares {
+		if item != nil {
+			q.held[holding{one, item}]++
+		}
+		if item == nil || q.held[holding{one, item}] == 1 {
+			q.used[one] += units
+		}
+	}
+	return None
+}
+
+// ReleaseItem frees an item that AcquireItem has reserved.
+func (q *Quota) ReleaseItem(of Owner, item any, units int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var room [maxShares]share
+	for _, one := range of.shares(room[:0]) {
+		if item != nil {
+			if q.held[holding{one, item}]--; q.held[holding{one, item}] > 0 {
+				continue
+			}
+			delete(q.held, holding{one, item})
+		}
+		if q.used[one] -= units; q.used[one] == 0 {
+			delete(q.used, one)
+		}
+	}
+}
+
+// Bound returns the units of a share of the given kind.
+func (q *Quota) Bound(of Kind) int { return q.shares.of(of) }
+
+// Used returns the units that are held of the whole resource.
+func (q *Quota) Used() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.used[share{kind: Total}]
+}
