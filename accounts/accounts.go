@@ -82,7 +82,7 @@ type Service struct {
 	decoy    passwordHash
 	attempts *attempts
 
-	lastRevocation int64 // the time of the latest revocation read by follow, in microseconds since 1970
+	lastRevocation int64 // the time of the latest revocation read by follow, in microseconds since 1970; 0 if there is none
 	outage         *outage.Log
 	cancel         context.CancelFunc
 	done           sync.WaitGroup
@@ -107,7 +107,6 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		attempts: newAttempts(cfg.AttemptsPerAddress),
 		outage:   outage.New(cfg.Logger, "revoked tokens cannot be read; those known stay revoked", "revoked tokens are read again"),
 	}
-	s.lastRevocation = s.pruneBefore() + storage.RevocationOverlap
 	if err := s.follow(ctx); err != nil {
 		return nil, fmt.Errorf("read revoked tokens: %w", err)
 	}
@@ -167,7 +166,7 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 		return Session{}, err
 	}
 	s.attempts.remember(nameOf(c.Tenant, name.key), c.From)
-	return s.begin(a)
+	return s.begin(ctx, a)
 }
 
 // LogIn logs a user in. Errors: storage.ErrInvalid, ErrWrongCredentials,
@@ -210,7 +209,7 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	if of.weakerThan(s.Params) {
 		s.upgradeHash(ctx, by, a, password)
 	}
-	return s.begin(a)
+	return s.begin(ctx, a)
 }
 
 // nameOf returns the key of a folded name for the limits on attempts.
@@ -237,8 +236,13 @@ func (s *Service) upgradeHash(ctx context.Context, by caller, a *storage.Account
 	}
 }
 
-// begin starts a session for an account.
-func (s *Service) begin(a *storage.Account) (Session, error) {
+// begin starts a session for an account. If the database has lost a revocation that this
+// node knows, begin restores it first: this node would reject the token.
+func (s *Service) begin(ctx context.Context, a *storage.Account) (Session, error) {
+	a, err := s.restore(ctx, a, s.Sessions.Generation(a.User))
+	if err != nil {
+		return Session{}, err
+	}
 	return s.session(a, s.Now().Unix())
 }
 

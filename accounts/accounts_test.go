@@ -215,30 +215,11 @@ func TestNodesLearnOfRevocations(t *testing.T) {
 	}
 }
 
-// TestAShorterTTLRevivesNoTokens starts a node whose tokens are valid for a shorter time
-// than the time since a token of an earlier node was revoked.
-func TestAShorterTTLRevivesNoTokens(t *testing.T) {
-	store := sqlitetest.Open(t)
-	before := start(t, store, func(c *Config) { c.Signer.TTL = MaxTokenTTL })
-	alice := before.register(t, "alice")
-	must(t, before.LogOutEverywhere(t.Context(), alice.User))
-	later := time.Now().Add(MaxTokenTTL - time.Minute) // the token is still valid
-	after := start(t, store, func(c *Config) {
-		c.Signer.TTL, c.Now = time.Minute, func() time.Time { return later }
-	})
-	after.Sessions.Prune(after.pruneBefore())
-	if err := after.accepts(alice.Token); err == nil || !strings.Contains(err.Error(), "revoked") {
-		t.Errorf("the revoked token on a node with a shorter TTL: got %v, want it revoked", err)
-	}
-	_, err := New(t.Context(), Config{Store: store, Signer: &viewer.Signer{TTL: MaxTokenTTL + 1}, Sessions: viewer.NewSessions()})
-	if err == nil {
-		t.Error("New with a longer TTL than MaxTokenTTL: got no error, want one")
-	}
-}
-
 func TestSessionsAreRefreshed(t *testing.T) {
 	now := time.Now()
-	s := start(t, sqlitetest.Open(t), func(c *Config) { c.Now = func() time.Time { return now } })
+	s := start(t, sqlitetest.Open(t), func(c *Config) {
+		c.Now, c.PollEvery = func() time.Time { return now }, time.Hour
+	})
 	alice := s.register(t, "alice")
 	is, err := s.auth.Token(t.Context(), alice.Token)
 	must(t, err)

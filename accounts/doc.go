@@ -26,6 +26,10 @@
 //     second: TestNodesLearnOfRevocations.
 //   - A revoked token stays revoked when the lifetime of tokens is shortened:
 //     TestAShorterTTLRevivesNoTokens.
+//   - A revocation that the database loses in a failover stays in effect on the nodes that
+//     know it, and they restore it: TestLostRevocationsAreRestored,
+//     TestLogInRestoresALostRevocation. A clock that is behind delays no revocation:
+//     TestRevocationsByAClockThatIsBehindAreFollowed.
 //   - No password, hash or token appears in an error or in the log:
 //     TestErrorsHoldNoSecret.
 //

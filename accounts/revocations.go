@@ -47,23 +47,81 @@ func (s *Service) poll(ctx context.Context) {
 
 // follow reads the revocations since the latest known revocation. It also re-reads a
 // period of storage.RevocationOverlap before that revocation, because further revocations
-// from that period may have become visible in the meantime.
+// from that period may have become visible in the meantime. If the latest known revocation
+// is no longer there, the database has lost commits in a failover: follow reads everything
+// again, and restores what this node knows and the database does not.
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	after := storage.Revocation{At: s.lastRevocation - storage.RevocationOverlap}
+	after := s.pruneBefore()
+	if s.lastRevocation > 0 {
+		after = s.lastRevocation - storage.RevocationOverlap
+	}
+	latest, _, err := s.read(ctx, after)
+	if err == nil && latest < s.lastRevocation {
+		var stored map[storage.User]int64
+		if latest, stored, err = s.read(ctx, s.pruneBefore()); err == nil {
+			err = s.restoreAll(ctx, stored)
+		}
+	}
+	if err == nil {
+		s.lastRevocation = latest
+	}
+	return err
+}
+
+// read reads the revocations since the given time, in microseconds since 1970. It returns
+// the time of the latest, or 0 if there are none, and the generation of each user.
+func (s *Service) read(ctx context.Context, since int64) (latest int64, stored map[storage.User]int64, err error) {
+	stored = map[storage.User]int64{}
+	after := storage.Revocation{At: since}
 	for {
 		page, err := s.Store.Revocations(ctx, after, pollPage)
 		if err != nil {
-			return err
+			return 0, nil, err
 		}
 		for _, r := range page {
 			s.Sessions.Revoke(r)
-			s.lastRevocation = max(s.lastRevocation, r.At)
+			latest, stored[r.User] = max(latest, r.At), r.Generation
 		}
 		if len(page) < pollPage {
-			return nil
+			return latest, stored, nil
 		}
 		after = page[len(page)-1]
 	}
+}
+
+// restoreAll writes the known revocations that the database does not have. The given
+// generations are those of the database.
+func (s *Service) restoreAll(ctx context.Context, stored map[storage.User]int64) error {
+	restored := 0
+	for _, r := range s.Sessions.Revocations() {
+		if stored[r.User] >= r.Generation {
+			continue
+		}
+		a, err := s.Store.AccountOf(ctx, r.User)
+		if err != nil {
+			return err
+		}
+		if a == nil || a.Generation >= r.Generation {
+			continue // the account is lost, too, or another node has restored its revocation
+		}
+		if _, err := s.restore(ctx, a, r.Generation); err != nil {
+			return err
+		}
+		restored++
+	}
+	s.Logger.WarnContext(ctx, "the database has lost revocations of tokens, as after a failover to an asynchronous standby; those that this node knows are restored", "restored", restored)
+	return nil
+}
+
+// restore raises the generation of an account to at least the given one, so that no token
+// of an earlier generation is valid.
+func (s *Service) restore(ctx context.Context, a *storage.Account, least int64) (_ *storage.Account, err error) {
+	for a.Generation < least {
+		if a, err = s.Store.RevokeTokens(ctx, a.User); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }

@@ -49,6 +49,7 @@ func (s *Service) ChangePassword(ctx context.Context, me storage.User, from neti
 		return Session{}, err
 	}
 	attempt.succeeded()
+	known := s.Sessions.Generation(me)
 	changed, err := s.Store.ReplacePassword(ctx, me, storage.PasswordChange{From: a.Password, To: encoded, Revoke: true})
 	if errors.Is(err, storage.ErrNotFound) { // the password was changed meanwhile
 		return Session{}, ErrWrongPassword
@@ -56,26 +57,35 @@ func (s *Service) ChangePassword(ctx context.Context, me storage.User, from neti
 	if err != nil {
 		return Session{}, err
 	}
-	s.revoked(changed)
-	return s.begin(changed)
+	if changed, err = s.revoked(ctx, changed, known); err != nil {
+		return Session{}, err
+	}
+	return s.begin(ctx, changed)
 }
 
 // LogOutEverywhere revokes all tokens of a user. Errors: ErrNoAccount.
 func (s *Service) LogOutEverywhere(ctx context.Context, me storage.User) error {
+	known := s.Sessions.Generation(me)
 	a, err := s.Store.RevokeTokens(ctx, me)
 	if errors.Is(err, storage.ErrNotFound) {
 		return ErrNoAccount
 	}
 	if err == nil {
-		s.revoked(a)
+		_, err = s.revoked(ctx, a, known)
 	}
 	return err
 }
 
 // revoked makes this node immediately reject the tokens that were issued before the
-// account reached its current generation.
-func (s *Service) revoked(a *storage.Account) {
-	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
+// account reached its current generation. If that is not above the generation that this
+// node knew before, the database has lost revocations, and the generation is raised, so
+// that tokens of the lost generations are rejected, too. It returns the account.
+func (s *Service) revoked(ctx context.Context, a *storage.Account, known int64) (*storage.Account, error) {
+	a, err := s.restore(ctx, a, known+1)
+	if err == nil {
+		s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
+	}
+	return a, err
 }
 
 // Refresh returns the session with a new token. The user's address is from, or the zero

@@ -1,6 +1,8 @@
 package viewer
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"ovation/storage"
@@ -50,6 +52,21 @@ func (s *Sessions) Revoke(r storage.Revocation) {
 			go w.call()
 		}
 	}
+}
+
+// Generation returns the generation that a user's tokens must have, or 0 if no revocation
+// is known.
+func (s *Sessions) Generation(user storage.User) int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.revoked[user].Generation
+}
+
+// Revocations returns all known revocations, in no order.
+func (s *Sessions) Revocations() []storage.Revocation {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.revoked))
 }
 
 // Prune removes the revocations made before the given time, in microseconds since 1970.

@@ -125,9 +125,10 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 const (
 	lockAccount = selectAccount + ` FOR UPDATE`
 
+	// updateAccount dates a revocation after all others, even if the clock is behind.
 	updateAccount = `
 UPDATE account SET name = $3, name_key = $4, password = $5, avatar = $6, background = $7, signature = $8, generation = $9,
-    revoked = CASE WHEN generation = $9 THEN revoked ELSE greatest(revoked + 1, ` + transactionTime + `) END
+    revoked = CASE WHEN generation = $9 THEN revoked ELSE greatest(` + transactionTime + `, 1 + (SELECT max(revoked) FROM account WHERE revoked <> 0 AND revoked > 0)) END
 WHERE tenant = $1 AND account_id = $2`
 
 	deleteAccountName = `DELETE FROM account_name WHERE tenant = $1 AND name_key = $2 AND account_id = $3`

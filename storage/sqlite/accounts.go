@@ -126,9 +126,10 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 	return out, nil
 }
 
+// updateAccount dates a revocation after all others, even if the clock is behind.
 const updateAccount = `
 UPDATE account SET name = ?, name_key = ?, password = ?, avatar = ?, background = ?, signature = ?, generation = ?,
-    revoked = CASE WHEN generation = ? THEN revoked ELSE max(revoked + 1, ?) END
+    revoked = CASE WHEN generation = ? THEN revoked ELSE max(?, 1 + coalesce((SELECT max(revoked) FROM account WHERE revoked <> 0 AND revoked > 0), 0)) END
 WHERE tenant = ? AND account_id = ?`
 
 // changeAccount looks up an account and calls the function do, which changes the account

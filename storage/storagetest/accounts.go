@@ -268,6 +268,17 @@ func revocationsAreFollowed(w *world) {
 	}
 	_, err = w.s.RevokeTokens(w.Context(), user("nobody"))
 	w.wantError("RevokeTokens of an unknown user", err, storage.ErrNotFound)
+
+	// The clock is an hour behind, as it may be after a failover.
+	w.db.Edit(w.T, `UPDATE account SET revoked = revoked + 3600000000 WHERE revoked <> 0`)
+	all := follow(storage.Revocation{})
+	latest := all[len(all)-1]
+	behind := w.register("behind").User
+	_, err = w.s.RevokeTokens(w.Context(), behind)
+	w.must(err)
+	late := follow(latest)
+	w.equal("revocations after the latest, by a clock that is behind", len(late), 1)
+	w.equal("the user of that revocation", late[0].User, behind)
 }
 
 func accountsAreWalledOff(w *world) {
