@@ -148,6 +148,7 @@ var rest = []testCase{
 
 	{"DeclarationsAreChecked", declarationsAreChecked},
 	{"TotalsCountActionsOfUsers", totalsCountActionsOfUsers},
+	{"PublicCollectionsFollowTheirFolders", publicCollectionsFollowTheirFolders},
 	{"WorksAreNewestFirst", worksAreNewestFirst},
 	{"VerifyRecountsTotals", verifyRecountsTotals},
 	{"AccountsAreFoundByNameAndUser", accountsAreFoundByNameAndUser},

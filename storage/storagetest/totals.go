@@ -279,3 +279,31 @@ func concurrentAuthorsAgree(w *world) {
 		w.equal("likes received", w.totals(u).LikesReceived, received)
 	}
 }
+
+// publicCollectionsFollowTheirFolders checks that PublicCollections counts the items of
+// public folders, whichever folder they move to and whichever folder becomes public.
+func publicCollectionsFollowTheirFolders(w *world) {
+	alice := user("alice")
+	films := w.newFolder(alice, "Films")
+	w.persist(collect(alice, video("1"), films.FolderID, 1), collect(alice, video("2"), films.FolderID, 1),
+		collect(alice, video("3"), storage.DefaultFolderID, 1))
+	want := func(what string, public int64) {
+		w.Helper()
+		w.equal("totals, "+what, w.totals(alice), storage.UserTotals{Collections: 3, PublicCollections: public})
+		w.verified()
+	}
+	show := func(key storage.FolderKey, public bool) {
+		w.Helper()
+		_, err := w.s.UpdateFolder(w.Context(), key, storage.FolderChange{Public: &public}, storage.Time(2))
+		w.must(err)
+	}
+	want("all folders are private", 0)
+	show(films.Key(), true)
+	want("one folder is public", 2)
+	w.persist(collect(alice, video("2"), storage.DefaultFolderID, 2))
+	want("an item moved to a private folder", 1)
+	show(defaultOf(alice), true)
+	want("all folders are public", 3)
+	show(films.Key(), false)
+	want("one folder is private again", 2)
+}
