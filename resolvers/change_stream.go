@@ -50,7 +50,7 @@ type responder interface {
 
 // stream watches the subject until ctx ends, for the subscription that ctx carries. The
 // events are read by subscription.respond, when the next response is requested.
-func (c *changeStream[E]) stream(ctx context.Context, r *Root, of Watcher) (<-chan *E, error) {
+func (c *changeStream[E]) stream(ctx context.Context, of Watcher) (<-chan *E, error) {
 	s := subscriptionOf(ctx)
 	switch {
 	case of == nil:

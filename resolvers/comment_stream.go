@@ -18,7 +18,7 @@ func (r subscriptionResolver) CommentsChanged(ctx context.Context, biz, bizID st
 	if err != nil {
 		return nil, err
 	}
-	return r.commentChanges(subject, version).stream(ctx, r.Root, r.commentHub)
+	return r.commentChanges(subject, version).stream(ctx, r.commentHub)
 }
 
 // commentChanges returns a stream of the changes made to a subject's comments after the

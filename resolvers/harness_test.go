@@ -139,7 +139,7 @@ func start(t *testing.T, options ...option) *service {
 		Accounts: own, KeySet: keySet,
 		Messages: messages, MessageHub: mail,
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Live: hub,
-		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection,
+		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection, MaxBatch: 10,
 		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
 	}
 	if set.videos {

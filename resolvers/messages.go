@@ -123,7 +123,7 @@ func (r subscriptionResolver) Messages(ctx context.Context, after *string) (<-ch
 		at:   func(m *storage.DirectMessage) int64 { return m.Number },
 		size: func(m *storage.DirectMessage) int { return len(m.Text) },
 	}
-	return stream.stream(ctx, r.Root, r.messageHub)
+	return stream.stream(ctx, r.messageHub)
 }
 
 // messagesBegin returns the number of the message after which a new stream delivers

@@ -23,22 +23,23 @@ import (
 
 // tester is a room in which tests acquire and release.
 type tester struct {
-	*testing.T
 	*room
+
+	t *testing.T
 }
 
 func (r tester) take(one footprint, subjects int, want string) {
-	r.Helper()
+	r.t.Helper()
 	err := r.acquire(one, subjects)
 	if code, _ := codeOf(err); err == nil && want != "" || err != nil && code != want {
-		r.Errorf("acquiring %d subjects and %d bytes beside %d and %d: got %v, want %q", subjects, one.text, r.subjects.Used(), r.room.text.Used(), err, want)
+		r.t.Errorf("acquiring %d subjects and %d bytes beside %d and %d: got %v, want %q", subjects, one.text, r.subjects.Used(), r.text.Used(), err, want)
 	}
 }
 
 func user(name string) quota.Owner { return quota.Owner{User: storage.User{UserID: name}} }
 
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
-	r := tester{t, &room{quota.New(quota.Usual(1000, 100)), quota.New(quota.Shares{Total: 100, User: 100})}}
+	r := tester{&room{quota.New(quota.Usual(1000, 100)), quota.New(quota.Shares{Total: 100, User: 100})}, t}
 	alice := user("alice")
 	a, b, c := footprint{alice, &ast.QueryDocument{}, 60, 0}, footprint{alice, &ast.QueryDocument{}, 41, 0}, footprint{user("bob"), &ast.QueryDocument{}, 30, 10}
 	r.take(a, 1, "")
@@ -53,13 +54,13 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r.take(b, 1, "")
 	r.release(b, 1)
 	r.release(c, 1)
-	if r.room.text.Used() != 0 || r.subjects.Used() != 0 {
-		t.Errorf("%d bytes and %d subjects are left, want none", r.room.text.Used(), r.subjects.Used())
+	if r.text.Used() != 0 || r.subjects.Used() != 0 {
+		t.Errorf("%d bytes and %d subjects are left, want none", r.text.Used(), r.subjects.Used())
 	}
 }
 
 func TestAnonymousSubscriptionsLeaveRoomForUsers(t *testing.T) {
-	r := tester{t, newRoom(1000, 1000, 75)}
+	r := tester{newRoom(1000, 1000, 75), t}
 	nobody := func(i, text int) footprint {
 		return footprint{quota.Owner{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}, &ast.QueryDocument{}, text, 0}
 	}

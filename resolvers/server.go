@@ -91,6 +91,9 @@ type Config struct {
 	// MaxMutationFields is the maximum number of root fields of a mutation. If it is 0,
 	// the maximum is 10.
 	MaxMutationFields int
+	// MaxBatch is the maximum number of operations in one HTTP request. If it is 0,
+	// batches are refused.
+	MaxBatch int
 	// Limiter limits the rate of requests. If it is nil, there are no rate limits.
 	Limiter *rate.Limiter
 	// Origins decides which web origins may send requests. If it is nil, only the
@@ -220,7 +223,7 @@ func service(root *Root, cfg Config) http.Handler {
 	if cfg.Registry != nil {
 		options.Registry = cfg.Registry
 	}
-	prepared, answers := persisted.Executor(root.limits.Executor(exec), options), transport.HTTP{Streams: cfg.Streams}
+	prepared, answers := persisted.Executor(root.limits.Executor(exec), options), transport.HTTP{Streams: cfg.Streams, MaxBatch: cfg.MaxBatch}
 	if cfg.Streams == nil {
 		return transport.Serve(prepared, answers)
 	}

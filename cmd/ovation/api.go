@@ -115,7 +115,7 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 		MaxSubscriptions: f.MaxSubscriptions, MaxPerSocket: f.MaxPerSocket, Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams, cfg.Accounts, cfg.KeySet = auth, out.streams, own.service, own.keySet
-	cfg.MaxMutationFields, cfg.Limiter = f.MaxMutationFields, f.limiter(cfg.Logger, cfg.Registry)
+	cfg.MaxMutationFields, cfg.MaxBatch, cfg.Limiter = f.MaxMutationFields, f.MaxBatchOperations, f.limiter(cfg.Logger, cfg.Registry)
 	cfg.Origins = transport.NewOrigins(transport.OriginOptions{Allowed: f.allowed(), Development: dev != nil, Logger: cfg.Logger})
 	videos.install(&cfg)
 	f.install(&cfg, videos)

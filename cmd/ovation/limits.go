@@ -24,7 +24,8 @@ type limitFlags struct {
 	MaxSubscriptionsPerAddress int `default:"5000" help:"Maximum number of open subscriptions of anonymous viewers per address." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
 	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous viewers may use, 1 to 100." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
 
-	MaxMutationFields int `default:"10" help:"Maximum number of root fields of a mutation." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
+	MaxBatchOperations int `default:"10" help:"Maximum number of operations in one HTTP request, as a JSON array; 0 refuses such batches." type:"batch" variable:"OVATION_MAX_BATCH_OPERATIONS"`
+	MaxMutationFields  int `default:"10" help:"Maximum number of root fields of a mutation." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
 }
 
 func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *rate.Limiter {

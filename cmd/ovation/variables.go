@@ -172,6 +172,7 @@ func mappers() kong.Option {
 		"percentage": number(1, 100),
 		"mebibytes":  number(1, 1024), // an upload of 1 GiB takes less than a day even at the minimum rate; see media.Janitor
 		"fields":     number(1, limits.MaxFields),
+		"batch":      number(0, 100),
 		"biz":        text(storage.ValidateBiz),
 		"tenant":     text(storage.ValidateTenant),
 		"user":       text(storage.ValidateUserID),

@@ -12,7 +12,6 @@
 //     exceeds the cost of the operation: TestCostIsTheMaximumSizeOfTheResponse.
 //   - Every error states the value and the bound: TestEachLimitErrorStatesTheActualValue.
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
-//
 //   - A document that subscriptions hold is in memory once, even after its eviction from
 //     the cache: TestAHeldDocumentIsShared.
 //

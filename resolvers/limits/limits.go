@@ -146,23 +146,60 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 // MutateOperationContext rejects operations beyond the limits, and charges the client for
 // all others.
 func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.OperationContext) *gqlerror.Error {
-	price, err := l.Price(operation)
+	bill, err := l.bill(operation)
 	if err != nil {
 		return err
 	}
-	return charge(ctx, price)
+	return l.charge(ctx, bill)
 }
 
-func charge(ctx context.Context, price int) *gqlerror.Error {
-	if wait := rate.FromContext(ctx).Take(price); wait > 0 {
-		return rate.Error(wait)
+// charge charges the client for an operation. An operation of a batch is put on the
+// batch's tab, which refuses the batch if its operations exceed a limit together.
+func (l *Limits) charge(ctx context.Context, bill rate.Bill) *gqlerror.Error {
+	payer := rate.FromContext(ctx)
+	tab := payer.Tab()
+	if tab == nil {
+		if wait := payer.Take(bill.Units); wait > 0 {
+			return rate.Error(wait)
+		}
+		return nil
 	}
-	return nil
+	tab.Bill = tab.Plus(bill)
+	switch {
+	case tab.Cost > l.cfg.MaxCost:
+		tab.Refused = exceeded("the operations of the batch cost %d or more together; at most %d are allowed. Send some of them in another request", tab.Cost, l.cfg.MaxCost)
+	case tab.Introspection > maxIntrospectionCost:
+		tab.Refused = exceeded("the introspection of the batch costs %d or more; at most %d are allowed", tab.Introspection, maxIntrospectionCost)
+	case tab.Actions > l.cfg.MaxMutationFields:
+		tab.Refused = exceeded("the mutations of the batch have %d root fields or more, their fragments filled in; at most %d are allowed. Send some of them in another request", tab.Actions, l.cfg.MaxMutationFields)
+	}
+	return tab.Refused
+}
+
+// chargeText charges the client for a document that has to be parsed and validated. The
+// new documents of a batch may be as long as one document, together.
+func chargeText(ctx context.Context, document string) *gqlerror.Error {
+	payer := rate.FromContext(ctx)
+	payer.Charge(len(document))
+	tab := payer.Tab()
+	if tab == nil {
+		return nil
+	}
+	if tab.Text += len(document); tab.Text > MaxQueryBytes {
+		tab.Refused = exceeded("the queries of the batch are %d bytes long or longer together; at most %d are allowed", tab.Text, MaxQueryBytes)
+	}
+	return tab.Refused
 }
 
 // Price returns the price of an operation, in units of package rate. It returns an error
 // if the operation exceeds a limit or is invalid in a way that validation does not detect.
 func (l *Limits) Price(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
+	bill, err := l.bill(operation)
+	return bill.Units, err
+}
+
+// bill returns the bill for an operation, with its price. It returns errors as Price does.
+func (l *Limits) bill(operation *graphql.OperationContext) (bill rate.Bill, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0
 	switch operation.Operation.Operation {
@@ -176,17 +213,19 @@ func (l *Limits) Price(operation *graphql.OperationContext) (price int, _ *gqler
 	_, conditions := planned.Conditions(operation.Variables)
 	switch {
 	case actions > l.cfg.MaxMutationFields:
-		return 0, exceeded("the mutation has %d root fields, its fragments filled in; at most %d are allowed. Send the others in further requests", actions, l.cfg.MaxMutationFields)
+		return bill, exceeded("the mutation has %d root fields, its fragments filled in; at most %d are allowed. Send the others in further requests", actions, l.cfg.MaxMutationFields)
 	case !conditions:
-		return 0, badInput("the condition of @skip and @include must be true or false, not null")
+		return bill, badInput("the condition of @skip and @include must be true or false, not null")
 	case data > most:
-		return 0, exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", data, most)
+		return bill, exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", data, most)
 	case introspection > maxIntrospectionCost:
-		return 0, exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", introspection, maxIntrospectionCost)
+		return bill, exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", introspection, maxIntrospectionCost)
 	case operation.Operation.Operation == ast.Subscription && len(planned.Roots(operation).Fields) != 1:
-		return 0, badInput("a subscription must select one field, not counting those that @skip or @include leave out; open one subscription for each")
+		return bill, badInput("a subscription must select one field, not counting those that @skip or @include leave out; open one subscription for each")
 	}
-	return data/rate.FieldsPerUnit + introspection/rate.SchemaFieldsPerUnit + extra, nil
+	return rate.Bill{
+		Units: data/rate.FieldsPerUnit + introspection/rate.SchemaFieldsPerUnit + extra, Cost: data, Introspection: introspection, Actions: actions,
+	}, nil
 }
 
 func exceeded(format string, args ...any) *gqlerror.Error {

@@ -30,14 +30,16 @@ type preparing struct {
 // CreateOperationContext implements graphql.GraphExecutor. The variables in the returned
 // context may contain *rows.Rows if those in params do.
 func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
-	if operation, price := e.limits.prepare(ctx, params); operation != nil {
-		if refused := charge(ctx, price); refused != nil {
+	if operation, bill := e.limits.prepare(ctx, params); operation != nil {
+		if refused := e.limits.charge(ctx, bill); refused != nil {
 			return operation, gqlerror.List{refused}
 		}
 		return operation, nil
 	}
 	if _, known := e.limits.cache.Get(ctx, params.Query); !known {
-		rate.FromContext(ctx).Charge(len(params.Query)) // for parsing and validation
+		if refused := chargeText(ctx, params.Query); refused != nil {
+			return &graphql.OperationContext{}, gqlerror.List{refused}
+		}
 	}
 	rows.Unfold(params.Variables)
 	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
@@ -48,20 +50,20 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 }
 
 // prepare returns the operation context that the executor would create for a request, and
-// the price of the operation. It returns nil if the executor has to create the context,
+// the bill for the operation. It returns nil if the executor has to create the context,
 // and if the operation is rejected; the executor then reports the error.
-func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, int) {
+func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (_ *graphql.OperationContext, bill rate.Bill) {
 	document, executed, _ := l.cache.get(ctx, params.Query)
 	if executed == nil {
-		return nil, 0
+		return nil, bill
 	}
 	operation := document.Operations.ForName(params.OperationName)
 	if operation == nil {
-		return nil, 0
+		return nil, bill
 	}
 	variables, ok := l.coerce(operation, params.Variables)
 	if !ok {
-		return nil, 0
+		return nil, bill
 	}
 	out := &graphql.OperationContext{
 		RawQuery: params.Query, OperationName: params.OperationName, Variables: variables, Doc: document, Operation: operation,
@@ -69,11 +71,11 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 		ResolverMiddleware: executed.ResolverMiddleware, RootResolverMiddleware: executed.RootResolverMiddleware,
 		Stats: graphql.Stats{Read: params.ReadTime, OperationStart: graphql.GetStartTime(ctx)},
 	}
-	price, err := l.Price(out)
+	bill, err := l.bill(out)
 	if err != nil {
-		return nil, 0
+		return nil, bill
 	}
-	return out, price
+	return out, bill
 }
 
 // coerce returns the variables as the executor would coerce them, except that *rows.Rows

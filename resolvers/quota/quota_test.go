@@ -48,7 +48,7 @@ func sums(held []hold) map[share]int {
 
 func TestSharesHold(t *testing.T) {
 	for seed := range uint64(10) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+		random := rand.New(rand.NewPCG(seed, 0))
 		shares := Shares{Total: 100, User: 20, Visitors: 15, Address: 50, Anonymous: 40}
 		q, refusals := New(shares), map[Kind]int{}
 		var held []hold
@@ -120,8 +120,13 @@ func TestSharedItemsCountOnce(t *testing.T) {
 		item  string
 		want  Kind
 	}{
-		{alice, "a", None}, {alice, "a", None}, {bob, "a", None}, {bob, "b", User}, {alice, "b", User},
-		{Owner{User: storage.User{UserID: "carol"}}, "b", None}, {Owner{User: storage.User{UserID: "dave"}}, "c", Total},
+		{alice, "a", None},
+		{alice, "a", None},
+		{bob, "a", None},
+		{bob, "b", User},
+		{alice, "b", User},
+		{Owner{User: storage.User{UserID: "carol"}}, "b", None},
+		{Owner{User: storage.User{UserID: "dave"}}, "c", Total},
 	} {
 		if got := q.AcquireItem(one.owner, one.item, 5); got != one.want {
 			t.Errorf("%s acquires %s: got share %d exhausted, want %d", one.owner.User.UserID, one.item, got, one.want)

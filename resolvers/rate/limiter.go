@@ -131,6 +131,7 @@ type Payer struct {
 	buckets [1 + MaxNetworks]Bucket // of the socket, and of the user or of the address's networks
 	user    storage.User
 	from    Client
+	tab     *Tab // nil except while a batch is prepared
 }
 
 // Address returns the Address of the request's Client.

@@ -18,6 +18,9 @@
 //     reason, and no part of its request is executed: TestPagesInDevelopment,
 //     TestSocketsOfPagesInDevelopment. The log names each rejected origin once:
 //     TestRefusedOriginsAreLogged.
+//   - A batch has the bounds of one request, and is refused as a whole if its operations
+//     exceed them together, before one of them is executed: TestBatchesAreBoundedAsAWhole
+//     in package resolvers.
 //   - Bounded: bodies by MaxBodyBytes, the nesting of JSON by maxJSONDepth, and the
 //     operation names in the metrics by maxOperations: TestRequestsThatAreRefused,
 //     TestOperationNamesAreBounded.

@@ -13,13 +13,17 @@ import (
 // with a JSON body, and GET for queries. If the client accepts text/event-stream, a
 // subscription is answered by a stream of events (the distinct connections mode of
 // graphql-sse). Other operations are answered by a stream only if the client accepts
-// nothing else.
+// nothing else. A POST of a JSON array is a batch, which is answered by the array of its
+// responses.
 //
 // HTTP supports every request, so that every request gets a GraphQL response. Add it
 // after all other transports.
 type HTTP struct {
 	// Streams limits event streams. If it is nil, there are none.
 	Streams *Streams
+	// MaxBatch is the maximum number of operations in a batch. If it is 0, batches are
+	// refused.
+	MaxBatch int
 }
 
 var _ graphql.Transport = HTTP{}
@@ -30,9 +34,13 @@ func (HTTP) Supports(*http.Request) bool { return true }
 // Do answers a request.
 func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	defer answerPanic(w, r)
-	params, refused := h.read(w, r)
-	if refused != nil {
+	params, batch, refused := h.read(w, r)
+	switch {
+	case refused != nil:
 		WriteError(w, r, refused.status, refused.code, refused.message)
+		return
+	case batch != nil:
+		h.answerBatch(w, r, exec, batch)
 		return
 	}
 	operation, errs := exec.CreateOperationContext(r.Context(), params)
@@ -68,32 +76,32 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 	}
 }
 
-// read parses the operation of a request.
-func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
+// read parses the operation of a request, or the operations of a batch.
+func (h HTTP) read(w http.ResponseWriter, r *http.Request) (params *graphql.RawParams, batch []*graphql.RawParams, refused *refusal) {
 	_, accepted := negotiate(r.Header)
 	accepted = accepted || h.acceptsEvents(r)
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if !get && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		return nil, refuse(http.StatusMethodNotAllowed, "send operations by POST, or queries by GET")
+		return nil, nil, refuse(http.StatusMethodNotAllowed, "send operations by POST, or queries by GET")
 	}
 	if !accepted {
-		return nil, refuse(http.StatusNotAcceptable, "the Accept header allows none of the media types of a response: %s, %s, %s", mediaGraphQL, mediaJSON, mediaEvents)
+		return nil, nil, refuse(http.StatusNotAcceptable, "the Accept header allows none of the media types of a response: %s, %s, %s", mediaGraphQL, mediaJSON, mediaEvents)
 	}
 	start := graphql.Now()
-	var params *graphql.RawParams
-	var refused *refusal
 	if get {
 		params, refused = readGet(r)
 	} else {
-		params, refused = readPost(w, r)
+		params, batch, refused = h.readPost(w, r)
 	}
 	if refused != nil {
-		return nil, refused
+		return nil, nil, refused
 	}
-	params.Headers = r.Header
-	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
-	return params, nil
+	if params != nil {
+		params.Headers = r.Header
+		params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
+	}
+	return params, batch, nil
 }
 
 // respondWithout answers a request for which nothing was executed.

@@ -250,6 +250,22 @@ func TestErrorsOfTheExecutorBecomeAStatus(t *testing.T) {
 	}
 }
 
+// Operations of a batch that were not executed in time have an error each.
+func TestABatchThatTakesTooLongIsUnavailable(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := around(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		transport.HTTP{MaxBatch: 2}.Do(w, r, executor{operation: ast.Mutation})
+	}), transport.Config{})
+	r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(`[{"query":"{a}"},{"query":"{b}"}]`)).WithContext(ended)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if n := strings.Count(w.Body.String(), "before this operation was executed"); n != 2 || w.Code != 200 {
+		t.Errorf("got status %d, %s, want 200 with UNAVAILABLE twice", w.Code, w.Body)
+	}
+}
+
 func TestARequestThatTakesTooLongIsUnavailable(t *testing.T) {
 	s := newServer(t, transport.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

@@ -64,8 +64,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 func (m *Metrics) end(rec *record, took time.Duration) {
 	m.inFlight.Dec()
-	if rec.kind == kindWebSocket {
-		return // each operation on the WebSocket is measured
+	if rec.kind == kindWebSocket || rec.kind == kindBatch {
+		return // each of its operations is measured
 	}
 	label := invalid
 	if !rec.invalid {

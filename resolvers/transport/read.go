@@ -57,27 +57,31 @@ func release(buffer *bytes.Buffer) {
 	}
 }
 
-// readPost parses the operation in the body of a POST.
-func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
+// readPost parses the operation, or the batch, in the body of a POST.
+func (h HTTP) readPost(w http.ResponseWriter, r *http.Request) (params *graphql.RawParams, batch []*graphql.RawParams, refused *refusal) {
 	if refused := checkContentType(r.Header.Get("Content-Type")); refused != nil {
-		return nil, refused
+		return nil, nil, refused
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, refuse(http.StatusUnsupportedMediaType, "compressed bodies are not supported: send it without a Content-Encoding")
+		return nil, nil, refuse(http.StatusUnsupportedMediaType, "compressed bodies are not supported: send it without a Content-Encoding")
 	}
 	if r.ContentLength > MaxBodyBytes {
-		return nil, tooLong()
+		return nil, nil, tooLong()
 	}
 	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(body)
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBodyBytes)); err != nil {
-		return nil, readRefusal(err)
+		return nil, nil, readRefusal(err)
 	}
-	params, refused := parse(body.Bytes())
+	if text := bytes.TrimLeft(body.Bytes(), " \t\r\n"); h.MaxBatch > 0 && len(text) > 0 && text[0] == '[' {
+		batch, refused = parseBatch(text, h.MaxBatch)
+	} else {
+		params, refused = parse(text)
+	}
 	if refused != nil {
 		recordOf(r.Context()).payer.Charge(body.Len())
 	}
-	return params, refused
+	return params, batch, refused
 }
 
 func checkContentType(value string) *refusal {
@@ -111,8 +115,8 @@ func readRefusal(err error) *refusal {
 	return refuse(http.StatusBadRequest, "the body was cut off")
 }
 
-func parse(body []byte) (*graphql.RawParams, *refusal) {
-	text := bytes.TrimLeft(body, " \t\r\n")
+// parse parses the request object. There is no space before it.
+func parse(text []byte) (*graphql.RawParams, *refusal) {
 	switch {
 	case len(text) == 0:
 		return nil, refuse(http.StatusBadRequest, "the body is empty; send a JSON object with the member \"query\"")
@@ -121,13 +125,20 @@ func parse(body []byte) (*graphql.RawParams, *refusal) {
 	case text[0] != '{':
 		return nil, refuse(http.StatusBadRequest, "the body must be a JSON object with the member \"query\"")
 	}
-	return members("the body", body)
+	return members("the body", text)
 }
 
-// members parses the members of the request object.
+// members parses a text that is the request object.
 func members(what string, text []byte) (*graphql.RawParams, *refusal) {
-	params, query := new(graphql.RawParams), false
 	s := newScanner(what, text)
+	params := s.request("")
+	return params, s.done()
+}
+
+// request reads the request object. The suffix is the object's place, for the error about
+// a missing query.
+func (s *scanner) request(suffix string) *graphql.RawParams {
+	params, query := new(graphql.RawParams), false
 	s.members(func(name string) bool {
 		switch name {
 		case "query":
@@ -144,11 +155,34 @@ func members(what string, text []byte) (*graphql.RawParams, *refusal) {
 		}
 		return true
 	})
-	refused := s.done()
-	if refused == nil && !query && !namesDocument(params) {
-		refused = refuse(http.StatusBadRequest, `"query" is missing`)
+	if !query && !namesDocument(params) {
+		s.refusef(codes.BadUserInput, `"query" is missing%s`, suffix)
 	}
-	return params, refused
+	return params
+}
+
+// parseBatch parses a list of one to most request objects. The bounds of a body hold for
+// all of them together.
+func parseBatch(text []byte, most int) (batch []*graphql.RawParams, _ *refusal) {
+	s := newScanner("the body", text)
+	s.open('[')
+	for more := s.peek() != ']'; more; more = s.more() {
+		if s.peek() != '{' {
+			s.value()
+			s.refusef(codes.BadUserInput, "operation %d of the batch must be a JSON object with the member \"query\"", len(batch))
+		}
+		if len(batch) == most {
+			s.refusef(codes.LimitExceeded, "the batch has more than %d operations; send the others in further requests", most)
+		}
+		if s.failed {
+			break
+		}
+		batch = append(batch, s.request(fmt.Sprintf(" in operation %d of the batch", len(batch))))
+	}
+	if s.close(']'); len(batch) == 0 {
+		s.refusef(codes.BadUserInput, "the batch is empty; send a JSON object with the member \"query\", or a list of them")
+	}
+	return batch, s.done()
 }
 
 // namesDocument reports whether a request identifies its document by a hash. Such a

@@ -31,6 +31,10 @@ const (
 	KindPage = "page" // reads a page or another public document
 )
 
+// kindBatch is the kind of an admitted batch. Each of its operations has a record of its
+// own.
+const kindBatch = "batch"
+
 type recordKey struct{}
 
 // record holds what the log and the metrics report about a request or, on a WebSocket,

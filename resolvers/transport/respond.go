@@ -70,7 +70,14 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(body)
 	encode(body, response)
+	if status == http.StatusTooManyRequests {
+		w.Header()["Retry-After"] = []string{strconv.Itoa(rate.RetryAfter(response.Errors[0]))}
+	}
+	write(w, r, status, body)
+}
 
+// write writes a body of JSON in the media type that the client accepts.
+func write(w http.ResponseWriter, r *http.Request, status int, body *bytes.Buffer) {
 	media, accepted := negotiate(r.Header)
 	header := w.Header()
 	if header["Content-Type"] = headerJSON; accepted && media == mediaGraphQL {
@@ -79,9 +86,6 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 	header["Content-Length"] = []string{strconv.Itoa(body.Len())}
 	header["Cache-Control"] = headerNoStore
 	header["X-Content-Type-Options"] = headerNoSniff
-	if status == http.StatusTooManyRequests {
-		header["Retry-After"] = []string{strconv.Itoa(rate.RetryAfter(response.Errors[0]))}
-	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body.Bytes()) // the client may have disconnected
 }
