@@ -130,7 +130,7 @@ func TestOneActionNeedsNoExecutor(t *testing.T) {
 		{"mutation { unfollow" + input + "}", 0},
 		{`mutation { a: like(input: {biz: "video", bizId: "2"}) { changed durability interactive { likeCount liked { reaction } } } }`, 0},
 		{"mutation { a: like" + input + " b: unlike" + input + "}", 2},
-		{`mutation { like(input: {biz: "video", bizId: 1}) { changed } }`, 1}, // an ID may be written as a number
+		{`mutation { like(input: {biz: "video", bizId: 1}) { changed } }`, 0}, // an ID may be written as a number
 	} {
 		fields = 0
 		response := firstEvent(t, s, "alice", operation{text: c.document})

@@ -240,8 +240,7 @@ func newRoot(cfg Config, c *cursors) *Root {
 	}
 }
 
-// engine executes operations: a *executor.Executor of gqlgen, or a *handler.Server
-// around one.
+// engine executes operations. A *executor.Executor of gqlgen implements it.
 type engine interface {
 	limits.Server
 	SetErrorPresenter(present graphql.ErrorPresenterFunc)

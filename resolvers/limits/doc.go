@@ -11,6 +11,8 @@
 //   - A response has at most Config.MaxCost fields, because its number of fields never
 //     exceeds the cost of the operation: TestCostIsTheMaximumSizeOfTheResponse.
 //   - Every error states the value and the bound: TestEachLimitErrorStatesTheActualValue.
+//   - Literals and variables are checked alike, and have the same values:
+//     TestALiteralIsAVariable and TestNullIsAbsent in package resolvers.
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
 //   - A document that subscriptions hold is in memory once, even after its eviction from
 //     the cache: TestAHeldDocumentIsShared.

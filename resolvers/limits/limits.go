@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"ovation/plain"
 	"ovation/resolvers/codes"
@@ -79,12 +80,12 @@ var _ interface {
 	graphql.OperationContextMutator
 } = (*Limits)(nil)
 
-// Server is a server that Install can limit: a *handler.Server or an *executor.Executor
-// of gqlgen.
+// Server is a server that Install can limit: an *executor.Executor of gqlgen.
 type Server interface {
 	Use(extension graphql.HandlerExtension)
 	SetQueryCache(cache graphql.Cache[*ast.QueryDocument])
 	SetParserTokenLimit(limit int)
+	SetDefaultRulesFn(rules func() *rules.Rules)
 }
 
 // Install adds the limits and the cache of documents to a server.
@@ -95,6 +96,7 @@ func Install(server Server, cfg Config) *Limits {
 	server.Use(l)
 	server.SetQueryCache(l.cache)
 	server.SetParserTokenLimit(MaxTokens)
+	server.SetDefaultRulesFn(l.validationRules)
 	return l
 }
 

@@ -47,10 +47,13 @@ func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[s
 }
 
 func (l *Limits) checkValue(typ *ast.Type, value any) *valueError {
-	if value == nil {
+	switch value.(type) {
+	case nil:
 		if typ.NonNull {
 			return mismatch("of type "+typ.String(), value)
 		}
+		return nil
+	case variable:
 		return nil
 	}
 	if alike, is := value.(*rows.Rows); is {
@@ -71,8 +74,7 @@ func (l *Limits) checkValue(typ *ast.Type, value any) *valueError {
 	switch definition := l.schema.Types[typ.NamedType]; {
 	case definition == nil:
 	case definition.Kind == ast.Enum:
-		name, isText := value.(string)
-		if !isText || definition.EnumValues.ForName(name) == nil {
+		if name := nameOf(value); name == "" || definition.EnumValues.ForName(name) == nil {
 			return mismatch("one of "+namesOf(definition), value)
 		}
 	case definition.Kind == ast.InputObject:
@@ -117,6 +119,17 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError 
 		}
 	}
 	return &valueError{reason: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
+}
+
+// nameOf returns the name of an enum value in JSON or in a document, or "".
+func nameOf(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case enumName:
+		return string(value)
+	}
+	return ""
 }
 
 // checkRows returns nil if the member names in value are enough to show that all objects
@@ -166,7 +179,7 @@ func isScalar(name string, value any) bool {
 		return isText || isNumber && !strings.ContainsAny(number.String(), ".eE")
 	}
 	switch value.(type) {
-	case []any, map[string]any:
+	case []any, map[string]any, enumName:
 		return false
 	}
 	return true
@@ -188,7 +201,7 @@ func kindOf(value any) string {
 		return "null"
 	case bool:
 		return strconv.FormatBool(value)
-	case string:
+	case string, quotedEnum:
 		return fmt.Sprintf("the string %.40q", value)
 	case []any, *rows.Rows:
 		return "a list"

@@ -20,6 +20,7 @@ import (
 	gqlhandler "github.com/99designs/gqlgen/graphql/handler"
 	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"ovation/graph"
 	"ovation/internal/testing/await"
@@ -44,6 +45,11 @@ type site struct {
 	metrics *prometheus.Registry // of the streams
 	pings   atomic.Int64         // number of pings that clients have received
 }
+
+// limited is a server that limits can be installed in.
+type limited struct{ *gqlhandler.Server }
+
+func (s limited) SetDefaultRulesFn(f func() *rules.Rules) { s.SetValidationRulesFn(f) }
 
 type siteOptions struct {
 	transport.StreamOptions
@@ -78,7 +84,7 @@ func newSite(tb testing.TB, options siteOptions) *site {
 	pages := transport.NewOrigins(transport.OriginOptions{Allowed: options.origins, Development: options.forDevelopers, Logger: s.log.logger()})
 	srv.AddTransport(transport.WebSocket{Streams: s.streams, Origins: pages})
 	srv.AddTransport(transport.HTTP{Streams: s.streams})
-	limits.Install(srv, limits.Config{Introspection: true})
+	limits.Install(limited{srv}, limits.Config{Introspection: true})
 	cfg := transport.Config{Auth: auth, Origins: pages, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger(), Limiter: rate.New(rate.Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), AccessLog: true}
 	s.Handler = transport.Handler(srv, cfg)
 	on := httptest.NewServer(s.Handler)
