@@ -39,3 +39,31 @@ func TestWorkersOfComposeMakeCovers(t *testing.T) {
 		t.Errorf("compose has the services %v, want serve and work, with OVATION_BLOB_URL and, for serve, OVATION_VIDEOS", services)
 	}
 }
+
+// Images of others are named by their digests, so that a tag that is moved changes
+// nothing. The tag says which version the digest is of.
+func TestImagesOfOthersAreNamedByDigest(t *testing.T) {
+	pinned := regexp.MustCompile(`^[a-z]+:[a-z0-9.-]+@sha256:[0-9a-f]{64}$`)
+	for path, pattern := range map[string]string{
+		"../Dockerfile":         `(?m)^FROM (?:--platform=\S+ )?(\S+)`,
+		"../docker-compose.yml": `(?m)^    image: (\S+)`,
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, image := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			if image[1] == "scratch" || strings.HasPrefix(image[1], "ovation") {
+				continue
+			}
+			found++
+			if !pinned.MatchString(image[1]) {
+				t.Errorf("%s: got the image %s, want name:tag@sha256:digest", path, image[1])
+			}
+		}
+		if found != 3 {
+			t.Errorf("%s: got %d images of others, want 3", path, found)
+		}
+	}
+}
