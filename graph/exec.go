@@ -54,6 +54,11 @@ type ComplexityRoot struct {
 		Interactive func(childComplexity int) int
 	}
 
+	ClearReadsPayload struct {
+		More    func(childComplexity int) int
+		Removed func(childComplexity int) int
+	}
+
 	CollectPayload struct {
 		Changed     func(childComplexity int) int
 		Durability  func(childComplexity int) int
@@ -143,6 +148,11 @@ type ComplexityRoot struct {
 	DeleteFolderPayload struct {
 		DeletedID func(childComplexity int) int
 		ItemCount func(childComplexity int) int
+	}
+
+	DeleteReadPayload struct {
+		Interactive func(childComplexity int) int
+		Removed     func(childComplexity int) int
 	}
 
 	DeleteVideoPayload struct {
@@ -315,11 +325,13 @@ type ComplexityRoot struct {
 	Mutation struct {
 		AddComment       func(childComplexity int, input AddCommentInput) int
 		ChangePassword   func(childComplexity int, input ChangePasswordInput) int
+		ClearReads       func(childComplexity int, input ClearReadsInput) int
 		Collect          func(childComplexity int, input CollectInput) int
 		CreateFolder     func(childComplexity int, input CreateFolderInput) int
 		DeclareSubjects  func(childComplexity int, input DeclareSubjectsInput) int
 		DeleteComment    func(childComplexity int, input DeleteCommentInput) int
 		DeleteFolder     func(childComplexity int, input DeleteFolderInput) int
+		DeleteRead       func(childComplexity int, input DeleteReadInput) int
 		DeleteVideo      func(childComplexity int, input DeleteVideoInput) int
 		Dislike          func(childComplexity int, input DislikeInput) int
 		EditComment      func(childComplexity int, input EditCommentInput) int
@@ -556,6 +568,8 @@ type MutationResolver interface {
 	MarkRead(ctx context.Context, input MarkReadInput) (*MarkReadPayload, error)
 	DeleteVideo(ctx context.Context, input DeleteVideoInput) (*DeleteVideoPayload, error)
 	DeleteFolder(ctx context.Context, input DeleteFolderInput) (*DeleteFolderPayload, error)
+	DeleteRead(ctx context.Context, input DeleteReadInput) (*DeleteReadPayload, error)
+	ClearReads(ctx context.Context, input ClearReadsInput) (*ClearReadsPayload, error)
 	DeclareSubjects(ctx context.Context, input DeclareSubjectsInput) (*DeclareSubjectsPayload, error)
 }
 type QueryResolver interface {
@@ -628,6 +642,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AddCommentPayload.Interactive(childComplexity), true
+
+	case "ClearReadsPayload.more":
+		if e.ComplexityRoot.ClearReadsPayload.More == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ClearReadsPayload.More(childComplexity), true
+	case "ClearReadsPayload.removed":
+		if e.ComplexityRoot.ClearReadsPayload.Removed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ClearReadsPayload.Removed(childComplexity), true
 
 	case "CollectPayload.changed":
 		if e.ComplexityRoot.CollectPayload.Changed == nil {
@@ -946,6 +973,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteFolderPayload.ItemCount(childComplexity), true
+
+	case "DeleteReadPayload.interactive":
+		if e.ComplexityRoot.DeleteReadPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteReadPayload.Interactive(childComplexity), true
+	case "DeleteReadPayload.removed":
+		if e.ComplexityRoot.DeleteReadPayload.Removed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteReadPayload.Removed(childComplexity), true
 
 	case "DeleteVideoPayload.deletedId":
 		if e.ComplexityRoot.DeleteVideoPayload.DeletedID == nil {
@@ -1549,6 +1589,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ChangePassword(childComplexity, args["input"].(ChangePasswordInput)), true
+	case "Mutation.clearReads":
+		if e.ComplexityRoot.Mutation.ClearReads == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_clearReads_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ClearReads(childComplexity, args["input"].(ClearReadsInput)), true
 	case "Mutation.collect":
 		if e.ComplexityRoot.Mutation.Collect == nil {
 			break
@@ -1604,6 +1655,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteFolder(childComplexity, args["input"].(DeleteFolderInput)), true
+	case "Mutation.deleteRead":
+		if e.ComplexityRoot.Mutation.DeleteRead == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteRead_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteRead(childComplexity, args["input"].(DeleteReadInput)), true
 	case "Mutation.deleteVideo":
 		if e.ComplexityRoot.Mutation.DeleteVideo == nil {
 			break
@@ -2462,11 +2524,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputAddCommentInput,
 		ec.unmarshalInputChangePasswordInput,
+		ec.unmarshalInputClearReadsInput,
 		ec.unmarshalInputCollectInput,
 		ec.unmarshalInputCreateFolderInput,
 		ec.unmarshalInputDeclareSubjectsInput,
 		ec.unmarshalInputDeleteCommentInput,
 		ec.unmarshalInputDeleteFolderInput,
+		ec.unmarshalInputDeleteReadInput,
 		ec.unmarshalInputDeleteVideoInput,
 		ec.unmarshalInputDislikeInput,
 		ec.unmarshalInputEditCommentInput,
@@ -3424,6 +3488,22 @@ type Mutation {
     input: DeleteFolderInput!
   ): DeleteFolderPayload!
   """
+  Removes a subject from the viewer's read history, with all reads up to now, also those that are still queued. ` + "`" + `readCount` + "`" + ` stays: the reads now count as anonymous. ` + "`" + `readerCount` + "`" + ` falls by one.
+  """
+  deleteRead(
+    "The subject to remove."
+    input: DeleteReadInput!
+  ): DeleteReadPayload!
+  """
+  Clears the viewer's read history, or that of one kind of content, as ` + "`" + `deleteRead` + "`" + ` does for each subject. A subject that is read again while the call is in progress may be removed, too.
+
+  The subjects are removed in chunks, for about five seconds. If the history is longer, ` + "`" + `more` + "`" + ` is true: repeat the call. If it fails, it may have removed some subjects.
+  """
+  clearReads(
+    "What to clear."
+    input: ClearReadsInput!
+  ): ClearReadsPayload!
+  """
   Declares the authors of subjects. Requires a token with the scope ` + "`" + `subjects:write` + "`" + `; UNAUTHENTICATED for others. The totals and works of the authors change in the same transaction. Either all declarations take effect or none.
 
   Of several declarations of one subject the one with the latest ` + "`" + `at` + "`" + ` wins, and of equal times the last one received. While the database is unavailable, this fails with UNAVAILABLE.
@@ -3643,6 +3723,20 @@ input DeleteFolderInput {
   moveItemsTo: ID
 }
 
+"Names the subject to remove from the read history."
+input DeleteReadInput {
+  "The kind of content."
+  biz: String!
+  "The content's id in your own system."
+  bizId: ID!
+}
+
+"What to clear of the read history."
+input ClearReadsInput {
+  "Clears only reads of this kind of content. If omitted, everything is cleared."
+  biz: String
+}
+
 "Subjects and their authors."
 input DeclareSubjectsInput {
   "At most 100."
@@ -3847,6 +3941,22 @@ type FolderPayload {
   folder: Folder!
 }
 
+"The result of removing a subject from the read history."
+type DeleteReadPayload {
+  "Whether the subject was in the history. A read that was still queued was not, and will not be."
+  removed: Boolean!
+  "The subject afterwards."
+  interactive: Interactive!
+}
+
+"The result of clearing a read history."
+type ClearReadsPayload {
+  "How many subjects were removed."
+  removed: Int64!
+  "Whether more remain, because the call ended early. Repeat it."
+  more: Boolean!
+}
+
 "The result of deleting a folder."
 type DeleteFolderPayload {
   "The ` + "`" + `id` + "`" + ` of the deleted folder."
@@ -3870,6 +3980,16 @@ func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, f
 		return ec.fieldContext_AddCommentPayload_interactive(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ClearReadsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "removed":
+		return ec.fieldContext_ClearReadsPayload_removed(ctx, field)
+	case "more":
+		return ec.fieldContext_ClearReadsPayload_more(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ClearReadsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CollectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4052,6 +4172,16 @@ func (ec *executionContext) childFields_DeleteFolderPayload(ctx context.Context,
 		return ec.fieldContext_DeleteFolderPayload_itemCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteFolderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteReadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "removed":
+		return ec.fieldContext_DeleteReadPayload_removed(ctx, field)
+	case "interactive":
+		return ec.fieldContext_DeleteReadPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteReadPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteVideoPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4930,6 +5060,20 @@ func (ec *executionContext) field_Mutation_changePassword_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_clearReads_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ClearReadsInput, error) {
+			return ec.unmarshalNClearReadsInput2ovationᚋgraphᚐClearReadsInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_collect_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4992,6 +5136,20 @@ func (ec *executionContext) field_Mutation_deleteFolder_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (DeleteFolderInput, error) {
 			return ec.unmarshalNDeleteFolderInput2ovationᚋgraphᚐDeleteFolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteRead_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteReadInput, error) {
+			return ec.unmarshalNDeleteReadInput2ovationᚋgraphᚐDeleteReadInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5826,6 +5984,52 @@ func (ec *executionContext) fieldContext_AddCommentPayload_interactive(_ context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ClearReadsPayload_removed(ctx context.Context, field graphql.CollectedField, obj *ClearReadsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClearReadsPayload_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClearReadsPayload_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClearReadsPayload", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ClearReadsPayload_more(ctx context.Context, field graphql.CollectedField, obj *ClearReadsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClearReadsPayload_more(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.More, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClearReadsPayload_more(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClearReadsPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _CollectPayload_changed(ctx context.Context, field graphql.CollectedField, obj *CollectPayload) (ret graphql.Marshaler) {
@@ -7202,6 +7406,61 @@ func (ec *executionContext) _DeleteFolderPayload_itemCount(ctx context.Context, 
 }
 func (ec *executionContext) fieldContext_DeleteFolderPayload_itemCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteFolderPayload", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteReadPayload_removed(ctx context.Context, field graphql.CollectedField, obj *DeleteReadPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteReadPayload_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteReadPayload_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteReadPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteReadPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *DeleteReadPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteReadPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteReadPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteReadPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _DeleteVideoPayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteVideoPayload) (ret graphql.Marshaler) {
@@ -10730,6 +10989,94 @@ func (ec *executionContext) fieldContext_Mutation_deleteFolder(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteFolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteRead(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteRead(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteRead(ctx, fc.Args["input"].(DeleteReadInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteReadPayload) graphql.Marshaler {
+			return ec.marshalNDeleteReadPayload2ᚖovationᚋgraphᚐDeleteReadPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteRead(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteReadPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteRead_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_clearReads(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_clearReads(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ClearReads(ctx, fc.Args["input"].(ClearReadsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ClearReadsPayload) graphql.Marshaler {
+			return ec.marshalNClearReadsPayload2ᚖovationᚋgraphᚐClearReadsPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_clearReads(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ClearReadsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_clearReads_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -14701,6 +15048,36 @@ func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputClearReadsInput(ctx context.Context, obj any) (ClearReadsInput, error) {
+	var it ClearReadsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"biz"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCollectInput(ctx context.Context, obj any) (CollectInput, error) {
 	var it CollectInput
 	if obj == nil {
@@ -14888,6 +15265,43 @@ func (ec *executionContext) unmarshalInputDeleteFolderInput(ctx context.Context,
 				return it, err
 			}
 			it.MoveItemsTo = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteReadInput(ctx context.Context, obj any) (DeleteReadInput, error) {
+	var it DeleteReadInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"biz", "bizId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		case "bizId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bizId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BizID = data
 		}
 	}
 	return it, nil
@@ -15721,6 +16135,49 @@ func (ec *executionContext) _AddCommentPayload(ctx context.Context, sel ast.Sele
 			}
 		case "interactive":
 			out.Values[i] = ec._AddCommentPayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var clearReadsPayloadImplementors = []string{"ClearReadsPayload"}
+
+func (ec *executionContext) _ClearReadsPayload(ctx context.Context, sel ast.SelectionSet, obj *ClearReadsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, clearReadsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ClearReadsPayload")
+		case "removed":
+			out.Values[i] = ec._ClearReadsPayload_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "more":
+			out.Values[i] = ec._ClearReadsPayload_more(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -16659,6 +17116,49 @@ func (ec *executionContext) _DeleteFolderPayload(ctx context.Context, sel ast.Se
 			}
 		case "itemCount":
 			out.Values[i] = ec._DeleteFolderPayload_itemCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteReadPayloadImplementors = []string{"DeleteReadPayload"}
+
+func (ec *executionContext) _DeleteReadPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteReadPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteReadPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteReadPayload")
+		case "removed":
+			out.Values[i] = ec._DeleteReadPayload_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._DeleteReadPayload_interactive(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -18467,6 +18967,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteFolder":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteFolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteRead":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteRead(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "clearReads":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_clearReads(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -20719,6 +21233,21 @@ func (ec *executionContext) unmarshalNChangePasswordInput2ovationᚋgraphᚐChan
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNClearReadsInput2ovationᚋgraphᚐClearReadsInput(ctx context.Context, v any) (ClearReadsInput, error) {
+	res, err := ec.unmarshalInputClearReadsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNClearReadsPayload2ᚖovationᚋgraphᚐClearReadsPayload(ctx context.Context, sel ast.SelectionSet, v *ClearReadsPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ClearReadsPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNCollectInput2ovationᚋgraphᚐCollectInput(ctx context.Context, v any) (CollectInput, error) {
 	res, err := ec.unmarshalInputCollectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -20922,6 +21451,21 @@ func (ec *executionContext) marshalNDeleteFolderPayload2ᚖovationᚋgraphᚐDel
 		return graphql.Null
 	}
 	return ec._DeleteFolderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteReadInput2ovationᚋgraphᚐDeleteReadInput(ctx context.Context, v any) (DeleteReadInput, error) {
+	res, err := ec.unmarshalInputDeleteReadInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteReadPayload2ᚖovationᚋgraphᚐDeleteReadPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteReadPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteReadPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteVideoInput2ovationᚋgraphᚐDeleteVideoInput(ctx context.Context, v any) (DeleteVideoInput, error) {

@@ -41,6 +41,20 @@ type ChangePasswordInput struct {
 	NewPassword string `json:"newPassword"`
 }
 
+// What to clear of the read history.
+type ClearReadsInput struct {
+	// Clears only reads of this kind of content. If omitted, everything is cleared.
+	Biz *string `json:"biz,omitempty"`
+}
+
+// The result of clearing a read history.
+type ClearReadsPayload struct {
+	// How many subjects were removed.
+	Removed int64 `json:"removed"`
+	// Whether more remain, because the call ended early. Repeat it.
+	More bool `json:"more"`
+}
+
 // Names what to collect, and where.
 type CollectInput struct {
 	// The kind of content.
@@ -175,6 +189,22 @@ type DeleteFolderPayload struct {
 	DeletedID string `json:"deletedId"`
 	// How many items were moved or uncollected.
 	ItemCount int64 `json:"itemCount"`
+}
+
+// Names the subject to remove from the read history.
+type DeleteReadInput struct {
+	// The kind of content.
+	Biz string `json:"biz"`
+	// The content's id in your own system.
+	BizID string `json:"bizId"`
+}
+
+// The result of removing a subject from the read history.
+type DeleteReadPayload struct {
+	// Whether the subject was in the history. A read that was still queued was not, and will not be.
+	Removed bool `json:"removed"`
+	// The subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
 }
 
 // Which video to delete.

@@ -18,6 +18,10 @@ var PlainSchema = plain.Schema{
 		"comment":     1,
 		"interactive": 2,
 	},
+	"ClearReadsPayload": {
+		"removed": 1,
+		"more":    2,
+	},
 	"CollectPayload": {
 		"changed":     1,
 		"durability":  2,
@@ -91,6 +95,10 @@ var PlainSchema = plain.Schema{
 	"DeleteFolderPayload": {
 		"deletedId": 1,
 		"itemCount": 2,
+	},
+	"DeleteReadPayload": {
+		"removed":     1,
+		"interactive": 2,
 	},
 	"DeleteVideoPayload": {
 		"deletedId":   1,
@@ -344,6 +352,14 @@ func PlainType(value any) string {
 		if v != nil {
 			return "AddCommentPayload"
 		}
+	case *ClearReadsPayload:
+		if v != nil {
+			return "ClearReadsPayload"
+		}
+	case []*ClearReadsPayload:
+		if v != nil {
+			return "ClearReadsPayload"
+		}
 	case *CollectPayload:
 		if v != nil {
 			return "CollectPayload"
@@ -455,6 +471,14 @@ func PlainType(value any) string {
 	case []*DeleteFolderPayload:
 		if v != nil {
 			return "DeleteFolderPayload"
+		}
+	case *DeleteReadPayload:
+		if v != nil {
+			return "DeleteReadPayload"
+		}
+	case []*DeleteReadPayload:
+		if v != nil {
+			return "DeleteReadPayload"
 		}
 	case *DeleteVideoPayload:
 		if v != nil {
@@ -850,6 +874,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *ClearReadsPayload:
+		w.writeClearReadsPayload(fields, v)
+	case []*ClearReadsPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeClearReadsPayload(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *CollectPayload:
 		w.writeCollectPayload(fields, v)
 	case []*CollectPayload:
@@ -1029,6 +1066,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeDeleteFolderPayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *DeleteReadPayload:
+		w.writeDeleteReadPayload(fields, v)
+	case []*DeleteReadPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeDeleteReadPayload(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -1655,6 +1705,25 @@ func (w *PlainWriter) writeAddCommentPayload(fields []plain.Field, obj *AddComme
 	w.Close()
 }
 
+func (w *PlainWriter) writeClearReadsPayload(fields []plain.Field, obj *ClearReadsPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("ClearReadsPayload")
+		case 1: // removed
+			w.Int(obj.Removed)
+		case 2: // more
+			w.Bool(obj.More)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writeCollectPayload(fields []plain.Field, obj *CollectPayload) {
 	w.Open()
 	for i := range fields {
@@ -2032,6 +2101,25 @@ func (w *PlainWriter) writeDeleteFolderPayload(fields []plain.Field, obj *Delete
 			w.String(obj.DeletedID)
 		case 2: // itemCount
 			w.Int(obj.ItemCount)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeDeleteReadPayload(fields []plain.Field, obj *DeleteReadPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("DeleteReadPayload")
+		case 1: // removed
+			w.Bool(obj.Removed)
+		case 2: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
 		default:
 			w.Fail()
 		}

@@ -35,6 +35,12 @@ func (t *notifying) EmptyFolder(
 	return n, outcome, err
 }
 
+func (t *notifying) ClearReads(ctx context.Context, clearing storage.ReadsClear, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	n, outcome, err := t.Store.ClearReads(ctx, clearing, limit, mark)
+	t.notify(outcome)
+	return n, outcome, err
+}
+
 func (t *notifying) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	n, err := t.Store.Verify(ctx, repair, report)
 	if repair {

@@ -84,12 +84,7 @@ func (r mutationResolver) DeleteComment(ctx context.Context, in graph.DeleteComm
 // be nil.
 func (r mutationResolver) afterComment(ctx context.Context, subject storage.Subject, comment *storage.Comment) (storage.Interactive, error) {
 	r.prepare(ctx, "comment", comment)
-	op := graphql.GetOperationContext(ctx)
-	asked := r.limits.Plan(op).Roots(op).At(graphql.GetFieldContext(ctx)).Below().Named("interactive")
-	if len(asked) == 0 {
-		return storage.Interactive{}, nil
-	}
-	return r.after(ctx, subject, asked)
+	return r.afterIfAsked(ctx, subject)
 }
 
 func changeOf(ctx context.Context, id string) (storage.CommentChange, error) {

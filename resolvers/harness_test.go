@@ -138,7 +138,7 @@ func start(t *testing.T, options ...option) *service {
 		Comments: comments, CommentHub: news, Authors: authors, CachedAuthors: set.cachedAuthors, Now: time.Now,
 		Accounts: own, KeySet: keySet,
 		Messages: messages, MessageHub: mail,
-		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Live: hub,
+		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Histories: worker.NewHistories(told, time.Now), Live: hub,
 		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection, MaxBatch: 10,
 		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
 	}

@@ -128,6 +128,17 @@ func (r mutationResolver) after(ctx context.Context, subject storage.Subject, as
 	return *found[0], nil
 }
 
+// afterIfAsked is like after, but returns the zero value if the operation selects nothing
+// from the payload's field interactive.
+func (r mutationResolver) afterIfAsked(ctx context.Context, subject storage.Subject) (storage.Interactive, error) {
+	op := graphql.GetOperationContext(ctx)
+	asked := r.limits.Plan(op).Roots(op).At(graphql.GetFieldContext(ctx)).Below().Named("interactive")
+	if len(asked) == 0 {
+		return storage.Interactive{}, nil
+	}
+	return r.after(ctx, subject, asked)
+}
+
 // afterAll returns several subjects, each as after returns it.
 func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subject, asked []*plan.Field) ([]*storage.Interactive, error) {
 	l := loaders.FromContext(ctx)

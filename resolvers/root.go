@@ -25,6 +25,11 @@ type FolderRemover interface {
 	DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string) (items int, err error)
 }
 
+// Histories removes subjects from users' read histories. *worker.Histories implements it.
+type Histories interface {
+	Clear(ctx context.Context, user storage.User, biz, bizID string) (removed int64, more bool, err error)
+}
+
 // Comments adds and changes comments. *worker.Comments implements it.
 type Comments interface {
 	Add(ctx context.Context, comment storage.NewComment) (*storage.Comment, error)
@@ -48,6 +53,7 @@ type Root struct {
 	store      storage.Store
 	recorder   Recorder
 	remover    FolderRemover
+	histories  Histories
 	comments   Comments
 	authors    Authors
 	accounts   *accounts.Service // nil if disabled

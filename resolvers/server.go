@@ -33,16 +33,17 @@ const (
 	readyTimeout = 2 * time.Second
 )
 
-// Config configures a handler. Store, Recorder, Folders, Comments, Authors, Messages
+// Config configures a handler. Store, Recorder, Folders, Histories, Comments, Authors, Messages
 // and Auth are required; the zero value of the other fields is a good choice.
 type Config struct {
-	Store    storage.Store
-	Recorder Recorder
-	Folders  FolderRemover
-	Comments Comments
-	Authors  Authors
-	Messages Messages
-	Auth     *viewer.Authenticator
+	Store     storage.Store
+	Recorder  Recorder
+	Folders   FolderRemover
+	Histories Histories
+	Comments  Comments
+	Authors   Authors
+	Messages  Messages
+	Auth      *viewer.Authenticator
 	// CachedAuthors returns the ids of the recent authors of subjects, with "" for
 	// unknown authors. It does not wait. What an operation selects from these authors is
 	// then loaded together with the subjects. If CachedAuthors is nil, no author is
@@ -232,7 +233,7 @@ func service(root *Root, cfg Config) http.Handler {
 
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
-		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
+		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, histories: cfg.Histories, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
 		live: cfg.Live, commentHub: cfg.CommentHub, messageHub: cfg.MessageHub, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		room:       newRoom(maxWatchedSubjects, maxDocuments, cfg.Streams.AnonymousPercent()),
 		plain:      graph.PlainSchema,

@@ -15,6 +15,7 @@ type Store interface {
 	Lister
 	Persister
 	Folders
+	Histories
 	Comments
 	Accounts
 	DirectMessages
@@ -280,7 +281,7 @@ type Persister interface {
 	// Prune removes the ids of messages that have been persisted for longer than age, by
 	// the store's clock, and returns how many ids it removed. Ids that are kept forever
 	// stay. Prune also removes the records of folders that have been deleted for longer
-	// than age, and the records of requests older than RequestAge.
+	// than age, of clears whose Until is longer ago than that, and the records of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 

@@ -98,8 +98,8 @@ func (c *serveCommand) Run(p *program) (err error) {
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, CachedAuthors: behind.mirrored.CachedAuthors,
 		Live: hub, CommentHub: commentHub.hub, MessageHub: messageHub.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
-		Folders: worker.NewFolders(store, behind.mirrored.Now),
-		Now:     behind.mirrored.Now, Documents: behind.mirrored,
+		Folders: worker.NewFolders(store, behind.mirrored.Now), Histories: worker.NewHistories(store, behind.mirrored.Now),
+		Now: behind.mirrored.Now, Documents: behind.mirrored,
 		Ready: func(ctx context.Context) error {
 			if err := c.tooFar(behind.mirrored.ClockSkew()); err != nil {
 				return err

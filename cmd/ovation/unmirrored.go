@@ -53,6 +53,11 @@ func (s unmirrored) EmptyFolder(
 	return s.Store.EmptyFolder(ctx, key, moveTo, at, limit, refuse(mark))
 }
 
+// ClearReads clears a read history. It returns errMirrorOpen while nodes use Redis.
+func (s unmirrored) ClearReads(ctx context.Context, clearing storage.ReadsClear, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	return s.Store.ClearReads(ctx, clearing, limit, refuse(mark))
+}
+
 // PublishVideo publishes a video. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	return s.Store.PublishVideo(ctx, video, refuse(mark))

@@ -23,6 +23,7 @@ type backends struct {
 	store      storage.Store
 	recorder   *worker.Recorder
 	folders    *worker.Folders
+	histories  *worker.Histories
 	comments   *worker.Comments
 	authors    *worker.Authors
 	messages   *worker.Messages
@@ -58,6 +59,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		store:      store,
 		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
 		folders:    worker.NewFolders(store, time.Now),
+		histories:  worker.NewHistories(store, time.Now),
 		comments:   worker.NewComments(store, worker.CommentsOptions{Changed: commentHub.Changed, Logger: log, Metrics: metrics}),
 		authors:    worker.NewAuthors(store, log),
 		messages:   worker.NewMessages(store, worker.MessagesOptions{Changed: messageHub.Changed, Logger: log, Metrics: metrics}),

@@ -43,7 +43,7 @@ const (
 	maxSubscriptionCost = 5_000
 	// maxIntrospectionCost is the maximum cost of the fields below __schema and __type.
 	// The usual introspection query costs less than half of it.
-	maxIntrospectionCost = 150_000
+	maxIntrospectionCost = 180_000
 )
 
 // DefaultMaxMutationFields suffices for a client that sends the actions that its user

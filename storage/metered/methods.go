@@ -134,6 +134,18 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 	return s.Store.DeleteFolder(ctx, key, moveTo, at)
 }
 
+// BeginClear implements storage.Histories.
+func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) (err error) {
+	defer s.measure("BeginClear", time.Now(), &err)
+	return s.Store.BeginClear(ctx, clearing)
+}
+
+// ClearReads implements storage.Histories.
+func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, limit int, mark storage.Mark) (_ int, _ storage.Outcome, err error) {
+	defer s.measure("ClearReads", time.Now(), &err)
+	return s.Store.ClearReads(ctx, clearing, limit, mark)
+}
+
 // CommentsOf implements storage.CommentReader.
 func (s *Store) CommentsOf(ctx context.Context, keys []storage.CommentKey) (_ []*storage.Comment, err error) {
 	defer s.measure("CommentsOf", time.Now(), &err)

@@ -24,6 +24,10 @@
 // it has exclusive access to the owner's folders and items, and may lock these in any
 // order.
 //
+// A transaction that persists reads of users also holds a lock on cleared_read that
+// conflicts with no other: BeginClear waits for those that held it when a clear was
+// committed. ClearReads locks the rows of the anonymous users before those of its user.
+//
 // Messages and accounts have their own lock orders. AddMessages locks mailboxes, then
 // requests, then conversations. A change to an account locks the account and then its
 // names.

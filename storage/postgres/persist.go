@@ -58,6 +58,7 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	recordBarriers(b, barriers)
 	fresh := receive(b, messages)
 	folders := lockCollectionOwners(b, messages)
+	clears := lookUpClears(b, messages)
 	if err := t.send(b); err != nil {
 		return outcome, err
 	}
@@ -71,6 +72,7 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 		return outcome, err
 	}
 	of := sqlstore.SplitByKind(received.Actions)
+	of.HideReads(clears)
 	if outcome.Applied, err = t.apply(&of); err != nil {
 		return outcome, err
 	}
@@ -205,7 +207,7 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 // pruneBatch is the maximum number of rows that one transaction deletes from a table.
 const pruneBatch = 10_000
 
-// deleteInbox, deleteDeleted and deleteRequests skip rows that another process is
+// deleteInbox, deleteDeleted, deleteCleared and deleteRequests skip rows that another process is
 // deleting.
 const deleteInbox = `
 DELETE FROM inbox WHERE id = ANY (ARRAY(
@@ -216,12 +218,17 @@ DELETE FROM deleted_folder WHERE (tenant, user_id, folder_id) IN (
     SELECT tenant, user_id, folder_id FROM deleted_folder
     WHERE version < ` + transactionTime + ` - $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+const deleteCleared = `
+DELETE FROM cleared_read WHERE (tenant, user_id, biz, biz_id) IN (
+    SELECT tenant, user_id, biz, biz_id FROM cleared_read
+    WHERE version < ` + transactionTime + ` - $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
 const deleteRequests = `
 DELETE FROM request WHERE (tenant, user_id, request_id) IN (
     SELECT tenant, user_id, request_id FROM request
     WHERE at < ` + transactionTime + ` - $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// Prune deletes old message ids, old records of deleted folders, and old requests, in
+// Prune deletes old message ids, old records of deleted folders and of clears, and old requests, in
 // transactions of bounded size.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
@@ -230,6 +237,7 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err 
 			b := t.batch()
 			b.Queue(deleteInbox, age.Microseconds(), pruneBatch).Exec(rowsAffected(&n))
 			b.Queue(deleteDeleted, age.Microseconds(), pruneBatch)
+			b.Queue(deleteCleared, age.Microseconds(), pruneBatch)
 			b.Queue(deleteRequests, storage.RequestAge.Microseconds(), pruneBatch).Exec(rowsAffected(&requests))
 			return t.send(b)
 		})

@@ -53,6 +53,7 @@ func databases(t *testing.T) map[string]*Store {
 		`INSERT INTO user_read SELECT 'default', i % 50, 'video', i, 1, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO user_follow SELECT 'default', i % 50, 'user', i, i % 2, 0, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO folder SELECT 'default', i % 50, i, 'Folder ' || i, 'folder ' || i, '', i % 2 = 0, 1, 1, i FROM generate_series(1, 2000) i`,
+		`INSERT INTO cleared_read SELECT 'default', i % 50, 'video', i, i FROM generate_series(1, 2000) i`,
 		`INSERT INTO deleted_folder SELECT 'default', i % 50, i, 'default', i FROM generate_series(1, 2000) i`,
 		`INSERT INTO inbox SELECT i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO comment_count SELECT 'default', 'video', i, 10, 10 FROM generate_series(1, 500) i`,
@@ -152,6 +153,10 @@ func TestListsUseTheirIndex(t *testing.T) {
 				"using messages_high on message m_1",
 				"Index Cond: ((tenant = $1) AND (user_high = $2) AND (message_id > $3))",
 			}},
+			"a history to clear": {selectHistoryRows, []string{
+				"using user_read_pkey on user_read",
+				"Index Cond: ((tenant = $1) AND (user_id = $2) AND (ROW(biz, biz_id) >= ROW($4, $5)) AND (ROW(biz, biz_id) < ROW($6, $7)))",
+			}},
 			"reads": {selectHistory, []string{
 				"Backward using reads on user_read s",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (ROW(version, biz, biz_id) < ROW(k.version, k.biz, k.biz_id)))",
@@ -221,6 +226,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			selectMessages, selectConversations, repairUnread,
 			selectDeletedAmong, insertDeletedSubjects, removeDeletedSubjects, clearReactions, clearCollections, clearFollows,
 			selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn,
+			selectClears, upsertClear, deleteCleared, selectHistoryRows, deleteHistoryRows,
 		} {
 			steps := plan(t, s, query)
 			for i, step := range steps {

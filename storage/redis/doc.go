@@ -18,7 +18,7 @@
 // Every commit is recorded in Redis in one of two ways. Within the transaction, a worker
 // marks which states the new counts include. After the commit, it publishes the counts
 // (Mark, Publish). A direct writer invalidates the entries that it changes, fences the
-// counts, commits and publishes (Persist, EmptyFolder, PublishVideo, DeleteVideo). Both
+// counts, commits and publishes (Persist, EmptyFolder, ClearReads, PublishVideo, DeleteVideo). Both
 // ways are exact, because marks and invalidations are made before the commit, under the
 // row locks. Verify updates Redis after its repairs. Actions become visible before their
 // commit: Apply writes them as soon as the queue has confirmed them. Apply also returns

@@ -114,7 +114,7 @@ func (o Options) withDefaults() (Options, error) {
 // Store is a storage.Store in front of a database, and the mirror of the write path. It
 // is safe for concurrent use.
 //
-// Persist, EmptyFolder, PublishVideo and DeleteVideo also update Redis. A worker does not
+// Persist, EmptyFolder, ClearReads, PublishVideo and DeleteVideo also update Redis. A worker does not
 // call these methods: it writes to the database, and updates Redis with Mark and Publish.
 type Store struct {
 	*database.Store // methods that only call the database

@@ -39,6 +39,16 @@ func (s *Store) EmptyFolder(
 	return n, outcome, err
 }
 
+// ClearReads removes subjects from a user's read history in the database. It updates Redis
+// as Persist does.
+func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	n, outcome, err := s.Store.ClearReads(ctx, clearing, limit, s.invalidateFirst(mark))
+	if err == nil {
+		s.publishCommitted(ctx, outcome)
+	}
+	return n, outcome, err
+}
+
 // invalidateFirst returns a storage.Mark that first calls mark, unless mark is nil. The
 // returned Mark then invalidates the entries that the transaction changes, and fences the
 // counts: the old counts in Redis expire after Options.Guard, unless newer counts replace

@@ -104,6 +104,9 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 	if err != nil {
 		return err
 	}
+	if err := t.hideReads(&of); err != nil {
+		return err
+	}
 	if err := t.addReads(&of); err != nil {
 		return err
 	}
@@ -201,7 +204,7 @@ func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Me
 	return storage.Without(messages, expired), expired, nil
 }
 
-// Prune deletes old message ids, old records of deleted folders, and old requests.
+// Prune deletes old message ids, old records of deleted folders and of clears, and old requests.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
 	before := storage.Micros(s.now().Add(-age))
 	err = s.write(ctx, "prune the inbox", func(t tx) error {
@@ -209,6 +212,9 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err erro
 			return err
 		}
 		if _, err = t.exec(`DELETE FROM deleted_folder WHERE version < ?`, before); err != nil {
+			return err
+		}
+		if _, err = t.exec(`DELETE FROM cleared_read WHERE version < ?`, before); err != nil {
 			return err
 		}
 		_, err = t.exec(`DELETE FROM request WHERE at < ?`, storage.Micros(s.now().Add(-storage.RequestAge)))

@@ -50,6 +50,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 		"videos":         {selectFeed, "SEARCH v USING PRIMARY KEY (tenant=? AND video_id<?)"},
 		"user videos":    {selectUserVideos, "SEARCH v USING INDEX videos_of (tenant=? AND user_id=? AND video_id<?)"},
 		"messages":       {selectMessageList, "SEARCH message USING PRIMARY KEY (tenant=? AND user_low=? AND user_high=? AND message_id<?)"},
+		"cleared reads":  {selectHistoryRows, "SEARCH user_read USING PRIMARY KEY (tenant=? AND user_id=? AND (biz,biz_id)>(?,?) AND (biz,biz_id)<(?,?))"},
 		"reads":          {selectHistory, "SEARCH user_read USING INDEX reads (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
 	} {
 		if got := plan(t, s, c.query); got != c.want {
@@ -69,7 +70,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 		selectMailboxes, selectMessages, selectConversations, updateRead, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,
 		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
-		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, rescheduleCover, setCover, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
+		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, rescheduleCover, setCover, selectClears, deleteHistoryRows, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
 		selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn, failCover, selectCoverReason,
 	} {
 		for step := range strings.Lines(plan(t, s, query)) {

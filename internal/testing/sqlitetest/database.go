@@ -143,6 +143,16 @@ func (d *Database) EmptyFolder(
 	return n, *outcome, nil
 }
 
+// ClearReads clears a read history in the current epoch.
+func (d *Database) ClearReads(ctx context.Context, clearing storage.ReadsClear, limit int, mark storage.Mark) (int, storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	n, _, err := d.Store.ClearReads(ctx, clearing, limit, d.markInEpoch(mark, outcome))
+	if err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	return n, *outcome, nil
+}
+
 // PublishVideo publishes a video in the current epoch.
 func (d *Database) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	outcome := new(storage.Outcome)

@@ -5,6 +5,19 @@
 -- anonymous ones. With a constant default, no row is rewritten.
 ALTER TABLE interactive ADD COLUMN IF NOT EXISTS reader_count bigint NOT NULL DEFAULT 0;
 
+-- Which reads users have removed from their histories, for a week: those up to version,
+-- of one subject; of one kind if biz_id is empty; or of every kind if biz is empty, too.
+CREATE TABLE IF NOT EXISTS cleared_read (
+    tenant  text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    biz     text COLLATE "C" NOT NULL,
+    biz_id  text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (tenant, user_id, biz, biz_id)
+);
+
+CREATE INDEX IF NOT EXISTS cleared_read_version ON cleared_read (version);
+
 -- Counts the readers in one scan of user_read, and writes 1,000 subjects at a time, so
 -- that nobody waits long for a lock. It can be repeated. A release before this one does
 -- not move the count: what it writes after the scan, ovation verify --repair adds.

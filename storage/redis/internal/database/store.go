@@ -109,6 +109,14 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 	return s.Store.DeleteFolder(ctx, key, moveTo, at)
 }
 
+// BeginClear records a clear in the database.
+func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) error {
+	if err := s.database.Err(); err != nil {
+		return err
+	}
+	return s.Store.BeginClear(ctx, clearing)
+}
+
 // CommentsOf returns comments from the database.
 func (s *Store) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
 	return query(ctx, s.reads, "read comments", s.Store.CommentsOf, keys)

@@ -1,0 +1,190 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+	"ovation/storage/mirror"
+	"ovation/storage/sqlstore"
+)
+
+// A transaction that persists reads holds lockClears and then looks up clears. BeginClear
+// commits a clear and then waits for the transactions that held the lock at that time, as
+// they may have missed the clear; it takes no lock that others wait for. A transaction
+// that takes the lock later finds the clear.
+const (
+	lockClears = `LOCK TABLE cleared_read IN ROW SHARE MODE`
+
+	selectClears = `
+SELECT k.ord, s.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
+CROSS JOIN LATERAL (SELECT max(version) AS version FROM cleared_read s
+    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz IN ('', k.biz) AND s.biz_id IN ('', k.biz_id)) s
+WHERE EXISTS (SELECT FROM cleared_read WHERE version > 0) AND s.version IS NOT NULL`
+
+	selectLockers = `
+SELECT virtualtransaction FROM pg_locks
+WHERE locktype = 'relation' AND relation = 'cleared_read'::regclass AND mode = 'RowShareLock' AND granted AND pid <> pg_backend_pid()
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+	upsertClear = `
+INSERT INTO cleared_read AS c (tenant, user_id, biz, biz_id, version) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET version = greatest(c.version, excluded.version)`
+)
+
+// lookUpClears queues a lookup of the clears that cover reads in messages. Once the batch
+// is sent, the result maps reads to the highest version that a clear covers.
+func lookUpClears(b *pgx.Batch, messages []storage.Message) map[storage.StateKey]int64 {
+	var reads []storage.StateKey
+	for i := range messages {
+		for j := range messages[i].Actions {
+			if a := &messages[i].Actions[j]; a.Kind == storage.KindRead && !a.User.Anonymous() {
+				reads = append(reads, storage.StateKey{User: a.User, Subject: a.Subject})
+			}
+		}
+	}
+	if len(reads) == 0 {
+		return nil
+	}
+	clears := map[storage.StateKey]int64{}
+	b.Queue(lockClears)
+	b.Queue(selectClears, stateKeys(reads).args()...).Query(eachRow(func(row pgx.Rows) error {
+		var i int
+		var version int64
+		err := row.Scan(&i, &version)
+		if err == nil {
+			clears[reads[i-1]] = version
+		}
+		return err
+	}))
+	return clears
+}
+
+const (
+	// clearWait bounds how long BeginClear waits for transactions that persist reads.
+	clearWait = 5 * time.Second
+	clearPoll = 2 * time.Millisecond
+)
+
+// BeginClear records a clear, and waits until no transaction that may have missed it is in
+// progress.
+func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) error {
+	if err := clearing.Validate(); err != nil {
+		return err
+	}
+	err := s.change(ctx, "record a clear", func(t *tx) error {
+		b := t.batch()
+		b.Queue(upsertClear, clearing.User.Tenant, clearing.User.UserID, clearing.Biz, clearing.BizID, clearing.Until)
+		return t.send(b)
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, clearWait, errNoAnswer)
+	defer cancel()
+	earlier, err := s.clearLockers(ctx)
+	for err == nil && len(earlier) > 0 {
+		select {
+		case <-ctx.Done():
+			return storage.ErrUnavailable
+		case <-time.After(clearPoll):
+		}
+		var now []string
+		now, err = s.clearLockers(ctx)
+		earlier = slices.DeleteFunc(earlier, func(id string) bool { return !slices.Contains(now, id) })
+	}
+	return err
+}
+
+// clearLockers returns the ids of the transactions that hold lockClears.
+func (s *Store) clearLockers(ctx context.Context) (ids []string, err error) {
+	err = s.read(ctx, "look up transactions", selectLockers, nil, func(row pgx.Rows) error {
+		var id string
+		err := row.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+const (
+	selectHistoryRows = `
+SELECT biz, biz_id, times, first_read, version FROM user_read
+WHERE tenant = $1 AND user_id = $2 AND first_read <= $3 AND (biz, biz_id) >= ($4, $5) AND (biz, biz_id) < ($6, $7)
+ORDER BY biz, biz_id LIMIT $8`
+
+	deleteHistoryRows = `
+DELETE FROM user_read
+WHERE tenant = $1 AND user_id = $2 AND first_read <= $3 AND (biz, biz_id) >= ($4, $5) AND (biz, biz_id) <= ($6, $7)
+RETURNING biz, biz_id, times, first_read, version`
+)
+
+// errReadRaced is returned if the user has read one of the subjects again in the meantime.
+var errReadRaced = errors.New("a read is in progress")
+
+// ClearReads moves rows of a user to the anonymous users. The rows of the anonymous users
+// are locked first, in the order of the keys. Therefore the user's rows are looked up
+// without a lock, and the transaction is repeated if they have changed when they are
+// deleted.
+func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, limit int, mark storage.Mark) (n int, outcome storage.Outcome, err error) {
+	if err := clearing.Validate(); err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	for try := 1; ; try++ {
+		err = s.change(ctx, "clear a read history", func(t *tx) (err error) {
+			if n, outcome, err = t.clearReads(clearing, limit); err != nil {
+				return err
+			}
+			return mirror.Mark(t.ctx, mark, &outcome)
+		})
+		switch {
+		case err == nil:
+			return n, outcome, nil
+		case !errors.Is(err, errReadRaced):
+			return 0, storage.Outcome{}, err
+		case try == maxTries:
+			return 0, storage.Outcome{}, storage.ErrUnavailable
+		}
+	}
+}
+
+func (t *tx) clearReads(clearing storage.ReadsClear, limit int) (int, storage.Outcome, error) {
+	from, to := sqlstore.RowRange(clearing)
+	b := t.batch()
+	epoch := pinEpoch(b)
+	found := historyRows(b, clearing.User, selectHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, from[0], from[1], to[0], to[1], limit)
+	if err := t.send(b); err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	outcome := storage.Outcome{}
+	var err error
+	if outcome.Epoch, err = epoch.Enter(); err != nil || len(found.Rows) == 0 {
+		return 0, outcome, err
+	}
+	first, last := found.Bounds()
+	b = t.batch()
+	addReads(b, found.Hidden())
+	deleted := historyRows(b, clearing.User, deleteHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, first[0], first[1], last[0], last[1])
+	if err := t.send(b); err != nil {
+		return 0, outcome, err
+	}
+	slices.SortFunc(deleted.Rows, func(a, b storage.Read) int { return sqlstore.CompareSubjects(a.Subject, b.Subject) })
+	if !slices.Equal(deleted.Rows, found.Rows) {
+		return 0, outcome, errReadRaced
+	}
+	outcome.Counts, err = t.applyTally(found.Tally(), nil, nil)
+	return len(found.Rows), outcome, err
+}
+
+// historyRows queues a statement that returns rows of a user's history. Once the batch is
+// sent, the result holds the rows.
+func historyRows(b *pgx.Batch, user storage.User, statement string, args ...any) *sqlstore.ClearedReads {
+	rows := new(sqlstore.ClearedReads)
+	b.Queue(statement, args...).Query(eachRow(func(row pgx.Rows) error { return rows.Scan(user, row.Scan) }))
+	return rows
+}
