@@ -26,8 +26,12 @@ func TestPricesAreThoseOfTheDocuments(t *testing.T) {
 		t.Errorf("%d operations have a price in the documents, want %d", len(documented), len(prices.Operations))
 	}
 	for _, of := range prices.Operations {
-		if got := rate.PerRequest + priceOf(t, of.Query, of.Variables(0)); got != documented[of.Name] {
-			t.Errorf("%s costs %d units, want %d as documented", of.Name, got, documented[of.Name])
+		got, want, most := rate.PerRequest+priceOf(t, of.Query, of.Variables(0)), documented[of.Name], 0
+		if strings.Contains(of.Query, "__schema") {
+			most = want / 10 // it grows with the schema
+		}
+		if got < want-most || got > want+most {
+			t.Errorf("%s costs %d units, want %d as documented", of.Name, got, want)
 		}
 	}
 }
