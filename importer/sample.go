@@ -118,7 +118,7 @@ func explainColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError 
 		case s.Member == "event":
 			event = s.Value
 		case s.Member == "time" && s.Value == "" && len(seen.rows) > 0:
-			column := slices.IndexFunc(seen.names, func(name string) bool { return seen.isTime(name) })
+			column := slices.IndexFunc(seen.names, seen.isTime)
 			if column < 0 {
 				unfit.Suggestions[i] = Suggestion{"at", ""}
 				continue

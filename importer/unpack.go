@@ -90,6 +90,9 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 		return fmt.Errorf("read: %w", err)
 	}
 	magic, err := packed.Peek(min(8, packed.Buffered())) // no more than is there
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
 	for _, not := range unread {
 		if bytes.HasPrefix(magic, []byte(not.magic)) {
 			return fmt.Errorf("the file is %s, which is not read: %s", not.name, not.advice)

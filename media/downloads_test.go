@@ -150,6 +150,7 @@ func TestSlowStoreIsCutOff(t *testing.T) {
 	s.blobs.reading, s.blobs.writing = speed{time.Second, storeMinimum}, speed{time.Second, storeMinimum}
 
 	got := get(t, Files(s.blobs, quietly), "GET", v.PlayURL())
+	defer got.Body.Close()
 	text := body(t, got)
 	if len(text) != 1000 {
 		t.Errorf("a download got %d bytes, want the 1000 that were read before the store hung", len(text))

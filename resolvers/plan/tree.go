@@ -35,8 +35,9 @@ type Field struct {
 func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, set ast.SelectionSet) Selection {
 	numbers, known := p.fast[typ.Name]
 	s := Selection{Type: typ.Name, Writable: known}
-	satisfies := []string{typ.Name}
-	for _, of := range p.schema.GetImplements(typ) { // interfaces and unions
+	groups := p.schema.GetImplements(typ) // interfaces and unions
+	satisfies := append(make([]string, 0, 1+len(groups)), typ.Name)
+	for _, of := range groups {
 		satisfies = append(satisfies, of.Name)
 	}
 	collected := graphql.CollectFields(op, set, satisfies)

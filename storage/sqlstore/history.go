@@ -47,7 +47,7 @@ func RowRange(clearing storage.ReadsClear) (from, to [2]string) {
 type ClearedReads struct{ Rows []storage.Read }
 
 // Hidden returns the rows as actions of the anonymous users.
-func (c ClearedReads) Hidden() *ByKind {
+func (c *ClearedReads) Hidden() *ByKind {
 	of := new(ByKind)
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -58,7 +58,7 @@ func (c ClearedReads) Hidden() *ByKind {
 }
 
 // Tally returns the changes to counts: each subject loses a reader.
-func (c ClearedReads) Tally() Tally {
+func (c *ClearedReads) Tally() Tally {
 	t := NewTally()
 	for i := range c.Rows {
 		t.subject(c.Rows[i].Subject).ReaderCount--
@@ -68,7 +68,7 @@ func (c ClearedReads) Tally() Tally {
 
 // Bounds returns the keys (biz and bizId) of the first and the last row. There must be a
 // row.
-func (c ClearedReads) Bounds() (first, last [2]string) {
+func (c *ClearedReads) Bounds() (first, last [2]string) {
 	f, l := c.Rows[0].Subject, c.Rows[len(c.Rows)-1].Subject
 	return [2]string{f.Biz, f.BizID}, [2]string{l.Biz, l.BizID}
 }

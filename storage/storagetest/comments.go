@@ -141,8 +141,9 @@ func commentsAreListed(w *world) {
 }
 
 // textsOfUser returns the texts of a user's comments, which it reads in pages.
-func (w *world) textsOfUser(of storage.User) (out []string) {
+func (w *world) textsOfUser(of storage.User) []string {
 	w.Helper()
+	out := []string{}
 	for q := (storage.UserCommentsQuery{User: of, Page: storage.Page{First: 3}}); ; {
 		got, err := w.s.UserComments(w.Context(), []storage.UserCommentsQuery{q})
 		w.must(err)

@@ -309,7 +309,7 @@ func (m *commentState) compareUsers() {
 			}
 		}
 		slices.SortFunc(all, func(a, b storage.Comment) int { return compareAge(b, a) })
-		var want []string
+		want := make([]string, 0, len(all))
 		for i := range all {
 			want = append(want, all[i].Text)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -59,11 +60,11 @@ func (w *world) clear(clearing storage.ReadsClear) int {
 
 // wantHistory checks the ids in a user's read history, latest first, and that the states
 // of the subjects agree with it.
-func (w *world) wantHistory(u storage.User, biz string, ids ...string) {
+func (w *world) wantHistory(u storage.User, ids ...string) {
 	w.Helper()
-	pages, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: u, Biz: biz, Page: storage.Page{First: 100}}})
+	pages, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: u, Page: storage.Page{First: 100}}})
 	w.must(err)
-	got := []string{}
+	got := make([]string, 0, len(pages[0].Entries))
 	for i := range pages[0].Entries {
 		r := &pages[0].Entries[i]
 		got = append(got, r.Subject.BizID)
@@ -81,8 +82,8 @@ func clearedReadsStayCounted(w *world) {
 	before := w.counts(one).Version
 
 	w.equal("subjects removed", w.clear(storage.ReadsClear{User: alice, Biz: "video", BizID: "1", Until: 10}), 1)
-	w.wantHistory(alice, "", "3", "2")
-	w.wantHistory(bob, "", "1")
+	w.wantHistory(alice, "3", "2")
+	w.wantHistory(bob, "1")
 	w.equal("the read", w.states(alice, one).Read, nil)
 	w.wantCounts(one, 9, 1, 0, 0)
 	w.wantReaders(one, 1)
@@ -98,14 +99,14 @@ func clearedReadsStayCounted(w *world) {
 	w.equal("the version", w.counts(one).Version, before)
 
 	w.equal("videos removed", w.clear(storage.ReadsClear{User: alice, Biz: "video", Until: 10}), 1)
-	w.wantHistory(alice, "", "3")
+	w.wantHistory(alice, "3")
 	w.persist(read(alice, one, 2, 20, 21)) // a new read
-	w.wantHistory(alice, "", "1", "3")
+	w.wantHistory(alice, "1", "3")
 	w.wantReaders(one, 2)
 	w.equal("reads removed by an older clear", w.clear(storage.ReadsClear{User: alice, Until: 19}), 1)
-	w.wantHistory(alice, "", "1")
+	w.wantHistory(alice, "1")
 	w.equal("everything removed", w.clear(storage.ReadsClear{User: alice, Until: 21}), 1)
-	w.wantHistory(alice, "")
+	w.wantHistory(alice)
 	w.wantCounts(one, 11, 1, 0, 0)
 	w.wantReaders(one, 1)
 	w.wantCounts(three, 1, 0, 0, 0)
@@ -114,9 +115,9 @@ func clearedReadsStayCounted(w *world) {
 
 func historiesAreClearedInChunks(w *world) {
 	alice := user("alice")
-	var actions []storage.Action
+	actions := make([]storage.Action, 0, 7)
 	for i := range 7 {
-		actions = append(actions, read(alice, video(fmt.Sprint(i)), 1, int64(10-i), int64(10-i)))
+		actions = append(actions, read(alice, video(strconv.Itoa(i)), 1, int64(10-i), int64(10-i)))
 	}
 	w.persist(actions...)
 	clearing := storage.ReadsClear{User: alice, Until: 100}
@@ -124,7 +125,7 @@ func historiesAreClearedInChunks(w *world) {
 	failed := errors.New("no")
 	_, _, err := w.s.ClearReads(w.Context(), clearing, 3, func(context.Context, storage.Outcome) error { return failed })
 	w.wantError("ClearReads whose mark fails", err, failed)
-	w.wantHistory(alice, "", "0", "1", "2", "3", "4", "5", "6")
+	w.wantHistory(alice, "0", "1", "2", "3", "4", "5", "6")
 	for _, want := range []int{3, 3, 1, 0} {
 		var marked storage.Outcome
 		n, outcome, err := w.s.ClearReads(w.Context(), clearing, 3, func(_ context.Context, o storage.Outcome) error {
@@ -141,7 +142,7 @@ func historiesAreClearedInChunks(w *world) {
 		}
 		w.verified()
 	}
-	w.wantHistory(alice, "")
+	w.wantHistory(alice)
 }
 
 func queuedReadsStayCleared(w *world) {
@@ -154,9 +155,9 @@ func queuedReadsStayCleared(w *world) {
 		read(alice, one, 2, 90, 100), read(user(""), one, 1, 1, 1), read(bob, one, 1, 90, 90),
 		read(alice, two, 1, 100, 100), read(alice, two, 1, 101, 101), read(bob, two, 1, 99, 99), read(alice, article, 1, 90, 90),
 	)
-	w.wantHistory(alice, "", "2", "1")
+	w.wantHistory(alice, "2", "1")
 	w.equal("the article", w.states(alice, article).Read.Times, int64(1))
-	w.wantHistory(bob, "", "1")
+	w.wantHistory(bob, "1")
 	w.wantCounts(one, 4, 0, 0, 0)
 	w.wantReaders(one, 1)
 	w.wantCounts(two, 3, 0, 0, 0)
@@ -178,7 +179,7 @@ func queuedReadsStayCleared(w *world) {
 	_, err = w.s.Prune(w.Context(), storage.InboxAge)
 	w.must(err)
 	w.persist(read(bob, two, 1, now-1, now-1))
-	w.wantHistory(bob, "")
+	w.wantHistory(bob)
 	w.verified()
 }
 
@@ -211,7 +212,7 @@ func readsInProgressStayCleared(w *world) {
 			}
 		}
 		w.must(errors.Join(err, group.Wait()))
-		w.wantHistory(alice, "")
+		w.wantHistory(alice)
 	}
 	total := int64(0)
 	for i := range 3 {
@@ -243,6 +244,6 @@ func clearsAreChecked(w *world) {
 	s := storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}
 	w.persist(read(other, s, 1, 1, 1), read(alice, video("1"), 1, 1, 1))
 	w.equal("subjects removed", w.clear(storage.ReadsClear{User: alice, Until: 5}), 1)
-	w.wantHistory(other, "", "1")
+	w.wantHistory(other, "1")
 	w.verified()
 }
