@@ -58,6 +58,12 @@ func (s unmirrored) ClearReads(ctx context.Context, clearing storage.ReadsClear,
 	return s.Store.ClearReads(ctx, clearing, limit, refuse(mark))
 }
 
+// SweepDeleted clears states on deleted subjects. It returns errMirrorOpen while nodes use
+// Redis.
+func (s unmirrored) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (storage.Swept, storage.Outcome, error) {
+	return s.Store.SweepDeleted(ctx, limit, refuse(mark))
+}
+
 // PublishVideo publishes a video. It returns errMirrorOpen while nodes use Redis.
 func (s unmirrored) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	return s.Store.PublishVideo(ctx, video, refuse(mark))
