@@ -23,8 +23,11 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const light = { ...desktop, colorScheme: 'light' };
 export const dark = { ...desktop, colorScheme: 'dark' };
 
-// open opens the page as a user, or as an anonymous viewer.
+// open opens the page as a user, or as an anonymous viewer. Requests are intercepted from
+// the first one on, because Chromium begins to intercept with a delay in a page that is
+// open: a request that follows answerWith at once could pass.
 export async function open(page, person, view = 'Browse') {
+  await page.route('**/graphql', (route) => route.fallback());
   const who = person?.token ? `token=${person.token}` : `user=${encodeURIComponent(person?.id ?? '')}`;
   if (person) await page.goto(`${base}/demo#${who}`);
   else await page.goto(`${base}/demo`);
