@@ -57,7 +57,7 @@ func (r *room) acquire(one footprint, subjects int) error {
 		if exhausted = r.text.Acquire(one.owner, one.variables); exhausted == quota.None {
 			return nil
 		}
-		r.text.ReleaseItem(one.owner, one.document, one.text)
+		r.text.ReleaseItem(one.owner, one.document)
 	}
 	r.subjects.Release(one.owner, subjects)
 	return refusedRoom(exhausted, "keep more different documents", r.text.Bound(exhausted), "bytes and fields of different documents", "pass subjects as variables, or complete some of them first")
@@ -77,7 +77,7 @@ func refusedRoom(exhausted quota.Kind, more string, most int, units, remedy stri
 // release frees the memory that acquire reserved.
 func (r *room) release(one footprint, subjects int) {
 	r.subjects.Release(one.owner, subjects)
-	r.text.ReleaseItem(one.owner, one.document, one.text)
+	r.text.ReleaseItem(one.owner, one.document)
 	r.text.Release(one.owner, one.variables)
 }
 

@@ -100,7 +100,7 @@ type Quota struct {
 
 	mu   sync.Mutex
 	used map[share]int
-	held map[holding]int // the number of times that an item is held
+	held map[holding]held
 }
 
 // holding is an item in a share.
@@ -109,9 +109,13 @@ type holding struct {
 	item any
 }
 
+// held is how often an item is held in a share, and the units that it counts there: those
+// of its first holder.
+type held struct{ times, units int }
+
 // New returns a Quota of which nothing is held.
 func New(shares Shares) *Quota {
-	return &Quota{shares: shares, used: map[share]int{}, held: map[holding]int{}}
+	return &Quota{shares: shares, used: map[share]int{}, held: map[holding]held{}}
 }
 
 // Acquire reserves units for an owner and returns None, or returns the narrowest share
@@ -119,47 +123,64 @@ func New(shares Shares) *Quota {
 func (q *Quota) Acquire(of Owner, units int) (exhausted Kind) { return q.AcquireItem(of, nil, units) }
 
 // Release frees units that Acquire has reserved.
-func (q *Quota) Release(of Owner, units int) { q.ReleaseItem(of, nil, units) }
+func (q *Quota) Release(of Owner, units int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var room [maxShares]share
+	for _, one := range of.shares(room[:0]) {
+		q.free(one, units)
+	}
+}
 
-// AcquireItem is like Acquire, for an item that may be held more than once. The units of
-// an item count once in each share, however often the share's owners hold it. A nil item
-// is different from every other.
+// AcquireItem is like Acquire, for an item that may be held more than once. An item counts
+// once in each share, however often the share's owners hold it, with the units of the
+// first of them. A nil item is different from every other. Call ReleaseItem to free the
+// item.
 func (q *Quota) AcquireItem(of Owner, item any, units int) (exhausted Kind) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var room [maxShares]share
 	shares := of.shares(room[:0])
 	for _, one := range shares {
-		if q.held[holding{one, item}] == 0 && q.used[one]+units > q.shares.of(one.kind) {
+		if q.held[holding{one, item}].times == 0 && q.used[one]+units > q.shares.of(one.kind) {
 			return one.kind
 		}
 	}
 	for _, one := range shares {
-		if item != nil {
-			q.held[holding{one, item}]++
+		if item == nil {
+			q.used[one] += units
+			continue
 		}
-		if item == nil || q.held[holding{one, item}] == 1 {
+		in := q.held[holding{one, item}]
+		if in.times++; in.times == 1 {
+			in.units = units
 			q.used[one] += units
 		}
+		q.held[holding{one, item}] = in
 	}
 	return None
 }
 
-// ReleaseItem frees an item that AcquireItem has reserved.
-func (q *Quota) ReleaseItem(of Owner, item any, units int) {
+// ReleaseItem frees an item, which is not nil, that AcquireItem has reserved.
+func (q *Quota) ReleaseItem(of Owner, item any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var room [maxShares]share
 	for _, one := range of.shares(room[:0]) {
-		if item != nil {
-			if q.held[holding{one, item}]--; q.held[holding{one, item}] > 0 {
-				continue
-			}
-			delete(q.held, holding{one, item})
+		in := q.held[holding{one, item}]
+		if in.times--; in.times > 0 {
+			q.held[holding{one, item}] = in
+			continue
 		}
-		if q.used[one] -= units; q.used[one] == 0 {
-			delete(q.used, one)
-		}
+		delete(q.held, holding{one, item})
+		q.free(one, in.units)
+	}
+}
+
+// free subtracts units from a share. The caller holds the mutex.
+func (q *Quota) free(one share, units int) {
+	if q.used[one] -= units; q.used[one] == 0 {
+		delete(q.used, one)
 	}
 }
 
