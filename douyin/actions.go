@@ -234,7 +234,7 @@ type upload struct {
 // reserve reserves one of the limited number of places for uploads. The place is reserved
 // for the viewer or, if the viewer is not known yet, for the client's address.
 func (u *upload) reserve() (err error) {
-	u.end, err = u.Videos.Reserve(media.Owner{User: viewer.FromContext(u.ctx), Address: rate.FromContext(u.ctx).Address()})
+	u.end, err = u.Videos.Reserve(rate.FromContext(u.ctx).Owner())
 	return err
 }
 

@@ -39,6 +39,6 @@
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //
-// This package imports storage, worker, outage, resolvers/codes, resolvers/viewer and
-// resolvers/rate.
+// This package imports storage, worker, outage, resolvers/codes, resolvers/quota,
+// resolvers/rate and resolvers/viewer.
 package media

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/resolvers/quota"
 	"ovation/resolvers/rate"
 	"ovation/storage"
 )
@@ -121,8 +123,8 @@ func TestClientsThatDisconnectDoNotDisturb(t *testing.T) {
 			<-ended
 		}
 	}
-	if f.places.taken != 0 {
-		t.Errorf("after all of them %d places are taken, want none", f.places.taken)
+	if f.places.Used() != 0 {
+		t.Errorf("after all of them %d places are taken, want none", f.places.Used())
 	}
 }
 
@@ -184,8 +186,8 @@ func TestSlowDownloadIsCutOff(t *testing.T) {
 	_, err = io.WriteString(conn, "GET "+v.PlayURL()+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	must(t, err)
 	<-ended // the client reads nothing
-	if f.places.taken != 0 {
-		t.Errorf("after a client that reads nothing %d places are taken, want none", f.places.taken)
+	if f.places.Used() != 0 {
+		t.Errorf("after a client that reads nothing %d places are taken, want none", f.places.Used())
 	}
 	if n, _ := io.Copy(io.Discard, conn); n >= int64(len(file)) {
 		t.Errorf("a client that was too slow got %d bytes, want less than the file", n)
@@ -247,6 +249,38 @@ func TestDownloadsCostUnits(t *testing.T) {
 	})
 }
 
+// TestViewersAtOneAddressDownload checks that the bound of an address applies only once
+// more than half of the places are taken, and that a /48 then has four times as many.
+func TestViewersAtOneAddressDownload(t *testing.T) {
+	f := newFiles(nil, quietly)
+	take := func(address string) bool {
+		_, ok := f.places.take(quota.Owner{Address: netip.MustParseAddr(address)})
+		return ok
+	}
+	for i := range freeDownloads {
+		if !take("192.0.2.1") {
+			t.Fatalf("download %d of an address, with most places free: refused, want accepted", i)
+		}
+	}
+	if take("192.0.2.1") {
+		t.Error("an address with more than its share, once places are scarce: accepted, want refused")
+	}
+	n := 0
+	for i := range 10 * maxDownloadsOfAddress {
+		if take(fmt.Sprintf("2001:db8:1:%x::", i%10)) {
+			n++
+		}
+	}
+	if n != maxDownloadsOfSite {
+		t.Errorf("a /48: got %d downloads, want %d", n, maxDownloadsOfSite)
+	}
+	for n = 0; take("192.0.2.2"); n++ {
+	}
+	if n != maxDownloadsOfAddress {
+		t.Errorf("another address: got %d downloads, want %d", n, maxDownloadsOfAddress)
+	}
+}
+
 // TestDownloadsAreBounded checks the number of concurrent downloads of an address and in
 // total. The downloads wait for the blob store.
 func TestDownloadsAreBounded(t *testing.T) {
@@ -262,10 +296,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 	})
 	v := s.publish(t, "film", mp4(100))
 	f := newFiles(s.blobs, quietly)
-	if f.places.total != maxDownloads || f.places.perAddress != maxDownloadsOfAddress {
-		t.Errorf("the bounds are %d and %d, want %d and %d", f.places.total, f.places.perAddress, maxDownloads, maxDownloadsOfAddress)
-	}
-	f.places = places{total: 3, perAddress: 2}
+	f.places = newPlaces(quota.Shares{Total: 3, Visitors: 2, Address: 2, Anonymous: 3})
 	l := rate.New(rate.Config{})
 	var running sync.WaitGroup
 	for _, from := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.2"} {
@@ -276,10 +307,10 @@ func TestDownloadsAreBounded(t *testing.T) {
 			}
 		})
 		<-began
-		if from == "192.0.2.1" && f.places.taken == 1 {
+		if from == "192.0.2.1" && f.places.Used() == 1 {
 			continue
 		}
-		for _, from := range []string{"192.0.2.1", "192.0.2.3"}[:f.places.taken-1] {
+		for _, from := range []string{"192.0.2.1", "192.0.2.3"}[:f.places.Used()-1] {
 			got := get(t, payerOf(l, from, f), "GET", v.PlayURL())
 			if body(t, got); got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
 				t.Errorf("a download from %s beyond the bound: got status %d, %v, want 429 with Retry-After", from, got.StatusCode, got.Header)
@@ -288,7 +319,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 	}
 	close(goOn)
 	running.Wait()
-	if f.places.taken != 0 || len(f.places.addresses) != 0 {
-		t.Errorf("after all of them %d places are taken, by %v, want none", f.places.taken, f.places.addresses)
+	if f.places.Used() != 0 {
+		t.Errorf("after all of them %d places are taken, want none", f.places.Used())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ovation/outage"
+	"ovation/resolvers/quota"
 	"ovation/resolvers/rate"
 	"ovation/storage"
 )
@@ -28,9 +29,12 @@ var types = map[string]map[string]string{
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 const (
-	// maxDownloads and maxDownloadsOfAddress are the maximum numbers of concurrent
-	// downloads of a node: in total, and by one address.
-	maxDownloads, maxDownloadsOfAddress = 2048, 100
+	// maxDownloads is the maximum number of concurrent downloads of a node. Once more than
+	// freeDownloads are in progress, one address (for IPv6, a /64) may have
+	// maxDownloadsOfAddress of them, and a /48 maxDownloadsOfSite. An address may be that of
+	// many viewers.
+	maxDownloads, freeDownloads               = 2048, 1024
+	maxDownloadsOfAddress, maxDownloadsOfSite = 100, 400
 	// busyTime is when a client should try again that is refused for lack of places.
 	busyTime = 10 * time.Second
 )
@@ -43,8 +47,7 @@ const (
 // A request that needs the blob store costs rate.PerDownload, and each
 // rate.DownloadBytesPerUnit bytes of a file one unit more, charged to the rate.Payer of
 // the request. Beyond that or the numbers of concurrent downloads, the response is 429.
-// Clients that receive slower than the minimum rate are
-// disconnected.
+// Clients that receive slower than the minimum rate are disconnected.
 func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 	f := newFiles(blobs, logger)
 	return withMinRate(f, speed{sendGrace, minimum}, speed{receiveGrace, f.places.minRate})
@@ -54,7 +57,9 @@ func newFiles(blobs *Blobs, logger *slog.Logger) *files {
 	return &files{
 		blobs:  blobs,
 		outage: outage.New(logger, "files of videos cannot be served", "files of videos are served again"),
-		places: places{total: maxDownloads, perAddress: maxDownloadsOfAddress},
+		places: newPlaces(quota.Shares{
+			Total: maxDownloads, Visitors: maxDownloadsOfAddress, Address: maxDownloadsOfSite, Anonymous: maxDownloads, Free: freeDownloads,
+		}),
 	}
 }
 
@@ -94,7 +99,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, http.StatusTooManyRequests, wait)
 		return
 	}
-	release, ok := f.places.take(Owner{Address: payer.Address()})
+	release, ok := f.places.take(quota.Owner{Address: payer.Address()})
 	if !ok {
 		refuseFor(w, http.StatusTooManyRequests, busyTime)
 		return

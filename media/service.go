@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/resolvers/quota"
 	"ovation/resolvers/rate"
 	"ovation/storage"
 	"ovation/worker"
@@ -27,10 +28,12 @@ import (
 const (
 	// DefaultMaxBytes is the default maximum size of a video, in bytes.
 	DefaultMaxBytes = 512 << 20
-	// The maximum numbers of concurrent uploads: in total, by one user, and by one address.
+	// The maximum numbers of concurrent uploads: in total, by one user, and by one address
+	// or, for IPv6, one /48.
 	maxUploads, maxUploadsOfUser, maxUploadsOfAddress = 32, 2, 4
-	// The maximum number of concurrent uploads whose user is not known yet.
-	maxAnonymousUploads = 8
+	// The maximum numbers of concurrent uploads whose user is not known yet: in total, and
+	// by one address or /64.
+	maxAnonymousUploads, maxAnonymousUploadsOfAddress = 8, 2
 	// writeTime bounds the work that follows an upload. The client may have
 	// disconnected by then.
 	writeTime = 10 * time.Second
@@ -90,10 +93,13 @@ type Service struct {
 func New(cfg Config) *Service {
 	cfg.Logger, cfg.MaxBytes = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
 	s := &Service{
-		Config:       cfg,
-		uploads:      newUploads(cfg.Registry),
-		uploadPlaces: places{total: maxUploads, perUser: maxUploadsOfUser, perAddress: maxUploadsOfAddress, anonymous: maxAnonymousUploads},
-		coverPlaces:  places{total: maxCoverRequests, perUser: maxCoverRequestsOfUser},
+		Config:  cfg,
+		uploads: newUploads(cfg.Registry),
+		uploadPlaces: newPlaces(quota.Shares{
+			Total: maxUploads, User: maxUploadsOfUser, Visitors: maxAnonymousUploadsOfAddress,
+			Address: maxUploadsOfAddress, Anonymous: maxAnonymousUploads,
+		}),
+		coverPlaces: newPlaces(quota.Shares{Total: maxCoverRequests, User: maxCoverRequestsOfUser}),
 	}
 	if cfg.PublishesPerUser > 0 {
 		s.publishes = rate.NewAttempts(cfg.PublishesPerUser, time.Hour/time.Duration(cfg.PublishesPerUser))
@@ -229,7 +235,7 @@ func (s *Service) requestCover(v *storage.Video) {
 	if s.Covers == nil || s.running.Err() != nil {
 		return
 	}
-	release, ok := s.coverPlaces.take(Owner{User: v.Author})
+	release, ok := s.coverPlaces.take(quota.Owner{User: v.Author})
 	if !ok {
 		return
 	}
@@ -253,7 +259,7 @@ func publishCoverRequest(ctx context.Context, covers worker.Publisher, key stora
 
 // Reserve reserves a place for an upload. The returned function releases the place.
 // Errors: ErrBusy; *LimitedError if the user has no publish left.
-func (s *Service) Reserve(by Owner) (end func(), err error) {
+func (s *Service) Reserve(by quota.Owner) (end func(), err error) {
 	if !by.User.Anonymous() {
 		key := publisher(by.User)
 		if wait := s.publishes.Take(key); wait > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovation/resolvers/codes"
+	"ovation/resolvers/quota"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -150,7 +151,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Vide
 	if me.Anonymous() {
 		return nil, errNotSignedIn
 	}
-	end, err := s.Reserve(Owner{User: me, Address: rate.FromContext(r.Context()).Address()})
+	end, err := s.Reserve(quota.Owner{User: me, Address: rate.FromContext(r.Context()).Address()})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/resolvers/quota"
 	"ovation/resolvers/rate"
 	"ovation/storage"
 )
@@ -206,34 +207,34 @@ func TestRepeatedUploadPublishesOnce(t *testing.T) {
 // TestUploadsAreBounded checks the shares of a user and of an address, and the total.
 func TestUploadsAreBounded(t *testing.T) {
 	s := newSite(t, nil)
-	from := func(i int) Owner {
-		return Owner{storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint(i)}, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
+	from := func(i int) quota.Owner {
+		return quota.Owner{User: storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint(i)}, Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
 	}
 	var ends []func()
-	reserve := func(by Owner) {
+	reserve := func(by quota.Owner) {
 		t.Helper()
 		end, err := s.service.Reserve(by)
 		must(t, err)
 		ends = append(ends, end)
 	}
-	refused := func(by Owner, beyond string) {
+	refused := func(by quota.Owner, beyond string) {
 		t.Helper()
 		if _, err := s.service.Reserve(by); !errors.Is(err, ErrBusy) {
 			t.Errorf("Reserve beyond the limit of %s = %v, want %v", beyond, err, ErrBusy)
 		}
 	}
 	for range maxUploadsOfUser {
-		reserve(Owner{User: alice})
+		reserve(quota.Owner{User: alice})
 	}
-	refused(Owner{User: alice, Address: from(1).Address}, "a user")
+	refused(quota.Owner{User: alice, Address: from(1).Address}, "a user")
 	body, contentType := form(t, mp4(100), "title", "film")
 	if status, _ := s.upload(t, body, contentType); status != http.StatusTooManyRequests {
 		t.Errorf("an upload beyond the limit of a user: got status %d, want 429", status)
 	}
 	for i := range maxUploadsOfAddress {
-		reserve(Owner{from(i).User, from(200).Address})
+		reserve(quota.Owner{User: from(i).User, Address: from(200).Address})
 	}
-	refused(Owner{from(99).User, from(200).Address}, "an address")
+	refused(quota.Owner{User: from(99).User, Address: from(200).Address}, "an address")
 	for i := len(ends); i < maxUploads; i++ {
 		reserve(from(100 + i))
 	}
@@ -249,8 +250,8 @@ func TestUploadsAreBounded(t *testing.T) {
 
 func (s *site) wantNoPlacesTaken(t *testing.T) {
 	t.Helper()
-	if p := &s.service.uploadPlaces; len(p.users)+len(p.addresses)+p.taken+p.takenAnonymous != 0 {
-		t.Errorf("got %v users, %v addresses, %d uploads, %d anonymous left, want none", p.users, p.addresses, p.taken, p.takenAnonymous)
+	if n := s.service.uploadPlaces.Used(); n != 0 {
+		t.Errorf("got %d places taken, want none", n)
 	}
 }
 
@@ -258,13 +259,13 @@ func (s *site) wantNoPlacesTaken(t *testing.T) {
 // counted by address, and that they leave places for other uploads.
 func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	s := newSite(t, nil)
-	from := func(i int) Owner { return Owner{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})} }
+	from := func(i int) quota.Owner { return quota.Owner{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})} }
 	var ends []func()
 	for i := range maxAnonymousUploads {
-		end, err := s.service.Reserve(from(i / maxUploadsOfAddress))
+		end, err := s.service.Reserve(from(i / maxAnonymousUploadsOfAddress))
 		must(t, err)
 		ends = append(ends, end)
-		if i < maxUploadsOfAddress-1 {
+		if i < maxAnonymousUploadsOfAddress-1 {
 			continue
 		}
 		if _, err := s.service.Reserve(from(0)); !errors.Is(err, ErrBusy) {
@@ -274,7 +275,7 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	if _, err := s.service.Reserve(from(9)); !errors.Is(err, ErrBusy) {
 		t.Errorf("Reserve beyond the limit of all addresses = %v, want %v", err, ErrBusy)
 	}
-	end, err := s.service.Reserve(Owner{User: alice, Address: from(9).Address})
+	end, err := s.service.Reserve(quota.Owner{User: alice, Address: from(9).Address})
 	must(t, err)
 	for _, end := range append(ends, end, end) {
 		end()
@@ -282,16 +283,45 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	s.wantNoPlacesTaken(t)
 }
 
+// TestUploadsOfASiteAreBounded checks that the /64 networks of one IPv6 /48 share the
+// places of an address.
+func TestUploadsOfASiteAreBounded(t *testing.T) {
+	s := newSite(t, nil)
+	for _, user := range []string{"", "user "} {
+		var ends []func()
+		for i := range 100 {
+			by := quota.Owner{Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%x::", i))}
+			if user != "" {
+				by.User = storage.User{Tenant: storage.DefaultTenant, UserID: user + fmt.Sprint(i)}
+			}
+			if end, err := s.service.Reserve(by); err == nil {
+				ends = append(ends, end)
+			}
+		}
+		if len(ends) != maxUploadsOfAddress {
+			t.Errorf("%d uploads are accepted from 100 networks of a /48, want %d", len(ends), maxUploadsOfAddress)
+		}
+		if end, err := s.service.Reserve(quota.Owner{Address: netip.MustParseAddr("2001:db8:2::")}); err != nil {
+			t.Errorf("an upload from another /48: got %v, want a place", err)
+		} else {
+			end()
+		}
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
 // TestMinimumRateRisesWhenPlacesAreScarce checks the rate at each number of places taken,
 // and that an upload that kept the rate before is cut off within the grace once it does
 // not, whatever it has sent before.
 func TestMinimumRateRisesWhenPlacesAreScarce(t *testing.T) {
-	p := places{total: 32}
+	p := newPlaces(quota.Shares{Total: 32, Free: 32})
 	var rates []int64
-	for i := range p.total {
+	for i := range 32 {
 		rates = append(rates, p.minRate()>>10)
-		if _, ok := p.take(Owner{}); !ok {
-			t.Fatalf("there is no place after %d, want %d places", i, p.total)
+		if _, ok := p.take(quota.Owner{}); !ok {
+			t.Fatalf("there is no place after %d, want 32 places", i)
 		}
 	}
 	rates = append(rates, p.minRate()>>10)
@@ -347,7 +377,7 @@ func TestPublishesOfAUserAreLimited(t *testing.T) {
 		t.Errorf("there are the files %v, want 2", files)
 	}
 	bob := storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}
-	if end, err := s.service.Reserve(Owner{User: bob}); err != nil {
+	if end, err := s.service.Reserve(quota.Owner{User: bob}); err != nil {
 		t.Errorf("Reserve for another user = %v, want no error", err)
 	} else {
 		end()

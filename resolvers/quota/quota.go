@@ -29,6 +29,9 @@ type Shares struct {
 	Visitors  int // of the anonymous users at one address
 	Address   int // of everyone at one address (for IPv6, one /48), if the address is known
 	Anonymous int // of all anonymous users
+	// Free is the number of units of a Quota for which only the Total counts: the other
+	// bounds apply once more than that would be held.
+	Free int
 }
 
 // Usual returns the usual shares of a resource.
@@ -141,8 +144,9 @@ func (q *Quota) AcquireItem(of Owner, item any, units int) (exhausted Kind) {
 	defer q.mu.Unlock()
 	var room [maxShares]share
 	shares := of.shares(room[:0])
+	scarce := q.used[share{kind: Total}]+units > q.shares.Free
 	for _, one := range shares {
-		if q.held[holding{one, item}].times == 0 && q.used[one]+units > q.shares.of(one.kind) {
+		if q.held[holding{one, item}].times == 0 && q.used[one]+units > q.shares.of(one.kind) && (scarce || one.kind == Total) {
 			return one.kind
 		}
 	}

@@ -147,6 +147,25 @@ func TestASiteIsOneAddress(t *testing.T) {
 	}
 }
 
+// While enough of the resource is free, an owner may hold more than its share.
+func TestSharesApplyOnceUnitsAreScarce(t *testing.T) {
+	q := New(Shares{Total: 10, Visitors: 2, Address: 2, Anonymous: 10, Free: 5})
+	for i, want := range []Kind{None, None, None, None, None, Visitors} {
+		if got := q.Acquire(Owner{Address: address(1)}, 1); got != want {
+			t.Errorf("unit %d: got share %d exhausted, want %d", i+1, got, want)
+		}
+	}
+	for i, want := range []Kind{None, None, Visitors} {
+		if got := q.Acquire(Owner{Address: address(2)}, 1); got != want {
+			t.Errorf("unit %d of another owner: got share %d exhausted, want %d", i+1, got, want)
+		}
+	}
+	q.Release(Owner{Address: address(1)}, 3)
+	if got := q.Acquire(Owner{Address: address(1)}, 1); got != None {
+		t.Errorf("with units free again: got share %d exhausted, want none", got)
+	}
+}
+
 func TestSharedItemsCountOnce(t *testing.T) {
 	q := New(Shares{Total: 10, User: 6, Visitors: 6, Address: 10, Anonymous: 10})
 	alice, bob := Owner{User: storage.User{UserID: "alice"}}, Owner{User: storage.User{UserID: "bob"}}
