@@ -246,6 +246,9 @@ func (u *upload) identify(fields map[string]string) error {
 			return u.refused
 		}
 	}
+	if err := media.CheckFields(u.values, "request_id"); err != nil {
+		return err
+	}
 	token := u.values["token"]
 	if token == "" || !viewer.FromContext(u.ctx).Anonymous() {
 		return nil

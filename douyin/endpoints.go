@@ -46,7 +46,7 @@ var endpoints = map[string]*endpoint{
 	"user/register":          on(http.MethodPost, costRegister, (*api).register),
 	"user/login":             on(http.MethodPost, costLogIn, (*api).logIn),
 	"user":                   on(http.MethodGet, costLookUp, (*api).user),
-	"publish/action":         on(http.MethodPost, costAction, (*api).publish),
+	"publish/action":         on(http.MethodPost, rate.PerUpload, (*api).publish),
 	"publish/list":           on(http.MethodGet, costList, (*api).published),
 	"favorite/action":        on(http.MethodPost, costAction, (*api).favorite),
 	"favorite/list":          on(http.MethodGet, costList, (*api).favorites),

@@ -19,8 +19,8 @@
 //     TestSweepRemovesUnreferencedFiles, TestKilledUploadLeavesNothing. A file that
 //     belongs to a video is never swept: TestSweepKeepsReferencedFiles.
 //   - Bounded: a request for a file makes at most two calls to the blob store
-//     (TestARequestOpensAFileOnce) and costs units (TestDownloadsCostUnits). Uploads and
-//     downloads have shares by user and address (TestUploadsAreBounded,
+//     (TestARequestOpensAFileOnce). Uploads and downloads cost units (TestUploadsCostUnits,
+//     TestDownloadsCostUnits). They have shares by user and address (TestUploadsAreBounded,
 //     TestDownloadsAreBounded) and minimum rates that rise when places are scarce
 //     (TestMinimumRateRisesWhenPlacesAreScarce, TestSlowDownloadIsCutOff). A user
 //     publishes a bounded number of videos an hour (TestPublishesOfAUserAreLimited). No

@@ -245,7 +245,7 @@ func TestDownloadsCostUnits(t *testing.T) {
 		send("GET", "/media/placeholders/1.png", "192.0.2.2", http.StatusOK, "")
 		time.Sleep(time.Second)
 		send("GET", v.PlayURL(), "192.0.2.2", http.StatusOK, "")
-		send("GET", v.PlayURL(), "192.0.2.2", http.StatusTooManyRequests, "4")
+		send("GET", v.PlayURL(), "192.0.2.2", http.StatusTooManyRequests, "3") // a debt of one second
 	})
 }
 

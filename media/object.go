@@ -17,7 +17,7 @@ import (
 // in one piece. The bytes are charged to the payer.
 type object struct {
 	call   *storeCall
-	payer  *rate.Payer
+	meter  rate.Meter
 	blobs  *Blobs
 	key    string
 	size   int64
@@ -26,7 +26,6 @@ type object struct {
 	offset int64
 	opened bool
 	reader *blob.Reader // at offset; nil if not open
-	unpaid int          // bytes
 }
 
 // errReadTwice is returned if an object is read again after a seek, or after close.
@@ -36,7 +35,7 @@ var errReadTwice = errors.New("a file is read in one piece")
 // The method close of the object must be called. Errors: storage.ErrNotFound;
 // storage.ErrUnavailable; the context's error.
 func (b *Blobs) open(ctx context.Context, key string) (*object, error) {
-	o := &object{call: newStoreCall(ctx, b.reading), payer: rate.FromContext(ctx), blobs: b, key: key}
+	o := &object{call: newStoreCall(ctx, b.reading), meter: rate.NewMeter(rate.FromContext(ctx), rate.DownloadBytesPerUnit), blobs: b, key: key}
 	var is *blob.Attributes
 	_, err := o.call.do(func() (_ int, err error) {
 		is, err = b.bucket.Attributes(o.call.ctx, key)
@@ -78,11 +77,7 @@ func (o *object) Read(p []byte) (int, error) {
 		return o.reader.Read(p)
 	})
 	o.offset += int64(n)
-	o.unpaid += n
-	if units := o.unpaid / rate.DownloadBytesPerUnit; units > 0 {
-		o.payer.Charge(units)
-		o.unpaid -= units * rate.DownloadBytesPerUnit
-	}
+	o.meter.Add(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = o.blobs.failed("read "+o.key, err)
 	}

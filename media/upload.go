@@ -33,14 +33,16 @@ type Form struct {
 // ReadForm receives a multipart form as a stream: one file, in the given field, and text
 // fields before or after it. If admit is not nil, it is called before the file is read,
 // with the text fields that precede the file. If admit returns an error, the upload is
-// rejected. ReadForm stores the file; the caller must publish or discard it. Errors:
+// rejected. ReadForm stores the file; the caller must publish or discard it. Each
+// rate.UploadBytesPerUnit bytes of the body cost one unit, charged to the rate.Payer of
+// the request as they are received. Errors:
 // storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and errors from admit
 // and from the connection.
 func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (_ *Form, err error) {
 	if r.ContentLength > s.MaxBytes+maxFormBytes {
 		return nil, ErrTooLarge
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, s.MaxBytes+maxFormBytes)
+	r.Body = http.MaxBytesReader(w, &meteredBody{r.Body, rate.NewMeter(rate.FromContext(r.Context()), rate.UploadBytesPerUnit)}, s.MaxBytes+maxFormBytes)
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return nil, &storage.InvalidError{Field: "body", Reason: "must be multipart/form-data"}
@@ -70,6 +72,31 @@ func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string,
 			return nil, err
 		}
 	}
+}
+
+// meteredBody is a request body whose bytes are charged to a payer.
+type meteredBody struct {
+	io.ReadCloser
+
+	meter rate.Meter
+}
+
+func (b *meteredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.meter.Add(n)
+	return n, err
+}
+
+// CheckFields checks the title and the request id of an upload, if they are among the
+// fields received so far. The name of the request id's field is given. Errors:
+// storage.ErrInvalid.
+func CheckFields(received map[string]string, requestID string) error {
+	if title, is := received["title"]; is {
+		if _, err := storage.CleanText("title", title, storage.MaxTitleRunes); err != nil {
+			return err
+		}
+	}
+	return storage.ValidateRequestID(received[requestID])
 }
 
 func (s *Service) file(ctx context.Context, form *Form, part *multipart.Part, admit func(map[string]string) error) (err error) {
@@ -122,7 +149,8 @@ func broken(err error) error {
 
 // Uploads returns a handler that receives a video from the viewer by POST. The body is a
 // multipart form with the fields file, title and, for safe retries, requestId. The
-// response is a JSON object with the video, or errors in GraphQL's format.
+// response is a JSON object with the video, or errors in GraphQL's format. A request costs
+// rate.PerUpload and its bytes.
 func (s *Service) Uploads() http.Handler { return s.WithMinRate(http.HandlerFunc(s.upload)) }
 
 // WithMinRate is like the function WithMinRate, but the minimum rate of request bodies
@@ -146,17 +174,26 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) {
 
 var errNotSignedIn = errors.New("this needs a signed-in user: send a token as `Authorization: Bearer …`")
 
+// rateError is returned to a client whose bucket holds too little, with the time until it
+// holds enough.
+type rateError time.Duration
+
+func (rateError) Error() string { return "rate limit exceeded" }
+
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Video, error) {
 	me := viewer.FromContext(r.Context())
 	if me.Anonymous() {
 		return nil, errNotSignedIn
+	}
+	if wait := rate.FromContext(r.Context()).Take(rate.PerUpload); wait > 0 {
+		return nil, rateError(wait)
 	}
 	end, err := s.Reserve(quota.Owner{User: me, Address: rate.FromContext(r.Context()).Address()})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	form, err := s.ReadForm(w, r, "file", nil)
+	form, err := s.ReadForm(w, r, "file", func(received map[string]string) error { return CheckFields(received, "requestId") })
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +207,14 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Vide
 func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, message := http.StatusInternalServerError, codes.Internal, "internal error; the server's log has the cause"
 	limited, isLimited := errors.AsType[*LimitedError](err)
+	wait, waits := errors.AsType[rateError](err)
 	switch invalid, is := errors.AsType[*storage.InvalidError](err); {
 	case isLimited:
 		status, code, message = http.StatusTooManyRequests, codes.RateLimited, "too many videos published; "+rate.Error(limited.Wait).Message
 		w.Header().Set("Retry-After", retryAfter(limited.Wait))
+	case waits:
+		status, code, message = http.StatusTooManyRequests, codes.RateLimited, rate.Error(time.Duration(wait)).Message
+		w.Header().Set("Retry-After", retryAfter(time.Duration(wait)))
 	case is:
 		status, code, message = http.StatusBadRequest, codes.BadUserInput, invalid.Error()
 		if invalid == errNoVideo {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ovation/resolvers/quota"
@@ -281,6 +282,58 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 		end()
 	}
 	s.wantNoPlacesTaken(t)
+}
+
+// TestUploadsCostUnits checks the prices of a request and of its bytes, and the response
+// to a client that cannot pay for the request: nothing of its body is read.
+func TestUploadsCostUnits(t *testing.T) {
+	s := newSite(t, nil)
+	body, contentType := form(t, mp4(512<<10), "title", "film") // costs 1,024 units and a few more
+	body = body[:len(body)-10]                                  // so that nothing is published
+	synctest.Test(t, func(t *testing.T) {
+		l := rate.New(rate.Config{PerAddress: 180}) // 1,800 at once
+		send := func(body []byte, want int, retryAfter string) {
+			t.Helper()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", bytes.NewReader(body))
+			r.Header.Set("Content-Type", contentType)
+			w := httptest.NewRecorder()
+			payerOf(l, "192.0.2.1", as(alice, s.service.Uploads())).ServeHTTP(w, r)
+			if after := w.Header().Get("Retry-After"); w.Code != want || after != retryAfter {
+				t.Errorf("got status %d, Retry-After %q, %s, want %d, %q", w.Code, after, w.Body, want, retryAfter)
+			}
+			if left, err := r.Body.Read(make([]byte, 1)); want == http.StatusTooManyRequests && (left == 0 || err != nil) {
+				t.Errorf("a refused upload: reading the body = %d, %v, want its first byte", left, err)
+			}
+		}
+		send(body, http.StatusBadRequest, "")           // leaves 275
+		send(body, http.StatusTooManyRequests, "2")     // needs 500
+		time.Sleep(2 * time.Second)                     // 635
+		send(body[:100], http.StatusBadRequest, "")     // leaves 135
+		time.Sleep(10 * time.Second)                    // all
+		send(body[:300<<10], http.StatusBadRequest, "") // leaves 700
+		send(body, http.StatusBadRequest, "")           // owes 180
+		send(body, http.StatusTooManyRequests, "4")
+	})
+}
+
+// TestFieldsAreCheckedBeforeTheFile checks that the file is not received if a field before
+// it is invalid.
+func TestFieldsAreCheckedBeforeTheFile(t *testing.T) {
+	s := newSite(t, nil)
+	for _, invalid := range [][2]string{{"title", " "}, {"title", strings.Repeat("x", storage.MaxTitleRunes+1)}, {"requestId", strings.Repeat("x", 1000)}} {
+		body, contentType := form(t, mp4(1<<20), invalid[0], invalid[1])
+		from := bytes.NewReader(body)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", from)
+		r.Header.Set("Content-Type", contentType)
+		w := httptest.NewRecorder()
+		as(alice, s.service.Uploads()).ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), invalid[0]) {
+			t.Errorf("an invalid %s: got status %d, %s, want 400 and its name", invalid[0], w.Code, w.Body)
+		}
+		if read := len(body) - from.Len(); read > 64<<10 {
+			t.Errorf("an invalid %s: %d bytes of the body are read, want at most 64 KiB", invalid[0], read)
+		}
+	}
 }
 
 // TestUploadsOfASiteAreBounded checks that the /64 networks of one IPv6 /48 share the

@@ -139,7 +139,7 @@ func (c NewComment) Check() (NewComment, error) {
 	if c.User.Tenant != c.Subject.Tenant {
 		return c, &InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 	}
-	if err := validateRequestID(c.RequestID); err != nil {
+	if err := ValidateRequestID(c.RequestID); err != nil {
 		return c, err
 	}
 	var err error

@@ -107,7 +107,7 @@ func (m NewDirectMessage) Check() (NewDirectMessage, error) {
 	if err := m.Key().Validate(); err != nil {
 		return m, err
 	}
-	if err := validateRequestID(m.RequestID); err != nil {
+	if err := ValidateRequestID(m.RequestID); err != nil {
 		return m, err
 	}
 	var err error

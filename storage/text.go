@@ -77,7 +77,8 @@ const (
 	RequestAge = 24 * time.Hour
 )
 
-func validateRequestID(id string) error {
+// ValidateRequestID checks the id of a request, which may be empty. Errors: *InvalidError.
+func ValidateRequestID(id string) error {
 	unfit := func(r rune) bool { return r < ' ' || r > '~' }
 	if len(id) > MaxRequestIDBytes || strings.ContainsFunc(id, unfit) {
 		return &InvalidError{Field: "requestId", Reason: fmt.Sprintf("must be 1 to %d printable characters of ASCII", MaxRequestIDBytes)}

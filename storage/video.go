@@ -157,7 +157,7 @@ func (v NewVideo) Check() (NewVideo, error) {
 	if err := ValidateUserID(v.Author.UserID); err != nil {
 		return v, err
 	}
-	if err := validateRequestID(v.RequestID); err != nil {
+	if err := ValidateRequestID(v.RequestID); err != nil {
 		return v, err
 	}
 	if err := ValidateFile(v.File); err != nil {

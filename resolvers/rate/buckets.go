@@ -8,6 +8,9 @@ import (
 // burstTime is the time in which an empty bucket fills.
 const burstTime = 10 * time.Second
 
+// maxBytesDebt is the maximum debt, in time, that the bytes of files leave.
+const maxBytesDebt = time.Second
+
 // messageTime is the time in which a user's empty message bucket fills.
 const messageTime = time.Minute
 
@@ -40,11 +43,11 @@ func (p pace) required(needs int64) int64 {
 	return needs
 }
 
-// charge takes units that are already spent. If there are too few, it leaves a debt,
-// which is bounded.
-func (p pace) charge(full, now, spent int64) (after int64) {
+// charge takes units that are already spent. If there are too few, it leaves a debt of at
+// most the given time.
+func (p pace) charge(full, now, spent int64, debt time.Duration) (after int64) {
 	full = max(full, now)
-	return min(full+spent, max(full, now+2*p.burst))
+	return min(full+spent, max(full, now+p.burst+int64(debt)))
 }
 
 // The dimensions of the table of slots. The table has 65,536 slots, which take 1.1 MB.
@@ -115,11 +118,20 @@ func (b *buckets) take(client uint64, share int, now int64, units int) (wait tim
 	return wait
 }
 
+// charge takes units that are already spent from the bucket of a client. If there are too
+// few, it leaves a debt, which takes at most as long to pay as the bucket takes to fill.
 func (b *buckets) charge(client uint64, share int, now int64, units int) {
+	if b != nil {
+		b.chargeOwing(client, share, now, units, time.Duration(b.burst))
+	}
+}
+
+// chargeOwing is like charge, with a maximum for the debt.
+func (b *buckets) chargeOwing(client uint64, share int, now int64, units int, debt time.Duration) {
 	if b == nil {
 		return
 	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
-	one.fullAt = b.pace.charge(one.fullAt, now, int64(units)*b.unit/int64(share))
+	one.fullAt = b.pace.charge(one.fullAt, now, int64(units)*b.unit/int64(share), debt)
 }

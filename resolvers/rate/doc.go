@@ -9,7 +9,8 @@
 // more time than others: PerList for a page of a list, PerAction for a root field of a
 // mutation, PerHash for a password. A document that is not cached, and a body that is
 // rejected, also cost one unit per byte, because validation time grows with the square of
-// the number of repeated fields. A file costs PerDownload and its bytes instead.
+// the number of repeated fields. A download costs PerDownload and an upload
+// PerUpload, and both cost their bytes, instead.
 //
 // # Invariants
 //
@@ -18,6 +19,7 @@
 //     TestOperationsAreLimitedByCost in package resolvers.
 //   - A client with many IPv6 networks gets at most 4 times the burst and the rate of an
 //     address: TestWiderNetworksAreLimited.
+//   - The bytes of a file leave a debt of at most one second: TestBytesLeaveASmallDebt.
 //   - Memory is bounded for any number of clients, and the bucket of a limited client is
 //     not evicted in favour of those of clients that are not limited:
 //     TestBucketsAreBounded.

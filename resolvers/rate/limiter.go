@@ -45,6 +45,10 @@ const (
 	PerDownload = 100
 	// DownloadBytesPerUnit is how many bytes of a file cost one unit more.
 	DownloadBytesPerUnit = 2 << 10
+	// PerUpload is the price of a request that uploads a file.
+	PerUpload = 500
+	// UploadBytesPerUnit is how many bytes of its body cost one unit more.
+	UploadBytesPerUnit = 512
 )
 
 // Config sets the limits, in units per second. A bucket holds the units of ten seconds. A
@@ -207,14 +211,17 @@ func (p *Payer) Take(units int) (wait time.Duration) {
 	return 0
 }
 
-// Charge takes units that are already spent. If there are too few, it leaves a debt.
-func (p *Payer) Charge(units int) {
+// Charge takes units that are already spent. If there are too few, it leaves a debt. A
+// negative number gives units back that were taken and are not needed.
+func (p *Payer) Charge(units int) { p.chargeOwing(units, burstTime) }
+
+func (p *Payer) chargeOwing(units int, debt time.Duration) {
 	if p == nil || p.limiter == nil {
 		return
 	}
 	now := p.limiter.now()
 	for _, from := range p.buckets {
-		from.buckets.charge(from.client, from.share, now, units)
+		from.buckets.chargeOwing(from.client, from.share, now, units, debt)
 	}
 }
 

@@ -118,6 +118,29 @@ func TestDebtIsBounded(t *testing.T) {
 	})
 }
 
+// TestBytesLeaveASmallDebt charges the bytes of large files. Whoever pays can go on soon
+// after the transfer.
+func TestBytesLeaveASmallDebt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for by, payer := range payers(New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100})) {
+			p := payer()
+			m := NewMeter(&p, 10)
+			for range 99 {
+				m.Add(101) // 9,999 bytes cost 999 units
+			}
+			if one, more := p.Take(1), p.Take(1); one > 0 || more == 0 {
+				t.Errorf("%s: taking one unit twice after 999: got waits of %v and %v, want one only for the second", by, one, more)
+			}
+			for range 100 {
+				m.Add(1 << 30)
+			}
+			if wait := p.Take(1); wait > maxBytesDebt+time.Second/100 || wait < maxBytesDebt {
+				t.Errorf("%s: taking one unit after 100 GiB: got a wait of %v, want %v", by, wait, maxBytesDebt+time.Second/100)
+			}
+		}
+	})
+}
+
 func TestEachClientHasItsOwnBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{PerUser: 100, PerAddress: 100})
