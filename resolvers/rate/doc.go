@@ -25,6 +25,7 @@
 //     TestBucketsAreBounded.
 //   - Prices follow the CPU time of operations: TestFigurePricesFollowTheCost of
 //     cmd/ovation.
+//   - A key of a Recent displaces its own pairs: TestAKeyDisplacesItsOwnPairs.
 //   - Forwarded addresses are used only if they come from a trusted proxy. The last one
 //     that does not belong to a trusted proxy is the client's: TestTheAddressOfAClient.
 //   - An error states the number of seconds after which the same request succeeds:

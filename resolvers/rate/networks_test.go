@@ -118,6 +118,40 @@ func TestLargePricesAreAdmitted(t *testing.T) {
 	})
 }
 
+// TestAKeyDisplacesItsOwnPairs adds one key from as many networks as there are slots.
+func TestAKeyDisplacesItsOwnPairs(t *testing.T) {
+	r, home := NewRecent(), in48Network(0)
+	for i := range 1000 {
+		r.Add(home, strconv.Itoa(i))
+	}
+	for i := range setCount * setSize {
+		r.Add(in48Network(i), "mallory")
+	}
+	forgotten := 0
+	for i := range 1000 {
+		if !r.Has(home, strconv.Itoa(i)) {
+			forgotten++
+		}
+	}
+	if forgotten > 2 { // a few may share the set of mallory, and five of them its slots
+		t.Errorf("%d of 1,000 other keys are forgotten, want at most 2", forgotten)
+	}
+	remembered := 0
+	for i := range setCount * setSize {
+		if r.Has(in48Network(i), "mallory") {
+			remembered++
+		}
+	}
+	if remembered != pairsOfKey || !r.Has(in48Network(setCount*setSize-1), "mallory") {
+		t.Errorf("%d pairs of one key are remembered, want the last %d", remembered, pairsOfKey)
+	}
+}
+
+func in48Network(i int) Network {
+	all, _ := Networks(in48(i))
+	return all[0]
+}
+
 func TestRecentKeysAreRemembered(t *testing.T) {
 	r := NewRecent()
 	if r.Has(anywhere, "alice") {
