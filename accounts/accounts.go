@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ovation/outage"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -136,9 +137,22 @@ type Credentials struct {
 	From netip.Addr
 }
 
+// prepaid is the number of hashes of a request that it has been charged for and that are
+// not computed yet. Callers of Register, LogIn and ChangePassword charge rate.PerHash for
+// each hash.
+type prepaid int
+
+// giveBack gives the price of the hashes that were not computed back to the rate.Payer of
+// the request, so that a refused request costs little.
+func (p *prepaid) giveBack(ctx context.Context) {
+	rate.FromContext(ctx).Charge(-int(*p) * rate.PerHash)
+}
+
 // Register creates an account and logs the user in. Errors: storage.ErrInvalid,
 // storage.ErrAccountNameTaken, *LimitedError, ErrBusy.
 func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) {
+	unused := prepaid(1)
+	defer unused.giveBack(ctx)
 	password, err := s.newPassword("password", c.Password)
 	if err != nil {
 		return Session{}, err
@@ -161,6 +175,7 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
+	unused--
 	a, err := s.Store.CreateAccount(ctx, storage.NewAccount{Tenant: c.Tenant, Name: name.shown, NameKey: name.key, Password: encoded})
 	if err != nil {
 		return Session{}, err
@@ -172,6 +187,8 @@ func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) 
 // LogIn logs a user in. Errors: storage.ErrInvalid, ErrWrongCredentials,
 // *LimitedError, ErrBusy.
 func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
+	unused := prepaid(1)
+	defer unused.giveBack(ctx)
 	password, err := cleanPassword("password", c.Password)
 	if err != nil {
 		return Session{}, err
@@ -192,15 +209,18 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	of := s.decoy
 	if a != nil {
 		if of, err = parseHash(a.Password); err != nil {
+			attempt.cancelled()
 			return Session{}, fmt.Errorf("log in user %s: %w", a.User.UserID, err)
 		}
 	}
 	by := caller{c.From, attempt.known}
 	matches, err := s.matches(ctx, by, of, password)
-	switch {
-	case err != nil:
+	if err != nil {
 		attempt.cancelled()
 		return Session{}, err
+	}
+	unused--
+	switch {
 	case a == nil || !matches:
 		attempt.failed()
 		return Session{}, ErrWrongCredentials

@@ -93,7 +93,9 @@ func (a *attempts) logIn(name string, from netip.Addr) (*login, error) {
 		}
 	}
 	for _, network := range networks[:n] {
-		count(a.byAddress, network, "")
+		if !l.known { // otherwise guesses of other names would lock out the user
+			count(a.byAddress, network, "")
+		}
 		count(a.byPair, network, name)
 		count(a.logins, network, name)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ovation/internal/testing/sqlitetest"
+	"ovation/storage"
 )
 
 func TestWrongPasswordsAreLimited(t *testing.T) {
@@ -178,6 +179,45 @@ func TestKnownPairsAreNotLockedOut(t *testing.T) {
 	}
 	if guesses != pairBurst {
 		t.Errorf("%d guesses of a known pair were checked, want %d", guesses, pairBurst)
+	}
+}
+
+// TestGuessesOfOthersAtAnAddressLockOutNobody guesses passwords of invented names from the
+// address of a user until the address is limited. The user can still log in there.
+func TestGuessesOfOthersAtAnAddressLockOutNobody(t *testing.T) {
+	s := start(t, sqlitetest.Open(t), func(c *Config) { c.AttemptsPerAddress = 20 })
+	s.register(t, "alice")
+	for i := range 100 {
+		_, _ = s.LogIn(t.Context(), credentials(fmt.Sprint("name ", i), "some password"))
+	}
+	if err := second(s.LogIn(t.Context(), credentials("another name", "some password"))); !isLimited(err) {
+		t.Errorf("LogIn to another name = %v, want a *LimitedError", err)
+	}
+	must(t, second(s.LogIn(t.Context(), credentials("alice", "password of alice"))))
+	guesses := 0
+	for range 100 {
+		if errors.Is(second(s.LogIn(t.Context(), credentials("alice", "not her password"))), ErrWrongCredentials) {
+			guesses++
+		}
+	}
+	if guesses != pairBurst {
+		t.Errorf("%d guesses of a known pair were checked, want %d", guesses, pairBurst)
+	}
+}
+
+// TestLoginsWithAnUnreadableHashCostNoAttempt logs in to an account whose stored hash
+// cannot be parsed.
+func TestLoginsWithAnUnreadableHashCostNoAttempt(t *testing.T) {
+	store := sqlitetest.Open(t)
+	s := start(t, store)
+	alice := s.register(t, "alice").User
+	a, err := s.account(t.Context(), alice)
+	must(t, err)
+	must(t, second(store.ReplacePassword(t.Context(), alice, storage.PasswordChange{From: a.Password, To: "unreadable"})))
+	for range 2 * loginBurst {
+		if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !errors.Is(err, errHash) {
+			t.Fatalf("LogIn = %v, want %v", err, errHash)
+		}
 	}
 }
 

@@ -14,8 +14,11 @@
 //     together, and all of them by IPv6 network: TestWrongPasswordsAreLimited,
 //     TestAttemptsOfAnAddressAreLimited, TestLoginsOfAPairAreLimited,
 //     TestGuessesFromA48AreLimited.
-//   - Guesses from elsewhere do not lock out a user at an address from which the user has
-//     logged in before: TestKnownPairsAreNotLockedOut.
+//   - Guesses of others do not lock out a user at an address from which the user has
+//     logged in before: TestKnownPairsAreNotLockedOut,
+//     TestGuessesOfOthersAtAnAddressLockOutNobody.
+//   - A request that is refused before a hash is computed does not pay for it:
+//     TestRefusedRequestsDoNotPayForHashes.
 //   - At most Config.MaxHashes hashes are computed at a time, one processor stays free, the
 //     number of waiting callers is bounded, and none of them take all places:
 //     TestHashesAreBounded, TestAProcessorStaysFreeOfHashing,

@@ -20,7 +20,8 @@ const waitingPerHash = 40
 
 // Shares of the places of a hashPool, as fractions: of the callers at one address, which
 // may have Network.Share times as many in its wider networks, and of those that are not
-// trusted.
+// trusted. The shares of addresses apply once half of the places are taken, because an
+// address may be that of many users.
 const (
 	addressFraction    = 10 // one tenth
 	strangersNumerator = 3  // three quarters
@@ -83,7 +84,7 @@ func (p *hashPool) enter(by caller) bool {
 	networks, n := rate.Networks(by.from)
 	if by.from.IsValid() {
 		for _, network := range networks[:n] {
-			if p.from[network.Prefix] >= max(p.places/addressFraction, 1)*network.Share {
+			if p.taken >= p.places/2 && p.from[network.Prefix] >= max(p.places/addressFraction, 1)*network.Share {
 				return false
 			}
 		}

@@ -63,26 +63,39 @@ func TestHashesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoAddressTakesAllPlaces floods the pool from one address, from one /48 and from
-// everywhere, and then asks for a place on behalf of others.
+// TestUsersAtOneAddressLogInTogether checks that a free pool serves many callers at one
+// address.
+func TestUsersAtOneAddressLogInTogether(t *testing.T) {
+	p := newHashPool(4)
+	entered, end := p.flooded(t, 30, func(int) caller { return caller{from: clientAddress} })
+	end()
+	if entered != 30 {
+		t.Errorf("%d of 30 callers at one address found a place of %d, want all", entered, p.places)
+	}
+}
+
+// TestNoAddressTakesAllPlaces floods the pool from one address and from one /48, once half
+// of its places are taken, and from everywhere, and then asks for a place on behalf of others.
 func TestNoAddressTakesAllPlaces(t *testing.T) {
 	stranger, owner := caller{from: netip.MustParseAddr("198.51.100.7")}, caller{netip.MustParseAddr("198.51.100.8"), true}
 	for name, test := range map[string]struct {
+		taken        int // places taken before, by users at known addresses
 		by           func(i int) caller
 		want         int
 		lockStranger bool
 	}{
-		"an address":        {func(int) caller { return caller{from: clientAddress} }, 4, false},
-		"a user's address":  {func(int) caller { return caller{clientAddress, true} }, 4, false},
-		"a /56":             {func(i int) caller { return caller{from: in48(i << 8)} }, 8, false},
-		"a /48":             {func(i int) caller { return caller{from: in48(i)} }, 16, false},
-		"everywhere":        {func(i int) caller { return caller{from: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})} }, 30, true},
-		"unknown addresses": {func(int) caller { return caller{} }, 30, true},
+		"an address":        {20, func(int) caller { return caller{from: clientAddress} }, 4, false},
+		"a user's address":  {20, func(int) caller { return caller{clientAddress, true} }, 4, false},
+		"a /56":             {20, func(i int) caller { return caller{from: in48(i << 8)} }, 8, false},
+		"a /48":             {20, func(i int) caller { return caller{from: in48(i)} }, 16, false},
+		"everywhere":        {0, func(i int) caller { return caller{from: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})} }, 30, true},
+		"unknown addresses": {0, func(int) caller { return caller{} }, 30, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHashPool(1)
+			taken, endTaken := p.flooded(t, test.taken, func(i int) caller { return caller{netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), true} })
 			entered, end := p.flooded(t, 100, test.by)
-			if entered != test.want {
+			if taken != test.taken || entered != test.want {
 				t.Errorf("%d of 100 callers found a place, want %d of %d", entered, test.want, p.places)
 			}
 			if p.enter(stranger) == test.lockStranger {
@@ -95,6 +108,7 @@ func TestNoAddressTakesAllPlaces(t *testing.T) {
 			} else {
 				p.leave(owner)
 			}
+			endTaken()
 			end()
 		})
 	}

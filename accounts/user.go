@@ -15,6 +15,8 @@ import (
 // begins a new session. The user's address is from, or the zero value if it is unknown.
 // Errors: storage.ErrInvalid, ErrWrongPassword, ErrNoAccount, *LimitedError, ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, me storage.User, from netip.Addr, current, next string) (Session, error) {
+	unused := prepaid(2)
+	defer unused.giveBack(ctx)
 	next, err := s.newPassword("newPassword", next)
 	if err != nil {
 		return Session{}, err
@@ -37,6 +39,9 @@ func (s *Service) ChangePassword(ctx context.Context, me storage.User, from neti
 	if err == nil {
 		matches, err = s.matches(ctx, by, of, current)
 	}
+	if err == nil {
+		unused--
+	}
 	if err == nil && !matches {
 		attempt.failed()
 		return Session{}, ErrWrongPassword
@@ -48,6 +53,7 @@ func (s *Service) ChangePassword(ctx context.Context, me storage.User, from neti
 		attempt.cancelled()
 		return Session{}, err
 	}
+	unused--
 	attempt.succeeded()
 	known := s.Sessions.Generation(me)
 	changed, err := s.Store.ReplacePassword(ctx, me, storage.PasswordChange{From: a.Password, To: encoded, Revoke: true})
