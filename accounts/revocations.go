@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	pollTimeout   = 5 * time.Second
-	pollPage      = 1000 // revocations in one read
+	pollTimeout   = 5 * time.Second // of a page, and of restoring a revocation
+	pollPage      = 1000            // revocations in one read
 	pruneInterval = time.Minute
 	// margin is the time for which a revocation is kept after the revoked tokens have
 	// expired, because the clocks of nodes and of the database may differ.
@@ -51,8 +51,6 @@ func (s *Service) poll(ctx context.Context) {
 // is no longer there, the database has lost commits in a failover: follow reads everything
 // again, and restores what this node knows and the database does not.
 func (s *Service) follow(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
-	defer cancel()
 	after := s.pruneBefore()
 	if s.lastRevocation > 0 {
 		after = s.lastRevocation - storage.RevocationOverlap
@@ -76,7 +74,11 @@ func (s *Service) read(ctx context.Context, since int64) (latest int64, stored m
 	stored = map[storage.User]int64{}
 	after := storage.Revocation{At: since}
 	for {
-		page, err := s.Store.Revocations(ctx, after, pollPage)
+		var page []storage.Revocation
+		err := within(ctx, pollTimeout, func(ctx context.Context) (err error) {
+			page, err = s.Store.Revocations(ctx, after, pollPage)
+			return err
+		})
 		if err != nil {
 			return 0, nil, err
 		}
@@ -99,20 +101,28 @@ func (s *Service) restoreAll(ctx context.Context, stored map[storage.User]int64)
 		if stored[r.User] >= r.Generation {
 			continue
 		}
-		a, err := s.Store.AccountOf(ctx, r.User)
+		err := within(ctx, pollTimeout, func(ctx context.Context) error {
+			a, err := s.Store.AccountOf(ctx, r.User)
+			if err != nil || a == nil || a.Generation >= r.Generation {
+				return err // the account is lost, too, or another node has restored its revocation
+			}
+			restored++
+			_, err = s.restore(ctx, a, r.Generation)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if a == nil || a.Generation >= r.Generation {
-			continue // the account is lost, too, or another node has restored its revocation
-		}
-		if _, err := s.restore(ctx, a, r.Generation); err != nil {
-			return err
-		}
-		restored++
 	}
 	s.Logger.WarnContext(ctx, "the database has lost revocations of tokens, as after a failover to an asynchronous standby; those that this node knows are restored", "restored", restored)
 	return nil
+}
+
+// within calls f with a context that ends after the given time.
+func within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f(ctx)
 }
 
 // restore raises the generation of an account to at least the given one, so that no token

@@ -1,14 +1,61 @@
 package accounts
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ovation/internal/testing/await"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers/viewer"
+	"ovation/storage"
 )
+
+// pagedStore has pages of revocations, each of which takes a while to read.
+type pagedStore struct {
+	storage.Accounts
+
+	pages int
+	each  time.Duration
+}
+
+func (p pagedStore) Revocations(ctx context.Context, after storage.Revocation, limit int) ([]storage.Revocation, error) {
+	select {
+	case <-time.After(p.each):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	number, _ := after.User.AccountID()
+	out := make([]storage.Revocation, 0, limit)
+	for i := number + 1; len(out) < limit && i < int64(p.pages*limit); i++ {
+		out = append(out, storage.Revocation{User: storage.AccountUser(storage.DefaultTenant, i), Generation: 1, At: after.At + 1})
+	}
+	return out, nil
+}
+
+// TestEachPageOfRevocationsHasItsTime starts a node that reads many pages from a slow
+// database.
+func TestEachPageOfRevocationsHasItsTime(t *testing.T) {
+	for each, want := range map[time.Duration]error{pollTimeout - time.Second: nil, pollTimeout + time.Second: context.DeadlineExceeded} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := New(t.Context(), Config{
+				Store: pagedStore{pages: 5, each: each}, Signer: &viewer.Signer{TTL: time.Hour}, Sessions: viewer.NewSessions(), Params: cheapParams,
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("with %v for each page: New = %v, want %v", each, err, want)
+			}
+			if err == nil {
+				if last := storage.AccountUser(storage.DefaultTenant, 5*pollPage-1); s.Sessions.Generation(last) != 1 {
+					t.Error("the last revocation is not known")
+				}
+				s.Close()
+			}
+		})
+	}
+}
 
 // TestAShorterTTLRevivesNoTokens starts a node whose tokens are valid for a shorter time
 // than the time since a token of an earlier node was revoked.
