@@ -203,7 +203,7 @@ func (m *CoverMaker) failure(err error) storage.CoverFailure {
 	return storage.CoverFailure{Reason: reason, Counts: fault != nil, Due: storage.Micros(time.Now().Add(after))}
 }
 
-// make creates the cover of a video. Errors: ErrNoFFmpeg, a *toolError, and errors from
+// make creates the cover of a video. Errors: ErrNoFFmpeg, errNotStarted, a *toolError, and errors from
 // the stores.
 func (m *CoverMaker) make(ctx context.Context, v *storage.Video) error {
 	if err := m.Tool.check(); err != nil {

@@ -191,6 +191,22 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	}
 }
 
+// TestFFmpegThatCannotStartIsNotATry checks that a cover is not dead-lettered because the
+// system refuses to run ffmpeg.
+func TestFFmpegThatCannotStartIsNotATry(t *testing.T) {
+	tool := script(t, "")
+	must(t, os.WriteFile(tool.Program, []byte("#!/missing/interpreter\n"), 0o700))
+	s := newCoverSite(t, tool)
+	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
+	if want := errNotStarted.Error(); !strings.HasPrefix(reason, want) {
+		t.Errorf("the reason is %q, want it to begin with %q", reason, want)
+	}
+	tries, err := s.store.FailCover(t.Context(), v.Key(), storage.CoverFailure{Reason: "another try", Counts: true, Due: 1})
+	if err != nil || tries != 1 {
+		t.Errorf("the next failure is try %d, %v, want the first", tries, err)
+	}
+}
+
 // TestDueCoversAreAskedForAgain checks that a due cover is requested again. Its job may
 // have been lost because no worker consumed it, or because the worker was killed.
 func TestDueCoversAreAskedForAgain(t *testing.T) {

@@ -31,8 +31,9 @@
 //   - A cover is tried three times and then dead-lettered with the reason:
 //     TestFailingCoverIsDeadLettered. If ffmpeg hangs, it is killed with all processes
 //     that it has started: TestFFmpegThatHangsIsKilled. On Linux, it cannot read the
-//     secrets of this process: TestFFmpegCannotReadItsParent in cmd/ovation. At most two covers are made at
-//     the same time: TestTwoCoversAtOnce. The time of one author's covers is bounded:
+//     secrets of this process: TestFFmpegCannotReadItsParent in cmd/ovation. If it
+//     cannot be started, that is not a try: TestFFmpegThatCannotStartIsNotATry. At most
+//     two covers are made at the same time: TestTwoCoversAtOnce. The time of one author's covers is bounded:
 //     TestCoversOfOneAuthorDoNotHoldTheQueue. A cover that is dead-lettered is not tried
 //     again unless an operator replays its job: TestDeadLetteredCoverIsNotTriedAgain. A
 //     lost job is requested again:

@@ -29,6 +29,10 @@ type FFmpeg struct {
 // ErrNoFFmpeg is returned if ffmpeg is not installed.
 var ErrNoFFmpeg = errors.New("ffmpeg is not installed")
 
+// errNotStarted is returned if ffmpeg is installed and cannot be started within its limits,
+// for example because the container denies a system call. It is not the file's fault.
+var errNotStarted = errors.New("ffmpeg cannot be started within its limits")
+
 // toolError is the reason why ffmpeg made no cover for a file.
 type toolError struct{ reason string }
 
@@ -72,7 +76,8 @@ func arguments(path string, format storage.VideoFormat) []string {
 	}
 }
 
-// cover returns a frame of a video as JPEG. Errors: ErrNoFFmpeg, a *toolError.
+// cover returns a frame of a video as JPEG. Errors: ErrNoFFmpeg,
+// errNotStarted, a *toolError.
 func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoFormat) ([]byte, error) {
 	program, err := f.path()
 	if err != nil {
@@ -91,6 +96,8 @@ func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoForm
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, errNotStarted):
+		return nil, err
 	case within.Err() != nil:
 		return nil, &toolError{fmt.Sprintf("ffmpeg was killed: it took longer than %v", timeout) + stderrSuffix(report, path)}
 	case errors.Is(err, errOutputTooLarge):
@@ -116,19 +123,21 @@ func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	return <-ended
 }
 
+// runWithin runs the command. Errors: errNotStarted, and those of exec.Cmd.Wait.
 func runWithin(command *exec.Cmd, memory uint64, timeout time.Duration) error {
 	if err := dropPrivileges(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotStarted, err)
 	}
 	isolate(command)
 	if err := command.Start(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotStarted, err)
 	}
-	limitErr := setLimits(command.Process.Pid, memory, timeout)
-	if limitErr != nil {
+	if err := setLimits(command.Process.Pid, memory, timeout); err != nil {
 		_ = command.Cancel()
+		_ = command.Wait()
+		return fmt.Errorf("%w: %w", errNotStarted, err)
 	}
-	return cmp.Or(command.Wait(), limitErr)
+	return command.Wait()
 }
 
 // stderrSuffix returns a suffix for an error message: the captured stderr of the program,
