@@ -49,8 +49,7 @@ type StreamOptions struct {
 	// MaxPending is the maximum number of WebSockets on which the client has not sent
 	// connection_init. If there are more, or if a new stream needs the place, the oldest
 	// of these WebSockets is closed: first of an address that has more than its share.
-	// Default half of MaxStreams, because all clients may
-	// reconnect at the same time.
+	// Default half of MaxStreams, because all clients may reconnect at the same time.
 	MaxPending int
 	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
 	InitTimeout time.Duration
