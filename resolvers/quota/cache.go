@@ -3,7 +3,9 @@ package quota
 import "container/list"
 
 // Cache keeps the entries that were used last. An entry counts in the shares of the owner
-// that has added it until another owner uses it, and from then on only in the whole. While
+// that has added it until another owner uses it, and from then on only in the whole. An
+// owner is another one if both its user and its site are: a client that logs in, or asks
+// from its other networks, is the same. While
 // there is room, an owner may have more than its share. Once the cache is full, the
 // oldest entries of the owner furthest beyond its share are evicted first, and then the
 // oldest of all. Calls must not be concurrent.
@@ -52,7 +54,7 @@ func (c *Cache[K, V]) Get(key K, by Owner) (value V, found bool) {
 	if !found {
 		return value, false
 	}
-	if len(e.shares) > 1 && e.owner != by {
+	if len(e.shares) > 1 && !e.owner.mayBe(by) {
 		c.remove(e)
 		c.count(e, []share{whole})
 	}

@@ -11,7 +11,7 @@
 //   - Something that several owners hold counts once in the whole, and once for each
 //     owner: TestSharedItemsCountOnce.
 //   - An owner beyond its share of a cache evicts its own entries, never those of others:
-//     TestAnOwnerEvictsItsOwnEntries.
+//     TestAnOwnerEvictsItsOwnEntries, TestAnOwnerDoesNotShareWithItself.
 //
 // This package imports storage alone.
 package quota

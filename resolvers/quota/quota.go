@@ -97,6 +97,12 @@ func site(address netip.Addr) netip.Addr {
 	return netip.PrefixFrom(address, siteBits).Masked().Addr()
 }
 
+// mayBe reports whether two owners may be the same client: they have the same user, or are
+// at the same site. Owners at unknown addresses are at the same site.
+func (o Owner) mayBe(other Owner) bool {
+	return !o.User.Anonymous() && o.User == other.User || site(o.Address) == site(other.Address)
+}
+
 // Quota counts a resource. It is safe for concurrent use.
 type Quota struct {
 	shares Shares

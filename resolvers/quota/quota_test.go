@@ -244,6 +244,34 @@ func TestAnOwnerEvictsItsOwnEntries(t *testing.T) {
 	}
 }
 
+// A client cannot move its entries out of its shares by using them as another user at its
+// site, or at another site as the same user.
+func TestAnOwnerDoesNotShareWithItself(t *testing.T) {
+	alice, bob := storage.User{Tenant: "default", UserID: "alice"}, storage.User{Tenant: "default", UserID: "bob"}
+	home, away := netip.MustParseAddr("2001:db8:1:1::"), netip.MustParseAddr("2001:db8:1:ffff::")
+	for name, test := range map[string]struct {
+		first, second Owner
+		shared        bool
+	}{
+		"logged in":                   {Owner{Address: home}, Owner{alice, home}, false},
+		"another account":             {Owner{alice, home}, Owner{bob, home}, false},
+		"another network of the site": {Owner{Address: home}, Owner{Address: away}, false},
+		"at another address":          {Owner{alice, home}, Owner{alice, address(1)}, false},
+		"unknown addresses":           {Owner{User: alice}, Owner{User: bob}, false},
+		"another visitor":             {Owner{Address: home}, Owner{Address: address(1)}, true},
+		"another user":                {Owner{alice, home}, Owner{bob, address(1)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCache[string, int](10, Usual(1000, 100), nil)
+			c.Add("entry", 1, 100, test.first)
+			c.Get("entry", test.second)
+			if got := len(c.byKey["entry"].shares) == 1; got != test.shared {
+				t.Errorf("after a use by the second: shared %t, want %t", got, test.shared)
+			}
+		})
+	}
+}
+
 // An entry that two owners use is evicted only if it is the oldest of all.
 func TestSharedEntriesBelongToNoOwner(t *testing.T) {
 	c := NewCache[string, int](10, Usual(1000, 100), nil)
