@@ -220,8 +220,7 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 		return Session{}, err
 	}
 	unused--
-	switch {
-	case a == nil || !matches:
+	if a == nil || !matches {
 		attempt.failed()
 		return Session{}, ErrWrongCredentials
 	}
