@@ -3,6 +3,8 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,6 +34,33 @@ func TestPricesAreThoseOfTheDocuments(t *testing.T) {
 		}
 		if got < want-most || got > want+most {
 			t.Errorf("%s costs %d units, want %d as documented", of.Name, got, want)
+		}
+	}
+}
+
+// TestTheTableOfPricesHasTheirValues compares the rows of the operator's guide with the
+// prices.
+func TestTheTableOfPricesHasTheirValues(t *testing.T) {
+	guide, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thousands := func(n int) string {
+		if n < 1000 {
+			return fmt.Sprint(n)
+		}
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	for _, row := range []string{
+		fmt.Sprintf("| every request, every operation on a WebSocket, every handshake | %d |", rate.PerRequest),
+		fmt.Sprintf("| each page of a list | %d more |", rate.PerList),
+		fmt.Sprintf("| each root field of a mutation | %d more; `read` %d |", rate.PerAction, rate.PerRead),
+		fmt.Sprintf("| each password to hash | %s more;", thousands(rate.PerHash)),
+		fmt.Sprintf("| a file below `/media/` | %d more, and 1 for each %d KiB of it", rate.PerDownload, rate.DownloadBytesPerUnit>>10),
+		fmt.Sprintf("| an upload | %d more, and 1 for each %d bytes of it", rate.PerUpload, rate.UploadBytesPerUnit),
+	} {
+		if !strings.Contains(string(guide), "\n"+row) {
+			t.Errorf("docs/operations.md has no row %q", row)
 		}
 	}
 }
