@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -46,13 +48,24 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 		b = t.batch()
 		b.Queue(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
 			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
-		return t.send(b)
+		return nameTaken(t.send(b))
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &f, nil
 }
+
+// nameTaken converts a violation of a unique key to storage.ErrNameTaken, and returns any
+// other error unchanged. Callers can violate only the unique key of folder names.
+func nameTaken(err error) error {
+	if fault, is := errors.AsType[*pgconn.PgError](err); is && fault.Code == uniqueViolation {
+		return storage.ErrNameTaken
+	}
+	return err
+}
+
+const uniqueViolation = "23505"
 
 // lookUpName queues a lookup of a folder name. Once the batch is sent, *folders is the
 // number of folders that key.Owner has, and *taken reports whether any of these folders,
@@ -75,7 +88,7 @@ SELECT folder_id, name, description, public, item_count, created, updated FROM f
 WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 
 	updateFolder = `
-UPDATE folder SET name = $4, name_key = $5, description = $6, public = $7, updated = $8
+UPDATE folder SET name = $4, name_key = coalesce($5, name_key), description = $6, public = $7, updated = $8
 WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 )
 
@@ -105,11 +118,12 @@ func (s *Store) UpdateFolder(
 		if err := t.send(b); err != nil {
 			return err
 		}
+		newKey := sqlstore.NewNameKey(&f, change)
 		changed := sqlstore.ApplyFolderChange(&f, change)
 		switch {
 		case f.FolderID == "":
 			return storage.ErrNotFound
-		case *taken:
+		case *taken && newKey != nil:
 			return storage.ErrNameTaken
 		case !changed:
 			return nil
@@ -117,8 +131,8 @@ func (s *Store) UpdateFolder(
 		f.Updated = storage.Micros(at)
 		b = t.batch()
 		b.Queue(updateFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID,
-			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated)
-		return t.send(b)
+			f.Name, newKey, f.Description, f.Public, f.Updated)
+		return nameTaken(t.send(b))
 	})
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 }
 
 const updateFolder = `
-UPDATE folder SET name = ?, name_key = ?, description = ?, public = ?, updated = ?
+UPDATE folder SET name = ?, name_key = coalesce(?, name_key), description = ?, public = ?, updated = ?
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
 // UpdateFolder changes those fields of a folder that are set in the given change.
@@ -57,16 +57,20 @@ func (s *Store) UpdateFolder(
 	}
 	var f storage.Folder
 	err := s.write(ctx, "update folder", func(t tx) (err error) {
-		if f, err = t.folder(key, at); err != nil || !sqlstore.ApplyFolderChange(&f, change) {
+		if f, err = t.folder(key, at); err != nil {
 			return err
 		}
-		if change.Name != nil {
+		newKey := sqlstore.NewNameKey(&f, change)
+		if !sqlstore.ApplyFolderChange(&f, change) {
+			return nil
+		}
+		if newKey != nil {
 			if err := t.checkName(key, f.Name); err != nil {
 				return err
 			}
 		}
 		f.Updated = storage.Micros(at)
-		_, err = t.exec(updateFolder, f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated,
+		_, err = t.exec(updateFolder, f.Name, newKey, f.Description, f.Public, f.Updated,
 			key.Owner.Tenant, key.Owner.UserID, key.FolderID)
 		return nameTaken(err)
 	})

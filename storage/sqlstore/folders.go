@@ -50,6 +50,16 @@ func NameTaken(name string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool { return storage.FolderNameKey(other) == key })
 }
 
+// NewNameKey returns the key of a folder's new name, or nil if the change leaves the name
+// as it is. The key of an unchanged name may follow an earlier rule, by which another
+// folder can have the same name, and must stay.
+func NewNameKey(f *storage.Folder, change storage.FolderChange) *string {
+	if change.Name == nil || *change.Name == f.Name {
+		return nil
+	}
+	return new(storage.FolderNameKey(*change.Name))
+}
+
 // ApplyFolderChange sets those fields of a folder that are set in the change, and reports
 // whether the folder differs afterwards.
 func ApplyFolderChange(f *storage.Folder, change storage.FolderChange) bool {

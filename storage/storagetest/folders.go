@@ -80,10 +80,18 @@ func folderKeysOfAnEarlierRule(w *world) {
 		_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: taken, Created: 9})
 		w.wantError(fmt.Sprintf("creating a folder %q beside one of that name", taken), err, storage.ErrNameTaken)
 	}
-	rename := func(id, name string) error {
-		_, err := w.s.UpdateFolder(w.Context(), storage.FolderKey{Owner: alice, FolderID: id}, storage.FolderChange{Name: &name}, storage.Time(10))
+	update := func(id string, change storage.FolderChange) error {
+		_, err := w.s.UpdateFolder(w.Context(), storage.FolderKey{Owner: alice, FolderID: id}, change, storage.Time(10))
 		return err
 	}
+	// Without a new name, the two folders of one name can be changed.
+	w.must(update("folder-0", storage.FolderChange{Name: new("Straße")}))
+	w.must(update("folder-0", storage.FolderChange{Public: new(true)}))
+	w.must(update("folder-0", storage.FolderChange{Name: new("Straße"), Description: new("old"), Public: new(false)}))
+	w.must(update("folder-1", storage.FolderChange{Name: new("STRASSE"), Public: new(true)}))
+	w.equal("the description", w.folder(storage.FolderKey{Owner: alice, FolderID: "folder-0"}).Description, "old")
+	rename := func(id, name string) error { return update(id, storage.FolderChange{Name: &name}) }
+	w.wantError("renaming a folder to its name in another case, which another has", rename("folder-0", "STRAßE"), storage.ErrNameTaken)
 	w.wantError("renaming a folder to a name that two others have", rename("folder-2", "strasse"), storage.ErrNameTaken)
 	w.must(rename("folder-2", "Ångström")) // its own name
 	w.must(rename("folder-0", "Weg"))
