@@ -210,7 +210,8 @@ func (p *parsed) micros(location *time.Location) (int64, error) {
 		p.hour += 12
 	}
 	wall := time.Date(p.year, time.Month(p.month), p.day, p.hour, p.minute, p.second, p.nanos, time.UTC)
-	if p.month < 1 || p.month > 12 || p.second < 60 && wall.Day() != p.day {
+	midnight := time.Date(p.year, time.Month(p.month), p.day, 0, 0, 0, 0, time.UTC) // a leap second may reach into the next day
+	if p.month < 1 || p.month > 12 || midnight.Day() != p.day {
 		return 0, errors.New("is not in the calendar")
 	}
 	if p.zoned || location == time.UTC {

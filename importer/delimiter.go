@@ -52,7 +52,7 @@ func delimiterOf(header []byte, m *Mapping) rune {
 			if len(names) >= len(m.Columns) {
 				return comma
 			}
-		} else if _, unfit := find(columns, names); unfit == nil {
+		} else if _, unfit := find(m, columns, names); unfit == nil {
 			return comma
 		}
 		if len(names) > most {

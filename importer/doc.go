@@ -5,13 +5,14 @@
 //
 // # Invariants
 //
-//   - I3 Once. Importing the same file again changes nothing, an import that
+//   - I3 Once. Importing the same file again with the same mapping changes nothing, an import that
 //     was killed resumes where it stopped, and a file that has grown adds only
 //     its new rows: TestImportsOnceDespiteInterruptions,
 //     TestBlockThatWasBegunIsCompleted,
 //     TestGrownFileImportsOnlyItsNewRows, TestIDsAfterAGapAreNotLookedUp.
-//   - Of two actions on one state with the same time, the later action in the file wins:
-//     TestImportsOnceDespiteInterruptions.
+//   - Of two actions on one state with the same time, the later action in the file wins
+//     (within a distance, see tieBreaker): TestImportsOnceDespiteInterruptions. In a file
+//     without times, it wins at any distance: TestRowsOfOneTimeKeepTheirOrder.
 //   - No row of a packed file that is truncated or damaged is imported:
 //     TestUnreadableFilesSayWhereAndWhy. From a stream, the rows before the damage are
 //     imported, and the error states the position of the damage:

@@ -37,16 +37,17 @@ type Progress struct {
 
 // Result summarises an import, including a failed one.
 type Result struct {
-	Rows     int64        // rows that were read
-	Imported []Done       // rows written by this import, by action; actions without rows are left out
-	Textless int64        // imported comments whose text is Mapping.Placeholder
-	Already  int64        // rows written by an earlier import
-	Skipped  []Skipped    // rows without an action, the most frequent first
-	Nobody   int64        // rows whose user is NULL or the like, which counts as anonymous; bad rows included
-	Bad      int64        // rows that could not be imported
-	BadRows  []RowError   // the first 20 bad rows
-	Remedies []Suggestion // for bad rows and events without an action, the most useful first
-	Elapsed  time.Duration
+	Rows       int64        // rows that were read
+	Imported   []Done       // rows written by this import, by action; actions without rows are left out
+	Textless   int64        // imported comments whose text is Mapping.Placeholder
+	Already    int64        // rows written by an earlier import
+	Skipped    []Skipped    // rows without an action, the most frequent first
+	Anonymous  int64        // rows whose user is NULL or the like, which counts as anonymous; bad rows included
+	Authorless int64        // declarations whose author is NULL or the like, which counts as none; bad rows included
+	Bad        int64        // rows that could not be imported
+	BadRows    []RowError   // the first 20 bad rows
+	Remedies   []Suggestion // for bad rows and events without an action, the most useful first
+	Elapsed    time.Duration
 }
 
 // Done is the number of rows written for one action.
@@ -77,6 +78,7 @@ func compareSkipped(a, b Skipped) int {
 // *RowError if Options.Strict is set; and errors from src, the store and ctx.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
+	defer context.AfterFunc(ctx, src.stop)() // also while the first rows are read
 	parser, err := prepare(src, &o)
 	if err != nil {
 		return Result{}, err

@@ -45,7 +45,8 @@ type Mapping struct {
 	// or +02:00; UTC if it is empty. A time that occurs twice, because clocks were put
 	// back, is the first of the two; a time that was skipped is a bad row.
 	TimeZone string `json:"timeZone"`
-	// At is the time of every row, instead of Time: RFC 3339, or a date.
+	// At is the time of the first row, instead of Time: RFC 3339, or a date. Each further
+	// row is a microsecond later than the row before it, so that later actions win.
 	At string `json:"at"`
 	// Events maps each value of the event column to an action: read, like, dislike, clear
 	// (also unlike and undislike), collect, uncollect, follow, unfollow, author (the user

@@ -29,15 +29,17 @@ type parser struct {
 	blocks [seriesCount]*blockBuilder // under construction
 	ties   tieBreaker
 
-	read    int64
-	bad     int64
-	badRows []RowError
-	skipped map[Skipped]int64
-	nobody  int64 // rows whose user is a word such as NULL
-	shown   []Understood
-	dry     *[actionEnd]int64 // if not nil, actions are counted here and not added to a block
+	read       int64
+	bad        int64
+	badRows    []RowError
+	skipped    map[Skipped]int64
+	anonymous  int64 // actions whose user is a word such as NULL
+	authorless int64 // declarations whose author is such a word
+	shown      []Understood
+	dry        *[actionEnd]int64 // if not nil, actions are counted here and not added to a block
 
-	remedies map[Suggestion]int64 // for each suggestion, the number of bad rows that it would fix
+	remedies  map[Suggestion]int64 // for each suggestion, the number of bad rows that it would fix
+	ambiguous int64                // rows whose time fits several formats
 }
 
 // The streams into which a file is divided.
@@ -173,7 +175,7 @@ func (p *parser) parse(r *row) error {
 			return nil
 		}
 	}
-	at, err := p.times.read(r[colTime], p.bad < maxGuesses)
+	at, err := p.times.read(r[colTime], p.read, p.bad < maxGuesses)
 	if err == nil && does == actionAuthor {
 		err = notInFuture(at, time.Now())
 	}
@@ -182,10 +184,14 @@ func (p *parser) parse(r *row) error {
 	}
 	if r[colUser] != "" && isNothing(r[colUser]) {
 		r[colUser] = ""
-		p.nobody++
+		if does == actionAuthor {
+			p.authorless++
+		} else {
+			p.anonymous++
+		}
 	}
-	if isNothing(r[colSubject]) {
-		return p.inColumn(colSubject, r, errNoSubject)
+	if r[colSubject] != "" && isNothing(r[colSubject]) {
+		return p.inColumn(colSubject, r, errMissing)
 	}
 	biz := p.mapping.Biz
 	if biz == "" {
@@ -206,7 +212,7 @@ func (p *parser) parse(r *row) error {
 		p.show(r, does, &a, "")
 		return nil
 	}
-	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations with the same time, the last in the file wins
+	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor && p.times.fixed == 0 { // of declarations with the same time, the last in the file wins
 		a.Version = p.ties.versionOf(&a)
 	}
 	p.blocks[actionStream].add(&a, does, "")
@@ -216,7 +222,7 @@ func (p *parser) parse(r *row) error {
 // maxGuesses is the number of bad rows after which no remedies are looked for.
 const maxGuesses = 1000
 
-var errNoSubject = errors.New("bizId must not be empty")
+var errMissing = errors.New("stands for a missing value")
 
 // columnError is an error about the value of a column.
 type columnError struct {
@@ -302,7 +308,7 @@ const notMapped = "not mapped to an action"
 func (p *parser) skip(r *row, mapped bool) {
 	event := r[colEvent]
 	if !mapped && p.read < maxGuesses { // the rows may be imported once the event is mapped
-		if _, err := p.times.read(r[colTime], true); err != nil {
+		if _, err := p.times.read(r[colTime], p.read, true); err != nil {
 			if wrong, is := errors.AsType[*timeError](err); is {
 				p.countSuggestions(wrong.remedies)
 			}

@@ -28,13 +28,13 @@ type Understood struct {
 // would write if none of them were written before. Errors: those of Import.
 func Preview(ctx context.Context, src *Source, o Options, most int) (Result, []Understood, error) {
 	start := time.Now()
+	defer context.AfterFunc(ctx, src.stop)()
 	parser, err := prepare(src, &o)
 	if err != nil {
 		return Result{}, nil, err
 	}
 	var counts [actionEnd]int64
 	parser.dry, parser.shown = &counts, make([]Understood, 0, most)
-	defer context.AfterFunc(ctx, parser.stop)()
 	for err == nil {
 		if err = parser.next(); ctx.Err() != nil {
 			err = ctx.Err()
@@ -64,7 +64,7 @@ func prepare(src *Source, o *Options) (*parser, error) {
 func (p *parser) result(start time.Time, done *[actionEnd]int64) Result {
 	skipped := p.skippedEvents()
 	r := Result{
-		Rows: p.read, Skipped: skipped, Bad: p.bad, BadRows: p.badRows, Nobody: p.nobody,
+		Rows: p.read, Skipped: skipped, Bad: p.bad, BadRows: p.badRows, Anonymous: p.anonymous, Authorless: p.authorless,
 		Remedies: p.suggestions(skipped), Elapsed: time.Since(start),
 	}
 	for a := actionRead; a < actionEnd; a++ {

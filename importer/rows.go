@@ -77,7 +77,10 @@ func newRowReader(s *Source, m *Mapping) (rowReader, error) {
 		}
 	}
 	seen := sampleOf(s.text, comma, m.Columns)
-	rows, err := newCSVReader(s.text, comma, columns, m.Columns)
+	if seen.isHeader(m.Columns) {
+		return nil, &MappingError{"the first row holds the names in the list of columns: the file has a header, so leave the list out", nil}
+	}
+	rows, err := newCSVReader(s.text, comma, columns, m)
 	if unfit, is := errors.AsType[*MappingError](err); is {
 		return nil, explainColumns(delimiterError(unfit, first, comma, likely), m, seen)
 	}
@@ -96,16 +99,16 @@ type csvReader struct {
 	start int
 }
 
-// newCSVReader returns a reader of rows with a header, or without one if names, which are
-// the names of the first columns, are given.
-func newCSVReader(r io.Reader, comma rune, columns row, names []string) (*csvReader, error) {
+// newCSVReader returns a reader of rows with a header, or without one if the mapping names
+// the columns.
+func newCSVReader(r io.Reader, comma rune, columns row, m *Mapping) (*csvReader, error) {
 	bound := &boundedReader{r: r, left: maxRowBytes}
 	c := &csvReader{bound: bound, csv: csv.NewReader(bufio.NewReaderSize(bound, 64<<10)), start: 1}
 	c.csv.Comma = comma
 	c.csv.FieldsPerRecord = -1
 	c.csv.ReuseRecord = true
-	if len(names) > 0 {
-		at, unfit := find(columns, names)
+	if len(m.Columns) > 0 {
+		at, unfit := find(m, columns, m.Columns)
 		if unfit != nil {
 			return nil, &MappingError{"the list of columns " + unfit.Reason, nil}
 		}
@@ -120,7 +123,7 @@ func newCSVReader(r io.Reader, comma rune, columns row, names []string) (*csvRea
 		return nil, fmt.Errorf("read the header: %w", explainDamage(err))
 	}
 	c.width = len(header)
-	at, unfit := find(columns, header)
+	at, unfit := find(m, columns, header)
 	if unfit != nil {
 		return nil, &MappingError{fmt.Sprintf("the header, split at each %s, %s", delimiterName(comma), unfit.Reason), unfit.Suggestions}
 	}
@@ -133,7 +136,7 @@ type places [columnCount]int
 
 // find returns the index of each column in the header. The Reason of the error completes
 // a sentence that begins with "the header".
-func find(columns row, header []string) (at places, unfit *MappingError) {
+func find(m *Mapping, columns row, header []string) (at places, unfit *MappingError) {
 	var missing []int
 	for i, column := range columns {
 		at[i] = -1
@@ -152,7 +155,7 @@ func find(columns row, header []string) (at places, unfit *MappingError) {
 	}
 	if len(missing) > 0 {
 		reason := fmt.Sprintf("has no column %s; it has %s", namesOf(columns, missing), list(header))
-		return at, &MappingError{reason, columnSuggestions(columns, missing, header)}
+		return at, &MappingError{reason, columnSuggestions(m, missing, header)}
 	}
 	return at, nil
 }
@@ -309,15 +312,16 @@ func scalarOf(value json.RawMessage, isID bool) (text string, ok bool) {
 }
 
 // check returns a *MappingError if none of the first objects has a member that the
-// mapping names. A log of anonymous reads may lack the user.
+// mapping names, except those that rows may lack: the text, and in a log of anonymous
+// reads the user, unless the objects have a member that is clearly the user.
 func (j *ndjsonReader) check(m *Mapping) error {
-	seen := j.sample()
+	seen, all := j.sample()
+	if !all || len(seen.rows) == 0 {
+		return nil
+	}
 	var missing []int
 	for i, column := range j.columns {
-		if column == "" || i == colText || len(seen.rows) == 0 || slices.Contains(seen.names, column) {
-			continue
-		}
-		if i == colUser && columnSuggestions(j.columns, []int{i}, seen.names)[0].Value == "" {
+		if column == "" || i == colText || slices.Contains(seen.names, column) || i == colUser && !slices.ContainsFunc(seen.names, namesUsers) {
 			continue
 		}
 		missing = append(missing, i)
@@ -326,18 +330,27 @@ func (j *ndjsonReader) check(m *Mapping) error {
 		return nil
 	}
 	reason := fmt.Sprintf("none of the first %d objects has a member %s; there is %s", len(seen.rows), namesOf(j.columns, missing), list(seen.names))
-	return explainColumns(&MappingError{reason, columnSuggestions(j.columns, missing, seen.names)}, m, seen)
+	return explainColumns(&MappingError{reason, columnSuggestions(m, missing, seen.names)}, m, seen)
 }
 
-// sample returns the objects that are in the buffer, with the names of all members.
-func (j *ndjsonReader) sample() sample {
-	_ = headerLine(j.r) // fills the buffer; an error is returned again when the line is read
-	text, _ := j.r.Peek(j.r.Buffered())
+// namesUsers reports whether a member of this name can only be the user.
+func namesUsers(name string) bool {
+	switch plainName(name) {
+	case "user", "userid", "username", "uid", "visitorid":
+		return true
+	}
+	return false
+}
+
+// sample returns the objects in the first lines, with the names of all members. It returns
+// false if those lines do not fit into the buffer.
+func (j *ndjsonReader) sample() (s sample, all bool) {
+	text, all := firstLines(j.r, sampleRows)
 	var objects []map[string]json.RawMessage
 	names := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		var members map[string]json.RawMessage
-		if json.Unmarshal(line, &members) != nil || len(objects) == sampleRows {
+		if json.Unmarshal(line, &members) != nil || members == nil {
 			continue
 		}
 		objects = append(objects, members)
@@ -346,7 +359,7 @@ func (j *ndjsonReader) sample() sample {
 		}
 	}
 	maps.DeleteFunc(names, func(_ string, used bool) bool { return !used })
-	s := sample{names: slices.Sorted(maps.Keys(names))}
+	s.names = slices.Sorted(maps.Keys(names))
 	for _, members := range objects {
 		values := make([]string, len(s.names))
 		for i, name := range s.names {
@@ -356,7 +369,7 @@ func (j *ndjsonReader) sample() sample {
 		}
 		s.rows = append(s.rows, values)
 	}
-	return s
+	return s, all
 }
 
 // list formats the first 30 names for a message.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,13 +19,34 @@ type sample struct {
 	rows  [][]string
 }
 
-// sampleOf returns the rows that are in the buffer. If no names are given, the first row
-// is the header.
-func sampleOf(text *bufio.Reader, comma rune, names []string) sample {
-	head, _ := text.Peek(text.Buffered())
-	if end := bytes.LastIndexByte(head, '\n'); end >= 0 {
-		head = head[:end+1] // only whole lines
+// firstLines returns the first most lines, or fewer at the end of the file. It consumes
+// nothing. If the buffer is full before, it returns the whole lines in it, and false.
+func firstLines(text *bufio.Reader, most int) (lines []byte, all bool) {
+	for n := 1; ; n = text.Buffered() + 1 {
+		_, err := text.Peek(n)
+		head, _ := text.Peek(text.Buffered()) // no more than what is buffered, so there is no error
+		end := 0
+		for range most {
+			length := bytes.IndexByte(head[end:], '\n') + 1
+			if length == 0 {
+				break
+			}
+			end += length
+		}
+		switch {
+		case bytes.Count(head[:end], []byte("\n")) == most:
+			return head[:end], true
+		case errors.Is(err, bufio.ErrBufferFull):
+			return head[:end], false
+		case err != nil: // it is returned again when the line is read
+			return head, true
+		}
 	}
+}
+
+// sampleOf returns the first rows. If no names are given, the first row is the header.
+func sampleOf(text *bufio.Reader, comma rune, names []string) sample {
+	head, _ := firstLines(text, sampleRows)
 	r := csv.NewReader(bytes.NewReader(head))
 	r.Comma, r.FieldsPerRecord = comma, -1
 	s := sample{names: names}
@@ -54,15 +76,13 @@ func (s *sample) values(column int) []string {
 	return out
 }
 
-// timesIn returns the changes to the mapping with which all values of a column are times.
-// It returns false if they are none.
-func (s *sample) timesIn(column int) (remedies []Suggestion, are bool) {
+// timesIn returns the forms in which all values of a column are times.
+func (s *sample) timesIn(column int) []timeForm {
 	values := s.values(column)
 	if len(values) == 0 {
-		return nil, false
+		return nil
 	}
-	remedies, _ = timeRemedies(values...)
-	return remedies, remedies != nil
+	return formsOf(values...)
 }
 
 // eventsIn reports whether the values of a column are the names of events.
@@ -82,8 +102,7 @@ func distinct(values []string) []string {
 // name of an event like those below it.
 func (s *sample) isRow() bool {
 	for i, name := range s.names {
-		remedies, _ := timeRemedies(name)
-		if name != "" && (remedies != nil || !strings.ContainsFunc(name, unicode.IsLetter)) {
+		if name != "" && (formsOf(name) != nil || !strings.ContainsFunc(name, unicode.IsLetter)) {
 			return true
 		}
 		if commonEvents[plainName(name)] != "" && s.eventsIn(i) {
@@ -93,132 +112,19 @@ func (s *sample) isRow() bool {
 	return false
 }
 
-// explainColumns completes the suggestions of an error about columns by what the first
-// rows contain: the names of the columns if there is no header, the unit or format of the
-// time, and the events.
-func explainColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError {
-	has := func(member string) bool {
-		return slices.ContainsFunc(unfit.Suggestions, func(s Suggestion) bool { return s.Member == member })
+// isHeader reports whether the first row holds the given names of columns.
+func (s *sample) isHeader(names []string) bool {
+	if len(s.rows) == 0 || len(s.rows[0]) < len(names) {
+		return false
 	}
-	if has("delimiter") {
-		return unfit
-	}
-	switch {
-	case len(m.Columns) > 0 && len(seen.rows) > 0: // the list of columns lacks one, or has one twice
-		seen.names = seen.rows[0]
-		return nameColumns(unfit, m, seen)
-	case len(m.Columns) == 0 && seen.isRow():
-		unfit.Reason += "; the first line looks like a row, not like a header"
-		seen.rows = append([][]string{seen.names}, seen.rows...)
-		return nameColumns(unfit, m, seen)
-	}
-	event, time := m.Event, m.Time
-	for i, s := range unfit.Suggestions {
-		switch {
-		case s.Member == "event":
-			event = s.Value
-		case s.Member == "time" && s.Value == "" && len(seen.rows) > 0:
-			column := slices.IndexFunc(seen.names, seen.isTime)
-			if column < 0 {
-				unfit.Suggestions[i] = Suggestion{"at", ""}
-				continue
-			}
-			unfit.Suggestions[i].Value = seen.names[column]
-			time = seen.names[column]
-		case s.Member == "time":
-			time = s.Value
+	given := 0
+	for i, name := range names {
+		if name != "" && !strings.EqualFold(strings.TrimSpace(s.rows[0][i]), name) {
+			return false
+		}
+		if name != "" {
+			given++
 		}
 	}
-	unfit.Suggestions = append(unfit.Suggestions, seen.forTime(m, slices.Index(seen.names, time))...)
-	if !has("all") {
-		unfit.Suggestions = append(unfit.Suggestions, seen.forEvents(m, slices.Index(seen.names, event))...)
-	}
-	return unfit
-}
-
-func (s *sample) isTime(name string) bool {
-	_, are := s.timesIn(slices.Index(s.names, name))
-	return are
-}
-
-// forTime returns the changes that the times of a column need.
-func (s *sample) forTime(m *Mapping, column int) []Suggestion {
-	if column < 0 || m.At != "" || m.TimeFormat != "" {
-		return nil
-	}
-	remedies, are := s.timesIn(column)
-	if !are || remedies[0] == (Suggestion{"timeUnit", m.TimeUnit}) {
-		return nil
-	}
-	return remedies
-}
-
-// forEvents returns the meanings of the events of a column if the mapping lacks one of
-// them. It returns all of them, because events that are given replace the default ones.
-func (s *sample) forEvents(m *Mapping, column int) []Suggestion {
-	if column < 0 || m.All != "" {
-		return nil
-	}
-	const most = 10
-	var out []Suggestion
-	lacking := false
-	for _, event := range distinct(s.values(column)) {
-		meaning, known := m.Events[event]
-		if lacking = lacking || !known; !known {
-			meaning = commonEvents[plainName(event)]
-		}
-		if len(out) < most {
-			out = append(out, Suggestion{"events", event + "=" + meaning})
-		}
-	}
-	if !lacking {
-		return nil
-	}
-	return out
-}
-
-// nameColumns proposes names for the columns of a file without a header: that of the time
-// and of the event by their values, and of the others the first for the user and the
-// second for the subject.
-func nameColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError {
-	names := make([]string, len(seen.names))
-	time, event := -1, -1
-	for i := range names {
-		remedies, are := seen.timesIn(i)
-		if are && (time < 0 || remedies[0].Member == "timeFormat" || remedies[0].Value == "rfc3339" || i == len(names)-1) {
-			time = i
-		}
-		if event < 0 && seen.eventsIn(i) {
-			event = i
-		}
-	}
-	var out []Suggestion
-	if time >= 0 {
-		names[time] = m.Time
-	}
-	if event >= 0 && m.All == "" {
-		names[event] = m.Event
-	}
-	given := []string{m.User, m.Subject}
-	for i := range names {
-		if names[i] == "" && len(given) > 0 {
-			names[i], given = given[0], given[1:]
-		}
-	}
-	for len(names) > 0 && names[len(names)-1] == "" {
-		names = names[:len(names)-1]
-	}
-	out = append(out, Suggestion{"columns", strings.Join(names, ",")})
-	if m.Biz == "" {
-		out = append(out, Suggestion{"biz", ""})
-	}
-	if time < 0 && m.At == "" {
-		out = append(out, Suggestion{"at", ""})
-	}
-	if event < 0 && m.All == "" {
-		out = append(out, Suggestion{"all", ""})
-	}
-	out = append(out, seen.forTime(m, time)...)
-	out = append(out, seen.forEvents(m, event)...)
-	return &MappingError{unfit.Reason, out}
+	return given > 0
 }

@@ -69,7 +69,8 @@ func plainName(s string) string {
 
 // columnSuggestions proposes a column of the file for each missing column. It proposes no
 // column twice, and no column that the mapping already uses.
-func columnSuggestions(columns row, missing []int, names []string) []Suggestion {
+func columnSuggestions(m *Mapping, missing []int, names []string) []Suggestion {
+	columns := columnsOf(m)
 	taken := columns[:]
 	remedies := make([]Suggestion, len(missing))
 	for i, column := range missing {
@@ -83,14 +84,8 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 				break
 			}
 		}
-		if remedies[i].Value != "" {
-			continue
-		}
-		switch column { // biz and all replace these columns
-		case colBiz:
-			remedies[i].Member = "biz"
-		case colEvent:
-			remedies[i].Member = "all"
+		if remedies[i].Value == "" && column != colTime { // the values may still show the time
+			remedies[i] = m.missing(column)
 		}
 	}
 	return remedies
@@ -101,7 +96,11 @@ const maxRemedies = 100
 
 // countSuggestions counts the suggestions for a bad row.
 func (p *parser) countSuggestions(remedies []Suggestion) {
+	formats := 0
 	for _, r := range remedies {
+		if r.Member == "timeFormat" {
+			formats++
+		}
 		if _, known := p.remedies[r]; !known {
 			if len(p.remedies) >= maxRemedies {
 				continue
@@ -109,6 +108,9 @@ func (p *parser) countSuggestions(remedies []Suggestion) {
 			r.Value = strings.Clone(r.Value)
 		}
 		p.remedies[r]++
+	}
+	if formats > 1 {
+		p.ambiguous++
 	}
 }
 
@@ -125,12 +127,16 @@ func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 	slices.SortFunc(out, func(a, b Suggestion) int {
 		return cmp.Or(cmp.Compare(p.remedies[b], p.remedies[a]), cmp.Compare(a.Member, b.Member), cmp.Compare(a.Value, b.Value))
 	})
+	if p.ambiguous > 0 {
+		p.leaveFormatOpen(out)
+	}
 	known := map[string]bool{}
 	out = slices.DeleteFunc(out, func(r Suggestion) bool {
 		again := known[r.Member]
 		known[r.Member] = true
 		return again
 	})
+	out = oneTimeForm(out)
 	const most = 5
 	events := 0
 	for _, s := range skipped {
@@ -140,4 +146,36 @@ func (p *parser) suggestions(skipped []Skipped) []Suggestion {
 		}
 	}
 	return out
+}
+
+// leaveFormatOpen empties the value of the first time format if it is not certain: there
+// are rows which two formats fit, and not all other rows agree on one of the two.
+func (p *parser) leaveFormatOpen(sorted []Suggestion) {
+	first, certain := -1, true
+	for i, s := range sorted {
+		switch {
+		case s.Member != "timeFormat":
+		case first < 0:
+			first, certain = i, p.remedies[s] > p.ambiguous
+		case p.remedies[s] > p.ambiguous:
+			certain = false
+		}
+	}
+	if !certain {
+		sorted[first].Value = ""
+	}
+}
+
+// oneTimeForm keeps the first of a time unit and a time format, because they exclude each
+// other. Without a format there is no time zone.
+func oneTimeForm(sorted []Suggestion) []Suggestion {
+	unit := slices.IndexFunc(sorted, func(s Suggestion) bool { return s.Member == "timeUnit" })
+	format := slices.IndexFunc(sorted, func(s Suggestion) bool { return s.Member == "timeFormat" })
+	byUnit := format < 0 || 0 <= unit && unit < format
+	return slices.DeleteFunc(sorted, func(s Suggestion) bool {
+		if byUnit {
+			return s.Member == "timeFormat" || s.Member == "timeZone"
+		}
+		return s.Member == "timeUnit"
+	})
 }

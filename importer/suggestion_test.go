@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // TestRemediesOfColumns checks that the error suggests a fix if the mapping does not fit
@@ -47,6 +48,82 @@ func TestRemediesOfColumns(t *testing.T) {
 	}
 }
 
+// TestNamesThatAreGivenStay checks the suggestions for a file whose columns are named by
+// the mapping, or are named incompletely.
+func TestNamesThatAreGivenStay(t *testing.T) {
+	named := func(change func(*Mapping), columns ...string) Mapping {
+		m := DefaultMapping()
+		m.Biz, m.BizColumn, m.All, m.Event, m.Events, m.Columns = "video", "", "read", "", nil, columns
+		if change != nil {
+			change(&m)
+		}
+		return m
+	}
+	kinds := func(m *Mapping) { m.Biz, m.BizColumn = "", "sort" }
+	for name, c := range map[string]struct {
+		mapping  Mapping
+		text     string
+		reason   string
+		remedies []Suggestion
+	}{
+		"subject first": {
+			named(nil, "subject", "user"), "7,a,1500000000\n", `has no column "time"`, []Suggestion{{"columns", "subject,user,time"}, {"timeUnit", "s"}},
+		},
+		"only the subject": {
+			named(nil, "", "subject"), "a,7,2025-01-02\n", "", []Suggestion{{"columns", "user,subject,time"}, {"timeFormat", "%Y-%m-%d"}, {"timeZone", "UTC"}},
+		},
+		"other names": {
+			named(nil, "item", "uid", "ts"), "7,a,1500000000\n", "", []Suggestion{{"user", "uid"}, {"subject", "item"}, {"time", "ts"}, {"timeUnit", "s"}},
+		},
+		"a column of the kind": {
+			named(kinds, "subject", "sort", "user"), "7,film,a,1500000000\n", "", []Suggestion{{"columns", "subject,sort,user,time"}, {"timeUnit", "s"}},
+		},
+		"no column of the kind": {
+			named(kinds, "subject", "user", "time"), "7,a,1500000000\n", "", []Suggestion{{"bizColumn", ""}, {"timeUnit", "s"}},
+		},
+		"day or month first": {
+			named(nil, "user", "subject"), "a,7,01/02/2025\nb,7,03/04/2025\n", "the format of the times may be %m/%d/%Y or %d/%m/%Y",
+			[]Suggestion{{"columns", "user,subject,time"}, {"timeFormat", ""}, {"timeZone", "UTC"}},
+		},
+		"a later row shows the order": {
+			named(nil, "user", "subject"), "a,7,01/02/2025\nb,7,13/04/2025\n", "",
+			[]Suggestion{{"columns", "user,subject,time"}, {"timeFormat", "%d/%m/%Y"}, {"timeZone", "UTC"}},
+		},
+		"a header": {
+			named(nil, "user", "subject", "time"), "User,subject,time,more\na,7,2025-01-02T00:00:00Z,x\n", "the file has a header, so leave the list out", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := importText(t, openStore(t), Options{Mapping: c.mapping}, c.text)
+			unfit, is := errors.AsType[*MappingError](err)
+			if !is || !strings.Contains(err.Error(), c.reason) || !slices.Equal(unfit.Suggestions, c.remedies) {
+				t.Errorf("got %+v: %v\nwant %v: %s", unfit, err, c.remedies, c.reason)
+			}
+		})
+	}
+}
+
+// TestObjectsAreCheckedHoweverTheyArrive checks NDJSON that arrives in small pieces: a
+// member that the first row lacks is no reason to refuse the file.
+func TestObjectsAreCheckedHoweverTheyArrive(t *testing.T) {
+	lacking := `{"subject":"1","event":"read","author":"b","time":1500000000}` + "\n" + `{"user":"a","event":"read","time":1500000000}` + "\n"
+	src, err := Open(t.Context(), "-", iotest.OneByteReader(strings.NewReader(lacking+asNDJSON)), "ndjson")
+	must(t, err)
+	result, err := Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
+	must(t, err)
+	if result.Bad != 1 || result.BadRows[0].Line != 2 {
+		t.Errorf("got %+v, want one bad row, in line 2", result)
+	}
+	// The members of the first objects alone decide, wherever a read ends.
+	late := strings.Repeat(`{"subject":"1","event":"read","at":1500000000}`+"\n", sampleRows)
+	src, err = Open(t.Context(), "-", iotest.OneByteReader(strings.NewReader(late+asNDJSON)), "ndjson")
+	must(t, err)
+	_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
+	if unfit, is := errors.AsType[*MappingError](err); !is || !strings.Contains(err.Error(), `none of the first 50 objects has a member "time"`) {
+		t.Errorf("got %+v: %v, want an error that names the member", unfit, err)
+	}
+}
+
 // TestRemediesOfRows checks that the result suggests fixes for rows that are bad because
 // of the mapping, and for events that are missing from the mapping.
 func TestRemediesOfRows(t *testing.T) {
@@ -54,6 +131,8 @@ func TestRemediesOfRows(t *testing.T) {
 	m.Biz, m.BizColumn = "video", ""
 	seconds := m
 	seconds.TimeUnit = "s"
+	shanghai := m
+	shanghai.TimeFormat, shanghai.TimeZone = "%Y-%m-%d", "Asia/Shanghai"
 	only := seconds
 	only.Events = map[string]string{"LIKE": "like"}
 	for name, c := range map[string]struct {
@@ -71,6 +150,25 @@ func TestRemediesOfRows(t *testing.T) {
 			seconds, "user,subject,event,time\na,1,read,1500000000000\n",
 			`is in the year 49503; times from 1990 to 2099 are accepted; in the time unit ms it is 2017-07-14`,
 			[]Suggestion{{"timeUnit", "ms"}},
+		},
+		"day or month first": {
+			m, "user,subject,event,time\na,1,read,01/02/2025\na,1,read,05/05/2025\n",
+			`in the time format %m/%d/%Y it is 2025-01-02, in %d/%m/%Y it is 2025-02-01`,
+			[]Suggestion{{"timeFormat", ""}, {"timeZone", "UTC"}},
+		},
+		"one row shows that the day is first": {
+			m, "user,subject,event,time\na,1,read,01/02/2025\na,1,read,13/02/2025\n", "in %d/%m/%Y it is 2025-02-01",
+			[]Suggestion{{"timeFormat", "%d/%m/%Y"}, {"timeZone", "UTC"}},
+		},
+		"rows that contradict each other": {
+			m, "user,subject,event,time\na,1,read,01/02/2025\na,1,read,13/02/2025\na,1,read,02/13/2025\na,1,read,02/14/2025\n", "",
+			[]Suggestion{{"timeZone", "UTC"}, {"timeFormat", ""}},
+		},
+		"the zone of the mapping stays": {
+			shanghai, "user,subject,event,time\na,1,read,2025/01/02\n", "in the time format %Y/%m/%d it is 2025-01-02", []Suggestion{{"timeFormat", "%Y/%m/%d"}},
+		},
+		"a unit or a format, not both": {
+			m, "user,subject,event,time\na,1,read,2025/01/02\na,1,read,1500000000\na,2,read,1500000001\n", "", []Suggestion{{"timeUnit", "s"}},
 		},
 		"neither": {seconds, "user,subject,event,time\na,1,read,soon\n", `time "soon" is not a number of seconds since 1970`, nil},
 		"no text": {

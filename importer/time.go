@@ -3,7 +3,6 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,15 +27,6 @@ var units = map[string]unit{"s": {"seconds", 6}, "ms": {"milliseconds", 3}, "us"
 // TimeUnits returns the supported units of time.
 func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
 
-// commonFormats holds the time formats that are proposed, the most common first.
-var commonFormats = []string{
-	"%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M", "%Y-%m-%dT%H:%M",
-	"%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S UTC",
-	"%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M:%S",
-	"%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y%m%d", "%Y%m%d%H%M%S",
-	"%d/%b/%Y:%H:%M:%S %z", "%a %b %d %H:%M:%S %z %Y", "%a, %d %b %Y %H:%M:%S %z",
-}
-
 // timeError states why a time is invalid. The remedies are changes to the mapping with
 // which it would be valid.
 type timeError struct {
@@ -50,14 +40,15 @@ func (e *timeError) Error() string { return e.reason }
 type timeReader struct {
 	unit  unit
 	clock *clock // if not nil, it is used instead of unit
-	fixed int64  // if not 0, the time of every row
+	zone  string // of times without one, if it is given
+	fixed int64  // if not 0, the time of the first row; each further row is a microsecond later
 }
 
 // newTimeReader returns the reader of the times of a mapping. It validates the members of
 // the mapping that concern times.
 func newTimeReader(m *Mapping) (t timeReader, err error) {
 	unit, known := units[m.TimeUnit]
-	t.unit = unit
+	t.unit, t.zone = unit, m.TimeZone
 	switch {
 	case m.At != "":
 		t.fixed, err = ParseAt(m.At)
@@ -85,17 +76,18 @@ func ParseAt(s string) (int64, error) {
 }
 
 // read returns the time in microseconds since 1970. Decimal places beyond microseconds
-// are cut off. Its error is a *timeError; with guess set it holds remedies.
-func (t *timeReader) read(s string, guess bool) (int64, error) {
+// are cut off. The number of the row, counted from 1, matters if all rows have one time.
+// Its error is a *timeError; with guess set it holds remedies.
+func (t *timeReader) read(s string, row int64, guess bool) (int64, error) {
 	if t.fixed != 0 {
-		return t.fixed, nil
+		return t.fixed + row - 1, nil
 	}
 	at, err := t.parse(s)
 	switch {
 	case err == nil:
 		return at, nil
 	case guess && t.formIsWrong(s):
-		return 0, guessTime(s, err)
+		return 0, t.guess(s, err)
 	}
 	return 0, &timeError{err.Error(), nil}
 }
@@ -137,57 +129,6 @@ func (t *timeReader) parse(s string) (int64, error) {
 	}
 	return inRange(micros, s)
 }
-
-// guessTime returns the error for a time that cannot be read, with the unit or format in
-// which it could be.
-func guessTime(s string, err error) *timeError {
-	remedies, at := timeRemedies(s)
-	if remedies == nil {
-		return &timeError{err.Error(), nil}
-	}
-	how := "unit"
-	if remedies[0].Member == "timeFormat" {
-		how = "format"
-	}
-	means := time.UnixMicro(at).UTC().Format(time.DateOnly)
-	return &timeError{fmt.Sprintf("%v; in the time %s %s it is %s", err, how, remedies[0].Value, means), remedies}
-}
-
-// timeRemedies returns the changes to a mapping with which all the values are times, and
-// the time of the first. It returns nil if there are none.
-func timeRemedies(values ...string) ([]Suggestion, int64) {
-	for _, c := range timeCandidates {
-		at, err := c.times.parse(values[0])
-		if err == nil && !slices.ContainsFunc(values[1:], func(v string) bool { _, err := c.times.parse(v); return err != nil }) {
-			return c.remedies, at
-		}
-	}
-	return nil, 0
-}
-
-// timeCandidate is a way to read times, and the changes to a mapping that select it.
-type timeCandidate struct {
-	times    timeReader
-	remedies []Suggestion
-}
-
-var timeCandidates = func() (out []timeCandidate) {
-	for _, unit := range TimeUnits() {
-		out = append(out, timeCandidate{timeReader{unit: units[unit]}, []Suggestion{{"timeUnit", unit}}})
-	}
-	for _, format := range commonFormats {
-		c, err := newClock(format, "")
-		if err != nil {
-			panic(err)
-		}
-		remedies := []Suggestion{{"timeFormat", format}}
-		if !strings.Contains(format, "%z") {
-			remedies = append(remedies, Suggestion{"timeZone", "UTC"})
-		}
-		out = append(out, timeCandidate{timeReader{clock: c}, remedies})
-	}
-	return out
-}()
 
 func inRange(micros int64, s string) (int64, error) {
 	if micros < earliest || micros >= latest {

@@ -102,7 +102,7 @@ func TestTimesAreReadInTheirUnit(t *testing.T) {
 		{"1e400", "us", 0, "is too large for a number of microseconds"},
 		{"1969-07-14T02:40:00Z", "rfc3339", 0, "is in the year 1969"},
 	} {
-		got, err := (&timeReader{unit: units[c.unit]}).read(c.text, true)
+		got, err := (&timeReader{unit: units[c.unit]}).read(c.text, 1, true)
 		if got != c.want || (err == nil) != (c.want != 0) {
 			t.Errorf("%q in %s: got %d, %v, want %d (0: an error)", c.text, c.unit, got, err, c.want)
 		}
@@ -146,6 +146,7 @@ func TestTimesAreReadInTheirFormat(t *testing.T) {
 		{"%F %T", "", "2025-04-14 21:39:11 x", "is not of the form"},
 		{"%F %T", "", "2025-13-14 21:39:11", "is not in the calendar"},
 		{"%F %T", "", "2025-02-29 21:39:11", "is not in the calendar"},
+		{"%F %T", "", "2025-02-31 10:00:60", "is not in the calendar"},
 		{"%F %T", "", "2025-04-14 24:00:00", "is not of the form"},
 		{"%F %T", "", "25-04-14 21:39:11", "is not of the form"},
 		{"%F", "", "1066-10-14", "is in the year 1066"},
@@ -153,7 +154,7 @@ func TestTimesAreReadInTheirFormat(t *testing.T) {
 	} {
 		r, err := newTimeReader(&Mapping{TimeFormat: c.format, TimeZone: c.zone})
 		must(t, err)
-		micros, err := r.read(c.text, false)
+		micros, err := r.read(c.text, 1, false)
 		got := time.UnixMicro(micros).UTC().Format(time.RFC3339Nano)
 		if err != nil {
 			got = err.Error()
@@ -195,10 +196,30 @@ func FuzzTimes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, format, text string) {
 		for _, m := range []Mapping{{TimeFormat: format}, {TimeFormat: format, TimeZone: "America/New_York"}, {TimeUnit: "s"}, {TimeUnit: "us"}} {
 			if r, err := newTimeReader(&m); err == nil {
-				if at, err := r.read(text, true); err == nil && (at < earliest || at >= latest) {
+				if at, err := r.read(text, 1, true); err == nil && (at < earliest || at >= latest) {
 					t.Errorf("%q in %+v is %d, want a time from 1990 to 2099", text, m, at)
 				}
 			}
 		}
 	})
+}
+
+// TestRowsOfOneTimeKeepTheirOrder checks that each row of a file without times is a
+// microsecond later than the row before it, whatever becomes of that one.
+func TestRowsOfOneTimeKeepTheirOrder(t *testing.T) {
+	m := testMapping()
+	m.At, m.Time = "2026-01-31", ""
+	src, err := Open(t.Context(), "-", strings.NewReader("user,subject,event\nann,1,like\nann,1,other\nann,NULL,like\nann,1,clear\nann,1,read\n"), "csv")
+	must(t, err)
+	_, rows, err := Preview(t.Context(), src, Options{Mapping: m}, 10)
+	must(t, err)
+	start := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	for i, r := range rows {
+		if want := start.Add(time.Duration(i) * time.Microsecond); r.Action != "" && !r.At.Equal(want) {
+			t.Errorf("line %d is at %v, want %v", r.Line, r.At, want)
+		}
+	}
+	if len(rows) != 5 {
+		t.Errorf("got %d rows, want 5", len(rows))
+	}
 }

@@ -95,7 +95,7 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	}
 	for _, not := range unread {
 		if bytes.HasPrefix(magic, []byte(not.magic)) {
-			return fmt.Errorf("the file is %s, which is not read: %s", not.name, not.advice)
+			return fmt.Errorf("the file is %s, which is not supported: %s", not.name, not.advice)
 		}
 	}
 	stream := s.size == 0 // a stream cannot be read twice

@@ -41,7 +41,7 @@ func TestBadSubjectsAreRefusedByName(t *testing.T) {
 	for _, tt := range []struct{ biz, id, message string }{
 		{"Video", "1", "biz must be"},
 		{"video", strings.Repeat("é", 65), "bizId is 130 bytes long; at most 128"},
-		{"video", "a\ufffdb", "bizId contains U+FFFD (the substitute for invalid bytes)"},
+		{"video", "a\ufffdb", "bizId contains U+FFFD (the replacement character)"},
 	} {
 		const one = `query($biz: String!, $id: ID!) { interactive(biz: $biz, bizId: $id) { likeCount } }`
 		if got := s.refused(t, "BAD_USER_INPUT", "", one, "biz", tt.biz, "id", tt.id); !strings.Contains(got, tt.message) {

@@ -26,7 +26,7 @@ const (
 //	that a script or a sequence needs                         ids, names, texts
 //	marks of direction: U+061C, U+200E, U+200F                ids, names, texts
 //	embeddings and isolates, each closed in its line          ids, names, texts
-//	tags that continue an emoji, up to U+E007F                ids, names, texts
+//	tags of a flag: U+1F3F4, 1 to 6 tags, and U+E007F         ids, names, texts
 //	byte order mark, U+FEFF                                   names, texts
 //	tab and line breaks                                       texts
 //	overrides of direction, U+202D and U+202E; embeddings
@@ -35,8 +35,9 @@ const (
 //	what Unicode deprecates or reserves for annotations       -
 //
 // An override can make a text read as another text. A direction that is not closed, or
-// closed twice, affects the text that an application shows next to it. Tags outside of an
-// emoji are an invisible text.
+// closed twice, affects the text that an application shows next to it. Tags are invisible
+// and could hold a hidden text. UTS #51 lets them follow any emoji, but the only sequences
+// with tags that Unicode recommends for interchange are flags of regions.
 func checkText(field, text string, use textUse) error {
 	if isPlain(text) {
 		return nil
@@ -73,13 +74,15 @@ func isPlain(text string) bool {
 const (
 	firstTag  = 0xE0020
 	cancelTag = 0xE007F
+	blackFlag = 0x1F3F4 // the only base of the sequences with tags that are recommended
+	maxTags   = 6       // without cancelTag; a region has up to 5
 )
 
 // textScanner follows what is open in a text.
 type textScanner struct {
 	use      textUse
 	previous rune
-	inTags   bool   // previous is a tag that must be followed by another
+	tags     int    // if not 0, previous is the latest of so many tags and must be followed by another
 	open     []rune // the embeddings and isolates that are open
 }
 
@@ -87,12 +90,14 @@ type textScanner struct {
 // The code point may be an earlier one.
 func (s *textScanner) next(r rune) (refused rune, why string) {
 	switch tag := firstTag <= r && r <= cancelTag; {
-	case tag && !s.inTags && !startsTags(s.previous):
-		return r, "a tag outside of an emoji"
-	case !tag && s.inTags:
-		return s.previous, "a tag that nothing ends"
+	case tag && s.tags == 0 && (s.previous != blackFlag || r == cancelTag):
+		return r, "a tag outside of a flag"
+	case !tag && s.tags > 0, tag && r != cancelTag && s.tags == maxTags:
+		return s.previous, "an unterminated tag sequence"
+	case tag && r != cancelTag:
+		s.previous, s.tags = r, s.tags+1
 	default:
-		s.previous, s.inTags = r, tag && r != cancelTag
+		s.previous, s.tags = r, 0
 	}
 	switch r {
 	case '\u202a', '\u202b', '\u2066', '\u2067', '\u2068':
@@ -101,7 +106,7 @@ func (s *textScanner) next(r rune) (refused rune, why string) {
 	case '\u202c', '\u2069':
 		last := len(s.open) - 1
 		if last < 0 || closes(s.open[last]) != r {
-			return r, "the end of a direction that is not open"
+			return r, "the end of an unopened direction"
 		}
 		s.open = s.open[:last]
 		return 0, ""
@@ -116,10 +121,10 @@ func (s *textScanner) next(r rune) (refused rune, why string) {
 // end returns what is still open at the end of a line or text.
 func (s *textScanner) end() (refused rune, why string) {
 	switch {
-	case s.inTags:
-		return s.previous, "a tag that nothing ends"
+	case s.tags > 0:
+		return s.previous, "an unterminated tag sequence"
 	case len(s.open) > 0:
-		return s.open[len(s.open)-1], "a direction that is not closed in its line"
+		return s.open[len(s.open)-1], "an unclosed direction"
 	}
 	return 0, ""
 }
@@ -130,12 +135,6 @@ func closes(open rune) rune {
 		return '\u202c'
 	}
 	return '\u2069'
-}
-
-// startsTags reports whether tags may follow r: it is a symbol, the colour of its skin, or
-// the variation selector of emoji.
-func startsTags(r rune) bool {
-	return r == '\ufe0f' || unicode.In(r, unicode.So, unicode.Sk)
 }
 
 // refusal returns why a code point is not allowed, or "" if it is.
@@ -154,7 +153,7 @@ func refusal(r rune, use textUse) string {
 	case r == '\ufeff' && use == idText:
 		return "a byte order mark"
 	case r == unicode.ReplacementChar:
-		return "the substitute for invalid bytes"
+		return "the replacement character"
 	case unicode.Is(unicode.Noncharacter_Code_Point, r):
 		return "a noncharacter"
 	case '\u206a' <= r && r <= '\u206f', r == 0xE0001:

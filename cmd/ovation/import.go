@@ -44,7 +44,7 @@ type importCommand struct {
 
 	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" variable:"OVATION_IMPORT_TIME_FORMAT"`
 	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" variable:"OVATION_IMPORT_TIME_ZONE"`
-	At         string `help:"Time of every row, for a file without times: RFC 3339, or a date." placeholder:"TIME" type:"at" variable:"OVATION_IMPORT_AT"`
+	At         string `help:"Time of the rows of a file without times: RFC 3339, or a date; each row is a microsecond later than the one before." placeholder:"TIME" type:"at" variable:"OVATION_IMPORT_AT"`
 
 	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" variable:"OVATION_IMPORT_TEXT"`
 	Placeholder string `help:"Text of comments that have none; if not set, they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
@@ -69,17 +69,17 @@ A file without a header needs the names of its columns; times in another form th
 
 Formats know %Y %m %d %H %M %S %f %y %b %a %I %p %z %e %F %T and %%; a fraction may follow %S. A time that occurs twice because clocks were put back is the first of the two; a time that does not exist is a bad row. Numbers may have a fraction and an exponent.
 
-A user that is empty, NULL, null, \N, nan, NaN, None or NA is anonymous: reads count, other actions are bad rows. A subject that is one of these is a bad row. In NDJSON, members that are null and members that are absent are the same as empty fields.
+A user that is empty, NULL, null, \N, nan, NaN, None or NA is anonymous: reads count, other actions are bad rows. A subject that is one of these words is a bad row. In NDJSON, members that are null and members that are absent are the same as empty fields.
 
 If nothing fits, the error names the flags to add. --dry-run shows how rows are understood.
 
 Comments get the time of their row and appear in lists at that time. Their texts follow the rules of the API: 1 to 2,000 characters, without control characters. Replies cannot be imported.
 
-With --subjects each row declares the author of a subject: columns biz, bizId, author (none if empty) and at (the time since when, not in the future). --user names another column for the author, --subject and --time for bizId and at. The totals and works of authors are updated. If a subject has several declarations, including those by the API, the one with the latest time wins.
+With --subjects each row declares the author of a subject: columns biz, bizId, author (none if it is empty or one of these words) and at (the time since when, not in the future). --user names another column for the author, --subject and --time for bizId and at. The totals and works of authors are updated. If a subject has several declarations, including those by the API, the one with the latest time wins.
 
 While nodes use Redis, an import into their database requires OVATION_REDIS_URL as well, so that they show its changes.
 
-A file takes effect once: importing it again changes nothing, an import that was stopped resumes, and for a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
+A file takes effect once: importing it again with the same flags changes nothing, an import that was stopped resumes, and for a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
 
 Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, or none had an event that is mapped to an action.`
 }
@@ -243,8 +243,11 @@ func summarize(to io.Writer, r importer.Result, placeholder, imported string) {
 	for _, done := range r.Imported {
 		sayf(to, "%-13s %d × %s\n", imported, done.Rows, done.Action)
 	}
-	if r.Nobody > 0 {
-		sayf(to, "nobody        %d rows whose user is NULL, \\N, nan or the like: taken as anonymous\n", r.Nobody)
+	if r.Anonymous > 0 {
+		sayf(to, "anonymous     %d rows whose user is NULL, \\N, nan or the like\n", r.Anonymous)
+	}
+	if r.Authorless > 0 {
+		sayf(to, "no author     %d rows whose author is NULL, \\N, nan or the like\n", r.Authorless)
 	}
 	if r.Textless > 0 {
 		sayf(to, "without text  %d × comment, which reads %q\n", r.Textless, placeholder)

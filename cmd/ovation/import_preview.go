@@ -32,8 +32,8 @@ func (c *importCommand) preview(p *program, src *importer.Source, mapping import
 		sayf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", r.Line, r.Action, user, r.Biz, strconv.Quote(r.BizID), r.At.Format(time.RFC3339Nano))
 	}
 	_ = table.Flush() // as sayf: what cannot be printed is lost
-	summarize(p.stdout, result, mapping.Placeholder, "would import")
-	sayf(p.stdout, "dry run: nothing was imported\n")
+	summarize(p.stdout, result, mapping.Placeholder, "importable")
+	sayf(p.stdout, "dry run: nothing was imported; rows that an earlier import wrote are counted, too\n")
 	return c.verdict(result, err)
 }
 

@@ -48,7 +48,7 @@ var publishedLogs = map[string]publishedLog{
 		advice: []string{"--columns user,subject,time", "--biz KIND", "--all ACTION", "--time-format '%Y/%m/%d %H:%M:%S'", "--time-zone UTC"},
 		counts: [5]int64{3, 0, 0, 0, 0},
 		exit:   exitBadRows,
-		says:   []string{"3 × read", "bad           2", `line 5: column "subject": bizId must not be empty`, "rows whose user is NULL"},
+		says:   []string{"3 × read", "bad           2", `line 5: column "subject": bizId must not be empty`, "anonymous     3 rows whose user is NULL"},
 		shows:  "1 read anonymous song",
 	},
 	"without times": {

@@ -42,15 +42,18 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	case err != nil:
 		return fmt.Errorf("import: %w; %s", err, resumes)
 	}
-	return incomplete(r)
+	return c.incomplete(r)
 }
 
 // incomplete returns an error if rows were bad, or if no row of the file is mapped to an
 // action.
-func incomplete(r importer.Result) error {
+func (c *importCommand) incomplete(r importer.Result) error {
 	unmapped := slices.ContainsFunc(r.Remedies, func(r importer.Suggestion) bool { return r.Member == "events" })
 	switch {
 	case len(r.Imported) > 0 || r.Already > 0:
+		if r.Bad > 0 && c.DryRun {
+			return &exitError{exitBadRows, errors.New("an import would skip the bad rows: correct them first")}
+		}
 		if r.Bad > 0 {
 			return &exitError{exitBadRows, errors.New("bad rows were skipped: correct them in a separate file and import it")}
 		}
