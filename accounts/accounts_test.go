@@ -118,7 +118,8 @@ func TestNamesAreFolded(t *testing.T) {
 		{"../../etc/passwd", "../../ETC/passwd"},
 		{"'; DROP TABLE account; --", "'; drop table account; --"},
 		{"<script>alert(1)</script>"},
-		{strings.Repeat("ä", 32)},
+		{strings.Repeat("ä", 32), strings.Repeat("a\u0308", 32)},
+		{strings.Repeat("각", 32), strings.Repeat("\u1100\u1161\u11a8", 32)},
 		{"می\u200cخواهم"},
 		{"क्\u200dष"},
 		{"Ann ❤️", "ann ❤"},
@@ -146,7 +147,7 @@ func TestNamesAreFolded(t *testing.T) {
 	for name, reason := range map[string]string{
 		"": "empty", " ": "empty", "\u00a0": "empty", "\u200d": "empty", "a\x00b": "U+0000", "a\nb": "U+000A", "a\tb": "U+0009", "\x1b[2J": "U+001B",
 		"\xff": "UTF-8", "a\u202eb": "U+202E", "a\u2067b": "U+2067", "\ufffe": "U+FFFE", "\ue000": "U+E000",
-		strings.Repeat("a", 33): "33 characters", strings.Repeat("a", 1<<20): "32 characters",
+		strings.Repeat("a", 33): "33 characters", strings.Repeat("a\u0308", 33): "33 characters", strings.Repeat("a", 1<<20): "32 characters",
 	} {
 		if got, err := foldName(name); !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), reason) {
 			t.Errorf("foldName(%.40q) = %.40q, %v, want an error with %q", name, got.shown, err, reason)

@@ -13,9 +13,9 @@ import (
 	"ovation/storage"
 )
 
-// maxNameBytes bounds a name before it is folded: UTF-8 uses at most 4 bytes per
-// character.
-const maxNameBytes = 4 * storage.MaxAccountNameRunes
+// maxNameBytes bounds a name before it is folded: UTF-8 uses at most 4 bytes per code
+// point, and a character decomposes into at most 4 code points.
+const maxNameBytes = 16 * storage.MaxAccountNameRunes
 
 // foldedName is a valid name.
 type foldedName struct {

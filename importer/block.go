@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode"
 
 	"ovation/storage"
 )
@@ -117,10 +118,22 @@ func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefi
 	s = append(s, byte(does))
 	s = binary.AppendUvarint(s, uint64(a.Version))
 	if b.stream.comments {
-		s = appendWord(s, text)
+		s = appendWord(s, chainedText(text))
 	}
 	b.scratch, b.chain = s, sha256.Sum256(s)
 	return b.chain.prefix()
+}
+
+// chainedText returns the form of a comment's text that the chain contains: without the
+// format characters that earlier versions removed. A file that they imported has the same
+// ids.
+func chainedText(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' {
+			return -1
+		}
+		return r
+	}, text))
 }
 
 func appendWord(to []byte, word string) []byte {

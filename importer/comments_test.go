@@ -143,3 +143,22 @@ func TestProgressOfBothSeries(t *testing.T) {
 		}
 	}
 }
+
+// TestCommentsOfAnEarlierRuleAreNotRepeated imports comments as an earlier version stored
+// them, without most format characters, and then the same comments as the file has them.
+func TestCommentsOfAnEarlierRuleAreNotRepeated(t *testing.T) {
+	m := testMapping()
+	m.Text = "text"
+	const head = "user,subject,event,time,text\n"
+	former := "ann,1,comment,1500000000,soft hyphen\nann,1,comment,1500000001,می\u200cخواهم 👩\u200d👧\n"
+	now := "ann,1,comment,1500000000,\u200esoft hy\u00adphen\u200b\nann,1,comment,1500000001,می\u200cخواهم 👩\u200d👧\u2060\n"
+	more := "ann,1,comment,1500000002,\u200enew\n"
+	store := openStore(t)
+	_, err := importText(t, store, Options{Mapping: m}, head+former)
+	must(t, err)
+	result, err := importText(t, store, Options{Mapping: m}, head+now+more)
+	must(t, err)
+	if result.Already != 2 || len(result.Imported) != 1 || result.Imported[0].Rows != 1 {
+		t.Errorf("got %+v, want 2 rows that were imported before and one new row", result)
+	}
+}

@@ -22,7 +22,9 @@
 //   - Memory is bounded for any file: TestEndlessRowsAreRefused.
 //   - Comments have the time of their row and are listed by that time:
 //     TestCommentsAreImported. Importing comments later, from a file whose other rows
-//     were imported before, imports nothing else: TestCommentsAreMappedLater.
+//     were imported before, imports nothing else: TestCommentsAreMappedLater. Texts from
+//     which earlier versions removed code points are not imported twice:
+//     TestCommentsOfAnEarlierRuleAreNotRepeated.
 //
 // # How actions are imported only once
 //

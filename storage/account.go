@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Limits for accounts.
 const (
-	MaxAccountNameRunes = 32 // characters: code points
+	MaxAccountNameRunes = 32 // characters: code points after canonical composition (NFC)
 	MaxSignatureRunes   = 200
 	MaxURLBytes         = 2048
 	maxNameKeyBytes     = 1024
@@ -88,7 +90,11 @@ func (a NewAccount) Validate() error {
 // ValidateAccountName checks the name of an account: one line of 1 to 32 characters, at
 // least one of them visible, that does not begin or end with a space.
 func ValidateAccountName(name string) error {
-	return validateName("name", name, MaxAccountNameRunes)
+	composed := utf8.RuneCountInString(norm.NFC.String(name))
+	if composed > MaxAccountNameRunes {
+		return tooLong("name", composed, MaxAccountNameRunes)
+	}
+	return validateName("name", name, utf8.RuneCountInString(name))
 }
 
 func validateAccountName(name, key string) error {
