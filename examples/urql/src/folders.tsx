@@ -85,11 +85,13 @@ export function FolderPicker({ card }: { card: CardFragment }) {
   const subject = { biz: card.biz, bizId: card.bizId };
   const put = (folderId: string) => void (folderId ? collect({ input: { ...subject, folderId } }) : uncollect({ input: subject }));
 
+  const current = card.collected?.folder;
   const error = collecting.error ?? uncollecting.error;
   return (
     <>
-      <select aria-label={`Folder of video ${card.bizId}`} value={card.collected?.folder.id ?? ''} onChange={(event) => put(event.target.value)}>
+      <select aria-label={`Folder of video ${card.bizId}`} value={current?.id ?? ''} onChange={(event) => put(event.target.value)}>
         <option value="">in no folder</option>
+        {current && !folders.some((folder) => folder.id === current.id) && <option value={current.id}>{current.name}</option>}
         {folders.map((folder) => (
           <option key={folder.id} value={folder.id}>
             {folder.name}
