@@ -184,6 +184,30 @@ func TestNamesOfAnEarlierRuleAreKept(t *testing.T) {
 	}
 }
 
+// TestNamesThatWereDifferentLogInAsRegistered checks the exception to the uniqueness of
+// names: beside an account whose key follows the earlier rule, another can have the name
+// that its name folds to.
+func TestNamesThatWereDifferentLogInAsRegistered(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	encoded, err := s.hash(t.Context(), caller{}, "password of the first")
+	must(t, err)
+	first, err := s.Store.CreateAccount(t.Context(), storage.NewAccount{
+		Tenant: storage.DefaultTenant, Name: "Straße", NameKey: "straße", Password: encoded,
+	})
+	must(t, err)
+	second, err := s.Register(t.Context(), credentials("STRASSE", "password of the second"))
+	must(t, err)
+	for name, want := range map[string]storage.User{"Straße": first.User, "STRASSE": second.User} {
+		password := "password of the first"
+		if want == second.User {
+			password = "password of the second"
+		}
+		if session, err := s.LogIn(t.Context(), credentials(name, password)); err != nil || session.User != want {
+			t.Errorf("LogIn as %s = %v, %v, want the user %s", name, session.User, err, want.UserID)
+		}
+	}
+}
+
 func TestNodesLearnOfRevocations(t *testing.T) {
 	store := sqlitetest.Open(t)
 	a, b := start(t, store), start(t, store)

@@ -34,7 +34,7 @@ func explainColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError 
 				return seen.timesIn(slices.Index(seen.names, name)) != nil
 			})
 			if column < 0 {
-				unfit.Suggestions[i] = m.missing(colTime)
+				unfit.Suggestions[i] = missingColumn(m, colTime)
 				continue
 			}
 			unfit.Suggestions[i].Value = seen.names[column]
@@ -50,10 +50,10 @@ func explainColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError 
 	return unfit
 }
 
-// missing returns the suggestion for a column that the file does not seem to have. The
+// missingColumn returns the suggestion for a column that the file does not seem to have. The
 // members biz, all and at replace a column, unless the mapping states the column, or how
 // to read it.
-func (m *Mapping) missing(column int) Suggestion {
+func missingColumn(m *Mapping, column int) Suggestion {
 	usual := DefaultMapping()
 	switch {
 	case column == colBiz && m.BizColumn == usual.BizColumn:
@@ -137,7 +137,7 @@ func nameColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError {
 	given := slices.Clone(names)
 	missing = slices.DeleteFunc(missing, func(column int) bool {
 		free := slices.Index(names, "")
-		if free < 0 || free >= width || column == colEvent || column == colTime || m.missing(column).Member == "biz" {
+		if free < 0 || free >= width || column == colEvent || column == colTime || missingColumn(m, column).Member == "biz" {
 			return false
 		}
 		names[free] = wanted[column]
@@ -150,7 +150,7 @@ func nameColumns(unfit *MappingError, m *Mapping, seen sample) *MappingError {
 		out.Suggestions = append([]Suggestion{{"columns", strings.Join(names, ",")}}, out.Suggestions...)
 	}
 	for _, column := range missing {
-		out.Suggestions = append(out.Suggestions, m.missing(column))
+		out.Suggestions = append(out.Suggestions, missingColumn(m, column))
 	}
 	place := func(column int) int {
 		if found[column] != "" {

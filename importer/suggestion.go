@@ -85,7 +85,7 @@ func columnSuggestions(m *Mapping, missing []int, names []string) []Suggestion {
 			}
 		}
 		if remedies[i].Value == "" && column != colTime { // the values may still show the time
-			remedies[i] = m.missing(column)
+			remedies[i] = missingColumn(m, column)
 		}
 	}
 	return remedies
@@ -167,15 +167,21 @@ func (p *parser) leaveFormatOpen(sorted []Suggestion) {
 }
 
 // oneTimeForm keeps the first of a time unit and a time format, because they exclude each
-// other. Without a format there is no time zone.
+// other. A time zone stays only beside a format without one.
 func oneTimeForm(sorted []Suggestion) []Suggestion {
 	unit := slices.IndexFunc(sorted, func(s Suggestion) bool { return s.Member == "timeUnit" })
 	format := slices.IndexFunc(sorted, func(s Suggestion) bool { return s.Member == "timeFormat" })
 	byUnit := format < 0 || 0 <= unit && unit < format
+	zoned := !byUnit && strings.Contains(sorted[format].Value, "%z")
 	return slices.DeleteFunc(sorted, func(s Suggestion) bool {
-		if byUnit {
-			return s.Member == "timeFormat" || s.Member == "timeZone"
+		switch s.Member {
+		case "timeUnit":
+			return !byUnit
+		case "timeFormat":
+			return byUnit
+		case "timeZone":
+			return byUnit || zoned
 		}
-		return s.Member == "timeUnit"
+		return false
 	})
 }

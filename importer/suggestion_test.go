@@ -167,6 +167,10 @@ func TestRemediesOfRows(t *testing.T) {
 		"the zone of the mapping stays": {
 			shanghai, "user,subject,event,time\na,1,read,2025/01/02\n", "in the time format %Y/%m/%d it is 2025-01-02", []Suggestion{{"timeFormat", "%Y/%m/%d"}},
 		},
+		"a format with a zone needs no other": {
+			m, "user,subject,event,time\na,1,read,2025/01/02\na,1,read,2025-01-02 10:00:00+0200\na,2,read,2025-01-02 10:00:00+0200\n", "",
+			[]Suggestion{{"timeFormat", "%Y-%m-%d %H:%M:%S%z"}},
+		},
 		"a unit or a format, not both": {
 			m, "user,subject,event,time\na,1,read,2025/01/02\na,1,read,1500000000\na,2,read,1500000001\n", "", []Suggestion{{"timeUnit", "s"}},
 		},
