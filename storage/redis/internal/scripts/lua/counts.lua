@@ -8,7 +8,8 @@
 -- ARGV[3] life, in milliseconds
 -- Returns 1 if the counts were written, else 0.
 local there = redis.call('HMGET', KEYS[1], 'n', 'g')
-local version = there[1] and tonumber(there[1]:match('^(%d+) %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ @'))
+local version, last = (there[1] or ''):match('^(%d+) %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ (.*)$')
+version = last and (last == '!' or last:sub(1, 1) == '@') and tonumber(version)
 local fence = tonumber(there[2] and there[2]:match('^%d+$'))
 local given, counts = tonumber(ARGV[1]), ARGV[1] .. ' ' .. ARGV[2]
 if version and version > given and version < 2 ^ 63 then return 0 end
