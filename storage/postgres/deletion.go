@@ -25,9 +25,9 @@ WHERE d.tenant = k.tenant AND d.biz = k.biz AND d.biz_id = k.biz_id`
 	// takeDeletedSubjects skips subjects that another process is sweeping. The marks are
 	// read in the snapshot of this statement, so they were committed earlier.
 	takeDeletedSubjects = `
-SELECT d.tenant, d.biz, d.biz_id, coalesce(i.deleted > 0 AND i.author = '', FALSE), coalesce(i.authored, 0)
+SELECT d.tenant, d.biz, d.biz_id, coalesce(i.deleted > 0 AND i.author = '', FALSE)
 FROM (SELECT at, tenant, biz, biz_id FROM deleted_subject ORDER BY at, tenant, biz_id, biz LIMIT $1 FOR UPDATE SKIP LOCKED) d
-LEFT JOIN LATERAL (SELECT deleted, author, authored FROM interactive i
+LEFT JOIN LATERAL (SELECT deleted, author FROM interactive i
     WHERE i.tenant = d.tenant AND i.biz = d.biz AND i.biz_id = d.biz_id LIMIT 1) i ON TRUE
 ORDER BY d.at, d.tenant, d.biz_id, d.biz`
 
@@ -129,7 +129,7 @@ func (t *tx) takeDeleted(of *sqlstore.Sweep, outcome *storage.Outcome) (err erro
 	epoch := pinEpoch(b)
 	b.Queue(takeDeletedSubjects, of.Limit).Query(eachRow(func(row pgx.Rows) error {
 		var d sqlstore.DeletedSubject
-		err := row.Scan(&d.Tenant, &d.Biz, &d.BizID, &d.Marked, &d.Authored)
+		err := row.Scan(&d.Tenant, &d.Biz, &d.BizID, &d.Marked)
 		of.Subjects = append(of.Subjects, d)
 		return err
 	}))

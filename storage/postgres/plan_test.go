@@ -221,7 +221,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			selectFriendsInFollowing, selectFriendsInFollowers, selectFollowsFewer,
 			lockCounts, selectAuthors, upsertAuthors, upsertTotals, upsertUserComments, selectTotals, selectTakenIDs,
 			insertAccount, selectAccount, lockAccount, selectAccountNamed, selectProfiles, updateAccount, insertAccountName, deleteAccountName, selectRevocations,
-			selectVideo, lockVideo, selectVideos, selectNamedFiles, selectAuthored, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,
+			selectVideo, lockVideo, selectVideos, selectNamedFiles, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,
 			lockMailboxes, selectMailboxes, insertMessages, upsertMailboxes, upsertConversations, lockConversation, updateRead, numberMessages, selectLastNumbered,
 			selectMessages, selectConversations, repairUnread,
 			selectDeletedAmong, insertDeletedSubjects, removeDeletedSubjects, clearReactions, clearCollections, clearFollows,

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -212,8 +211,6 @@ func (t *tx) video(tenant string, number int64) (found *storage.Video, err error
 const (
 	lockVideo   = selectVideo + ` FOR UPDATE`
 	deleteVideo = `DELETE FROM video WHERE tenant = $1 AND video_id = $2`
-
-	selectAuthored = `SELECT authored FROM interactive WHERE tenant = $1 AND biz = $2 AND biz_id = $3`
 )
 
 // DeleteVideo removes a video and deletes its subject, in one transaction.
@@ -224,15 +221,13 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 	}
 	err = s.changeWithLockTimeout(ctx, "delete video", func(t *tx) (err error) {
 		v, outcome = nil, storage.Outcome{}
-		var authored, now int64
+		var now int64
 		b := t.batch()
 		epoch := pinEpoch(b)
 		b.Queue(lockVideo, key.Tenant, key.Number).Query(eachRow(func(row pgx.Rows) (err error) {
 			v, err = scanVideo(key.Tenant, row)
 			return err
 		}))
-		b.Queue(selectAuthored, key.Tenant, storage.BizVideo, strconv.FormatInt(key.Number, 10)).
-			Query(eachRow(func(row pgx.Rows) error { return row.Scan(&authored) }))
 		b.Queue(selectClock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		if err := t.send(b); err != nil {
 			return err
@@ -250,7 +245,7 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		}
 		subject, tally := key.Subject(), sqlstore.NewTally()
 		tally.Deleted[subject] = now
-		outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now, authored)}, nil,
+		outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now)}, nil,
 			func(b *pgx.Batch) { queueDeleted(b, []storage.Subject{subject}, now) })
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ ON CONFLICT DO NOTHING`
 DELETE FROM deleted_subject WHERE (tenant, biz_id, biz) IN (SELECT value ->> 0, value ->> 2, value ->> 1 FROM jsonb_each(?))`
 
 	selectDeletedSubjects = `
-SELECT d.tenant, d.biz, d.biz_id, coalesce(i.deleted > 0 AND i.author = '', 0), coalesce(i.authored, 0)
+SELECT d.tenant, d.biz, d.biz_id, coalesce(i.deleted > 0 AND i.author = '', 0)
 FROM (SELECT at, tenant, biz, biz_id FROM deleted_subject ORDER BY at, tenant, biz_id, biz LIMIT ?) d
 LEFT JOIN interactive i ON i.tenant = d.tenant AND i.biz = d.biz AND i.biz_id = d.biz_id
 ORDER BY d.at, d.tenant, d.biz_id, d.biz`
@@ -128,7 +128,7 @@ func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) 
 func (t tx) sweptSubjects(of *sqlstore.Sweep) error {
 	return t.query(selectDeletedSubjects, []any{of.Limit}, func(scan func(...any) error) error {
 		var d sqlstore.DeletedSubject
-		err := scan(&d.Tenant, &d.Biz, &d.BizID, &d.Marked, &d.Authored)
+		err := scan(&d.Tenant, &d.Biz, &d.BizID, &d.Marked)
 		of.Subjects = append(of.Subjects, d)
 		return err
 	})

@@ -70,7 +70,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 		selectMailboxes, selectMessages, selectConversations, updateRead, updateReplyCounts, updateComment, updateCommentLikes,
 		selectAuthors, selectTotals, selectTakenIDs,
 		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
-		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, rescheduleCover, setCover, selectClears, deleteHistoryRows, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
+		selectVideo, selectVideos, selectNamedFiles, takeVideoNumber, deleteVideo, rescheduleCover, setCover, selectClears, deleteHistoryRows, selectDeletedAmong, clearReactions, clearCollections, clearFollows,
 		selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf, selectCommentsOn, failCover, selectCoverReason,
 	} {
 		for step := range strings.Lines(plan(t, s, query)) {

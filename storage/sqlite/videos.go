@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"strconv"
 
 	"ovation/storage"
 	"ovation/storage/sqlstore"
@@ -172,10 +171,7 @@ func (t tx) video(tenant string, number int64) (found *storage.Video, err error)
 	return found, err
 }
 
-const (
-	deleteVideo    = `DELETE FROM video WHERE tenant = ? AND video_id = ?`
-	selectAuthored = `SELECT authored FROM interactive WHERE tenant = ? AND biz = ? AND biz_id = ?`
-)
+const deleteVideo = `DELETE FROM video WHERE tenant = ? AND video_id = ?`
 
 // DeleteVideo removes a video and deletes its subject, in one transaction.
 func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (v *storage.Video, outcome storage.Outcome, err error) {
@@ -187,11 +183,6 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		if !deletion.Allows(v) {
 			return storage.ErrNotFound
 		}
-		authored := int64(0)
-		args := []any{key.Tenant, storage.BizVideo, strconv.FormatInt(key.Number, 10)}
-		if err := t.query(selectAuthored, args, func(scan func(...any) error) error { return scan(&authored) }); err != nil {
-			return err
-		}
 		if _, err := t.exec(deleteVideo, key.Tenant, key.Number); err != nil {
 			return err
 		}
@@ -201,7 +192,7 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		if err := t.queueDeleted([]storage.Subject{subject}, now); err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now, authored)}, 1); err != nil {
+		if outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now)}, 1); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)

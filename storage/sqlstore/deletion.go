@@ -66,8 +66,7 @@ func (d DeletedSubjects) Learn(err error) bool {
 type DeletedSubject struct {
 	storage.Subject
 
-	Marked   bool  // an earlier transaction has marked the subject, and it has no author
-	Authored int64 // the version of the latest declaration of its author
+	Marked bool // an earlier transaction has marked the subject, and it has no author
 }
 
 // Sweep is one step of the sweep of deleted subjects. A store fills in all fields. The
@@ -110,7 +109,7 @@ func (s *Sweep) Marks(by Tally) (declared []storage.Action) {
 	for i := range s.Subjects {
 		if d := &s.Subjects[i]; !d.Marked {
 			by.Deleted[d.Subject] = s.Now
-			declared = append(declared, Withdraw(d.Subject, s.Now, d.Authored))
+			declared = append(declared, Withdraw(d.Subject, s.Now))
 		}
 	}
 	return storage.Coalesce(declared)

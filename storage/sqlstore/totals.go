@@ -16,15 +16,20 @@ type Authored struct {
 
 // Declare returns the declarations that change something. It adds to the tally the
 // subjects of these declarations and the resulting changes to authors' totals. The
-// declarations must be coalesced, and rows must hold the locked rows of the subjects.
+// declarations must be coalesced, and rows must hold the locked rows of the subjects. The
+// declaration of a subject that the tally marks as deleted always takes effect: its version
+// is raised above that of the latest declaration.
 func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Authored) (changed []storage.Action) {
 	for i := range declared {
-		a := &declared[i]
+		a := declared[i]
 		before := rows[a.Subject]
+		if t.Deleted[a.Subject] > 0 {
+			a.Version = max(a.Version, before.Since+1)
+		}
 		if a.Version < before.Since || a.Version == before.Since && a.Author == before.AuthorID {
 			continue
 		}
-		changed = append(changed, *a)
+		changed = append(changed, a)
 		t.subject(a.Subject)
 		if a.Author != before.AuthorID {
 			t.addWork(storage.User{Tenant: a.Subject.Tenant, UserID: before.AuthorID}, -1, before.Likes)

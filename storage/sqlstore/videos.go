@@ -48,11 +48,10 @@ func PublishDeclaration(v *storage.Video) storage.Action {
 	return declaration(v.Key().Subject(), v.Author.UserID, v.Created)
 }
 
-// Withdraw returns the declaration that a subject has no author. The parameter at is the
-// current time in microseconds since 1970, and authored is the version of the latest
-// declaration. The version of the new declaration is the higher of at and authored+1.
-func Withdraw(subject storage.Subject, at, authored int64) storage.Action {
-	return declaration(subject, "", max(at, authored+1))
+// Withdraw returns the declaration that a subject, which is deleted, has no author. The
+// parameter at is the current time in microseconds since 1970.
+func Withdraw(subject storage.Subject, at int64) storage.Action {
+	return declaration(subject, "", at)
 }
 
 func declaration(of storage.Subject, author string, version int64) storage.Action {
