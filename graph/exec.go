@@ -2711,7 +2711,7 @@ type Interactive implements Node {
   author: User
   """
   Whether it is deleted, as a video or a comment. A deleted subject has no author, takes no likes, dislikes, collections,
-  follows and comments, and loses those that it has within seconds. Its reads remain.
+  follows and comments, and loses those that it has in the background. Its reads remain.
   """
   deleted: Boolean!
   "The viewer's like or dislike. Null if there is none, and for anonymous viewers."

@@ -7,9 +7,15 @@ type Swept struct {
 	// Subjects is the number of deleted subjects that the call looked at. If it is 0,
 	// nothing is left to sweep.
 	Subjects int
+	// Queued is the number of deleted subjects that were queued before the call, counted
+	// up to MaxSweptQueue. A call that finds none to look at may leave it 0.
+	Queued int
 	// Commented holds the subjects whose comments the call deleted.
 	Commented []Subject
 }
+
+// MaxSweptQueue is the maximum of Swept.Queued.
+const MaxSweptQueue = 10_000
 
 // Deletions clears what refers to deleted subjects.
 //
@@ -23,8 +29,10 @@ type Swept struct {
 type Deletions interface {
 	// SweepDeleted clears up to limit states of each kind on deleted subjects, and
 	// deletes up to limit of their comments. It runs in one transaction and calls mark,
-	// as Persist does. The version of each state increases by 1, as in EmptyFolder. A
-	// subject leaves the queue in the transaction after which nothing refers to it.
+	// as Persist does. The version of each state increases by 1, as in EmptyFolder. At
+	// most a tenth of limit refers to one subject, or more if fewer than ten are queued. A
+	// subject leaves the queue in the transaction after which nothing refers to it, and
+	// otherwise moves to the end of the queue once it had this share.
 	// Several processes may call SweepDeleted at the same time.
 	SweepDeleted(ctx context.Context, limit int, mark Mark) (Swept, Outcome, error)
 }

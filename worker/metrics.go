@@ -45,6 +45,7 @@ type Metrics struct {
 	mirrorFailures prometheus.Counter
 	bypasses       prometheus.Counter
 	refusals       prometheus.Counter
+	sweepQueue     prometheus.Gauge
 	groupSizes     *prometheus.HistogramVec
 }
 
@@ -80,6 +81,9 @@ func NewMetrics(reg prometheus.Registerer, roles Role) *Metrics {
 		rejections:     works.NewCounter(counter("ovation_worker_rejected_messages_total", "Messages that could not be persisted and were dead-lettered.")),
 		mirrorFailures: both.NewCounter(counter("ovation_mirror_failures_total", "Failed calls of the mirror, including confirmed batches that could not be written to it because it is not used.")),
 		refusals:       records.NewCounter(counter("ovation_recorder_refused_actions_total", "Actions of anonymous users rejected because too many of them were waiting for confirmation.")),
+		sweepQueue: works.NewGauge(prometheus.GaugeOpts{
+			Name: "ovation_sweep_queue_subjects", Help: "Deleted videos and comments that wait for a sweep of what refers to them, at the latest sweep; 10000 if there are more.",
+		}),
 		bypasses:       records.NewCounter(counter("ovation_recorder_bypassed_messages_total", "Messages persisted directly because the queue was unavailable.")),
 	}
 }

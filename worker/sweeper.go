@@ -13,7 +13,8 @@ import (
 const (
 	sweepInterval = time.Second // between two looks at an empty queue
 	// sweepBatch is the maximum number of states of each kind, and of comments, in one
-	// transaction, which locks their rows and the totals of their users.
+	// transaction, which locks their rows and the totals of their users. At most a tenth
+	// of them refers to one subject while more than ten are queued.
 	sweepBatch = 200
 )
 
@@ -25,7 +26,8 @@ type SweeperOptions struct {
 	// It may be nil.
 	Changed func(subjects []storage.Subject)
 	// Logger logs failures; slog.Default() if nil.
-	Logger *slog.Logger
+	Logger  *slog.Logger
+	Metrics *Metrics
 }
 
 // Sweeper clears what refers to deleted subjects. Several processes may run one.
@@ -36,7 +38,7 @@ type Sweeper struct {
 
 // NewSweeper returns a Sweeper.
 func NewSweeper(opts SweeperOptions) *Sweeper {
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
 	return &Sweeper{opts, outage.New(opts.Logger, "deleted subjects not swept; retrying", "deleted subjects are swept again")}
 }
 
@@ -66,6 +68,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 // Sweep runs one transaction of the sweep. Errors: those of storage.Deletions.
 func (s *Sweeper) Sweep(ctx context.Context) (storage.Swept, error) {
 	swept, _, err := s.opts.Store.SweepDeleted(ctx, sweepBatch, nil)
+	if err == nil {
+		s.opts.Metrics.sweepQueue.Set(float64(swept.Queued))
+	}
 	if len(swept.Commented) > 0 && s.opts.Changed != nil {
 		s.opts.Changed(swept.Commented)
 	}

@@ -3,8 +3,13 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ovation/internal/testing/await"
 	"ovation/storage"
@@ -39,8 +44,19 @@ func TestSweeperClearsWhatRefersToDeletedSubjects(t *testing.T) {
 	if _, _, err := store.DeleteVideo(t.Context(), storage.VideoDeletion{Key: v.Key(), By: alice}, nil); err != nil {
 		t.Fatal(err)
 	}
+	registry := prometheus.NewRegistry()
+	queued := func(n int) func() bool {
+		text := fmt.Sprintf("# HELP ovation_sweep_queue_subjects Deleted videos and comments that wait for a sweep of what refers to them, at the latest sweep; 10000 if there are more.\n"+
+			"# TYPE ovation_sweep_queue_subjects gauge\novation_sweep_queue_subjects %d\n", n)
+		return func() bool {
+			return testutil.GatherAndCompare(registry, strings.NewReader(text), "ovation_sweep_queue_subjects") == nil
+		}
+	}
 	var changed atomic.Value
-	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: store, Changed: func(s []storage.Subject) { changed.Store(s[0]) }, Logger: quiet})
+	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: store, Changed: func(s []storage.Subject) { changed.Store(s[0]) }, Logger: quiet, Metrics: worker.NewMetrics(registry, worker.Works)})
+	if _, err := sweeper.Sweep(t.Context()); err != nil || !queued(1)() {
+		t.Errorf("the first sweep: got the error %v, or the metric is not 1", err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); sweeper.Run(ctx) }()
@@ -48,6 +64,7 @@ func TestSweeperClearsWhatRefersToDeletedSubjects(t *testing.T) {
 		totals, err := store.TotalsOf(t.Context(), []storage.User{alice})
 		return err == nil && totals[0] == storage.UserTotals{}
 	})
+	await.That(t, "the queue is empty", queued(0))
 	stop()
 	<-ended
 	if changed.Load() != subject {

@@ -71,7 +71,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		stopWorker: stop,
 		stopped:    make(chan struct{}),
 	}
-	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: store, Changed: commentHub.Changed, Logger: log})
+	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: store, Changed: commentHub.Changed, Logger: log, Metrics: metrics})
 	go func() {
 		defer close(b.stopped)
 		var sweeping sync.WaitGroup

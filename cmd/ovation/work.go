@@ -101,7 +101,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	})
 	changes := behind.mirrored.NewBus(redis.Comments)
 	running.Go(func() { changes.Run(ctx, func([]storage.Subject) {}) })
-	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log})
+	sweeper := worker.NewSweeper(worker.SweeperOptions{Store: behind.mirrored, Changed: changes.Notify, Logger: log, Metrics: options.Metrics})
 	running.Go(func() { sweeper.Run(ctx) })
 	running.Go(func() { worker.NewBarriers(behind.queue, behind.mirrored.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)

@@ -22,6 +22,12 @@ ON CONFLICT (tenant, biz_id, biz) DO NOTHING`
 DELETE FROM deleted_subject d USING unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
 WHERE d.tenant = k.tenant AND d.biz = k.biz AND d.biz_id = k.biz_id`
 
+	moveDeletedSubjects = `
+UPDATE deleted_subject d SET at = $4 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
+WHERE d.tenant = k.tenant AND d.biz = k.biz AND d.biz_id = k.biz_id`
+
+	countDeletedSubjects = `SELECT count(*) FROM (SELECT FROM deleted_subject LIMIT $1) d`
+
 	// takeDeletedSubjects skips subjects that another process is sweeping. The marks are
 	// read in the snapshot of this statement, so they were committed earlier.
 	takeDeletedSubjects = `
@@ -34,28 +40,29 @@ ORDER BY d.at, d.tenant, d.biz_id, d.biz`
 	selectLikesOn = `
 SELECT k.ord, s.user_id FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
 CROSS JOIN LATERAL (SELECT user_id FROM user_reaction s
-    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state = 1 LIMIT $4) s LIMIT $4`
+    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state = 1 LIMIT $4) s ORDER BY k.ord LIMIT $5`
 
 	selectDislikesOn = `
 SELECT k.ord, s.user_id FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
 CROSS JOIN LATERAL (SELECT user_id FROM user_reaction s
-    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state = 2 LIMIT $4) s LIMIT $4`
+    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state = 2 LIMIT $4) s ORDER BY k.ord LIMIT $5`
 
 	selectCollectionsOf = `
 SELECT k.ord, s.user_id FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
 CROSS JOIN LATERAL (SELECT user_id FROM user_collection s
-    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state <> '' LIMIT $4) s LIMIT $4`
+    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state <> '' LIMIT $4) s ORDER BY k.ord LIMIT $5`
 
 	selectFollowsOf = `
 SELECT k.ord, s.user_id FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
 CROSS JOIN LATERAL (SELECT user_id FROM user_follow s
-    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state = 1 LIMIT $4) s LIMIT $4`
+    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id AND s.state = 1 LIMIT $4) s ORDER BY k.ord LIMIT $5`
 
 	selectCommentsOn = `
 SELECT k.ord, c.* FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
 CROSS JOIN LATERAL (SELECT ` + commentColumns + ` FROM comment c
     WHERE c.tenant = k.tenant AND c.biz = k.biz AND c.biz_id = k.biz_id AND c.listed AND c.deleted = 0
-    ORDER BY c.reply_to DESC, c.comment_id DESC LIMIT $4) c LIMIT $4`
+    ORDER BY c.reply_to DESC, c.comment_id DESC LIMIT $4) c
+ORDER BY k.ord, c.reply_to DESC, c.comment_id DESC LIMIT $5`
 
 	// The clears insert nothing, because all the states exist. Unlike an UPDATE, they
 	// always find each state by its key.
@@ -100,10 +107,10 @@ func queueDeleted(b *pgx.Batch, subjects []storage.Subject, at int64) {
 // it marks subjects. It locks entries of the queue, owners of folders, states, the counts
 // of comments, subjects, comments and totals, in this order.
 func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (out storage.Swept, outcome storage.Outcome, err error) {
-	err = s.change(ctx, "sweep deleted subjects", func(t *tx) error {
+	err = s.change(ctx, "sweep deleted subjects", func(t *tx) (err error) {
 		out, outcome = storage.Swept{}, storage.Outcome{}
 		sweep := &sqlstore.Sweep{Limit: max(limit, 1)}
-		if err := t.takeDeleted(sweep, &outcome); err != nil || len(sweep.Subjects) == 0 {
+		if out.Queued, err = t.takeDeleted(sweep, &outcome); err != nil || len(sweep.Subjects) == 0 {
 			return err
 		}
 		out.Subjects = len(sweep.Subjects)
@@ -123,8 +130,9 @@ func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) 
 	return out, outcome, nil
 }
 
-// takeDeleted pins the epoch and takes subjects from the queue.
-func (t *tx) takeDeleted(of *sqlstore.Sweep, outcome *storage.Outcome) (err error) {
+// takeDeleted pins the epoch and takes subjects from the queue. It returns the length of
+// the queue.
+func (t *tx) takeDeleted(of *sqlstore.Sweep, outcome *storage.Outcome) (queued int, err error) {
 	b := t.batch()
 	epoch := pinEpoch(b)
 	b.Queue(takeDeletedSubjects, of.Limit).Query(eachRow(func(row pgx.Rows) error {
@@ -133,28 +141,22 @@ func (t *tx) takeDeleted(of *sqlstore.Sweep, outcome *storage.Outcome) (err erro
 		of.Subjects = append(of.Subjects, d)
 		return err
 	}))
+	b.Queue(countDeletedSubjects, int64(storage.MaxSweptQueue)).QueryRow(func(row pgx.Row) error { return row.Scan(&queued) })
 	b.Queue(selectClock).QueryRow(func(row pgx.Row) error { return row.Scan(&of.Now) })
 	if err := t.send(b); err != nil || len(of.Subjects) == 0 {
-		return err
+		return queued, err
 	}
 	outcome.Epoch, err = epoch.Enter()
-	return err
+	return queued, err
 }
 
 // sweepCandidates looks up the states that the sweep clears.
 func (t *tx) sweepCandidates(of *sqlstore.Sweep) error {
 	b, subjects := t.batch(), of.Names()
-	keys := subjectKeys(subjects).args(of.Limit)
-	for _, one := range []struct {
-		query string
-		to    *[]storage.StateKey
-	}{
-		{selectLikesOn, &of.Reactions},
-		{selectDislikesOn, &of.Reactions},
-		{selectCollectionsOf, &of.Collections},
-		{selectFollowsOf, &of.Follows},
-	} {
-		b.Queue(one.query, keys...).Query(eachRow(func(row pgx.Rows) error {
+	keys := subjectKeys(subjects).args(of.Share(), of.Limit)
+	lists := make([][]storage.StateKey, 4)
+	for list, query := range []string{selectLikesOn, selectDislikesOn, selectCollectionsOf, selectFollowsOf} {
+		b.Queue(query, keys...).Query(eachRow(func(row pgx.Rows) error {
 			var i int
 			var key storage.StateKey
 			if err := row.Scan(&i, &key.User.UserID); err != nil {
@@ -162,11 +164,18 @@ func (t *tx) sweepCandidates(of *sqlstore.Sweep) error {
 			}
 			key.Subject = subjects[i-1]
 			key.User.Tenant = key.Subject.Tenant
-			*one.to = append(*one.to, key)
+			lists[list] = append(lists[list], key)
 			return nil
 		}))
 	}
-	return t.send(b)
+	if err := t.send(b); err != nil {
+		return err
+	}
+	for _, keys := range lists {
+		of.Found(len(keys), func(i int) storage.Subject { return keys[i].Subject })
+	}
+	of.Reactions, of.Collections, of.Follows = append(lists[0], lists[1]...), lists[2], lists[3]
+	return nil
 }
 
 // sweep clears the states, deletes the comments, and adjusts counts and totals.
@@ -187,9 +196,9 @@ func (t *tx) sweep(of *sqlstore.Sweep, outcome *storage.Outcome) (*sqlstore.Dele
 			setCommentCounts(b, deletion.Counts)
 		}
 		queueDeleted(b, deletion.Gone, of.Now)
-		if finished := of.Finished(); finished != nil {
-			b.Queue(removeDeletedSubjects, subjectKeys(finished).args()...)
-		}
+		finished, moved := of.Finished()
+		b.Queue(removeDeletedSubjects, subjectKeys(finished).args()...)
+		b.Queue(moveDeletedSubjects, subjectKeys(moved).args(of.Now)...)
 	})
 	return deletion, err
 }
@@ -251,7 +260,7 @@ func (t *tx) deleteComments(of *sqlstore.Sweep) (*sqlstore.DeleteComments, error
 		return d, nil
 	}
 	b, keys := t.batch(), subjectKeys(subjects)
-	b.Queue(lockCommentCounts, keys.args()...)
+	b.Queue(lockCommentCounts, subjectKeys(slices.SortedFunc(slices.Values(subjects), sqlstore.CompareSubjects)).args()...)
 	b.Queue(selectCommentCounts, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
 		var i int
 		var c storage.CommentCount
@@ -261,7 +270,7 @@ func (t *tx) deleteComments(of *sqlstore.Sweep) (*sqlstore.DeleteComments, error
 		}
 		return err
 	}))
-	b.Queue(selectCommentsOn, keys.args(of.Limit)...).Query(eachRow(func(row pgx.Rows) error {
+	b.Queue(selectCommentsOn, keys.args(of.Share(), of.Limit)...).Query(eachRow(func(row pgx.Rows) error {
 		var i int
 		c, err := scanComment("", row, &i)
 		if err == nil {
@@ -273,6 +282,7 @@ func (t *tx) deleteComments(of *sqlstore.Sweep) (*sqlstore.DeleteComments, error
 	if err := t.send(b); err != nil || len(of.Comments) == 0 {
 		return d, err
 	}
+	of.Found(len(of.Comments), func(i int) storage.Subject { return of.Comments[i].Subject })
 	parents := make([]storage.CommentKey, len(of.Comments))
 	for i, c := range of.Comments {
 		parents[i] = c.ParentKey() // the parent is not found if its number is 0

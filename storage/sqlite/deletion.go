@@ -21,6 +21,11 @@ ON CONFLICT DO NOTHING`
 	removeDeletedSubjects = `
 DELETE FROM deleted_subject WHERE (tenant, biz_id, biz) IN (SELECT value ->> 0, value ->> 2, value ->> 1 FROM jsonb_each(?))`
 
+	moveDeletedSubjects = `
+UPDATE deleted_subject SET at = ?2 WHERE (tenant, biz_id, biz) IN (SELECT value ->> 0, value ->> 2, value ->> 1 FROM jsonb_each(?1))`
+
+	countDeletedSubjects = `SELECT count(*) FROM (SELECT 1 FROM deleted_subject LIMIT ?)`
+
 	selectDeletedSubjects = `
 SELECT d.tenant, d.biz, d.biz_id, coalesce(i.deleted > 0 AND i.author = '', 0)
 FROM (SELECT at, tenant, biz, biz_id FROM deleted_subject ORDER BY at, tenant, biz_id, biz LIMIT ?) d
@@ -28,20 +33,20 @@ LEFT JOIN interactive i ON i.tenant = d.tenant AND i.biz = d.biz AND i.biz_id = 
 ORDER BY d.at, d.tenant, d.biz_id, d.biz`
 
 	selectLikesOn = `
-SELECT k.key, s.user_id FROM jsonb_each(?) k CROSS JOIN user_reaction s INDEXED BY likers
-WHERE s.tenant = k.value ->> 0 AND s.biz = k.value ->> 1 AND s.biz_id = k.value ->> 2 AND s.state = 1 LIMIT ?`
+SELECT s.user_id FROM user_reaction s INDEXED BY likers
+WHERE s.tenant = ? AND s.biz = ? AND s.biz_id = ? AND s.state = 1 LIMIT ?`
 
 	selectDislikesOn = `
-SELECT k.key, s.user_id FROM jsonb_each(?) k CROSS JOIN user_reaction s INDEXED BY dislikers
-WHERE s.tenant = k.value ->> 0 AND s.biz = k.value ->> 1 AND s.biz_id = k.value ->> 2 AND s.state = 2 LIMIT ?`
+SELECT s.user_id FROM user_reaction s INDEXED BY dislikers
+WHERE s.tenant = ? AND s.biz = ? AND s.biz_id = ? AND s.state = 2 LIMIT ?`
 
 	selectCollectionsOf = `
-SELECT k.key, s.user_id FROM jsonb_each(?) k CROSS JOIN user_collection s INDEXED BY collectors
-WHERE s.tenant = k.value ->> 0 AND s.biz = k.value ->> 1 AND s.biz_id = k.value ->> 2 AND s.state <> '' LIMIT ?`
+SELECT s.user_id FROM user_collection s INDEXED BY collectors
+WHERE s.tenant = ? AND s.biz = ? AND s.biz_id = ? AND s.state <> '' LIMIT ?`
 
 	selectFollowsOf = `
-SELECT k.key, s.user_id FROM jsonb_each(?) k CROSS JOIN user_follow s INDEXED BY followers
-WHERE s.tenant = k.value ->> 0 AND s.biz = k.value ->> 1 AND s.biz_id = k.value ->> 2 AND s.state = 1 LIMIT ?`
+SELECT s.user_id FROM user_follow s INDEXED BY followers
+WHERE s.tenant = ? AND s.biz = ? AND s.biz_id = ? AND s.state = 1 LIMIT ?`
 
 	selectCommentsOn = `
 SELECT ` + commentColumns + ` FROM comment c INDEXED BY comments
@@ -101,13 +106,13 @@ func subjectRows(of []storage.Subject) string {
 // SweepDeleted clears states of deleted subjects and deletes their comments.
 func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) (out storage.Swept, outcome storage.Outcome, err error) {
 	sweep := &sqlstore.Sweep{Limit: max(limit, 1)}
-	err = s.read(ctx, "read the queue of sweeps", func(t tx) error { return t.sweptSubjects(sweep) })
+	err = s.read(ctx, "read the queue of sweeps", func(t tx) error { return t.sweptSubjects(sweep, new(int)) })
 	if err != nil || len(sweep.Subjects) == 0 {
 		return out, outcome, err
 	}
 	err = s.write(ctx, "sweep deleted subjects", func(t tx) (err error) {
 		sweep = &sqlstore.Sweep{Limit: sweep.Limit, Now: storage.Micros(s.now())}
-		if err := t.sweptSubjects(sweep); err != nil {
+		if err := t.sweptSubjects(sweep, &out.Queued); err != nil {
 			return err
 		}
 		out.Subjects = len(sweep.Subjects)
@@ -125,7 +130,11 @@ func (s *Store) SweepDeleted(ctx context.Context, limit int, mark storage.Mark) 
 	return out, outcome, nil
 }
 
-func (t tx) sweptSubjects(of *sqlstore.Sweep) error {
+// sweptSubjects takes subjects from the queue, and stores the length of the queue in queued.
+func (t tx) sweptSubjects(of *sqlstore.Sweep, queued *int) error {
+	if err := t.query(countDeletedSubjects, []any{storage.MaxSweptQueue}, func(scan func(...any) error) error { return scan(queued) }); err != nil {
+		return err
+	}
 	return t.query(selectDeletedSubjects, []any{of.Limit}, func(scan func(...any) error) error {
 		var d sqlstore.DeletedSubject
 		err := scan(&d.Tenant, &d.Biz, &d.BizID, &d.Marked)
@@ -136,8 +145,6 @@ func (t tx) sweptSubjects(of *sqlstore.Sweep) error {
 
 // sweepCandidates looks up the states and comments that the sweep removes.
 func (t tx) sweepCandidates(of *sqlstore.Sweep) error {
-	subjects := of.Names()
-	keys := subjectRows(subjects)
 	for _, one := range []struct {
 		query string
 		to    *[]storage.StateKey
@@ -147,23 +154,24 @@ func (t tx) sweepCandidates(of *sqlstore.Sweep) error {
 		{selectCollectionsOf, &of.Collections},
 		{selectFollowsOf, &of.Follows},
 	} {
-		if err := t.query(one.query, []any{keys, of.Limit}, func(scan func(...any) error) error {
-			var i int
-			var user string
-			err := scan(&i, &user)
-			key := storage.StateKey{User: storage.User{Tenant: subjects[i].Tenant, UserID: user}, Subject: subjects[i]}
-			*one.to = append(*one.to, key)
-			return err
-		}); err != nil {
-			return err
+		var found []storage.StateKey
+		for _, s := range of.Names() {
+			args := []any{s.Tenant, s.Biz, s.BizID, min(of.Share(), of.Limit-len(found))}
+			if err := t.query(one.query, args, func(scan func(...any) error) error {
+				key := storage.StateKey{User: storage.User{Tenant: s.Tenant}, Subject: s}
+				err := scan(&key.User.UserID)
+				found = append(found, key)
+				return err
+			}); err != nil {
+				return err
+			}
 		}
+		of.Found(len(found), func(i int) storage.Subject { return found[i].Subject })
+		*one.to = append(*one.to, found...)
 	}
 	for _, s := range of.Commentable() {
-		left := of.Limit - len(of.Comments)
-		if left == 0 {
-			break
-		}
-		if err := t.query(selectCommentsOn, []any{s.Tenant, s.Biz, s.BizID, left}, func(scan func(...any) error) error {
+		args := []any{s.Tenant, s.Biz, s.BizID, min(of.Share(), of.Limit-len(of.Comments))}
+		if err := t.query(selectCommentsOn, args, func(scan func(...any) error) error {
 			c, err := scanComment(s.Tenant, scan)
 			of.Comments = append(of.Comments, c)
 			return err
@@ -171,6 +179,7 @@ func (t tx) sweepCandidates(of *sqlstore.Sweep) error {
 			return err
 		}
 	}
+	of.Found(len(of.Comments), func(i int) storage.Subject { return of.Comments[i].Subject })
 	return nil
 }
 
@@ -193,7 +202,11 @@ func (t tx) sweep(of *sqlstore.Sweep, outcome *storage.Outcome) ([]storage.Subje
 	if err := t.queueDeleted(deletion.Gone, of.Now); err != nil {
 		return nil, err
 	}
-	_, err = t.exec(removeDeletedSubjects, subjectRows(of.Finished()))
+	finished, moved := of.Finished()
+	if _, err = t.exec(removeDeletedSubjects, subjectRows(finished)); err != nil {
+		return nil, err
+	}
+	_, err = t.exec(moveDeletedSubjects, subjectRows(moved), of.Now)
 	return deletion.Commented(), err
 }
 

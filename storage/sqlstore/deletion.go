@@ -67,22 +67,29 @@ type DeletedSubject struct {
 	storage.Subject
 
 	Marked bool // an earlier transaction has marked the subject, and it has no author
+
+	full bool // a list holds as many candidates as the share of a subject
+	cut  bool // a list may lack candidates, because it is full
 }
 
 // Sweep is one step of the sweep of deleted subjects. A store fills in all fields. The
-// states and comments are candidates: each list holds at most Limit of those that
-// refer to one of the subjects, and all of them if it is shorter.
+// states and comments are candidates. Each list holds, in the order of Subjects, up to
+// Share of those that refer to each subject, and at most Limit in total.
 type Sweep struct {
 	Limit    int
-	Now      int64 // in microseconds since 1970
-	Subjects []DeletedSubject
+	Now      int64            // in microseconds since 1970
+	Subjects []DeletedSubject // in the order of the queue
 
 	Reactions, Collections, Follows []storage.StateKey
 	Comments                        []*storage.Comment // replies before the comments that they reply to
 }
 
-// Commentable returns the subjects that may have comments, in the order of
-// CompareSubjects.
+// Share is the maximum number of candidates of each list that refer to one subject: a
+// tenth of Limit, or more if there are fewer than ten subjects. Therefore a subject with
+// many candidates does not hold up the others.
+func (s *Sweep) Share() int { return max(s.Limit/max(min(len(s.Subjects), 10), 1), 1) }
+
+// Commentable returns the subjects that may have comments, in the order of the queue.
 func (s *Sweep) Commentable() []storage.Subject {
 	var out []storage.Subject
 	for i := range s.Subjects {
@@ -90,7 +97,6 @@ func (s *Sweep) Commentable() []storage.Subject {
 			out = append(out, s.Subjects[i].Subject)
 		}
 	}
-	slices.SortFunc(out, CompareSubjects)
 	return out
 }
 
@@ -115,19 +121,39 @@ func (s *Sweep) Marks(by Tally) (declared []storage.Action) {
 	return storage.Coalesce(declared)
 }
 
-// Finished returns the subjects that nothing refers to once this step has committed: they
-// were marked before the candidates were looked up, and all candidates were found.
-func (s *Sweep) Finished() []storage.Subject {
-	if max(len(s.Reactions), len(s.Collections), len(s.Follows), len(s.Comments)) >= s.Limit {
-		return nil
-	}
-	var out []storage.Subject
-	for i := range s.Subjects {
-		if s.Subjects[i].Marked {
-			out = append(out, s.Subjects[i].Subject)
+// Found records which candidates one list holds. The function subject returns the subject
+// that each of the n candidates refers to.
+func (s *Sweep) Found(n int, subject func(int) storage.Subject) {
+	at, held := 0, 0
+	for i := range n {
+		for s.Subjects[at].Subject != subject(i) {
+			at, held = at+1, 0
+		}
+		if held++; held == s.Share() {
+			s.Subjects[at].full = true
 		}
 	}
-	return out
+	if n >= s.Limit {
+		for i := range s.Subjects[at:] {
+			s.Subjects[at+i].cut = true
+		}
+	}
+}
+
+// Finished returns the subjects that nothing refers to once this step has committed: they
+// were marked before the candidates were looked up, and all candidates were found. The
+// others that had their share move to the end of the queue. Those whose share a full list
+// has cut keep their place, and come first in the next step.
+func (s *Sweep) Finished() (finished, moved []storage.Subject) {
+	for i := range s.Subjects {
+		switch d := &s.Subjects[i]; {
+		case d.full || !d.cut && !d.Marked:
+			moved = append(moved, d.Subject)
+		case !d.cut:
+			finished = append(finished, d.Subject)
+		}
+	}
+	return finished, moved
 }
 
 // Owners returns the owners of the collections, for a store that locks them.

@@ -202,6 +202,50 @@ func sweepsAreMarked(w *world) {
 	w.equal("subjects left", swept.Subjects, 0)
 }
 
+// largeDeletionsHoldUpNoOther deletes a video with many likes and comments, and then
+// comments with one like each. The comments are swept long before the video is.
+func largeDeletionsHoldUpNoOther(w *world) {
+	const limit, likes, others = 20, 150, 50
+	alice, large := user("alice"), w.publish(newVideo(user("alice"), "film"))
+	subject := large.Key().Subject()
+	var actions []storage.Action
+	for i := range likes {
+		actions = append(actions, like(user(fmt.Sprint("user", i)), subject, 1))
+	}
+	var made []*storage.Comment
+	var deleted []storage.Subject
+	for i := range others {
+		made = append(made, w.comment(alice, video("1"), "text", nil))
+		deleted = append(deleted, made[i].Key().Subject())
+		actions = append(actions, like(alice, deleted[i], 1))
+		if i < others/2 {
+			w.comment(alice, subject, "text", nil)
+		}
+	}
+	w.persist(actions...)
+	w.must(w.deleteVideo(large, alice))
+	for _, c := range made {
+		w.deleteComment(alice, c)
+	}
+	longest, queued := 0, 0
+	for step := 0; queued != 1 && step < 40; step++ {
+		swept, _, err := w.s.SweepDeleted(w.Context(), limit, nil)
+		w.must(err)
+		queued = swept.Queued
+		longest = max(longest, queued)
+	}
+	w.equal("the longest queue", longest >= others+1, true)
+	w.equal("the last queue, which holds the video", queued, 1)
+	for _, s := range deleted {
+		w.equal("the counts of a comment", w.counts(s), storage.Counts{Deleted: true, Version: w.counts(s).Version})
+	}
+	if left := w.counts(subject).LikeCount; left == 0 || left == likes {
+		w.Errorf("got %d likes of the video left, want some of %d", left, likes)
+	}
+	w.sweepUntilDone(limit, func() {})
+	w.countsEqualLists([]storage.User{alice}, append(deleted, subject)...)
+}
+
 // verifyFindsUnsweptSubjects checks that Verify reports deleted subjects that something
 // refers to and that no sweep will reach, and that a repair queues them.
 func verifyFindsUnsweptSubjects(w *world) {

@@ -105,6 +105,7 @@ var states = []testCase{
 	{"DeletedCommentsLeaveNothing", deletedCommentsLeaveNothing},
 	{"DeletedSubjectsTakeNoStates", deletedSubjectsTakeNoStates},
 	{"SweepsAreMarked", sweepsAreMarked},
+	{"LargeDeletionsHoldUpNoOther", largeDeletionsHoldUpNoOther},
 	{"ConcurrentSweepsMissNothing", concurrentSweepsMissNothing},
 	{"VerifyFindsUnsweptSubjects", verifyFindsUnsweptSubjects},
 	{"PublicationsAreMarked", publicationsAreMarked},

@@ -5,7 +5,7 @@
 -- A constant default rewrites no row.
 ALTER TABLE interactive ADD COLUMN IF NOT EXISTS deleted bigint NOT NULL DEFAULT 0;
 
--- The deleted subjects that a state or a comment may still refer to.
+-- The deleted subjects that a state or a comment may still refer to, in the order of at.
 CREATE TABLE IF NOT EXISTS deleted_subject (
     tenant text COLLATE "C" NOT NULL,
     biz    text COLLATE "C" NOT NULL,
@@ -24,7 +24,8 @@ CREATE INDEX CONCURRENTLY collectors ON user_collection (tenant, biz_id, biz, us
 DROP INDEX CONCURRENTLY IF EXISTS dislikers;
 CREATE INDEX CONCURRENTLY dislikers ON user_reaction (tenant, biz_id, biz, user_id) WHERE state = 2;
 
--- A release before this one does not queue the comments that it deletes after this
+-- Comments that are deleted already queue behind those that will be: hence the addition. A
+-- release before this one does not queue the comments that it deletes after this
 -- statement: ovation verify --repair queues them.
-INSERT INTO deleted_subject SELECT tenant, 'comment', comment_id::text, deleted FROM comment WHERE deleted > 0
+INSERT INTO deleted_subject SELECT tenant, 'comment', comment_id::text, deleted + (1::bigint << 62) FROM comment WHERE deleted > 0
 ON CONFLICT DO NOTHING;
