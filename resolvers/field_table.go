@@ -116,6 +116,7 @@ var fieldTable = map[string]fieldSpec{
 	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // about 1,200 bytes with all its texts
 
 	"Mutation.clearReads":     {FieldInfo: plan.FieldInfo{Price: clearPrice}},
+	"Mutation.deleteRead":     {FieldInfo: plan.FieldInfo{Price: deleteReadPrice}},
 	"Mutation.register":       {FieldInfo: plan.FieldInfo{Price: rate.PerHash + rate.PerAction}},
 	"Mutation.logIn":          {FieldInfo: plan.FieldInfo{Price: rate.PerHash}},
 	"Mutation.changePassword": {FieldInfo: plan.FieldInfo{Price: 2*rate.PerHash + rate.PerAction}},

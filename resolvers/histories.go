@@ -9,8 +9,12 @@ import (
 	"ovation/storage"
 )
 
-// clearPrice is the price of clearing a history, which may take many transactions.
-const clearPrice = 40 * rate.PerAction
+const (
+	// clearPrice is the price of clearing a history, which may take many transactions.
+	clearPrice = 40 * rate.PerAction
+	// deleteReadPrice is the price of removing one subject, which waits for transactions.
+	deleteReadPrice = 4 * rate.PerAction
+)
 
 func (r mutationResolver) DeleteRead(ctx context.Context, in graph.DeleteReadInput) (*graph.DeleteReadPayload, error) {
 	me, err := authenticated(ctx)

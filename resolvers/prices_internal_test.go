@@ -99,6 +99,11 @@ func TestEachMutationHasAPrice(t *testing.T) {
 			t.Errorf("%s costs %d units, want at least %d", mutation.Name, price, rate.PerRead)
 		}
 	}
+	for _, clear := range []string{"Mutation.deleteRead", "Mutation.clearReads"} {
+		if price := table[clear].Price; price < 4*rate.PerAction {
+			t.Errorf("%s costs %d units, want at least %d", clear, price, 4*rate.PerAction)
+		}
+	}
 	for _, list := range []string{"Interactive.likers", "Interactive.comments", "User.likes", "Query.feed", "Conversation.messages"} {
 		if price := table[list].Price; price < rate.PerList {
 			t.Errorf("%s costs %d units, want at least %d", list, price, rate.PerList)

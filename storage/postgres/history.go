@@ -68,8 +68,41 @@ func lookUpClears(b *pgx.Batch, messages []storage.Message) map[storage.StateKey
 const (
 	// clearWait bounds how long BeginClear waits for transactions that persist reads.
 	clearWait = 5 * time.Second
-	clearPoll = 2 * time.Millisecond
+	// The time between two looks at the transactions in progress doubles up to the maximum.
+	minClearPoll, maxClearPoll = 2 * time.Millisecond, 50 * time.Millisecond
+	// maxClearWaits bounds how many calls of a process wait at the same time, since each
+	// look briefly locks the server's whole table of locks.
+	maxClearWaits = 4
 )
+
+// clearWaits bounds the calls that wait for transactions.
+type clearWaits chan struct{}
+
+// wait returns when the transactions have ended that the function holders returns at
+// first. Errors: those of holders; storage.ErrUnavailable after clearWait, which includes
+// the time until fewer than maxClearWaits other calls are waiting.
+func (w clearWaits) wait(ctx context.Context, holders func(context.Context) ([]string, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, clearWait, errNoAnswer)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+		return storage.ErrUnavailable
+	case w <- struct{}{}:
+		defer func() { <-w }()
+	}
+	earlier, err := holders(ctx)
+	for pause := minClearPoll; err == nil && len(earlier) > 0; pause = min(2*pause, maxClearPoll) {
+		select {
+		case <-ctx.Done():
+			return storage.ErrUnavailable
+		case <-time.After(pause):
+		}
+		var now []string
+		now, err = holders(ctx)
+		earlier = slices.DeleteFunc(earlier, func(id string) bool { return !slices.Contains(now, id) })
+	}
+	return err
+}
 
 // BeginClear records a clear, and waits until no transaction that may have missed it is in
 // progress.
@@ -85,20 +118,7 @@ func (s *Store) BeginClear(ctx context.Context, clearing storage.ReadsClear) err
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, clearWait, errNoAnswer)
-	defer cancel()
-	earlier, err := s.clearLockers(ctx)
-	for err == nil && len(earlier) > 0 {
-		select {
-		case <-ctx.Done():
-			return storage.ErrUnavailable
-		case <-time.After(clearPoll):
-		}
-		var now []string
-		now, err = s.clearLockers(ctx)
-		earlier = slices.DeleteFunc(earlier, func(id string) bool { return !slices.Contains(now, id) })
-	}
-	return err
+	return s.clears.wait(ctx, s.clearLockers)
 }
 
 // clearLockers returns the ids of the transactions that hold lockClears.

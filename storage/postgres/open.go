@@ -48,6 +48,7 @@ type Store struct {
 	now     func() time.Time
 	logger  *slog.Logger
 	commits *commitTracker
+	clears  clearWaits
 	closing context.Context //nolint:containedctx // ended by Close
 	close   context.CancelFunc
 }
@@ -85,7 +86,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", describe(cfg.ConnConfig, nil), storageError(ctx, err, nil))
 	}
-	s := &Store{pool: pool, now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
+	s := &Store{pool: pool, clears: make(clearWaits, maxClearWaits), now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
 	s.commits = newCommitTracker(s.logger, max(1, int(cfg.MaxConns)/4))
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	if s.now == nil {
