@@ -36,6 +36,9 @@ func (r mutationResolver) DeclareSubjects(ctx context.Context, in graph.DeclareS
 		subjects[i] = declared[i].Subject
 	}
 	changed, err := r.authors.Declare(ctx, declared)
+	if deleted, ok := errors.AsType[*storage.DeletedError](err); ok {
+		return nil, notFound(fmt.Sprintf("input.subjects[%d].bizId", slices.Index(subjects, deleted.Subject)))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -109,6 +109,21 @@ func TestBadDeclarationsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } } }`), `{"interactive": {"author": null}}`)
 }
 
+// A deleted subject gets no author, and neither does any other subject of the request.
+func TestDeletedSubjectsGetNoAuthor(t *testing.T) {
+	s := start(t, withVideos)
+	video := s.upload(t, "alice", "film")
+	s.ok(t, "alice", `mutation($v: ID!) { deleteVideo(input: {videoId: $v}) { deletedId } }`, "v", video)
+	for _, more := range [][]any{nil, {"at", "2020-01-01T00:00:00Z"}} {
+		got := s.declareAs(t, "owner", "subjects:write", declarationOf("other", "bob"), declarationOf(video, "bob", more...))
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "NOT_FOUND" || !strings.Contains(got.Errors[0].Message, "input.subjects[1].bizId was not found") {
+			t.Errorf("declaring the author of a deleted video: got %+v, want NOT_FOUND with input.subjects[1].bizId", got.Errors)
+		}
+	}
+	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "other") { author { userId } } }`), `{"interactive": {"author": null}}`)
+	s.declare(t, declarationOf("other", "bob"), declarationOf(video, nil))
+}
+
 // The author of a subject may delete the comments on it, until the subject gets another
 // author. Only a comment's own author and moderators may edit it.
 func TestAuthorsOfSubjectsDeleteCommentsButDoNotEditThem(t *testing.T) {

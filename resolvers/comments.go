@@ -34,10 +34,10 @@ func (r mutationResolver) AddComment(ctx context.Context, in graph.AddCommentInp
 		return nil, err
 	}
 	added, err := r.comments.Add(ctx, comment)
+	if _, deleted := errors.AsType[*storage.DeletedError](err); deleted {
+		return nil, notFound("input.bizId")
+	}
 	if errors.Is(err, storage.ErrNotFound) {
-		if in.ReplyTo == nil { // the subject is deleted
-			return nil, notFound("input.bizId")
-		}
 		return nil, notFound("input.replyTo")
 	}
 	if err != nil {

@@ -1,12 +1,16 @@
 package resolvers_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A video that users have liked, disliked, collected, followed and commented is deleted.
 // Until the sweep, every total equals its list; after it, nothing refers to the video.
 func TestDeletedVideosLeaveTotalsAndLists(t *testing.T) {
 	s := start(t, withVideos)
 	video, kept := s.upload(t, "alice", "film"), s.upload(t, "alice", "kept")
+	comment := dig(t, s.ok(t, "alice", `mutation($v: ID!) { addComment(input: {biz: "video", bizId: $v, text: "first"}) { comment { id } } }`, "v", video), "addComment", "comment", "id")
 	for _, user := range []string{"bob", "carol", "dave"} {
 		for _, id := range []string{video, kept} {
 			s.ok(t, user, `mutation($v: ID!) { like(input: {biz: "video", bizId: $v}) { changed } collect(input: {biz: "video", bizId: $v}) { changed }
@@ -23,6 +27,10 @@ func TestDeletedVideosLeaveTotalsAndLists(t *testing.T) {
 		}
 	}
 	s.refused(t, "NOT_FOUND", "erin", `mutation($v: ID!) { addComment(input: {biz: "video", bizId: $v, text: "late"}) { comment { id } } }`, "v", video)
+	got := s.ask(t, "erin", `mutation($v: ID!, $c: ID!) { addComment(input: {biz: "video", bizId: $v, replyTo: $c, text: "late"}) { comment { id } } }`, "v", video, "c", comment)
+	if len(got.Errors) != 1 || !strings.HasPrefix(got.Errors[0].Message, "input.bizId was not found") {
+		t.Errorf("a reply to a comment on a deleted video: got %+v, want NOT_FOUND with input.bizId", got.Errors)
+	}
 	s.ok(t, "bob", `mutation($v: ID!) { unlike(input: {biz: "video", bizId: $v}) { changed interactive { liked { reaction } } } }`, "v", video)
 
 	const lists = `query($v: ID!) { interactive(biz: "video", bizId: $v) { deleted likeCount dislikeCount collectCount followerCount commentCount readCount

@@ -183,6 +183,9 @@ type Message struct {
 	// Forced is set on a message that an operator has replayed. A cover is then tried
 	// although it is dead-lettered.
 	Forced bool
+	// RefuseDeleted makes Persist return a *DeletedError, and persist nothing, if an
+	// action declares an author of a deleted subject. Such messages are never queued.
+	RefuseDeleted bool
 }
 
 // Barrier is a marker in one partition of a queue. Once it is persisted, every message

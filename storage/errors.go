@@ -48,6 +48,17 @@ func (e *InvalidError) Error() string { return e.Field + " " + e.Reason }
 // Is makes every InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
+// DeletedError means that a subject is deleted and therefore takes no comments and no
+// author. It is an ErrNotFound.
+type DeletedError struct{ Subject Subject }
+
+func (e *DeletedError) Error() string {
+	return fmt.Sprintf("the subject %s %s is deleted", e.Subject.Biz, e.Subject.BizID)
+}
+
+// Is makes every DeletedError an ErrNotFound.
+func (e *DeletedError) Is(target error) bool { return target == ErrNotFound }
+
 // Ended returns the error for an operation whose context has ended. The parameter doing
 // describes the operation. An exceeded deadline is ErrUnavailable: the dependency was too
 // slow.

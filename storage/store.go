@@ -274,7 +274,8 @@ type Persister interface {
 	// whose time is ahead of the store's clock gets a current id.
 	//
 	// All actions and comments must be valid (Message.Validate). If one is not, the error
-	// is an *InvalidError and nothing is persisted. The function mark may be nil.
+	// is an *InvalidError and nothing is persisted. Message.RefuseDeleted adds another
+	// error. The function mark may be nil.
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether that message was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)

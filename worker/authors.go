@@ -31,7 +31,7 @@ func NewAuthors(persister storage.Persister, logger *slog.Logger) *Authors {
 
 // Declare persists actions of storage.KindAuthor, all of them or none. It returns the
 // counts of the subjects whose authors have changed, as of its transaction. Errors:
-// storage.ErrInvalid; storage.ErrUnavailable, in which case the actions may or may not be
+// storage.ErrInvalid; *storage.DeletedError; storage.ErrUnavailable, in which case the actions may or may not be
 // persisted and the call may be repeated; ErrClosed; context.Canceled.
 func (a *Authors) Declare(ctx context.Context, declared []storage.Action) ([]storage.SubjectCounts, error) {
 	if len(declared) == 0 {
@@ -42,7 +42,7 @@ func (a *Authors) Declare(ctx context.Context, declared []storage.Action) ([]sto
 		return nil, fmt.Errorf("%s: %w", declareAuthors, err)
 	}
 	defer done()
-	messages := []storage.Message{{ID: uuid.Must(uuid.NewV7()).String(), Actions: declared}}
+	messages := []storage.Message{{ID: uuid.Must(uuid.NewV7()).String(), Actions: declared, RefuseDeleted: true}}
 	outcome, err := callWithBreaker(ctx, a.breaker, &a.calls.running, func(ctx context.Context) (storage.Outcome, error) {
 		out, err := a.persister.Persist(ctx, messages, nil)
 		if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil { // a single stall of the mirror makes a try fail

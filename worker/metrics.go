@@ -84,7 +84,7 @@ func NewMetrics(reg prometheus.Registerer, roles Role) *Metrics {
 		sweepQueue: works.NewGauge(prometheus.GaugeOpts{
 			Name: "ovation_sweep_queue_subjects", Help: "Deleted videos and comments that wait for a sweep of what refers to them, at the latest sweep; 10000 if there are more.",
 		}),
-		bypasses:       records.NewCounter(counter("ovation_recorder_bypassed_messages_total", "Messages persisted directly because the queue was unavailable.")),
+		bypasses: records.NewCounter(counter("ovation_recorder_bypassed_messages_total", "Messages persisted directly because the queue was unavailable.")),
 	}
 }
 

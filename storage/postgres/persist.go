@@ -85,6 +85,9 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 	if outcome.Counts, err = t.applyTally(moved, of.Authors, received.Skipped); err != nil {
 		return outcome, err
 	}
+	if err := received.Refuse(moved); err != nil {
+		return outcome, err
+	}
 	return outcome, deleted.Check(received.Actions, outcome.Counts)
 }
 

@@ -18,9 +18,9 @@ ORDER BY k.ord
 ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET version = i.version WHERE FALSE`
 
 const selectAuthors = `
-SELECT k.ord, i.author, i.authored, i.like_count
+SELECT k.ord, i.author, i.authored, i.like_count, i.deleted > 0
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
-CROSS JOIN LATERAL (SELECT author, authored, like_count FROM interactive i
+CROSS JOIN LATERAL (SELECT author, authored, like_count, deleted FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
 // declare applies declarations to the tally and returns the declarations that change
@@ -44,7 +44,7 @@ func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Ac
 	b.Queue(selectAuthors, subjectKeys(subjects).args()...).Query(eachRow(func(row pgx.Rows) error {
 		var i int
 		var a sqlstore.Authored
-		if err := row.Scan(&i, &a.AuthorID, &a.Since, &a.Likes); err != nil {
+		if err := row.Scan(&i, &a.AuthorID, &a.Since, &a.Likes, &a.Deleted); err != nil {
 			return err
 		}
 		rows[subjects[i-1]] = a

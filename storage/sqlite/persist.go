@@ -124,6 +124,9 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 	if outcome.Counts, err = t.applyTally(moved, of.Authors, 1); err != nil {
 		return err
 	}
+	if err := received.Refuse(moved); err != nil {
+		return err
+	}
 	return t.lookUpCounts(&outcome.Counts, sqlstore.UnchangedSubjects(received.Skipped, moved))
 }
 

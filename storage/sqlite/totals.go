@@ -9,7 +9,7 @@ import (
 
 const (
 	selectAuthors = `
-SELECT k.key, i.author, i.authored, i.like_count FROM jsonb_each(?) k CROSS JOIN interactive i
+SELECT k.key, i.author, i.authored, i.like_count, i.deleted > 0 FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
 	// upsertAuthors inserts new rows with version 0; adjustCounts then gives them their
@@ -66,7 +66,7 @@ func (t tx) declare(by sqlstore.Tally, actions []storage.Action) error {
 	if err := t.query(selectAuthors, []any{keys.json()}, func(scan func(...any) error) error {
 		var i int
 		var a sqlstore.Authored
-		err := scan(&i, &a.AuthorID, &a.Since, &a.Likes)
+		err := scan(&i, &a.AuthorID, &a.Since, &a.Likes, &a.Deleted)
 		present[actions[i].Subject] = a
 		return err
 	}); err != nil {

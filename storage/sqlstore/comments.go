@@ -124,7 +124,7 @@ func (b *CommentBatch) Decide(ids []NewID) {
 
 func (b *CommentBatch) mayAdd(c *storage.NewComment) error {
 	if b.Deleted[c.Subject] {
-		return storage.ErrNotFound
+		return &storage.DeletedError{Subject: c.Subject}
 	}
 	if c.ParentID == 0 {
 		return nil

@@ -22,6 +22,19 @@ type NewAndSkipped struct {
 	Actions  []storage.Action      // of the new messages, coalesced
 	Comments []storage.PastComment // of the new messages
 	Skipped  []storage.Message     // persisted before, or repeated in the same call
+
+	refuseDeleted bool // one of the new messages has RefuseDeleted set
+}
+
+// Refuse returns a *storage.DeletedError if the messages are to be refused because an
+// author of a deleted subject was to be declared. The transaction must then be rolled back.
+func (n NewAndSkipped) Refuse(by Tally) error {
+	for i := range n.Actions {
+		if n.refuseDeleted && by.Refused[n.Actions[i].Subject] {
+			return &storage.DeletedError{Subject: n.Actions[i].Subject}
+		}
+	}
+	return nil
 }
 
 // SplitNew separates new messages from all others, and empties the set fresh, which holds
@@ -36,6 +49,7 @@ func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkip
 		if fresh[m.ID] {
 			actions = append(actions, m.Actions...)
 			out.Comments = append(out.Comments, m.Comments...)
+			out.refuseDeleted = out.refuseDeleted || m.RefuseDeleted
 			delete(fresh, m.ID) // a repeated id in the same call counts as skipped
 		} else {
 			out.Skipped = append(out.Skipped, m)

@@ -32,6 +32,8 @@ type Tally struct {
 	// Deleted holds the subjects that the transaction marks as deleted, with the time in
 	// microseconds since 1970. The transaction also withdraws their authors.
 	Deleted map[storage.Subject]int64
+	// Refused holds the deleted subjects whose authors were to be declared (Declare).
+	Refused map[storage.Subject]bool
 }
 
 // NewTally returns an empty Tally.
@@ -39,6 +41,7 @@ func NewTally() Tally {
 	return Tally{
 		Subjects: map[storage.Subject]*storage.Counts{}, Folders: map[storage.FolderKey]int64{},
 		Users: map[storage.User]*storage.UserTotals{}, Deleted: map[storage.Subject]int64{},
+		Refused: map[storage.Subject]bool{},
 	}
 }
 

@@ -12,19 +12,25 @@ type Authored struct {
 	AuthorID string
 	Since    int64
 	Likes    int64 // the subject's likes before the transaction changes them
+	Deleted  bool  // the subject is marked as deleted
 }
 
 // Declare returns the declarations that change something. It adds to the tally the
 // subjects of these declarations and the resulting changes to authors' totals. The
 // declarations must be coalesced, and rows must hold the locked rows of the subjects. The
 // declaration of a subject that the tally marks as deleted always takes effect: its version
-// is raised above that of the latest declaration.
+// is raised above that of the latest declaration. A subject that is marked already gets no
+// author, and is added to Refused.
 func (t Tally) Declare(declared []storage.Action, rows map[storage.Subject]Authored) (changed []storage.Action) {
 	for i := range declared {
 		a := declared[i]
 		before := rows[a.Subject]
-		if t.Deleted[a.Subject] > 0 {
+		switch {
+		case t.Deleted[a.Subject] > 0:
 			a.Version = max(a.Version, before.Since+1)
+		case before.Deleted && a.Author != "":
+			t.Refused[a.Subject] = true
+			continue
 		}
 		if a.Version < before.Since || a.Version == before.Since && a.Author == before.AuthorID {
 			continue

@@ -158,6 +158,15 @@ func deletedSubjectsTakeNoStates(w *world) {
 	w.countsEqualLists([]storage.User{alice, bob, user("carol")}, subject, other)
 	w.wantCounts(other, 0, 1, 0, 0)
 
+	for name, a := range map[string]storage.Action{"late": declare(subject, "bob", 1<<61), "early": declare(subject, "bob", 1)} {
+		refused := storage.Message{ID: name, Actions: []storage.Action{declare(other, "alice", 5), a}, RefuseDeleted: true}
+		_, err := w.s.Persist(w.Context(), []storage.Message{refused}, nil)
+		var of *storage.DeletedError
+		if !errors.As(err, &of) || of.Subject != subject || !errors.Is(err, storage.ErrNotFound) {
+			w.Errorf("%s declaration: got the error %v, want a DeletedError of the video", name, err)
+		}
+		w.equal("the author of the other subject", w.counts(other).AuthorID, "")
+	}
 	_, err := w.s.Persist(w.Context(), []storage.Message{{ID: "past", Comments: []storage.PastComment{
 		{Subject: subject, User: bob, Text: "ignored", At: 1}, {Subject: other, User: bob, Text: "added", At: 1},
 	}}}, nil)
