@@ -2751,7 +2751,7 @@ type Interactive implements Node {
   version: Int64!
   "How far the counts can be trusted."
   freshness: Freshness!
-  "The comment or video of this site that the subject is: of biz ` + "`" + `comment` + "`" + ` or ` + "`" + `video` + "`" + `. Null for other subjects, if there is none or it is deleted, and for videos on sites without videos of their own (` + "`" + `--videos` + "`" + `)."
+  "The comment or video that this subject stands for, if this site keeps it. Null for other kinds, if it does not exist or is deleted, and for videos on sites without videos of their own (` + "`" + `--videos` + "`" + `)."
   content: Content
 }
 
@@ -3378,7 +3378,7 @@ type Mutation {
     "What was read."
     input: ReadInput!
   ): ReadPayload!
-  "Likes a subject. Replaces a dislike."
+  "Likes a subject. Replaces a dislike. NOT_FOUND if the subject is known to be deleted."
   like(
     "What to like."
     input: LikeInput!
@@ -3388,7 +3388,7 @@ type Mutation {
     "The subject to unlike."
     input: UnlikeInput!
   ): UnlikePayload!
-  "Dislikes a subject. Replaces a like."
+  "Dislikes a subject. Replaces a like. NOT_FOUND if the subject is known to be deleted."
   dislike(
     "What to dislike."
     input: DislikeInput!
@@ -3398,7 +3398,7 @@ type Mutation {
     "The subject to undislike."
     input: UndislikeInput!
   ): UndislikePayload!
-  "Collects a subject into one of the viewer's folders. A subject in another folder is moved; the count does not change."
+  "Collects a subject into one of the viewer's folders. A subject in another folder is moved; the count does not change. NOT_FOUND if the subject is known to be deleted."
   collect(
     "What to collect, and where."
     input: CollectInput!
@@ -3408,7 +3408,7 @@ type Mutation {
     "The subject to remove."
     input: UncollectInput!
   ): UncollectPayload!
-  "Follows a subject: a person, or anything else. Users cannot follow themselves."
+  "Follows a subject: a person, or anything else. Users cannot follow themselves. NOT_FOUND if the subject is known to be deleted."
   follow(
     "What to follow."
     input: FollowInput!
@@ -3488,7 +3488,7 @@ type Mutation {
     input: DeleteFolderInput!
   ): DeleteFolderPayload!
   """
-  Removes a subject from the viewer's read history, with all reads up to now, also those that are still queued. ` + "`" + `readCount` + "`" + ` stays: the reads now count as anonymous. ` + "`" + `readerCount` + "`" + ` falls by one.
+  Removes a subject from the viewer's read history, with all reads up to now, also those that are still queued. ` + "`" + `readCount` + "`" + ` stays: the reads now count as anonymous. If ` + "`" + `removed` + "`" + ` is true, ` + "`" + `readerCount` + "`" + ` falls by one.
   """
   deleteRead(
     "The subject to remove."
@@ -3504,7 +3504,7 @@ type Mutation {
     input: ClearReadsInput!
   ): ClearReadsPayload!
   """
-  Declares the authors of subjects. Requires a token with the scope ` + "`" + `subjects:write` + "`" + `; UNAUTHENTICATED for others. The totals and works of the authors change in the same transaction. Either all declarations take effect or none.
+  Declares the authors of subjects. Requires a token with the scope ` + "`" + `subjects:write` + "`" + `; UNAUTHENTICATED for others. The totals and works of the authors change in the same transaction. Either all declarations take effect or none. NOT_FOUND if a subject that is to have an author is deleted.
 
   Of several declarations of one subject the one with the latest ` + "`" + `at` + "`" + ` wins, and of equal times the last one received. While the database is unavailable, this fails with UNAVAILABLE.
   """
