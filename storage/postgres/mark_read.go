@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,22 +34,27 @@ var errNotNumbered = errors.New("messages are not numbered")
 // MarkRead marks messages as read, with one round trip to write and one to commit. Its
 // cost does not depend on the number of messages. An exception is the first call for a
 // part of a conversation that was written before migration 00024, or by a process of the
-// release before: it numbers the messages first, without locks that others wait for.
+// release before: it numbers the messages first, without locks that others wait for. If
+// such processes keep adding messages meanwhile, the error is storage.ErrUnavailable.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (out *storage.Conversation, err error) {
 	mark := func(t *tx) error {
 		out, err = t.markRead(key, upTo)
 		return err
 	}
-	err = s.changeWithLockTimeout(ctx, "mark messages as read", mark)
-	if errors.Is(err, errNotNumbered) {
-		if err = s.resumeNumbering(ctx, sqlstore.PairOf(key)); err == nil {
-			err = s.changeWithLockTimeout(ctx, "mark messages as read", mark)
+	for try := 1; ; try++ {
+		err = s.changeWithLockTimeout(ctx, "mark messages as read", mark)
+		switch {
+		case err == nil:
+			return out, nil
+		case !errors.Is(err, errNotNumbered):
+			return nil, err
+		case try == maxTries:
+			return nil, fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+		}
+		if err = s.resumeNumbering(ctx, sqlstore.PairOf(key)); err != nil {
+			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // markRead returns errNotNumbered if messages have to be numbered first. A separate

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -148,4 +149,23 @@ func TestMarkReadNumbersOlderMessages(t *testing.T) {
 		t.Errorf("marking all but four messages as read: got %+v, %v, want 4 unread", got, err)
 	}
 	verifyNumbers("after an older process")
+}
+
+// TestMarkReadIsUnavailableWhileMessagesLackNumbers checks the error that a call returns if
+// there are messages without numbers again each time it has numbered them, as when an older
+// process keeps adding some.
+func TestMarkReadIsUnavailableWhileMessagesLackNumbers(t *testing.T) {
+	t.Parallel()
+	at := postgrestest.Schema(t)
+	fillConversation(t, at, "bob", 5, false)
+	postgrestest.Exec(t, at, `CREATE FUNCTION clear_numbers() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.low_sent = 0; NEW.high_sent = 0; RETURN NEW; END $$`,
+		`CREATE TRIGGER clear_numbers BEFORE UPDATE ON message FOR EACH ROW EXECUTE FUNCTION clear_numbers()`)
+	got, err := openAt(t, Options{URL: at}).MarkRead(t.Context(), conversationOfAlice("bob"), 3)
+	if !errors.Is(err, storage.ErrUnavailable) || got != nil {
+		t.Errorf("MarkRead = %+v, %v, want %v", got, err, storage.ErrUnavailable)
+	}
+	postgrestest.Exec(t, at, `DROP TRIGGER clear_numbers ON message`)
+	if got, err := openAt(t, Options{URL: at}).MarkRead(t.Context(), conversationOfAlice("bob"), 3); err != nil || got.ReadTo != 3 {
+		t.Errorf("MarkRead once messages keep their numbers = %+v, %v, want them read up to 3", got, err)
+	}
 }
