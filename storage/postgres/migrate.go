@@ -34,7 +34,8 @@ func Migrate(ctx context.Context, url string) error {
 	}
 	// The settings of the planner suit only statements that look up rows by key, and the
 	// timeouts are too short for an index on a large table. The timeout for locks is
-	// kept, so that the queue behind a table that is to be changed does not grow.
+	// kept, so that the queue behind a table that is to be changed does not grow. Steps
+	// that use CONCURRENTLY turn it off, because nothing queues behind them.
 	params := cfg.ConnConfig.RuntimeParams
 	for name, value := range settings {
 		if name != "application_name" && name != "lock_timeout" && params[name] == value {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"ovation/internal/testing/postgrestest"
 )
 
@@ -53,22 +51,15 @@ func TestTablesOfTestsAreThoseOfMigrate(t *testing.T) {
 // written in one transaction.
 func TestMigrateCountsTheReadersOfOldRows(t *testing.T) {
 	url := postgrestest.EmptySchema(t)
-	cfg, err := configure(url)
-	must(t, err)
-	db := stdlib.OpenDB(*cfg.ConnConfig)
-	defer func() { must(t, db.Close()) }()
-	provider, err := newProvider(db, cfg.ConnConfig.RuntimeParams["search_path"])
-	must(t, err)
+	upTo := stepwise(t, url)
 	const before, readers, subjects = 28, 29, 2500
-	_, err = provider.UpTo(t.Context(), before)
-	must(t, err)
+	must(t, upTo(before))
 	postgrestest.Exec(t, url, fmt.Sprintf(`INSERT INTO interactive (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
 		SELECT 'default', 'video', i, 1 + i %% 3, 0, 0, 0, 7 FROM generate_series(1, %d) i`, subjects),
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', 'user' || n, 'video', i, 1, 1, 1 FROM generate_series(1, %d) i, generate_series(1, i %% 3) n`, subjects),
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', '', 'video', i, 1, 1, 1 FROM generate_series(1, %d) i`, subjects))
 	for range 2 { // the second time as after an interruption
-		_, err = provider.UpTo(t.Context(), readers)
-		must(t, err)
+		must(t, upTo(readers))
 		got := ask[[]int](t, url, `SELECT array_agg(n ORDER BY n) FROM (SELECT count(*)::int AS n FROM interactive
 			WHERE reader_count = biz_id::int % 3 AND version = 7 GROUP BY reader_count) c`)
 		if want := []int{subjects / 3, subjects / 3, subjects/3 + 1}; !slices.Equal(got, want) {

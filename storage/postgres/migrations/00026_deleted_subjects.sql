@@ -16,13 +16,26 @@ CREATE TABLE IF NOT EXISTS deleted_subject (
 
 CREATE INDEX IF NOT EXISTS deleted_subject_at ON deleted_subject (at, tenant, biz_id, biz);
 
--- They find the states that a sweep clears; likes and follows have such an index. Writes
--- go on while they are built. An interrupted build leaves an invalid index, which is
--- dropped first.
-DROP INDEX CONCURRENTLY IF EXISTS collectors;
-CREATE INDEX CONCURRENTLY collectors ON user_collection (tenant, biz_id, biz, user_id) WHERE state <> '';
-DROP INDEX CONCURRENTLY IF EXISTS dislikers;
-CREATE INDEX CONCURRENTLY dislikers ON user_reaction (tenant, biz_id, biz, user_id) WHERE state = 2;
+-- They find the states that a sweep clears; likes and follows have such an index. They are
+-- built as in migration 00023.
+SET lock_timeout = 0;
+-- +goose StatementBegin
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('collectors') AND NOT indisvalid) THEN
+        ALTER INDEX collectors RENAME TO collectors_invalid;
+    END IF;
+    IF EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('dislikers') AND NOT indisvalid) THEN
+        ALTER INDEX dislikers RENAME TO dislikers_invalid;
+    END IF;
+END
+$$;
+-- +goose StatementEnd
+DROP INDEX CONCURRENTLY IF EXISTS collectors_invalid;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS collectors ON user_collection (tenant, biz_id, biz, user_id) WHERE state <> '';
+DROP INDEX CONCURRENTLY IF EXISTS dislikers_invalid;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS dislikers ON user_reaction (tenant, biz_id, biz, user_id) WHERE state = 2;
+RESET lock_timeout;
 
 -- Comments that are deleted already queue behind those that will be: hence the addition. A
 -- release before this one does not queue the comments that it deletes after this
