@@ -99,9 +99,9 @@ func TestEachMutationHasAPrice(t *testing.T) {
 			t.Errorf("%s costs %d units, want at least %d", mutation.Name, price, rate.PerRead)
 		}
 	}
-	for _, clear := range []string{"Mutation.deleteRead", "Mutation.clearReads"} {
-		if price := table[clear].Price; price < 4*rate.PerAction {
-			t.Errorf("%s costs %d units, want at least %d", clear, price, 4*rate.PerAction)
+	for _, field := range []string{"Mutation.deleteRead", "Mutation.clearReads"} {
+		if price := table[field].Price; price < 4*rate.PerAction {
+			t.Errorf("%s costs %d units, want at least %d", field, price, 4*rate.PerAction)
 		}
 	}
 	for _, list := range []string{"Interactive.likers", "Interactive.comments", "User.likes", "Query.feed", "Conversation.messages"} {

@@ -174,7 +174,7 @@ func (t *tx) sweepCandidates(of *sqlstore.Sweep) error {
 	for _, keys := range lists {
 		of.Found(len(keys), func(i int) storage.Subject { return keys[i].Subject })
 	}
-	of.Reactions, of.Collections, of.Follows = append(lists[0], lists[1]...), lists[2], lists[3]
+	of.Reactions, of.Collections, of.Follows = slices.Concat(lists[0], lists[1]), lists[2], lists[3]
 	return nil
 }
 

@@ -79,7 +79,7 @@ func TestLatePublicationKeepsTheMarkOfADeletedVideo(t *testing.T) {
 	must(t, s.Publish(t.Context(), slow))
 	got, err := countsInRedis(t.Context(), s, subject)
 	must(t, err)
-	if !got.Known || !got.Counts.Deleted || got.Counts.Version <= slow.Counts[0].Version {
+	if !got.Known || !got.Deleted || got.Version <= slow.Counts[0].Version {
 		t.Errorf("got the counts %+v in Redis, want those of the deletion", got)
 	}
 }
