@@ -54,7 +54,10 @@ func TestTheTableOfPricesHasTheirValues(t *testing.T) {
 	for _, row := range []string{
 		fmt.Sprintf("| every request, every operation on a WebSocket, every handshake | %d |", rate.PerRequest),
 		fmt.Sprintf("| each page of a list | %d more |", rate.PerList),
-		fmt.Sprintf("| each root field of a mutation | %d more; `read` %d |", rate.PerAction, rate.PerRead),
+		fmt.Sprintf(
+			"| each root field of a mutation | %d more; `read` %d, `deleteRead` %s, `clearReads` %s |",
+			rate.PerAction, rate.PerRead, thousands(deleteReadPrice), thousands(clearPrice),
+		),
 		fmt.Sprintf("| each password to hash | %s more;", thousands(rate.PerHash)),
 		fmt.Sprintf("| a file below `/media/` | %d more, and 1 for each %d KiB of it", rate.PerDownload, rate.DownloadBytesPerUnit>>10),
 		fmt.Sprintf("| an upload | %d more, and 1 for each %d bytes of it", rate.PerUpload, rate.UploadBytesPerUnit),
