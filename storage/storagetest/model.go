@@ -123,6 +123,9 @@ func (m *modelState) persist() {
 			if _, known := meant[id]; !known && !a.Kind.AddsUp() && a.Kind != storage.KindAuthor {
 				meant[id] = *m.state(storage.StateKey{User: a.User, Subject: a.Subject})
 			}
+			if !m.repeats(a, outcome.Applied) {
+				a = m.admitted(a)
+			}
 			m.apply(a)
 		}
 	}
@@ -166,12 +169,6 @@ func (m *modelState) anyAction() storage.Action {
 
 // apply applies an action to the model.
 func (m *modelState) apply(a storage.Action) {
-	if m.erased[a.Subject] && a.Sets() {
-		if a.Kind == storage.KindAuthor {
-			return
-		}
-		a = a.Cleared()
-	}
 	if a.Kind == storage.KindAuthor {
 		if a.Version >= m.authors[a.Subject].Version {
 			m.authors[a.Subject] = a

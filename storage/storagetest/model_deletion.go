@@ -39,6 +39,37 @@ func (m *modelState) deleteVideo() {
 	m.checkOutcome(outcome, nil)
 }
 
+// admitted returns what becomes of an action: on a deleted subject, an action that would
+// set a state clears it instead.
+func (m *modelState) admitted(a storage.Action) storage.Action {
+	if m.erased[a.Subject] && a.Sets() {
+		return a.Cleared()
+	}
+	return a
+}
+
+// repeats reports whether an action on a deleted subject only repeated a state that had
+// been set and is not swept yet. Such an action changes no count, so that the transaction
+// does not notice the deletion, unless another action does.
+func (m *modelState) repeats(a storage.Action, applied []storage.StateChange) bool {
+	if !m.erased[a.Subject] || !a.Sets() {
+		return false
+	}
+	for _, change := range applied {
+		version := change.Version
+		if change.Kind == storage.KindReaction {
+			version = change.Register.Set
+		}
+		isSet := change.Reaction != storage.NoReaction || change.FolderID != "" || change.Following
+		if isSet && version == a.Version && change.User == a.User && change.Subject == a.Subject && change.Kind == a.Kind {
+			m.equal("a state that is set on a deleted subject, which was set before",
+				[]any{change.Reaction, change.FolderID, change.Following}, []any{change.OldReaction, change.OldFolderID, change.OldFollowing})
+			return true
+		}
+	}
+	return false
+}
+
 // sweep clears a few states on deleted subjects. Which ones depends on the store.
 func (m *modelState) sweep() {
 	_, outcome, err := m.w.s.SweepDeleted(m.w.Context(), rapid.IntRange(1, 3).Draw(m.T, "limit"), nil)
