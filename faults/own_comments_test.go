@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 const (
 	commentedSubjects = 2  // a client comments on this many of its own subjects, and on as many hot ones
-	maxOwnComments    = 5  // maximum number of stored comments by a client on one subject
+	maxOwnComments    = 5  // maximum number of stored comments by a client on one subject, besides those that it keeps
+	keptComments      = 10 // a client keeps one in this many of its comments
 	commentPageSize   = 50 // comments on a page
 	commentSubjects   = 12 // number of comments, by any user, that a client acts on at a time
 
@@ -41,6 +43,16 @@ type ownComment struct {
 	id        string // "" until an addition is acknowledged
 	number    int64
 	edits     int
+}
+
+// isKept reports whether the author of a comment with the given text never deletes it.
+// Clients act on such comments only, because the deletion of a comment clears the states
+// that refer to it.
+func isKept(text string) bool {
+	requestID, _, _ := strings.Cut(text, ",") // before ", edit 1"
+	_, n, _ := strings.Cut(requestID, " ")
+	number, err := strconv.Atoi(n)
+	return err == nil && number%keptComments == 0
 }
 
 // uncertain reports whether the state of the comment is unknown.
@@ -99,7 +111,7 @@ func (c *client) findOwnComment(id string) *ownComment {
 // the same subject is unknown, it resolves that state instead.
 func (c *client) changeComment(node *process) {
 	sub := c.commented[c.random.IntN(len(c.commented))]
-	var own []*ownComment
+	var own, deletable []*ownComment
 	for _, r := range c.ownComments {
 		switch {
 		case r.subject != sub:
@@ -108,13 +120,16 @@ func (c *client) changeComment(node *process) {
 			return
 		case r.outcome == outcomeStored:
 			own = append(own, r)
+			if !isKept(r.requestID) {
+				deletable = append(deletable, r)
+			}
 		}
 	}
 	switch n := c.random.IntN(10); {
 	case len(own) > 0 && n < 2:
 		c.editComment(node, own[c.random.IntN(len(own))])
-	case len(own) > 0 && n < 4, len(own) == maxOwnComments:
-		c.deleteComment(node, own[c.random.IntN(len(own))])
+	case len(deletable) > 0 && n < 4, len(deletable) == maxOwnComments:
+		c.deleteComment(node, deletable[c.random.IntN(len(deletable))])
 	default:
 		r := c.newComment(sub)
 		c.addComment(node, r)
@@ -274,7 +289,9 @@ func (c *client) readComments(node *process) {
 	for _, edge := range got.Of.Comments.Edges {
 		if !edge.Node.Deleted {
 			c.replyTargets[sub] = append(c.replyTargets[sub], edge.Node.ID)
-			c.addCommentSubject(edge.Node.CommentID)
+			if isKept(edge.Node.Text) {
+				c.addCommentSubject(edge.Node.CommentID)
+			}
 		}
 	}
 	mine := func(r *ownComment) bool { return r.subject == sub && r.parent != "" && r.outcome == outcomeStored }
@@ -283,12 +300,12 @@ func (c *client) readComments(node *process) {
 	}
 }
 
-// addCommentSubject adds the comment, one time in ten, to the subjects that the client
-// acts on. If the client already acts on commentSubjects comments, the new one replaces
-// one of them; the expectation for the replaced comment is kept.
+// addCommentSubject adds the comment to the subjects that the client acts on. If the
+// client already acts on commentSubjects comments, the new one replaces one of them; the
+// expectation for the replaced comment is kept.
 func (c *client) addCommentSubject(number string) {
 	sub := subject{"comment", number}
-	if _, known := c.expected[sub]; known || c.random.IntN(10) > 0 {
+	if _, known := c.expected[sub]; known {
 		return
 	}
 	c.expected[sub] = untouched
