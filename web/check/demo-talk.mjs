@@ -215,7 +215,7 @@ export async function hostileTextIsContained(page, shoot) {
   const marks = `marks ${'e'.repeat(5)}${'\u0301\u0308\u0327'.repeat(600)}`;
   const long = `long ${'W'.repeat(1_990)}`;
   const lines = `lines${'\n'.repeat(1_900)}end`;
-  const turned = 'turned \u202Eright to left';
+  const turned = 'turned \u2067right to left\u2069';
   for (const text of [marks, long, lines, turned]) await addComment(ada, text);
   await openComments(page, ada);
   await comment(page, 'turned').waitFor();
