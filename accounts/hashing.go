@@ -15,7 +15,7 @@ import (
 var ErrBusy = errors.New("too many passwords are being checked")
 
 // waitingPerHash is the maximum number of waiting callers per running hash. A hash with
-// DefaultParams takes about 40 ms, so that nobody waits for longer than about 1.6 s.
+// DefaultParams takes about 40 ms, so that no caller waits longer than about 1.6 s.
 const waitingPerHash = 40
 
 // Shares of the places of a hashPool, as fractions: of the callers at one address, which

@@ -7,8 +7,8 @@ import (
 	"ovation/storage"
 )
 
-// Owner is who holds a part of a resource: a signed-in user, or the anonymous users at
-// one address. The address is the zero value if it is not known.
+// Owner identifies the holder of a part of a resource: a signed-in user, or the anonymous
+// users at one address. The address is the zero value if it is not known.
 type Owner struct {
 	User    storage.User
 	Address netip.Addr

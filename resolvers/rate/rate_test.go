@@ -118,8 +118,8 @@ func TestDebtIsBounded(t *testing.T) {
 	})
 }
 
-// TestBytesLeaveASmallDebt charges the bytes of large files. Whoever pays can go on soon
-// after the transfer.
+// TestBytesLeaveASmallDebt charges the bytes of large files: soon after the transfer, the
+// payer's next request is admitted.
 func TestBytesLeaveASmallDebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for by, payer := range payers(New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100})) {

@@ -318,21 +318,11 @@ func verifyRecountsMessages(w *world) {
 	w.db.Edit(w.T, `UPDATE conversation SET unread = 7 WHERE user_id = 'bob'`)
 	w.db.Edit(w.T, `UPDATE message SET low_sent = low_sent + 1`)
 	w.db.Edit(w.T, `DELETE FROM conversation WHERE user_id = 'alice'`)
-	var found []storage.Difference
-	for _, repair := range []bool{false, true} {
-		found = nil
-		_, err := w.s.Verify(w.Context(), repair, func(d storage.Difference) error {
-			found = append(found, d)
-			return nil
-		})
-		w.must(err)
-		w.equal("differences", found, []storage.Difference{
-			{Conversation: between("alice", "bob"), Count: "unread", Counted: 1},
-			{Conversation: between("bob", "alice"), Count: "unread", Stored: 7, Counted: 2},
-			{Conversation: between("bob", "alice"), Count: "received", Stored: 3, Counted: 2},
-		})
-	}
-	w.verified()
+	w.repaired(
+		storage.Difference{Conversation: between("alice", "bob"), Count: "unread", Counted: 1},
+		storage.Difference{Conversation: between("bob", "alice"), Count: "unread", Stored: 7, Counted: 2},
+		storage.Difference{Conversation: between("bob", "alice"), Count: "received", Stored: 3, Counted: 2},
+	)
 	w.equal("conversations of alice", w.conversationsOf(user("alice")), []string{"bob: three (1)"})
 	w.equal("conversations of bob", w.conversationsOf(user("bob")), []string{"alice: three (2)"})
 

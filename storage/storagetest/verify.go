@@ -105,6 +105,22 @@ func verifyMovesTheItemsOfSeveralFolders(w *world) {
 	w.equal("items of the default folder", w.folder(defaultOf(alice)).ItemCount, int64(3))
 }
 
+// repaired checks that Verify reports the given differences, with and without repair, and
+// that none is left after the repair.
+func (w *world) repaired(want ...storage.Difference) {
+	w.Helper()
+	for _, repair := range []bool{false, true} {
+		var got []storage.Difference
+		_, err := w.s.Verify(w.Context(), repair, func(d storage.Difference) error {
+			got = append(got, d)
+			return nil
+		})
+		w.must(err)
+		w.equal("differences", got, want)
+	}
+	w.verified()
+}
+
 func verifyEndsWithTheReport(w *world) {
 	w.persist(like(user("alice"), video("1"), 1), like(user("alice"), video("2"), 1))
 	w.db.Edit(w.T, `UPDATE interactive SET like_count = 5`)

@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS cleared_read (
 CREATE INDEX IF NOT EXISTS cleared_read_version ON cleared_read (version);
 
 -- Counts the readers in one scan of user_read, and writes 1,000 subjects at a time, so
--- that nobody waits long for a lock. It can be repeated. A release before this one does
+-- that no writer waits long for a lock. It can be repeated. A release before this one does
 -- not move the count: what it writes after the scan, ovation verify --repair adds.
 -- +goose StatementBegin
 DO $$
