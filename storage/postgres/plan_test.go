@@ -65,8 +65,8 @@ func databases(t *testing.T) map[string]*Store {
 		`INSERT INTO message SELECT 'default', i % 50, 'x' || i % 60, i, i % 2 = 0, 'text', i FROM generate_series(1, 5000) i`,
 		`INSERT INTO conversation SELECT 'default', i % 50, 'x' || i % 60, max(i), 0, max(i) FROM generate_series(1, 5000) i GROUP BY 2, 3`,
 		`INSERT INTO video SELECT 'default', i, i % 50, 'film', 'file' || i, 1, 1, i % 10 > 0, 0, '', CASE WHEN i % 10 > 0 THEN 0 ELSE i END, i FROM generate_series(1, 5000) i`,
-		`INSERT INTO deleted_subject SELECT 'default', 'video', i, i FROM generate_series(1, 2000) i`,
-		`ANALYZE`)
+		`INSERT INTO deleted_subject SELECT 'default', 'video', i, i FROM generate_series(1, 2000) i`)
+	postgrestest.Analyze(t, at)
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}
 }
 

@@ -25,7 +25,7 @@ func TimeLongFeed(t *testing.T, db Database) {
 	db.Edit(t, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covered, cover_tries, cover_reason, cover_due, created)
 		SELECT 'default', i, 'user' || (i %% %d), 'A cat plays the piano', 'file' || i, 1, 1000000, TRUE, 0, '', 0, i FROM n`, feedVideos, feedAuthors))
-	db.Edit(t, `ANALYZE`)
+	db.Edit(t, `ANALYZE video`)
 	s := db.Open(t)
 	feed := func(below int64) func() ([]storage.Video, error) {
 		page := storage.Page{First: feedPage, After: storage.Position{Version: below}}

@@ -119,3 +119,15 @@ func Exec(tb testing.TB, at string, statements ...string) {
 		}
 	}
 }
+
+// Analyze updates the planner's statistics of all tables in the schema at the URL. A bare
+// ANALYZE would also read the tables of other tests and the catalog, and could deadlock
+// with tests that create or drop schemas in the meantime.
+func Analyze(tb testing.TB, at string) {
+	tb.Helper()
+	Exec(tb, at, `DO $$ DECLARE name text; BEGIN
+		FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename LOOP
+			EXECUTE format('ANALYZE %I', name);
+		END LOOP;
+	END $$`)
+}
