@@ -15,12 +15,13 @@ func (p *hashPool) count() int {
 	return p.taken
 }
 
-// flooded starts callers that all wait, and returns those that found a place and a
-// function that ends them.
-func (p *hashPool) flooded(t *testing.T, callers int, by func(i int) caller) (entered int, end func()) {
+// flooded starts callers whose hashes last until the channel release is closed. It returns
+// how many callers found a place and a function that waits for them. Floods of one pool
+// share the channel, since the callers of one flood may wait for hashes of another.
+func (p *hashPool) flooded(t *testing.T, release <-chan struct{}, callers int, by func(i int) caller) (entered int, wait func()) {
 	t.Helper()
 	var now, most atomic.Int64
-	release, errs := make(chan struct{}), make(chan error, callers)
+	errs := make(chan error, callers)
 	busy := 0
 	for i := range callers {
 		before := p.count()
@@ -42,7 +43,6 @@ func (p *hashPool) flooded(t *testing.T, callers int, by func(i int) caller) (en
 		}
 	}
 	return callers - busy, func() {
-		close(release)
 		for range callers - busy {
 			must(t, <-errs)
 		}
@@ -56,8 +56,10 @@ func TestHashesAreBounded(t *testing.T) {
 	const slots = 2
 	p := newHashPool(slots)
 	places := slots * (1 + waitingPerHash)
-	entered, end := p.flooded(t, 2*places, func(int) caller { return caller{trusted: true} })
-	end()
+	release := make(chan struct{})
+	entered, wait := p.flooded(t, release, 2*places, func(int) caller { return caller{trusted: true} })
+	close(release)
+	wait()
 	if entered != places || p.count() != 0 || len(p.from) != 0 {
 		t.Errorf("%d of %d callers found a place, %d places and %d addresses are left, want %d, 0 and 0", entered, 2*places, p.count(), len(p.from), places)
 	}
@@ -67,8 +69,10 @@ func TestHashesAreBounded(t *testing.T) {
 // address.
 func TestUsersAtOneAddressLogInTogether(t *testing.T) {
 	p := newHashPool(4)
-	entered, end := p.flooded(t, 30, func(int) caller { return caller{from: clientAddress} })
-	end()
+	release := make(chan struct{})
+	entered, wait := p.flooded(t, release, 30, func(int) caller { return caller{from: clientAddress} })
+	close(release)
+	wait()
 	if entered != 30 {
 		t.Errorf("%d of 30 callers at one address found a place of %d, want all", entered, p.places)
 	}
@@ -93,8 +97,9 @@ func TestNoAddressTakesAllPlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHashPool(1)
-			taken, endTaken := p.flooded(t, test.taken, func(i int) caller { return caller{netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), true} })
-			entered, end := p.flooded(t, 100, test.by)
+			release := make(chan struct{})
+			taken, waitForTaken := p.flooded(t, release, test.taken, func(i int) caller { return caller{netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), true} })
+			entered, wait := p.flooded(t, release, 100, test.by)
 			if taken != test.taken || entered != test.want {
 				t.Errorf("%d of 100 callers found a place, want %d of %d", entered, test.want, p.places)
 			}
@@ -108,8 +113,9 @@ func TestNoAddressTakesAllPlaces(t *testing.T) {
 			} else {
 				p.leave(owner)
 			}
-			endTaken()
-			end()
+			close(release)
+			waitForTaken()
+			wait()
 		})
 	}
 }

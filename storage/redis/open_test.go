@@ -73,7 +73,7 @@ func TestOpenRetriesASlowServer(t *testing.T) {
 			go relay(conn, server.port)
 		}
 	}()
-	s, err := Open(t.Context(), Options{URL: "redis://" + slow.Addr().String(), Database: openDatabase(t), Logger: quiet})
+	s, err := Open(t.Context(), Options{URL: "redis://" + slow.Addr().String(), Database: openDatabase(t), Logger: quiet, RedisTimeout: 10 * time.Second})
 	must(t, err)
 	must(t, s.Close())
 	if connections.Load() < 2 {
