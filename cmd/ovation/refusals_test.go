@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,8 @@ func TestServeRejectsOptionsOfDev(t *testing.T) {
 		call(t, environment(), "serve", flag).want(t, exitUsage, "unknown flag "+flag)
 	}
 }
+
+var logLine = regexp.MustCompile(`(?m)^\{"time":.*"level":"(WARN|INFO)".*\}\n`)
 
 func TestUnusableServicesAreNamed(t *testing.T) {
 	t.Parallel()
@@ -129,8 +132,9 @@ func TestUnusableServicesAreNamed(t *testing.T) {
 				calls.Go(func() {
 					got := call(t, getenv, strings.Fields(command)...)
 					got.want(t, c.code, slices.Concat(c.want, []string{c.variable})...)
-					if strings.Count(got.stderr, "\n") > 1 {
-						t.Errorf("%s prints more than one line:\n%s", command, got.stderr)
+					// On a busy machine, the log may also say that another service is slow.
+					if text := logLine.ReplaceAllString(got.stderr, ""); strings.Count(text, "\n") > 1 {
+						t.Errorf("%s prints more than one line:\n%s", command, text)
 					}
 					for _, secret := range secrets {
 						if strings.Contains(got.stdout+got.stderr, secret) {

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
-	const atMost = 100 * time.Millisecond
+	atMost := manyOrdinary(t)
 	var circle strings.Builder
 	circle.WriteString("{viewer{...F0}}")
 	for i := range 99 {
@@ -59,15 +60,18 @@ func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var errs gqlerror.List
-			s := newService(t, Config{Introspection: true})
-			took := processorTime(t, func() { errs = s.plan(t, test.query, "") })
+			took := time.Duration(math.MaxInt64)
+			for tries := 0; tries < 5 && took > atMost; tries++ { // something else may slow down one of them
+				s := newService(t, Config{Introspection: true})
+				took = processorTime(t, func() { errs = s.plan(t, test.query, "") })
+			}
 			limited := len(errs) == 1 && (errs[0].Extensions["code"] == codes.LimitExceeded || strings.Contains(errs[0].Message, "contains itself"))
 			if limited == test.passes {
 				t.Errorf("the query is limited: %t, want %t: %v", limited, !test.passes, errs)
 			}
 			t.Logf("%d bytes: %s", len(test.query), took.Round(10*time.Microsecond))
-			if took > atMost*raceSlowdown {
-				t.Errorf("the answer took %s, want at most %s", took, atMost*raceSlowdown)
+			if took > atMost {
+				t.Errorf("the answer took %s, want at most %s", took, atMost)
 			}
 		})
 	}
@@ -80,11 +84,12 @@ func FuzzDocuments(f *testing.F) {
 	f.Add("query($s:[SubjectInput!]!,$n:Int=3){interactives(subjects:$s){...A}}fragment A on Interactive{likers(first:$n)@skip(if:false){edges{node{id}}}}")
 	f.Add(`mutation{a:like(input:{biz:"""x""",bizId:"\u00e9"}){changed}}`)
 	s := newService(f, Config{Introspection: true})
+	atMost := manyOrdinary(f)
 	f.Fuzz(func(t *testing.T, query string) {
 		var errs gqlerror.List
 		took := processorTime(t, func() { errs = s.plan(t, query, `{"s":[{"biz":"a","bizId":1}],"n":2}`) })
-		if took > time.Second*raceSlowdown {
-			t.Errorf("the answer took %s, want at most %s: %v", took, time.Second*raceSlowdown, errs)
+		if took > 5*atMost {
+			t.Errorf("the answer took %s, want at most %s: %v", took, 5*atMost, errs)
 		}
 	})
 }
@@ -97,6 +102,23 @@ func (s *service) plan(tb testing.TB, query, variables string) gqlerror.List {
 		s.limits.Plan(operation).Roots(operation)
 	}
 	return errs
+}
+
+// manyOrdinary returns the CPU time of 1,000 introspection queries. As the limit for a
+// document, it depends neither on the speed of the machine nor on the race detector; it
+// is about 0.4 s without the detector.
+func manyOrdinary(tb testing.TB) time.Duration {
+	tb.Helper()
+	fastest := time.Duration(math.MaxInt64)
+	for range 20 {
+		s := newService(tb, Config{Introspection: true})
+		fastest = min(fastest, processorTime(tb, func() {
+			if errs := s.plan(tb, introspection.Query, ""); len(errs) > 0 {
+				tb.Fatal(errs)
+			}
+		}))
+	}
+	return 1000 * fastest
 }
 
 // processorTime returns the CPU time that this process uses during a call, including the
