@@ -16,7 +16,7 @@ func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags 
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stdout, stderr := newBannerWriter(), newBannerWriter()
-	p := &program{ctx, s.getenv(), strings.NewReader(""), stdout, stderr, func() time.Time { return time.Now().Add(ahead) }}
+	p := &program{ctx: ctx, getenv: s.getenv(), stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, now: func() time.Time { return time.Now().Add(ahead) }}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -105,6 +105,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		return err
 	}
 	defer served.close()
+	defer p.reloadOnHangup(log)()
 	token, err := viewer.Sign(key, storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour,
 		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
 	if err != nil {

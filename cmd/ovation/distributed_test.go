@@ -216,6 +216,7 @@ func (s *site) start(t *testing.T, command string) *server {
 	}()
 	n := &server{
 		url: serves.FindString(line), banner: line, as: as, ended: over, log: stderr.String,
+		pid:    c.Process.Pid,
 		signal: func() { _ = c.Process.Signal(syscall.SIGTERM) }, // unless it has ended
 		kill: func() {
 			_ = c.Process.Kill()

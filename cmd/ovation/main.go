@@ -52,6 +52,13 @@ type program struct {
 	stdout io.Writer
 	stderr io.Writer
 	now    func() time.Time
+
+	// hangups receives SIGHUP; see receiveHangups. It is nil if the program runs within a
+	// test.
+	hangups     chan os.Signal
+	terminate   context.CancelFunc // ends ctx
+	terminals   []*os.File         // standard streams, any of which may be a terminal
+	reloadables []reloadable
 }
 
 // commandLine lists all commands.
@@ -77,20 +84,20 @@ func main() {
 	setTimerSlack(os.Args)
 	protectMemory()
 	delayCollections(os.Args)
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
-		signals = append(signals, syscall.SIGHUP) // the terminal was closed
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends ctx. stop then restores the default behaviour, so that a
 	// second signal kills the process.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	p := &program{
+		ctx: ctx, getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now,
+		hangups: make(chan os.Signal, 1), terminate: stop, terminals: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	}
+	os.Exit(p.run(os.Args[1:]))
 }
 
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return (&program{ctx, getenv, stdin, stdout, stderr, time.Now}).run(args)
+	return (&program{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now}).run(args)
 }
 
 // run runs the command that args selects, and returns the exit code.
@@ -123,6 +130,7 @@ func (p *program) run(args []string) int {
 		sayf(p.stderr, "ovation: %s\nSee %s --help.\n", message, command)
 		return exitUsage
 	}
+	defer p.receiveHangups(command.Selected().Target.Addr().Interface())()
 	err = command.Run(p)
 	if err == nil {
 		return 0

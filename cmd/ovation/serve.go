@@ -123,6 +123,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer served.close()
+	defer p.reloadOnHangup(log)()
 	number, _ := built()
 	sayf(p.stdout, "Ovation %s serves %s/graphql\n", number, urlOf(listener))
 	if served.metrics != nil {

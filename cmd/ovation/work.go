@@ -86,6 +86,7 @@ func (c *workCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopVideos()) }()
+	defer p.reloadOnHangup(log)()
 	serving, stop := context.WithCancel(context.WithoutCancel(p.ctx))
 	defer stop()
 	number, _ := built()
