@@ -69,7 +69,7 @@ func missingColumn(m *Mapping, column int) Suggestion {
 // forTime adds to an error the changes that the times of a column need. If several formats
 // fit, the reason names them.
 func (s *sample) forTime(unfit *MappingError, m *Mapping, column int) {
-	if column < 0 || m.At != "" || m.TimeFormat != "" {
+	if column < 0 || m.At != "" || m.TimeFormat != "" || m.TimeUnit == auto && m.Time != "" {
 		return
 	}
 	forms := s.timesIn(column)

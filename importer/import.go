@@ -48,6 +48,10 @@ type Result struct {
 	BadRows    []RowError   // the first 20 bad rows
 	Remedies   []Suggestion // for bad rows and events without an action, the most useful first
 	Elapsed    time.Duration
+
+	// Of a table of counts (ImportCounts):
+	Compared    []Compared   // one for each count of the table
+	Differences []Difference // the first 20 counts that are not the store's, without reads
 }
 
 // Done is the number of rows written for one action.

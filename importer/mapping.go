@@ -31,13 +31,15 @@ type Mapping struct {
 	BizColumn string `json:"bizColumn"` // the column with the kind of content, if Biz is empty
 	// Columns names the columns of a CSV file that has no header, in their order. Columns
 	// with an empty name, and further columns, are ignored.
-	Columns  []string `json:"columns"`
-	User     string   `json:"user"`     // the column with the user's id, which is empty in an anonymous read
-	Subject  string   `json:"subject"`  // the column with the content's id
-	All      string   `json:"all"`      // the action of every row
-	Event    string   `json:"event"`    // the column with the event, if All is empty
-	Time     string   `json:"time"`     // the column with the action's time
-	TimeUnit string   `json:"timeUnit"` // the unit of Time: s, ms or us since 1970, or rfc3339
+	Columns []string `json:"columns"`
+	User    string   `json:"user"`    // the column with the user's id, which is empty in an anonymous read
+	Subject string   `json:"subject"` // the column with the content's id
+	All     string   `json:"all"`     // the action of every row
+	Event   string   `json:"event"`   // the column with the event, if All is empty
+	Time    string   `json:"time"`    // the column with the action's time
+	// TimeUnit is the unit of Time: s, ms or us since 1970, rfc3339, or auto, which is any
+	// of them, by the size of the number, or the date and time of a database.
+	TimeUnit string `json:"timeUnit"`
 	// TimeFormat is the format of Time instead of TimeUnit, as for strptime: "%Y-%m-%d
 	// %H:%M:%S" and the like. A fraction of a second may follow %S.
 	TimeFormat string `json:"timeFormat"`
@@ -53,6 +55,18 @@ type Mapping struct {
 	// is the author of the subject from this time on), comment, or skip. Rows with other
 	// values are skipped and counted.
 	Events map[string]string `json:"events"`
+	// Unmapped says what becomes of rows whose event is not in Events: "skip" (the default)
+	// skips and counts them, "bad" makes them bad rows.
+	Unmapped string `json:"unmapped"`
+	// Deleted is the column that marks rows as deleted: by the time of the deletion, or by
+	// 1, t or true. The column is empty, 0, f or false in other rows. A deleted row undoes
+	// its action; if its action is a read, a comment or a declaration, it is skipped.
+	Deleted string `json:"deleted"`
+	// Optional names columns that a file may lack, although the mapping uses them.
+	Optional []string `json:"optional"`
+	// Counts makes the file a table of counts instead of actions. It holds the column of
+	// each count: read, like, dislike, collect and follow. See ImportCounts.
+	Counts map[string]string `json:"counts"`
 	// Text is the column with a comment's text. The header of a CSV file must contain it;
 	// an NDJSON object may lack it.
 	Text string `json:"text"`
@@ -83,29 +97,12 @@ func SubjectsMapping() Mapping {
 	return Mapping{BizColumn: "biz", User: "author", Subject: "bizId", Time: "at", TimeUnit: "rfc3339", All: "author"}
 }
 
-// presets are the built-in mappings by name.
-var presets = map[string]Mapping{
-	"deskdrop": {
-		Biz: "article", User: "personId", Subject: "contentId", Event: "eventType", Time: "timestamp", TimeUnit: "s",
-		Events: map[string]string{
-			"VIEW": "read", "LIKE": "like", "BOOKMARK": "collect",
-			// Users who follow an article are notified of its comments.
-			"FOLLOW": "follow", "COMMENT CREATED": "comment",
-		},
-		// The data was published without the texts of its comments.
-		Placeholder: "(The text of this comment was not published.)",
-	},
-}
-
-// Presets returns the names of the built-in mappings, sorted.
-func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
-
 // LoadMapping returns the built-in mapping with the given name. If there is none, it
 // takes the name as the path of a mapping file and reads that file. The mapping is not
 // validated.
 func LoadMapping(name string) (Mapping, error) {
 	if preset, ok := presets[name]; ok {
-		preset.Events = maps.Clone(preset.Events)
+		preset.Events, preset.Counts = maps.Clone(preset.Events), maps.Clone(preset.Counts)
 		return preset, nil
 	}
 	file, err := os.Open(name)
@@ -146,6 +143,9 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	if members["all"] != nil && members["event"] == nil && members["events"] == nil {
 		m.Event, m.Events = "", nil
 	}
+	if members["counts"] != nil {
+		m.User, m.Event, m.Events, m.Time = "", "", nil, ""
+	}
 	if members["biz"] != nil && members["bizColumn"] == nil {
 		m.BizColumn = ""
 	}
@@ -154,7 +154,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		if bad, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-			return Mapping{}, fmt.Errorf("%q has a value of the type %s: events is an object of strings, columns an array of strings, every other member a string", bad.Field, bad.Value)
+			return Mapping{}, fmt.Errorf("%q has a value of the type %s: events and counts are objects of strings, columns and optional arrays of strings, every other member a string", bad.Field, bad.Value)
 		}
 		return Mapping{}, err
 	}
@@ -164,7 +164,8 @@ func parseMapping(r io.Reader) (Mapping, error) {
 // mappingMembers holds the names of the members of a mapping file.
 var mappingMembers = []string{
 	"biz", "bizColumn", "columns", "user", "subject", "all", "event", "events",
-	"time", "timeUnit", "timeFormat", "timeZone", "at", "text", "placeholder", "delimiter",
+	"unmapped", "deleted", "time", "timeUnit", "timeFormat", "timeZone", "at",
+	"text", "placeholder", "delimiter", "counts", "optional",
 }
 
 // ValidateTimes returns an error if the members that concern times do not fit each other,
@@ -176,10 +177,8 @@ func (m Mapping) ValidateTimes() error {
 
 // Validate returns an error that names an invalid member of the mapping, or nil.
 func (m Mapping) Validate() error {
-	for _, c := range []struct{ name, column string }{{"user", m.User}, {"subject", m.Subject}, {"time", m.Time}} {
-		if c.column == "" && (c.name != "time" || m.At == "") {
-			return fmt.Errorf("%s must name a column", c.name)
-		}
+	if err := m.validateColumns(); err != nil {
+		return err
 	}
 	if _, err := newTimeReader(&m); err != nil {
 		return err
@@ -207,11 +206,31 @@ func (m Mapping) Validate() error {
 			return err
 		}
 	}
+	if m.Unmapped != "" && m.Unmapped != skip && m.Unmapped != reject {
+		return fmt.Errorf("unmapped is %q, which is not one of %s, %s", m.Unmapped, skip, reject)
+	}
 	return m.validateEvents()
+}
+
+// validateColumns returns an error if a column that every mapping needs has no name.
+func (m Mapping) validateColumns() error {
+	switch {
+	case m.Subject == "":
+		return errors.New("subject must name a column")
+	case len(m.Counts) > 0:
+		return m.validateCounts()
+	case m.User == "":
+		return errors.New("user must name a column")
+	case m.Time == "" && m.At == "":
+		return errors.New("time must name a column, or at give the time of the rows")
+	}
+	return nil
 }
 
 func (m Mapping) validateEvents() error {
 	switch {
+	case len(m.Counts) > 0:
+		return nil
 	case m.All != "" && (m.Event != "" || len(m.Events) > 0):
 		return fmt.Errorf("give the action of every row (all: %q) or the column that says what was done (event, events), not both", m.All)
 	case m.All != "" && actionNames[m.All] == 0:
@@ -234,8 +253,12 @@ func (m Mapping) validateEvents() error {
 // Actions returns the names of all actions, sorted.
 func Actions() []string { return slices.Sorted(maps.Keys(actionNames)) }
 
-// skip is the value in Mapping.Events for events whose rows are skipped.
-const skip = "skip"
+// skip is the value in Mapping.Events for events whose rows are skipped, and with reject one
+// of the values of Mapping.Unmapped.
+const (
+	skip   = "skip"
+	reject = "bad"
+)
 
 // action is the meaning of a row. Summaries list actions in this order. The numbers are
 // part of the ids of imported messages, which are stored forever: append new actions at

@@ -33,8 +33,10 @@ type parser struct {
 	bad        int64
 	badRows    []RowError
 	skipped    map[Skipped]int64
-	anonymous  int64 // actions whose user is a word such as NULL
-	authorless int64 // declarations whose author is such a word
+	anonymous  int64         // actions whose user is a word such as NULL
+	authorless int64         // declarations whose author is such a word
+	counting   []countColumn // of a table of counts
+	counted    []countsRow   // rows of such a table that are not compared yet
 	shown      []Understood
 	dry        *[actionEnd]int64 // if not nil, actions are counted here and not added to a block
 
@@ -66,6 +68,7 @@ func newParser(src *Source, o Options) (*parser, error) {
 	p.blocks[actionStream] = newBlockBuilder(o.Tenant, &stream{size: cmp.Or(o.block, blockActions)}, sha256.Sum256([]byte("ovation import 1")))
 	p.blocks[commentStream] = newBlockBuilder(o.Tenant,
 		&stream{comments: true, size: cmp.Or(o.block, blockComments), placeholder: o.Mapping.Placeholder}, sha256.Sum256([]byte("ovation import comments 1")))
+	p.counting = countColumns(o.Mapping.Counts)
 	for event, name := range o.Mapping.Events {
 		p.byEvent[event] = actionNames[name] // 0 to skip
 	}
@@ -139,8 +142,11 @@ func (p *parser) next() error {
 		if wrong, is := errors.AsType[*timeError](err); is {
 			bad.Remedies = wrong.remedies
 		}
-		if errors.Is(err, errNoText) {
+		switch {
+		case errors.Is(err, errNoText):
 			bad.Remedies = []Suggestion{{"text", ""}}
+		case errors.Is(err, errUnmapped):
+			bad.Remedies = []Suggestion{{"events", clip(r[colEvent]) + "=" + commonEvents[plainName(r[colEvent])]}}
 		}
 		p.show(&r, 0, nil, "bad: "+bad.Reason)
 		return p.reject(bad)
@@ -167,10 +173,17 @@ func (p *parser) reject(bad RowError) error {
 }
 
 func (p *parser) parse(r *row) error {
+	if p.counting != nil {
+		return p.parseCounts(r)
+	}
 	does := p.fixed
 	if does == 0 {
 		var mapped bool
-		if does, mapped = p.byEvent[r[colEvent]]; does == 0 {
+		does, mapped = p.byEvent[r[colEvent]]
+		if does == 0 && !mapped && p.mapping.Unmapped == reject {
+			return p.inColumn(colEvent, r, errUnmapped)
+		}
+		if does == 0 {
 			p.skip(r, mapped)
 			return nil
 		}
@@ -181,6 +194,16 @@ func (p *parser) parse(r *row) error {
 	}
 	if err != nil {
 		return p.inColumn(colTime, r, err)
+	}
+	deleted, at, err := p.deletion(r[colDeleted], at)
+	if err != nil {
+		return p.inColumn(colDeleted, r, err)
+	}
+	if deleted {
+		if does = undoes[does]; does == 0 {
+			p.count(r, Skipped{Event: clip(r[colEvent]), Reason: "deleted"})
+			return nil
+		}
 	}
 	if r[colUser] != "" && isNothing(r[colUser]) {
 		r[colUser] = ""
@@ -222,7 +245,10 @@ func (p *parser) parse(r *row) error {
 // maxGuesses is the number of bad rows after which no remedies are looked for.
 const maxGuesses = 1000
 
-var errMissing = errors.New("stands for a missing value")
+var (
+	errMissing  = errors.New("stands for a missing value")
+	errUnmapped = errors.New("is mapped to no action")
+)
 
 // columnError is an error about the value of a column.
 type columnError struct {
@@ -318,6 +344,11 @@ func (p *parser) skip(r *row, mapped bool) {
 	if mapped {
 		s.Reason = "mapped to " + skip
 	}
+	p.count(r, s)
+}
+
+// count counts a skipped row.
+func (p *parser) count(r *row, s Skipped) {
 	if _, known := p.skipped[s]; !known {
 		if len(p.skipped) >= maxSkipped {
 			s = Skipped{Reason: notMapped + ", under further names"}

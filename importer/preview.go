@@ -21,6 +21,7 @@ type Understood struct {
 	At        time.Time
 	Event     string // the value of the column of the event, if there is one
 	NotAction string // why the row is not imported
+	Counts    string // of a row of a table of counts, which has no user, action and time: read 7, like 1
 }
 
 // Preview reads src to its end and returns what Import would do, and the first most rows

@@ -24,8 +24,11 @@ const (
 	colTime
 	colBiz  // not wanted if Mapping.Biz is set
 	colText // not wanted if Mapping.Text is not set
-	columnCount
+	colDeleted
+	colCount // the first of the counts of Mapping.Counts, in the order of countNames
 )
+
+const columnCount = colCount + countsPerRow
 
 // row holds the values of the wanted columns. These may share memory with the text of the
 // whole row.
@@ -51,7 +54,10 @@ func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.
 
 // columnsOf returns the names of the columns that a mapping uses; unused ones are empty.
 func columnsOf(m *Mapping) row {
-	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn, colText: m.Text}
+	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn, colText: m.Text, colDeleted: m.Deleted}
+	for i, name := range countNames {
+		columns[colCount+i] = m.Counts[name]
+	}
 	if m.At != "" {
 		columns[colTime] = ""
 	}
@@ -149,7 +155,7 @@ func find(m *Mapping, columns row, header []string) (at places, unfit *MappingEr
 			}
 			at[i] = place
 		}
-		if at[i] < 0 && column != "" {
+		if at[i] < 0 && column != "" && !slices.Contains(m.Optional, column) {
 			missing = append(missing, i)
 		}
 	}
@@ -321,7 +327,7 @@ func (j *ndjsonReader) check(m *Mapping) error {
 	}
 	var missing []int
 	for i, column := range j.columns {
-		if column == "" || i == colText || slices.Contains(seen.names, column) || i == colUser && !slices.ContainsFunc(seen.names, namesUsers) {
+		if column == "" || i == colText || slices.Contains(m.Optional, column) || slices.Contains(seen.names, column) || i == colUser && !slices.ContainsFunc(seen.names, namesUsers) {
 			continue
 		}
 		missing = append(missing, i)

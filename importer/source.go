@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -99,6 +100,9 @@ func (s *Source) sniff(name string) error {
 		return fmt.Errorf("the file is a tar archive, whose first file is %s: unpack the file you mean on the way (tar -xOf FILE NAME | ovation import -)", quote(string(head[:max(0, bytes.IndexByte(head[:100], 0))])))
 	}
 	first := s.first()
+	if s.beginsWithSQL() {
+		return errors.New("the file is an SQL dump: export the table as CSV instead (mysql --batch -e 'SELECT * FROM TABLE' DATABASE > TABLE.tsv, or psql -c '\\copy TABLE to TABLE.csv csv header')")
+	}
 	if s.format == "" {
 		s.format = formatOf(name, first)
 	}
@@ -106,6 +110,15 @@ func (s *Source) sniff(name string) error {
 		return errors.New("the file is a JSON array: one object a line is expected (jq -c '.[]' FILE | ovation import - makes that)")
 	}
 	return nil
+}
+
+// beginsWithSQL reports whether the text begins as a dump by mysqldump or pg_dump.
+func (s *Source) beginsWithSQL() bool {
+	const most = 64
+	head, _ := s.text.Peek(min(s.text.Buffered(), most))
+	head = bytes.ToUpper(bytes.TrimLeft(head, " \t\r\n-"))
+	return slices.ContainsFunc([]string{"MYSQL DUMP", "MARIADB DUMP", "POSTGRESQL DATABASE DUMP", "INSERT INTO ", "CREATE TABLE ", "DROP TABLE ", "/*!"},
+		func(start string) bool { return bytes.HasPrefix(head, []byte(start)) })
 }
 
 // formatOf detects the format by the file's name, or else by its first byte.

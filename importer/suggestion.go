@@ -25,7 +25,10 @@ type MappingError struct {
 func (e *MappingError) Error() string { return e.Reason }
 
 // members maps each column to the member of the mapping that names it.
-var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
+var members = [columnCount]string{
+	colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text", colDeleted: "deleted",
+	colCount: "counts", colCount + 1: "counts", colCount + 2: "counts", colCount + 3: "counts", colCount + 4: "counts",
+}
 
 // commonColumns holds the names that columns commonly have in other systems, the most
 // common first, in the form that plainName returns. The key is the member of the mapping
@@ -41,7 +44,7 @@ var commonColumns = map[string][]string{
 		"productid", "product", "movieid", "movie", "postid", "post", "songid", "song", "trackid", "track", "artistid", "artist", "newsid", "bookid", "gameid", "objectid", "object",
 	},
 	"event":     {"event", "eventtype", "eventname", "action", "actiontype", "interaction", "interactiontype", "activity", "behavior", "behaviour", "type"},
-	"time":      {"time", "timestamp", "ts", "at", "date", "datetime", "createdat", "created", "eventtime", "occurredat", "unixtime"},
+	"time":      {"time", "timestamp", "ts", "at", "date", "datetime", "createdat", "created", "eventtime", "occurredat", "unixtime", "utime", "updatedat", "updatetime", "ctime", "createtime"},
 	"bizColumn": {"biz", "kind", "contenttype", "itemtype"},
 	"text":      {"text", "commenttext", "comment", "body", "message", "content"},
 }

@@ -22,10 +22,17 @@ type unit struct {
 	digits int    // the decimal places that express a time in this unit to the microsecond
 }
 
-var units = map[string]unit{"s": {"seconds", 6}, "ms": {"milliseconds", 3}, "us": {"microseconds", 0}, "rfc3339": {}}
+var units = map[string]unit{"s": {"seconds", 6}, "ms": {"milliseconds", 3}, "us": {"microseconds", 0}, "rfc3339": {}, auto: {}}
+
+// auto is the unit of times that may have any unit, or a format of autoFormats. The ranges
+// of the times in seconds, milliseconds and microseconds do not overlap.
+const auto = "auto"
+
+// autoFormats holds the formats in which databases and JSON write times.
+var autoFormats = []string{"%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S UTC", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"}
 
 // TimeUnits returns the supported units of time.
-func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
+func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339", auto} }
 
 // timeError states why a time is invalid. The remedies are changes to the mapping with
 // which it would be valid.
@@ -39,9 +46,10 @@ func (e *timeError) Error() string { return e.reason }
 // timeReader reads the times of a mapping.
 type timeReader struct {
 	unit  unit
-	clock *clock // if not nil, it is used instead of unit
-	zone  string // of times without one, if it is given
-	fixed int64  // if not 0, the time of the first row; each further row is a microsecond later
+	any   []*clock // if not nil, the unit is auto, and these are the clocks of autoFormats
+	clock *clock   // if not nil, it is used instead of unit
+	zone  string   // of times without one, if it is given
+	fixed int64    // if not 0, the time of the first row; each further row is a microsecond later
 }
 
 // newTimeReader returns the reader of the times of a mapping. It validates the members of
@@ -54,8 +62,10 @@ func newTimeReader(m *Mapping) (t timeReader, err error) {
 		t.fixed, err = ParseAt(m.At)
 	case m.TimeFormat != "":
 		t.clock, err = newClock(m.TimeFormat, m.TimeZone)
+	case m.TimeUnit == auto:
+		t.any, err = autoClocks(m.TimeZone)
 	case m.TimeZone != "":
-		err = fmt.Errorf("a time zone (%q) needs a time format", m.TimeZone)
+		err = fmt.Errorf("a time zone (%q) needs a time format, or the unit auto", m.TimeZone)
 	case !known:
 		err = fmt.Errorf("the time unit %q is not one of %s", m.TimeUnit, strings.Join(TimeUnits(), ", "))
 	}
@@ -113,6 +123,9 @@ func (t *timeReader) parse(s string) (int64, error) {
 		}
 		return inRange(at, s)
 	}
+	if t.any != nil {
+		return t.parseAny(s)
+	}
 	if t.unit.name == "" {
 		at, err := time.Parse(time.RFC3339, s)
 		if err != nil {
@@ -128,6 +141,45 @@ func (t *timeReader) parse(s string) (int64, error) {
 		return 0, fmt.Errorf("time %s is not a number of %s since 1970", quote(s), t.unit.name)
 	}
 	return inRange(micros, s)
+}
+
+// autoClocks returns the clocks of autoFormats. The zone is that of times without one.
+func autoClocks(zone string) (out []*clock, err error) {
+	for _, format := range autoFormats {
+		own := zone
+		if strings.HasSuffix(format, "%z") || strings.HasSuffix(format, "UTC") {
+			own = ""
+		}
+		c, err := newClock(format, own)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// parseAny parses a time of the unit auto.
+func (t *timeReader) parseAny(s string) (int64, error) {
+	for _, name := range [...]string{"s", "ms", "us"} {
+		micros, _, err := scaled(s, units[name].digits)
+		if errors.Is(err, errNotANumber) {
+			break
+		}
+		if err == nil && earliest <= micros && micros < latest {
+			return micros, nil
+		}
+	}
+	for _, c := range t.any {
+		at, err := c.parse(s)
+		if err == nil {
+			return inRange(at, s)
+		}
+		if !errors.Is(err, errForm) {
+			return 0, fmt.Errorf("time %s %w", quote(s), err)
+		}
+	}
+	return 0, fmt.Errorf("time %s is neither a number of seconds, milliseconds or microseconds since 1970, in the years 1990 to 2099, nor of the form 2026-01-31 12:00:00", quote(s))
 }
 
 func inRange(micros int64, s string) (int64, error) {

@@ -25,6 +25,9 @@ type timeForm struct {
 // timeForms holds the units and the common formats.
 var timeForms = func() (out []timeForm) {
 	for _, unit := range TimeUnits() {
+		if unit == auto {
+			continue
+		}
 		out = append(out, timeForm{times: timeReader{unit: units[unit]}, unit: unit})
 	}
 	for _, format := range commonFormats {

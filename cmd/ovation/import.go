@@ -23,7 +23,7 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip, bzip2, zstd or zip; - is standard input."`
 
-	Map       string `help:"Mapping to begin with: deskdrop, or a JSON file as shown above."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Map       string `help:"Mapping to begin with: a name (deskdrop, interactive, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" variable:"OVATION_IMPORT_MAP"`
 	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
 	Format    string `help:"Format; if empty, detected from the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
 	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
@@ -39,8 +39,11 @@ type importCommand struct {
 	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
 	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
 	Events    map[string]string `help:"Meanings of the values of that column: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
+	Unmapped  string            `help:"What becomes of rows with other events: skip counts them, bad makes them bad rows (skip)." placeholder:"skip|bad" type:"unmapped" variable:"OVATION_IMPORT_UNMAPPED"`
+	Deleted   string            `help:"Column that marks rows as deleted, by a time, 1, t or true; a deleted row undoes its action." placeholder:"COLUMN" variable:"OVATION_IMPORT_DELETED"`
+	Counts    map[string]string `help:"The file is a table of counts, in these columns: read, like, dislike, collect, follow. Missing reads are added, other counts compared." mapsep:"," placeholder:"COUNT=COLUMN,…" variable:"OVATION_IMPORT_COUNTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
-	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, or rfc3339 (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
+	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, rfc3339, or auto for any of them and the times of databases (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
 
 	TimeFormat string `help:"Format of the time instead of a unit, as for strptime: %Y-%m-%d %H:%M:%S, for example." placeholder:"FORMAT" variable:"OVATION_IMPORT_TIME_FORMAT"`
 	TimeZone   string `help:"Zone of times whose format has none: UTC (the default), Europe/Berlin or +02:00, for example." placeholder:"ZONE" type:"zone" variable:"OVATION_IMPORT_TIME_ZONE"`
@@ -54,12 +57,12 @@ type importCommand struct {
 func (*importCommand) Help() string {
 	return `Without flags and mapping, the columns (in NDJSON: members) are user, biz, subject, event and time (RFC 3339), and events have the names of the actions; these defaults are in brackets below. Other columns are ignored.
 
-The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. A mapping file is a JSON object with the names of these flags, all optional:
+The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. The other mappings are for tables of that name; docs/import-from.md describes them. Flags change a mapping: --map work_likes --subject video_id, for example. A mapping file is a JSON object with the names of these flags, all optional:
 
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
 
-or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "at" for "time", "text" and "placeholder" for comments, and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "at" for "time", "unmapped", "deleted", "counts", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
 
 A file without a header needs the names of its columns; times in another form than RFC 3339 need their unit or format:
 
@@ -81,7 +84,9 @@ While nodes use Redis, an import into their database requires OVATION_REDIS_URL 
 
 A file takes effect once: importing it again with the same flags changes nothing, an import that was stopped resumes, and for a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
 
-Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, or none had an event that is mapped to an action.`
+With --counts each row has the counts of a subject. Reads that the database lacks are added as reads of anonymous users; counts of likes and the like come from the imported states, so they are compared and not imported.
+
+Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, none had an event that is mapped to an action, or counts differ.`
 }
 
 // Run imports the file and prints a summary.
@@ -118,9 +123,13 @@ func (c *importCommand) Run(p *program) (err error) {
 	}
 
 	told, done := progress(p.stderr, src.Size())
-	result, err := importer.Import(p.ctx, store, src, importer.Options{
-		Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told,
-	})
+	options := importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told}
+	var result importer.Result
+	if len(mapping.Counts) > 0 {
+		result, err = importer.ImportCounts(p.ctx, store, src, options)
+	} else {
+		result, err = importer.Import(p.ctx, store, src, options)
+	}
 	done()
 	summarize(p.stdout, result, mapping.Placeholder, "imported")
 	return c.verdict(result, err)
@@ -145,6 +154,9 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 		}
 	case len(c.Events) > 0:
 		m.Events = map[string]string{} // --events replaces all default events
+	}
+	if err := c.counts(&m); err != nil {
+		return m, err
 	}
 	switch {
 	case c.All != "" && (c.Event != "" || len(c.Events) > 0):
@@ -172,13 +184,32 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Subject = cmp.Or(c.Subject, m.Subject)
 	m.Event = cmp.Or(c.Event, m.Event)
 	m.Delimiter = cmp.Or(c.Delimiter, m.Delimiter)
+	m.Unmapped = cmp.Or(c.Unmapped, m.Unmapped)
+	m.Deleted = cmp.Or(c.Deleted, m.Deleted)
 	m.Text = cmp.Or(c.Text, m.Text)
 	m.Placeholder = cmp.Or(c.Placeholder, m.Placeholder)
 	maps.Copy(m.Events, c.Events)
-	if err := m.Validate(); err != nil {
+	if err := m.Validate(); err != nil && len(m.Counts) > 0 {
+		return m, fmt.Errorf("--counts or OVATION_IMPORT_COUNTS: %w", err)
+	} else if err != nil {
 		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // all other members have been checked already
 	}
 	return m, nil
+}
+
+// counts makes the mapping that of a table of counts if --counts is set.
+func (c *importCommand) counts(m *importer.Mapping) error {
+	if len(c.Counts) == 0 && len(m.Counts) == 0 {
+		return nil
+	}
+	if c.Subjects || c.User != "" || c.All != "" || c.Event != "" || len(c.Events) > 0 || c.Deleted != "" || c.Text != "" {
+		return errors.New("a table of counts (--counts, OVATION_IMPORT_COUNTS or a mapping with counts) excludes --subjects, --user, --all, --event, --events, --deleted, --text and their variables")
+	}
+	if len(m.Counts) == 0 {
+		m.Counts, m.User, m.All, m.Event, m.Events = map[string]string{}, "", "", "", nil
+	}
+	maps.Copy(m.Counts, c.Counts)
+	return nil
 }
 
 // times applies the flags of times to a mapping. A flag replaces the members of the
@@ -262,6 +293,7 @@ func summarize(to io.Writer, r importer.Result, placeholder, imported string) {
 		}
 		sayf(to, "skipped       %d × %q: %s\n", s.Rows, s.Event, s.Reason)
 	}
+	summarizeCounts(to, r)
 	if r.Bad == 0 {
 		return
 	}

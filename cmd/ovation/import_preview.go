@@ -17,12 +17,19 @@ const previewRows = 5
 func (c *importCommand) preview(p *program, src *importer.Source, mapping importer.Mapping) error {
 	result, rows, err := importer.Preview(p.ctx, src, importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict}, previewRows)
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	if len(rows) > 0 {
+	switch {
+	case len(rows) > 0 && len(mapping.Counts) > 0:
+		sayf(table, "line\tbiz\tsubject\tcounts\n")
+	case len(rows) > 0:
 		sayf(table, "line\taction\tuser\tbiz\tsubject\ttime\n")
 	}
 	for _, r := range rows {
 		if r.NotAction != "" {
 			sayf(table, "%d\t%s\n", r.Line, notAction(r))
+			continue
+		}
+		if r.Counts != "" {
+			sayf(table, "%d\t%s\t%s\t%s\n", r.Line, r.Biz, strconv.Quote(r.BizID), r.Counts)
 			continue
 		}
 		user := "anonymous"
@@ -33,7 +40,11 @@ func (c *importCommand) preview(p *program, src *importer.Source, mapping import
 	}
 	_ = table.Flush() // as sayf: what cannot be printed is lost
 	summarize(p.stdout, result, mapping.Placeholder, "importable")
-	sayf(p.stdout, "dry run: nothing was imported; rows that an earlier import wrote are counted, too\n")
+	if len(mapping.Counts) > 0 {
+		sayf(p.stdout, "dry run: nothing was imported, and no count was compared\n")
+	} else {
+		sayf(p.stdout, "dry run: nothing was imported; rows that an earlier import wrote are counted, too\n")
+	}
 	return c.verdict(result, err)
 }
 

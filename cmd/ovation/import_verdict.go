@@ -50,7 +50,9 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 func (c *importCommand) incomplete(r importer.Result) error {
 	unmapped := slices.ContainsFunc(r.Remedies, func(r importer.Suggestion) bool { return r.Member == "events" })
 	switch {
-	case len(r.Imported) > 0 || r.Already > 0:
+	case len(r.Compared) > 0 && r.Bad == 0:
+		return differ(r)
+	case len(r.Imported) > 0 || r.Already > 0 || len(r.Compared) > 0 && r.Rows > r.Bad:
 		if r.Bad > 0 && c.DryRun {
 			return &exitError{exitBadRows, errors.New("an import would skip the bad rows: correct them first")}
 		}
@@ -83,6 +85,8 @@ var flagsByMember = map[string][2]string{
 	"timeFormat": {"--time-format", "FORMAT"},
 	"timeZone":   {"--time-zone", "ZONE"},
 	"text":       {"--text", "COLUMN"},
+	"deleted":    {"--deleted", "COLUMN"},
+	"counts":     {"--counts", "COUNT=COLUMN"},
 	"delimiter":  {"--delimiter", "CHARACTER"},
 }
 

@@ -179,6 +179,7 @@ func mappers() kong.Option {
 		"unit":       oneOf(importer.TimeUnits()),
 		"format":     oneOf(importer.Formats()),
 		"action":     oneOf(importer.Actions()),
+		"unmapped":   oneOf([]string{"skip", "bad"}),
 		"zone": text(func(s string) error {
 			_, err := importer.ParseZone(s)
 			return err

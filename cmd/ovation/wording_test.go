@@ -40,7 +40,7 @@ func TestMessagesOfWrongUse(t *testing.T) {
 		"token --user alice --ttl 1ms":       `--ttl: "1ms" is not a duration of at least a second: write for example 30m or 24h`,
 		"serve --drain soon":                 `"soon" is not a duration of 0 or more: write for example 500ms, 10s or 1m`,
 		"import --delimiter comma x.csv":     `"comma" is not a delimiter: write one character that is not a quote or line break, for example ';', or the word tab`,
-		"import --time-unit seconds x.csv":   `--time-unit: "seconds" is not one of s, ms, us, rfc3339`,
+		"import --time-unit seconds x.csv":   `--time-unit: "seconds" is not one of s, ms, us, rfc3339, auto`,
 		"import --biz Video x.csv":           "--biz: biz must be 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter",
 		"dev --anonymous-percent 0":          `"0" is not a number from 1 to 100`,
 		"work --concurrency 9":               `"9" is not a number from 1 to 8`,

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ovation/importer"
+)
+
+// sample returns the path of a synthetic export.
+func sample(name string) string { return filepath.Join("..", "..", "importer", "testdata", name) }
+
+// TestExportsOfOthersAreImported imports a sample of each built-in mapping as its document
+// says: a dry run first, then the import, twice.
+func TestExportsOfOthersAreImported(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, flags string
+		exit        int
+		shows       string // in the first rows of the dry run
+		says        []string
+		counts      [5]int64 // reads, likes, dislikes, collections and followers
+	}{
+		{
+			"user_like_biz.csv", "--map user_like_biz", exitBadRows, `2 like "1" article "1" 2023-11-14T22:13:20Z`,
+			[]string{"5 × like", "2 × clear", `line 10: column "status", "2": is mapped to no action`},
+			[5]int64{0, 4, 0, 0, 0},
+		},
+		{
+			"user_like_biz.csv", "--map user_like_biz --events 1=like,0=dislike,2=skip", exitBadRows, `3 dislike "2" article "1"`,
+			[]string{"5 × like", "2 × dislike", `skipped       1 × "2": mapped to skip`},
+			[5]int64{0, 4, 1, 0, 0},
+		},
+		{"user_collection_biz.tsv", "--map user_collection_biz", 0, `2 collect "1" article "1"`, []string{"3 × collect"}, [5]int64{0, 0, 0, 3, 0}},
+		{"user_like.csv", "--map user_like --time-zone Asia/Shanghai", 0, `2 like "alice" video "v1" 2026-01-31T04:00:00Z`, []string{"3 × like", "2 × clear"}, [5]int64{0, 3, 0, 0, 0}},
+		{"work_likes.csv", "--map work_likes --biz clip", 0, `2 like "alice" clip "w1" 2026-01-31T12:00:00.123456Z`, []string{"4 × like"}, [5]int64{0, 3, 0, 0, 0}},
+		{
+			"interactive.csv", "--map interactive", exitBadRows, `2 article "1" read 120, like 2, collect 2`,
+			[]string{"4 rows equal, 0 lower, 0 higher in the database; 127 reads added", `line 2: article "1": like is 2 in the table, 0 in the database`, "5 counts of the table differ"},
+			[5]int64{127, 0, 0, 0, 0},
+		},
+		{
+			"user_like_stat.csv", "--counts read=like_count --at 2026-01-31 --biz video --subject biz_id", 0, `2 video "v1" read 2`,
+			[]string{"3 reads added"},
+			[5]int64{3, 0, 0, 0, 0},
+		},
+	} {
+		t.Run(c.name+" "+c.flags, func(t *testing.T) {
+			t.Parallel()
+			data := emptyData(t)
+			args := append([]string{"import", "--data=" + data}, strings.Fields(c.flags)...)
+			args = append(args, sample(c.name))
+			dry := call(t, environment(), append(args, "--dry-run")...)
+			if rows := strings.Join(strings.Fields(dry.stdout), " "); !strings.Contains(rows, c.shows) || !strings.Contains(rows, "dry run: nothing was imported") {
+				t.Errorf("the dry run does not show %q:\n%s%s", c.shows, dry.stdout, dry.stderr)
+			}
+			if got := sumsIfAny(t, data); got != [5]int64{} {
+				t.Errorf("after a dry run there are %v reads, likes, dislikes, collects and followers, want none", got)
+			}
+			call(t, environment(), args...).want(t, c.exit, c.says...)
+			for range 2 {
+				if got := sums(t, data, "TRUE"); got != c.counts {
+					t.Errorf("there are %v reads, likes, dislikes, collects and followers, want %v", got, c.counts)
+				}
+				verified(t, data)
+				call(t, environment(), args...) // changes nothing
+			}
+		})
+	}
+}
+
+// TestHelpNamesEveryMapping checks that the help of --map lists the built-in mappings, and
+// that the document names each.
+func TestHelpNamesEveryMapping(t *testing.T) {
+	help := strings.Join(strings.Fields(call(t, environment(), "import", "--help").stdout), " ")
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "import-from.md"))
+	must(t, err)
+	for _, name := range importer.Presets() {
+		if name != "deskdrop" && !strings.Contains(string(text), "`"+name+"`") { // import.md describes deskdrop
+			t.Errorf("docs/import-from.md does not name the mapping %s", name)
+		}
+	}
+	if list := "a name (" + strings.Join(importer.Presets(), ", ") + ")"; !strings.Contains(help, list) {
+		t.Errorf("the help of import does not say %q:\n%s", list, help)
+	}
+}
