@@ -441,7 +441,7 @@ type PageInfo struct {
 
 // All queries. Anonymous viewers see subjects, their counts and their comments, with the profiles and totals of the authors of both, and videos; everything else requires a signed-in viewer.
 //
-// Errors have one of these codes in `extensions.code`: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL, or PERSISTED_QUERY_NOT_FOUND for the unknown hash of a persisted query. RATE_LIMITED includes `extensions.retryAfter`, the number of seconds after which the same request can succeed.
+// Errors have one of these codes in `extensions.code`: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL, PERSISTED_QUERY_NOT_FOUND for the unknown hash or id of a persisted query, or UNTRUSTED_DOCUMENT where the server executes trusted documents only. RATE_LIMITED includes `extensions.retryAfter`, the number of seconds after which the same request can succeed.
 type Query struct {
 }
 

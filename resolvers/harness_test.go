@@ -24,6 +24,7 @@ import (
 	"ovation/live"
 	"ovation/media"
 	"ovation/resolvers"
+	"ovation/resolvers/persisted"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -66,6 +67,7 @@ type settings struct {
 	accounts      bool
 	videos        bool
 	cachedAuthors func([]storage.Subject) []string
+	trusted       persisted.TrustedOptions
 }
 
 // withAccounts enables accounts, with cheap hashes of passwords.
@@ -141,6 +143,9 @@ func start(t *testing.T, options ...option) *service {
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Histories: worker.NewHistories(told, time.Now), Live: hub,
 		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection, MaxBatch: 10,
 		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
+	}
+	if set.trusted.Registry = registry; len(set.trusted.Files) > 0 {
+		cfg.Trusted = persisted.NewTrusted(set.trusted)
 	}
 	if set.videos {
 		serveVideos(t, &cfg, database)

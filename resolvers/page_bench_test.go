@@ -9,14 +9,18 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
+	"ovation/resolvers/persisted"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -43,6 +47,15 @@ func BenchmarkPage(b *testing.B) {
 			askForPages(b, resolvers.Config{Store: &cachedResults{Store: databaseWithActions(b)}}, query)
 		})
 	}
+	b.Run("memory/counts by id", func(b *testing.B) {
+		file := filepath.Join(b.TempDir(), "persisted-documents.json")
+		text, err := json.Marshal(map[string]string{"feed": pageOfCounts})
+		must(b, err)
+		must(b, os.WriteFile(file, text, 0o600))
+		askForPages(b, resolvers.Config{
+			Store: &cachedResults{Store: databaseWithActions(b)}, Trusted: persisted.NewTrusted(persisted.TrustedOptions{Files: []string{file}, Only: true, Registry: prometheus.NewRegistry()}),
+		}, "")
+	})
 	b.Run("redis/counts", func(b *testing.B) { askRedisForPages(b, pageOfCounts) })
 	b.Run("redis/authors", func(b *testing.B) { askRedisForPages(b, pageWithAuthors) })
 }
@@ -133,6 +146,8 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return s.body.Write(p) }
 
+// askForPages measures pages by the text of a query or, if it is "", by the id of the
+// trusted document feed.
 func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	b.Helper()
 	secret := bytes.Repeat([]byte("s"), viewer.MinSecretBytes)
@@ -149,7 +164,11 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	for i := range pageSize {
 		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprintf("subject-%d", i)})
 	}
-	body, err := json.Marshal(map[string]any{"query": query, "operationName": "Feed", "variables": map[string]any{"subjects": subjects, "more": true}})
+	document, is := "query", query
+	if query == "" {
+		document, is = "documentId", "feed"
+	}
+	body, err := json.Marshal(map[string]any{document: is, "operationName": "Feed", "variables": map[string]any{"subjects": subjects, "more": true}})
 	must(b, err)
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/graphql", http.NoBody)
 	must(b, err)

@@ -81,6 +81,9 @@ type Config struct {
 	// Documents shares persisted queries between nodes. If it is nil, each node has its
 	// own.
 	Documents persisted.Store
+	// Trusted are the trusted documents. NewHandler loads them. If it is nil, there are
+	// none.
+	Trusted *persisted.Trusted
 	// Pages serves / and all paths that are not part of the API. If it is nil, there are
 	// no pages.
 	Pages http.Handler
@@ -114,7 +117,8 @@ type Config struct {
 
 // NewHandler returns the handler of the service: /graphql, /douyin/, /schema.graphqls,
 // video uploads and files, /healthz, /readyz, /metrics, the key set and the pages. It
-// returns an error if the store fails to return the key with which cursors are signed.
+// returns an error if the store fails to return the key with which cursors are signed, or
+// if a manifest of trusted documents is invalid.
 func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	key, err := cfg.Store.Secret(ctx, "cursor")
 	if err != nil {
@@ -130,6 +134,9 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	}
 	routes := &routes{http.NewServeMux(), around}
 	routes.mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
+	if err := cfg.Trusted.Load(ctx); err != nil {
+		return nil, fmt.Errorf("load the trusted documents: %w", err)
+	}
 	if cfg.Douyin != nil {
 		routes.mux.Handle("/douyin/", cfg.Douyin(around))
 	}
@@ -220,7 +227,7 @@ func uploads(next http.Handler) http.Handler {
 func service(root *Root, cfg Config) http.Handler {
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
 	root.install(exec, cfg)
-	options := persisted.Options{Store: cfg.Documents}
+	options := persisted.Options{Store: cfg.Documents, Trusted: cfg.Trusted, Compiler: root.limits}
 	if cfg.Registry != nil {
 		options.Registry = cfg.Registry
 	}

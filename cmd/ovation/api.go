@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,6 +22,7 @@ type logFlag struct {
 type apiFlags struct {
 	logFlag      `embed:""`
 	limitFlags   `embed:""`
+	trustedFlags `embed:""`
 	accountFlags `embed:""`
 	videoFlags   `embed:""`
 	douyinFlags  `embed:""`
@@ -68,8 +68,9 @@ type development struct {
 
 // newAPI returns the API. It accepts tokens signed with secret, offers accounts if
 // accountsOn is true, and offers videos unless videos is the zero value. dev is nil
-// except in ovation dev.
-func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, dev *development, videos *videoSite, cfg resolvers.Config) (_ *api, err error) {
+// except in ovation dev. Files of the API are reloaded with those of the program.
+func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *development, videos *videoSite, cfg resolvers.Config) (_ *api, err error) {
+	ctx := p.ctx
 	var ends []func()
 	out := &api{close: func() {
 		for _, end := range slices.Backward(ends) {
@@ -117,6 +118,7 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 	cfg.Auth, cfg.Streams, cfg.Accounts, cfg.KeySet = auth, out.streams, own.service, own.keySet
 	cfg.MaxMutationFields, cfg.MaxBatch, cfg.Limiter = f.MaxMutationFields, f.MaxBatchOperations, f.limiter(cfg.Logger, cfg.Registry)
 	cfg.Origins = transport.NewOrigins(transport.OriginOptions{Allowed: f.allowed(), Development: dev != nil, Logger: cfg.Logger})
+	cfg.Trusted = f.trusted(p, cfg.Registry)
 	videos.install(&cfg)
 	f.install(&cfg, videos)
 	if cfg.Pages, err = web.Handler(web.Files(), web.Options{Data: dev != nil, Names: headers != viewer.RefuseDevHeaders}); err != nil {

@@ -46,6 +46,9 @@ func (c *devCommand) Run(p *program) (err error) {
 	if err := c.checkTokens(); err != nil {
 		return err
 	}
+	if err := c.checkTrusted(); err != nil {
+		return err
+	}
 	log := newLogger(p.stderr, c.LogLevel.Level)
 	unlock, err := c.lock(serveLock, "serves")
 	if err != nil {
@@ -100,7 +103,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 			return unlessStopped(p.ctx, err)
 		}
 	}
-	served, err := c.newAPI(p.ctx, key, c.Accounts, &development{c.devHeaders(), survey}, videos, cfg)
+	served, err := c.newAPI(p, key, c.Accounts, &development{c.devHeaders(), survey}, videos, cfg)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if err := c.checkTokens(); err != nil {
 		return err
 	}
+	if err := c.checkTrusted(); err != nil {
+		return err
+	}
 	if c.Videos && c.BlobURL == "" {
 		return usage("ovation serve --videos needs a place for files: set OVATION_BLOB_URL to s3://bucket?region=REGION, or to file:///folder if all nodes and workers share that folder")
 	}
@@ -118,7 +121,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, videos.close()) }()
-	served, err := c.newAPI(p.ctx, []byte(c.JWTSecret), c.Accounts, nil, videos, cfg)
+	served, err := c.newAPI(p, []byte(c.JWTSecret), c.Accounts, nil, videos, cfg)
 	if err != nil {
 		return err
 	}

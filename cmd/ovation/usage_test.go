@@ -88,6 +88,7 @@ func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 		{"OVATION_LOG_LEVEL=loud", "dev", []string{"OVATION_LOG_LEVEL", `"loud" is not a level`, "debug, info"}},
 		{"", "dev --allowed-origins https://a.example,b.example", []string{"--allowed-origins", `"b.example" is not an origin: write scheme://host`}},
 		{"", "dev --allowed-origins https://a.example/", []string{"write https://a.example"}},
+		{"", "dev --only-trusted", []string{"--only-trusted or OVATION_ONLY_TRUSTED", "--trusted-documents or OVATION_TRUSTED_DOCUMENTS, which must name a file"}},
 		{"", "dev --jwt-secret hush", []string{"--jwt-secret", "4 bytes long; at least 32"}},
 		{"OVATION_JWT_SECRET=hush", "dev", []string{"from the variable OVATION_JWT_SECRET", "4 bytes long"}},
 		{"OVATION_POSTGRES_URL=postgres://x", "dev", []string{"OVATION_POSTGRES_URL is set", "data folder: unset it, or use ovation serve"}},

@@ -32,6 +32,9 @@ const (
 	// LimitExceeded means that the request is too large, too costly or too slow, or that
 	// it would exceed what a user or a connection may have.
 	LimitExceeded = "LIMIT_EXCEEDED"
+	// UntrustedDocument means that the server executes trusted documents only, and that
+	// the request has another one.
+	UntrustedDocument = "UNTRUSTED_DOCUMENT"
 	// Internal means that the request failed for a reason that is logged but not shown to
 	// clients.
 	Internal = "INTERNAL"

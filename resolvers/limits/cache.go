@@ -28,6 +28,7 @@ type cache struct {
 	byText     *quota.Cache[string, *cached] // sized in bytes of text, plus one for each field of a plan
 	byDocument map[*ast.QueryDocument]*cached
 	held       map[string]*cached // by text; also in byDocument
+	pinned     map[string]*cached // by text; also in byDocument; never evicted
 }
 
 type cached struct {
@@ -46,11 +47,28 @@ var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
 func newCache(entries, size int) *cache {
 	c := &cache{byDocument: map[*ast.QueryDocument]*cached{}, held: map[string]*cached{}}
 	c.byText = quota.NewCache(entries, quota.Usual(size, 100), func(_ string, dropped *cached) {
-		if dropped.holds == 0 {
-			delete(c.byDocument, dropped.document)
-		}
+		c.forget(dropped)
 	})
 	return c
+}
+
+// forget removes an entry that is not in byText any more, unless it is held or pinned.
+func (c *cache) forget(entry *cached) {
+	if entry.holds == 0 && c.pinned[entry.text] != entry {
+		delete(c.byDocument, entry.document)
+	}
+}
+
+// find returns the entry of a text, which an owner is about to use, or nil if there is
+// none. No text has more than one entry.
+func (c *cache) find(text string, by quota.Owner) *cached {
+	if entry := c.pinned[text]; entry != nil {
+		return entry
+	}
+	if entry, known := c.byText.Get(text, by); known {
+		return entry
+	}
+	return c.held[text]
 }
 
 // Get returns the cached document with the given text, or false if there is none.
@@ -65,13 +83,21 @@ func (c *cache) get(ctx context.Context, text string) (document *ast.QueryDocume
 	owner := rate.FromContext(ctx).Owner()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry, known := c.byText.Get(text, owner)
-	if !known {
-		if entry, known = c.held[text]; !known {
-			return nil, nil, false
-		}
+	entry := c.find(text, owner)
+	if entry == nil {
+		return nil, nil, false
 	}
 	return entry.document, entry.executed, true
+}
+
+// peek returns the document with the given text that is cached, or nil if there is none.
+func (c *cache) peek(text string) *ast.QueryDocument {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry := c.find(text, quota.Owner{}); entry != nil {
+		return entry.document
+	}
+	return nil
 }
 
 // Add adds a document. It evicts other documents if a limit is exceeded.
@@ -79,7 +105,7 @@ func (c *cache) Add(ctx context.Context, text string, document *ast.QueryDocumen
 	owner := rate.FromContext(ctx).Owner()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byText.Contains(text) || c.held[text] != nil {
+	if c.byText.Contains(text) || c.held[text] != nil || c.pinned[text] != nil {
 		return
 	}
 	entry := &cached{text: text, document: document}
@@ -112,7 +138,30 @@ func (entry *cached) release(from *cache) func() {
 		}
 		delete(from.held, entry.text)
 		if !from.byText.Contains(entry.text) {
-			delete(from.byDocument, entry.document)
+			from.forget(entry)
+		}
+	}
+}
+
+// pin keeps the given documents, by text, until pin is called again, and no longer keeps
+// those of the call before. A text that is cached keeps its document.
+func (c *cache) pin(documents map[string]*ast.QueryDocument) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.pinned
+	next := make(map[string]*cached, len(documents))
+	for text, document := range documents {
+		entry := c.find(text, quota.Owner{})
+		if entry == nil {
+			entry = &cached{text: text, document: document}
+			c.byDocument[document] = entry
+		}
+		next[text] = entry
+	}
+	c.pinned = next
+	for text, entry := range before {
+		if !c.byText.Contains(text) {
+			c.forget(entry)
 		}
 	}
 }

@@ -84,6 +84,69 @@ func TestAHeldDocumentIsShared(t *testing.T) {
 	}
 }
 
+func TestPinnedDocumentsAreNotEvicted(t *testing.T) {
+	c, ctx := newCache(2, 100), t.Context()
+	cached, pinned := new(ast.QueryDocument), new(ast.QueryDocument)
+	c.Add(ctx, "cached", cached)
+	c.pin(map[string]*ast.QueryDocument{"pinned": pinned, "cached": new(ast.QueryDocument)})
+	fill := func() {
+		for i := range 5 {
+			c.Add(ctx, fmt.Sprint(i), new(ast.QueryDocument))
+		}
+	}
+	want := func(when string, documents map[string]*ast.QueryDocument, others int) {
+		t.Helper()
+		for text, want := range documents {
+			if got, _ := c.Get(ctx, text); got != want {
+				t.Errorf("%s: %s: got %p, want %p", when, text, got, want)
+			}
+		}
+		if c.byText.Len() != others || len(c.byDocument) != others+len(documents) {
+			t.Errorf("%s: got %d others and %d documents, want %d, %d", when, c.byText.Len(), len(c.byDocument), others, others+len(documents))
+		}
+	}
+	fill()
+	c.Add(ctx, "pinned", new(ast.QueryDocument)) // another request has parsed it meanwhile
+	want("pinned", map[string]*ast.QueryDocument{"cached": cached, "pinned": pinned}, 2)
+	release := c.hold(pinned)
+	next := new(ast.QueryDocument)
+	c.pin(map[string]*ast.QueryDocument{"next": next})
+	fill()
+	want("held", map[string]*ast.QueryDocument{"pinned": pinned, "next": next}, 2)
+	c.pin(nil)
+	want("unpinned", map[string]*ast.QueryDocument{"pinned": pinned}, 2)
+	release()
+	want("released", nil, 2)
+}
+
+// The first request for a pinned document finds its plan, and a document that is pinned
+// once more is not parsed again.
+func TestCompiledDocumentsAreReady(t *testing.T) {
+	s := newService(t, Config{})
+	const text = "query A { viewer { id } } query B { viewer { userId } }"
+	document, err := s.limits.Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.limits.Pin(map[string]*ast.QueryDocument{text: document})
+	for _, operation := range document.Operations {
+		if s.limits.cache.byDocument[document].plans[operation] == nil {
+			t.Errorf("%s has no plan", operation.Name)
+		}
+	}
+	if again, err := s.limits.Compile(text); again != document || err != nil {
+		t.Errorf("compiled once more: got %p, %v, want %p", again, err, document)
+	}
+	for text, want := range map[string]string{
+		"query {": "", "{ viewer { nonsense } }": "", "{ __schema { types { name } } }": "introspection", "": "no operation", nested(16): "levels deep",
+		strings.Repeat(" ", MaxQueryBytes+1): "bytes long",
+	} {
+		if _, err := s.limits.Compile(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got the error %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {
 	s := newService(t, Config{})
 	var all sync.WaitGroup

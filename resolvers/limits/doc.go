@@ -16,6 +16,8 @@
 //   - No error about a variable or literal names a Go type: TestVariablesAreOfTheirTypes.
 //   - A document that subscriptions hold is in memory once, even after its eviction from
 //     the cache: TestAHeldDocumentIsShared.
+//   - A pinned document is never evicted, and takes no room from others:
+//     TestPinnedDocumentsAreNotEvicted.
 //
 // This package imports resolvers/plan, which computes the cost, resolvers/rate,
 // which charges for it, resolvers/quota, resolvers/codes, resolvers/rows and plain.

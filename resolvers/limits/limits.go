@@ -7,7 +7,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"ovation/plain"
@@ -113,23 +112,18 @@ func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
 // MutateOperationParameters rejects documents and variables beyond the limits. It does
 // not modify the parameters.
 func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql.RawParams) *gqlerror.Error {
-	if n := len(request.Query); n > MaxQueryBytes {
-		return exceeded("the query is %d bytes long; at most %d are allowed", n, MaxQueryBytes)
+	if err := checkLength(request.Query); err != nil {
+		return err
 	}
 	if n := len(request.OperationName); n > maxNameBytes {
 		return exceeded("the operationName is %d bytes long; at most %d are allowed", n, maxNameBytes)
 	}
 	document, known := l.cache.Get(ctx, request.Query)
 	if !known {
-		if err := checkTokens(request.Query); err != nil {
-			return err
-		}
-		var err error
-		if document, err = parser.ParseQuery(&ast.Source{Input: request.Query}); err != nil {
-			return nil //nolint:nilerr // the server parses it next and reports the error
-		}
-		if err := l.checkShape(document); err != nil {
-			return err
+		var exceeded *gqlerror.Error
+		var syntax error
+		if document, exceeded, syntax = l.parse(request.Query); exceeded != nil || syntax != nil {
+			return exceeded // the server parses the text next and reports the syntax error
 		}
 	}
 	operation := document.Operations.ForName(request.OperationName)

@@ -3,6 +3,9 @@
 // server returns the error PersistedQueryNotFound. The client then sends the text and the
 // hash once. After that, the hash suffices.
 //
+// It also implements trusted documents: those that the owner of a site has listed in
+// manifests, which a request may name by an id, and beside which others may be refused.
+//
 // # Invariants
 //
 //   - A hash stands only for the text that has this hash, regardless of what a client
@@ -15,6 +18,11 @@
 //   - Tenants share no documents. Otherwise a tenant could use a hash to find out whether
 //     another tenant sends a certain document, which may contain ids, and could evict the
 //     documents of all other tenants: TestTenantsShareNoDocuments.
+//   - An invalid manifest changes nothing, and its error says what is wrong where:
+//     TestBadManifestsAreRefused.
+//   - With TrustedOptions.Only, nothing but a trusted document is executed:
+//     TestOnlyTrustedDocumentsAreExecuted.
+//   - A reload fails no request: TestManifestsAreReloadedUnderRequests.
 //
 // This package imports resolvers/codes, resolvers/viewer, resolvers/quota and
 // resolvers/rate.

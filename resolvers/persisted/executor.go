@@ -38,17 +38,26 @@ type Store interface {
 type Options struct {
 	// Store shares documents with other nodes. If it is nil, they are not shared.
 	Store Store
+	// Trusted are the trusted documents, which Compiler prepares. If it is nil, there are
+	// none, and Compiler may be nil, too.
+	Trusted  *Trusted
+	Compiler Compiler
 	// Registry registers the metrics. If it is nil, there are none.
 	Registry prometheus.Registerer
 }
 
-// Executor wraps an executor, so that a request may identify its document by a hash.
+// Executor wraps an executor, so that a request may identify its document by a hash, or by
+// the id of a trusted document.
 func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor {
+	if options.Trusted == nil {
+		options.Trusted = NewTrusted(TrustedOptions{})
+	}
+	options.Trusted.compiler = options.Compiler
 	return &persistedExecutor{
-		GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store,
+		GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store, trusted: options.Trusted,
 		requests: promauto.With(options.Registry).NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_persisted_queries_total",
-			Help: "Requests that name their document by its hash: found, not_found, registered (text and hash), or failed where the shared store did not answer.",
+			Help: "Requests that name their document by its hash or id: found, trusted, not_found, registered (text and hash), or failed where the shared store did not answer. Where there are trusted documents, also requests with a text: trusted_text, or untrusted_text if it is no trusted one.",
 		}, []string{"outcome"}),
 	}
 }
@@ -58,35 +67,96 @@ type persistedExecutor struct {
 
 	memory   *memory
 	store    Store // may be nil
+	trusted  *Trusted
 	requests *prometheus.CounterVec
 }
 
 // CreateOperationContext implements graphql.GraphExecutor. If params identify a known
-// document by its hash, CreateOperationContext sets the text in params.
+// document by its hash or its id, CreateOperationContext sets the text in params.
 func (e *persistedExecutor) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
-	named, has := params.Extensions[Extension]
-	if !has {
-		return e.GraphExecutor.CreateOperationContext(ctx, params)
-	}
-	hash, err := hashOf(named)
+	asked, err := identityOf(params)
 	if err != nil {
 		return refused(err)
 	}
-	of := key{viewer.FromContext(ctx).Tenant, hash}
+	if e.trusted.inUse() || asked.id != "" {
+		switch document, err := e.trust(ctx, params, asked); {
+		case err != nil:
+			return refused(err)
+		case document != nil:
+			params.Query = document.text
+			document.use(ctx)
+			return e.GraphExecutor.CreateOperationContext(ctx, params)
+		}
+	}
+	if !asked.hashed {
+		return e.GraphExecutor.CreateOperationContext(ctx, params)
+	}
+	of := key{viewer.FromContext(ctx).Tenant, asked.hash}
 	if params.Query == "" {
 		if params.Query = e.find(ctx, of); params.Query == "" {
 			return refused(codes.Errorf(codes.PersistedQueryNotFound, messageNotFound))
 		}
 		return e.GraphExecutor.CreateOperationContext(ctx, params)
 	}
-	if sha256.Sum256([]byte(params.Query)) != hash {
-		return refused(codes.Errorf(codes.BadUserInput, `"sha256Hash" in the extension persistedQuery is not the SHA-256 of "query"`))
-	}
 	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
 	if len(errs) == 0 {
 		e.register(ctx, of, params.Query)
 	}
 	return operation, errs
+}
+
+// identity is how a request identifies its document, beside or in place of its text.
+type identity struct {
+	id     string // "" if there is none, or if there is a text
+	hashed bool
+	hash   [sha256.Size]byte
+}
+
+// identityOf returns the identity of the document of a request. It returns an error if it
+// is malformed, or if it is not that of the text.
+func identityOf(params *graphql.RawParams) (out identity, _ *gqlerror.Error) {
+	if len(params.Extensions) == 0 {
+		return out, nil
+	}
+	if id, is := params.Extensions[IDMembers[0]].(documentID); is {
+		out.id = string(id)
+	}
+	named, has := params.Extensions[Extension]
+	if !has {
+		return out, nil
+	}
+	var err *gqlerror.Error
+	if out.hash, err = hashOf(named); err != nil {
+		return out, err
+	}
+	out.hashed = true
+	if params.Query != "" && sha256.Sum256([]byte(params.Query)) != out.hash {
+		return out, codes.Errorf(codes.BadUserInput, `"sha256Hash" in the extension persistedQuery is not the SHA-256 of "query"`)
+	}
+	return out, nil
+}
+
+// trust returns the trusted document of a request. It returns nil if the request has
+// another document, which may be executed.
+func (e *persistedExecutor) trust(ctx context.Context, params *graphql.RawParams, asked identity) (*trusted, *gqlerror.Error) {
+	document, outcome := e.trusted.current.Load().match(params.Query, asked)
+	automatic := params.Query == "" && asked.id == "" // the hash may be that of a registered document
+	if document == nil && automatic && !e.trusted.Only {
+		return nil, nil
+	}
+	e.requests.WithLabelValues(outcome).Inc()
+	switch {
+	case document != nil:
+		return document, nil
+	case e.trusted.Only:
+		rate.FromContext(ctx).Charge(len(params.Query))
+		return nil, codes.Errorf(codes.UntrustedDocument, "this server executes only trusted documents, and this is none; its owner can list it in a manifest (--trusted-documents)")
+	case asked.id == "":
+		return nil, nil
+	case !e.trusted.inUse():
+		return nil, codes.Errorf(codes.BadUserInput, `"query" is missing, and this server has no trusted documents that an id could name`)
+	}
+	return nil, codes.Errorf(codes.PersistedQueryNotFound, "no trusted document has the id %.80q; send the text", asked.id)
 }
 
 // find returns the text with the given hash, or "" if the hash is unknown.

@@ -72,9 +72,12 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 		label = m.label(rec.operation)
 	}
 	m.requests.WithLabelValues(label, rec.code).Inc()
-	if rec.kind != string(ast.Subscription) && rec.kind != KindFile { // their durations are not response times
+	if rec.kind == string(ast.Subscription) || rec.kind == KindFile {
+		took = 0 // it is no response time
+	} else {
 		m.seconds.WithLabelValues(label).Observe(took.Seconds())
 	}
+	rec.trusted.Done(rec.code, took)
 }
 
 // label returns the label of an operation: its name, or the constant other if too many

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -139,6 +140,7 @@ func members(what string, text []byte) (*graphql.RawParams, *refusal) {
 // a missing query.
 func (s *scanner) request(suffix string) *graphql.RawParams {
 	params, query := new(graphql.RawParams), false
+	var ids [len(persisted.IDMembers)]any
 	s.members(func(name string) bool {
 		switch name {
 		case "query":
@@ -151,14 +153,39 @@ func (s *scanner) request(suffix string) *graphql.RawParams {
 		case "extensions":
 			params.Extensions = s.objectOrNull(name, s.value)
 		default:
-			return false
+			i := slices.Index(persisted.IDMembers[:], name)
+			if i >= 0 {
+				ids[i] = s.value()
+			}
+			return i >= 0
 		}
 		return true
 	})
-	if !query && !namesDocument(params) {
+	if params.Query == "" {
+		s.identify(params, ids)
+	}
+	if !query && !persisted.Identified(params) {
 		s.refusef(codes.BadUserInput, `"query" is missing%s`, suffix)
 	}
 	return params
+}
+
+// identify adds the id of the document to a request without a text. Beside a text, ids
+// have no meaning.
+func (s *scanner) identify(params *graphql.RawParams, ids [len(persisted.IDMembers)]any) {
+	for i, id := range ids {
+		switch id := id.(type) {
+		case nil:
+			continue
+		case string:
+			if id != "" {
+				persisted.Identify(params, id)
+				return
+			}
+		default:
+			s.refusef(codes.BadUserInput, "%q must be a string", persisted.IDMembers[i])
+		}
+	}
 }
 
 // parseBatch parses a list of one to most request objects. The bounds of a body hold for
@@ -185,20 +212,13 @@ func parseBatch(text []byte, most int) (batch []*graphql.RawParams, _ *refusal) 
 	return batch, s.done()
 }
 
-// namesDocument reports whether a request identifies its document by a hash. Such a
-// request need not contain the document's text.
-func namesDocument(params *graphql.RawParams) bool {
-	_, has := params.Extensions[persisted.Extension]
-	return has
-}
-
 // readGet parses the operation in the URL of a GET.
 func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the query part of the URL is malformed")
 	}
-	for _, name := range []string{"query", "operationName", "variables", "extensions"} {
+	for _, name := range append([]string{"query", "operationName", "variables", "extensions"}, persisted.IDMembers[:]...) {
 		switch {
 		case len(values[name]) > 1:
 			return nil, refuse(http.StatusBadRequest, "%q is in the URL more than once", name)
@@ -215,7 +235,13 @@ func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 			}
 		}
 	}
-	if params.Query == "" && !namesDocument(params) {
+	for _, name := range persisted.IDMembers {
+		if id := values.Get(name); id != "" && params.Query == "" {
+			persisted.Identify(params, id)
+			break
+		}
+	}
+	if params.Query == "" && !persisted.Identified(params) {
 		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
 	}
 	return params, nil

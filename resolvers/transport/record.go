@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/lexer"
 
+	"ovation/resolvers/persisted"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 )
@@ -51,6 +52,7 @@ type record struct {
 	invalid   bool   // the document was rejected
 	kind      string
 	code      string // of the first error
+	trusted   persisted.Use
 }
 
 // recordContext is a context that carries a record.
@@ -67,6 +69,8 @@ func (c *recordContext) Value(key any) any {
 		return &c.record
 	case rate.Key{}:
 		return &c.record.payer
+	case persisted.Key{}:
+		return &c.record.trusted
 	}
 	return c.Context.Value(key)
 }

@@ -156,12 +156,15 @@ func coded(errs gqlerror.List) gqlerror.List {
 }
 
 // statusOf returns the status of a response without data. With mediaJSON, the status is
-// 200 for invalid documents, for invalid variables and for operations that exceed a
-// limit, because clients that use this media type cannot distinguish a GraphQL server's
+// 200 for invalid or untrusted documents, for invalid variables and for operations that
+// exceed a limit, because clients that use this media type cannot distinguish a GraphQL server's
 // 400 from a proxy's.
 func statusOf(code, media string) int {
-	if (code == codes.BadUserInput || code == codes.LimitExceeded) && media == mediaJSON {
-		return http.StatusOK
+	switch code {
+	case codes.BadUserInput, codes.LimitExceeded, codes.UntrustedDocument:
+		if media == mediaJSON {
+			return http.StatusOK
+		}
 	}
 	return cmp.Or(statuses[code], http.StatusBadRequest)
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ovation/internal/testing/seed"
+	"ovation/resolvers/persisted"
 	"ovation/resolvers/rows"
 )
 
@@ -32,6 +33,10 @@ func library(text []byte) *graphql.RawParams {
 	var params graphql.RawParams
 	into := map[string]any{
 		"query": &query, "operationName": &params.OperationName, "variables": &params.Variables, "extensions": &params.Extensions,
+	}
+	var ids [len(persisted.IDMembers)]any
+	for i, name := range persisted.IDMembers {
+		into[name] = &ids[i]
 	}
 	if brace, _ := decoder.Token(); brace != json.Delim('{') {
 		return nil
@@ -58,7 +63,18 @@ func library(text []byte) *graphql.RawParams {
 	}
 	if query != nil {
 		params.Query = *query
-	} else if !namesDocument(&params) {
+	}
+	for i := 0; i < len(ids) && params.Query == ""; i++ {
+		text, is := ids[i].(string)
+		if !is && ids[i] != nil {
+			return nil
+		}
+		if text != "" {
+			persisted.Identify(&params, text)
+			break
+		}
+	}
+	if query == nil && !persisted.Identified(&params) {
 		return nil
 	}
 	return &params
@@ -116,6 +132,8 @@ var ordinary = []string{
 	` { "variables" : { "s" : [ { "biz" : "video" , "bizId" : "é✓" } , {} , [ ] , null , true , false ] } , "query" : "q" } ` + "\r\n",
 	`{"query":"","variables":null,"operationName":null,"extensions":null}`,
 	`{"query":"q","extensions":{"a":1},"else":[{"a":[1]}]}`,
+	`{"documentId":"sha256:ab","variables":{}}`, `{"query":null,"id":"a","documentId":null}`, `{"query":"","doc_id":"1","id":"","extensions":{"documentId":1}}`,
+	`{"id":"a","documentId":"b"}`, `{"query":"q","id":7,"doc_id":[{}]}`,
 	`{"query":"q","variables":{"n":[0,-0,1,-1,10,1.5,-1.25e10,1E+2,2e-3,12345678901234567890]}}`,
 	`{"query":"\"\\\/\b\f\n\r\t","variables":{"a\"b":"\\"}}`,
 	`{"query":"q","variables":{"a":1,"a":{"b":2}}}`,
@@ -167,6 +185,7 @@ func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
 
 // special are requests that are refused.
 var special = []string{
+	`{"documentId":7}`, `{"documentId":""}`, `{"id":{},"query":null}`, `{"doc_id":"a","doc_id":"a"}`,
 	``, ` `, `{}`, `[]`, `"q"`, `{"query":null}`, `{"query":7}`, `{"query":"q"`, `{"query":"q",}`, `{"query":"q"}}`, `{"query":"q"}1`,
 	`{"query":"q","query":"q"}`, `{"variables":{},"query":"q","variables":{}}`, `{"Query":"q"}`, `{"query":"\x"}`,
 	`{"query":"\u"}`, `{"query":"\u12"}`, `{"query":"\u12g4"}`, `{"query":"\ud83d\u"}`, `{"query":"\ud83d\u+123"}`, `{"\u0071uery":"q","query":"q"}`,
