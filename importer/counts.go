@@ -41,7 +41,7 @@ type Compared struct {
 
 // Difference is a count that is not the store's.
 type Difference struct {
-	Line         int
+	Line, Item   int // as of a RowError
 	Biz, BizID   string
 	Count        string
 	Table, Store int64
@@ -55,7 +55,7 @@ type countColumn struct {
 
 // countsRow is a row of a table of counts.
 type countsRow struct {
-	line    int
+	place   rowPlace
 	subject storage.Subject
 	at      int64
 	counts  [countsPerRow]int64 // in the order of Mapping.Counts' columns
@@ -133,7 +133,7 @@ func ImportCounts(ctx context.Context, to CountsStore, src *Source, o Options) (
 
 // parseCounts adds a row of a table of counts to p.counted.
 func (p *parser) parseCounts(r *row) error {
-	out := countsRow{line: p.rows.line()}
+	out := countsRow{place: p.rows.place()}
 	biz := p.mapping.Biz
 	if biz == "" {
 		biz = r[colBiz]
@@ -178,7 +178,7 @@ func (p *parser) showCounts(r *countsRow) {
 	for i, c := range p.counting {
 		counts[i] = fmt.Sprintf("%s %d", c.name, r.counts[i])
 	}
-	p.shown = append(p.shown, Understood{Line: r.line, Biz: r.subject.Biz, BizID: r.subject.BizID, Counts: strings.Join(counts, ", ")})
+	p.shown = append(p.shown, Understood{Line: r.place.line, Item: r.place.item, Biz: r.subject.Biz, BizID: r.subject.BizID, Counts: strings.Join(counts, ", ")})
 }
 
 // comparer compares rows of a table of counts with a store.
@@ -251,7 +251,7 @@ func (c *comparer) note(r *countsRow, k int, table, store int64) {
 		sum.Higher++
 	}
 	if len(c.differences) < maxBadRows && sum.Count != "read" {
-		c.differences = append(c.differences, Difference{r.line, r.subject.Biz, r.subject.BizID, sum.Count, table, store})
+		c.differences = append(c.differences, Difference{r.place.line, r.place.item, r.subject.Biz, r.subject.BizID, sum.Count, table, store})
 	}
 }
 

@@ -73,10 +73,16 @@ type Mapping struct {
 	// Placeholder is stored as the text of comments that have none. If it is empty, a
 	// comment without a text is a bad row.
 	Placeholder string `json:"placeholder"`
+	// Rows is the path of the list of rows in a JSON document: data.likes is the list in
+	// the member likes of the member data. If it is empty, the rows are the first list of
+	// objects. A file with one object per line has no such list.
+	Rows string `json:"rows"`
 	// Delimiter separates the fields of a CSV file: one character, or "tab". If it is
 	// empty, the delimiter is detected: the first of comma, tab, semicolon and bar that
 	// splits the header into all the columns.
 	Delimiter string `json:"delimiter"`
+
+	flatten func(object) error // changes an object before its members are read; set by presets
 }
 
 // DefaultMapping returns the default mapping for files of actions: the columns are user,
@@ -165,7 +171,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 var mappingMembers = []string{
 	"biz", "bizColumn", "columns", "user", "subject", "all", "event", "events",
 	"unmapped", "deleted", "time", "timeUnit", "timeFormat", "timeZone", "at",
-	"text", "placeholder", "delimiter", "counts", "optional",
+	"text", "placeholder", "rows", "delimiter", "counts", "optional",
 }
 
 // ValidateTimes returns an error if the members that concern times do not fit each other,

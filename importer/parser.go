@@ -138,7 +138,8 @@ func (p *parser) next() error {
 		if err = p.parse(&r); err == nil {
 			return nil
 		}
-		bad := RowError{Line: p.rows.line(), Reason: err.Error()}
+		at := p.rows.place()
+		bad := RowError{Line: at.line, Item: at.item, Reason: err.Error()}
 		if wrong, is := errors.AsType[*timeError](err); is {
 			bad.Remedies = wrong.remedies
 		}
@@ -406,6 +407,9 @@ func tieKeyOf(a *storage.Action, at int64) tieKey {
 // skippedEvents returns the skipped events, the most frequent first.
 func (p *parser) skippedEvents() []Skipped {
 	out := make([]Skipped, 0, len(p.skipped))
+	if rows, is := p.rows.(*jsonReader); is {
+		out = rows.further(out)
+	}
 	for s, rows := range p.skipped {
 		s.Rows = rows
 		out = append(out, s)

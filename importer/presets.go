@@ -42,6 +42,26 @@ var presets = map[string]Mapping{
 		Biz: "work", Subject: "work_id", User: "user_id", All: "like", Time: "created_at", TimeUnit: "auto",
 		Deleted: "deleted_at", Optional: []string{"deleted_at"},
 	},
+	"hasura": {
+		Biz: "post", Subject: "post_id", User: "user_id", All: "like", Time: "created_at", TimeUnit: "auto",
+		Deleted: "deleted_at", Optional: []string{"deleted_at"},
+	},
+	"postgraphile": {
+		Biz: "post", Subject: "postId", User: "userId", All: "like", Time: "createdAt", TimeUnit: "auto",
+		Deleted: "deletedAt", Optional: []string{"deletedAt"},
+	},
+	"getstream": {
+		Biz: "activity", Subject: "activity_id", User: "user_id", Event: "kind", Time: "created_at", TimeUnit: "auto",
+		Deleted: "deleted_at", Optional: []string{"deleted_at"}, Text: "text",
+		Events: map[string]string{
+			"like": "like", "bookmark": "collect", "comment": "comment",
+			"activity": skip, "collection": skip, "feed": skip, "feed_group": skip, "feed_view": skip, "follow": skip,
+			"poll": skip, "poll_vote": skip, "user": skip, "user_interest": skip,
+			"reply": skip, "deleted comment": skip, "removed comment": skip, "hidden comment": skip,
+			"like of a comment": skip, "bookmark of a comment": skip, "like of a reaction": skip,
+		},
+		flatten: flattenStream,
+	},
 }
 
 // Presets returns the names of the built-in mappings, sorted.

@@ -69,6 +69,29 @@ func TestPresets(t *testing.T) {
 		},
 		{"user_collection_biz", "user_collection_biz.tsv", "[{collect 3}]", nil, []string{"article/1", "article/2"}, "0 0 2, 0 0 1"},
 		{"user_like", "user_like.csv", "[{like 3} {clear 2}]", nil, []string{"video/v1", "video/v2"}, "0 2 0, 0 1 0"},
+		{"hasura", "hasura.csv", "[{like 3} {clear 1}]", nil, []string{"post/p1", "post/p2"}, "0 2 0, 0 0 0"},
+		{
+			"hasura", "hasura.json", "[{like 2}]",
+			[]string{`line 1, item 3: column "user_id": userId must not be empty`},
+			[]string{"post/7"},
+			"0 2 0",
+		},
+		{
+			"postgraphile", "postgraphile.json", "[{like 2}]",
+			[]string{`line 10, item 3: member "userId" is 2.5: it must be`},
+			[]string{"post/9007199254740993", "post/10"},
+			"0 2 0, 0 0 0",
+		},
+		{
+			"getstream", "getstream.jsonl", "[{like 3} {collect 2} {comment 1}]",
+			[]string{
+				`line 15: column "created_at": time "" is neither a number`,
+				`line 17: is neither an item of an export, {"type": …, "data": {…}}, nor a reaction with a kind`,
+			},
+			[]string{"activity/a1", "activity/c1"},
+			"0 2 2, 0 0 0",
+		},
+		{"getstream", "getstream-v2.ndjson", "[{like 1} {comment 1}]", nil, []string{"activity/a1"}, "0 1 0"},
 		{"work_likes", "work_likes.csv", "[{like 4}]", nil, []string{"work/w1", "work/w2"}, "0 2 0, 0 1 0"},
 	} {
 		t.Run(c.preset, func(t *testing.T) {
@@ -119,7 +142,7 @@ func TestCountsOfTables(t *testing.T) {
 		if fmt.Sprint(got.Compared) != fmt.Sprint(want) {
 			t.Errorf("run %d: compared %+v, want %+v", run, got.Compared, want)
 		}
-		if want := []Difference{{4, "video", "2", "like", 3, 1}}; fmt.Sprint(got.Differences) != fmt.Sprint(want) {
+		if want := []Difference{{4, 0, "video", "2", "like", 3, 1}}; fmt.Sprint(got.Differences) != fmt.Sprint(want) {
 			t.Errorf("run %d: differences %+v, want %+v", run, got.Differences, want)
 		}
 		if counts := countsIn(t, store, "article/1", "article/2", "video/2", "video/9"); counts != "120 2 2, 7 1 1, 0 1 0, 4 0 0" {

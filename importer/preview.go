@@ -14,6 +14,7 @@ import (
 // Understood is a row as it is understood.
 type Understood struct {
 	Line      int
+	Item      int    // in a JSON document: its position in the list, counted from 1
 	User      string // empty if the user is anonymous
 	Biz       string
 	BizID     string
@@ -81,7 +82,8 @@ func (p *parser) show(r *row, does action, a *storage.Action, not string) {
 	if len(p.shown) == cap(p.shown) {
 		return
 	}
-	u := Understood{Line: p.rows.line(), Event: strings.Clone(clip(r[colEvent])), NotAction: not}
+	at := p.rows.place()
+	u := Understood{Line: at.line, Item: at.item, Event: strings.Clone(clip(r[colEvent])), NotAction: not}
 	if a != nil {
 		u.User, u.Biz, u.BizID = strings.Clone(named(a)), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
 		u.Action, u.At = does.String(), storage.Time(a.Version)

@@ -2,13 +2,10 @@ package importer
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -39,18 +36,28 @@ type row [columnCount]string
 // after any other error.
 type rowReader interface {
 	next(to *row) error
-	// line returns the line on which the latest row begins, counted from 1.
-	line() int
+	// place returns where the latest row begins.
+	place() rowPlace
 }
+
+// rowPlace is where a row begins: its line, counted from 1, and in a JSON document, which may
+// be a single line, also its position in the list of rows, counted from 1.
+type rowPlace struct{ line, item int }
 
 // RowError describes a row that cannot be imported.
 type RowError struct {
 	Line     int // the line on which the row begins, counted from 1
+	Item     int // in a JSON document: its position in the list, counted from 1
 	Reason   string
 	Remedies []Suggestion // changes to the mapping that would fix the row, if known
 }
 
-func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+func (e *RowError) Error() string {
+	if e.Item > 0 {
+		return fmt.Sprintf("line %d, item %d: %s", e.Line, e.Item, e.Reason)
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
+}
 
 // columnsOf returns the names of the columns that a mapping uses; unused ones are empty.
 func columnsOf(m *Mapping) row {
@@ -66,12 +73,8 @@ func columnsOf(m *Mapping) row {
 
 func newRowReader(s *Source, m *Mapping) (rowReader, error) {
 	columns := columnsOf(m)
-	if s.format == "ndjson" {
-		if len(m.Columns) > 0 {
-			return nil, &MappingError{"columns are named only for CSV files without a header; the members of NDJSON have names", nil}
-		}
-		j := &ndjsonReader{r: bufio.NewReaderSize(s.text, maxRowBytes), columns: columns}
-		return j, j.check(m)
+	if s.format != "csv" {
+		return newJSONReader(s, m)
 	}
 	first := headerLine(s.text)
 	likely := delimiterOf(first, m)
@@ -100,7 +103,7 @@ func newRowReader(s *Source, m *Mapping) (rowReader, error) {
 type csvReader struct {
 	bound *boundedReader
 	csv   *csv.Reader
-	at    places
+	at    indexes
 	width int // 0 until it is known
 	start int
 }
@@ -137,12 +140,12 @@ func newCSVReader(r io.Reader, comma rune, columns row, m *Mapping) (*csvReader,
 	return c, nil
 }
 
-// places holds the index of each column, or -1 if the column is not wanted.
-type places [columnCount]int
+// indexes holds the index of each column, or -1 if the column is not wanted.
+type indexes [columnCount]int
 
 // find returns the index of each column in the header. The Reason of the error completes
 // a sentence that begins with "the header".
-func find(m *Mapping, columns row, header []string) (at places, unfit *MappingError) {
+func find(m *Mapping, columns row, header []string) (at indexes, unfit *MappingError) {
 	var missing []int
 	for i, column := range columns {
 		at[i] = -1
@@ -181,7 +184,7 @@ func namesOf(columns row, missing []int) string {
 	return b.String()
 }
 
-func (c *csvReader) line() int { return c.start }
+func (c *csvReader) place() rowPlace { return rowPlace{line: c.start} }
 
 func (c *csvReader) next(out *row) error {
 	c.bound.left = maxRowBytes
@@ -249,133 +252,6 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	b.total += int64(n)
 	b.ended = errors.Is(err, io.EOF)
 	return n, err
-}
-
-// ndjsonReader reads one JSON object per line.
-type ndjsonReader struct {
-	r       *bufio.Reader // the size of its buffer bounds the length of a line
-	columns row
-	start   int
-}
-
-func (j *ndjsonReader) line() int { return j.start }
-
-func (j *ndjsonReader) next(out *row) error {
-	j.start++
-	for long := false; ; {
-		text, err := j.r.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			long = true
-		case err != nil && !errors.Is(err, io.EOF):
-			return fmt.Errorf("line %d: %w", j.start, explainDamage(err))
-		case long:
-			return &RowError{Line: j.start, Reason: errRowTooLong.Error()}
-		case len(bytes.TrimSpace(text)) > 0:
-			return j.parse(text, out)
-		case err != nil:
-			return io.EOF
-		default: // an empty line
-			j.start++
-		}
-	}
-}
-
-func (j *ndjsonReader) parse(text []byte, out *row) error {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil || members == nil {
-		return &RowError{Line: j.start, Reason: "is not a JSON object"}
-	}
-	for i, column := range j.columns {
-		out[i] = ""
-		value := members[column] // nil if it is absent, which is the same as null
-		if column == "" || value == nil {
-			continue
-		}
-		var ok bool
-		if out[i], ok = scalarOf(value, i == colUser || i == colSubject || i == colBiz); !ok {
-			return &RowError{Line: j.start, Reason: fmt.Sprintf("member %q is %s: it must be a string, a number or a boolean, and an id that is a number must be whole", column, clip(string(value)))}
-		}
-	}
-	return nil
-}
-
-// scalarOf returns a JSON value as text. Null is the empty text. The number of an id is
-// written without a fraction or exponent. It returns false for arrays and objects, and for
-// ids that are not whole.
-func scalarOf(value json.RawMessage, isID bool) (text string, ok bool) {
-	switch c := value[0]; {
-	case c == '"':
-		return text, json.Unmarshal(value, &text) == nil
-	case c == '{', c == '[':
-		return "", false
-	case c == 'n':
-		return "", true
-	case isID && c != 't' && c != 'f':
-		return wholeNumber(string(value))
-	}
-	return string(value), true
-}
-
-// check returns a *MappingError if none of the first objects has a member that the
-// mapping names, except those that rows may lack: the text, and in a log of anonymous
-// reads the user, unless the objects have a member that is clearly the user.
-func (j *ndjsonReader) check(m *Mapping) error {
-	seen, all := j.sample()
-	if !all || len(seen.rows) == 0 {
-		return nil
-	}
-	var missing []int
-	for i, column := range j.columns {
-		if column == "" || i == colText || slices.Contains(m.Optional, column) || slices.Contains(seen.names, column) || i == colUser && !slices.ContainsFunc(seen.names, namesUsers) {
-			continue
-		}
-		missing = append(missing, i)
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	reason := fmt.Sprintf("none of the first %d objects has a member %s; there is %s", len(seen.rows), namesOf(j.columns, missing), list(seen.names))
-	return explainColumns(&MappingError{reason, columnSuggestions(m, missing, seen.names)}, m, seen)
-}
-
-// namesUsers reports whether a member of this name can only be the user.
-func namesUsers(name string) bool {
-	switch plainName(name) {
-	case "user", "userid", "username", "uid", "visitorid":
-		return true
-	}
-	return false
-}
-
-// sample returns the objects in the first lines, with the names of all members. It returns
-// false if those lines do not fit into the buffer.
-func (j *ndjsonReader) sample() (s sample, all bool) {
-	text, all := firstLines(j.r, sampleRows)
-	var objects []map[string]json.RawMessage
-	names := map[string]bool{}
-	for line := range bytes.Lines(text) {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(line, &members) != nil || members == nil {
-			continue
-		}
-		objects = append(objects, members)
-		for name, value := range members {
-			names[name] = names[name] || string(value) != "null"
-		}
-	}
-	maps.DeleteFunc(names, func(_ string, used bool) bool { return !used })
-	s.names = slices.Sorted(maps.Keys(names))
-	for _, members := range objects {
-		values := make([]string, len(s.names))
-		for i, name := range s.names {
-			if members[name] != nil {
-				values[i], _ = scalarOf(members[name], false)
-			}
-		}
-		s.rows = append(s.rows, values)
-	}
-	return s, all
 }
 
 // list formats the first 30 names for a message.

@@ -126,7 +126,7 @@ func FuzzRows(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if now := p.rows.line(); now < line {
+			if now := p.rows.place().line; now < line {
 				t.Fatalf("line %d follows line %d, want no earlier one", now, line)
 			} else {
 				line = now

@@ -15,7 +15,7 @@ import (
 )
 
 // Formats returns the supported formats.
-func Formats() []string { return []string{"csv", "ndjson"} }
+func Formats() []string { return []string{"csv", "json", "ndjson"} }
 
 // Source is an open file of rows. The caller of Open must close it.
 type Source struct {
@@ -43,8 +43,9 @@ func (s *Source) Close() error {
 // Open opens the file with the given name, or uses stdin if the name is "-". It detects
 // gzip, bzip2, zstd and zip by the first bytes. The format is one of those that Formats returns. If it
 // is empty, the name's extension decides (.csv, .tsv, .ndjson, .jsonl). If the name has
-// none of these extensions, the file is NDJSON if its text begins with "{", and otherwise
-// CSV. A JSON array is rejected.
+// none of these extensions, the file is JSON if its text begins with "{" or "[", and
+// otherwise CSV. JSON is a document (json) if it begins with a list, with an object of
+// several lines, or as the reply of a GraphQL server, and otherwise NDJSON.
 //
 // A packed file is unpacked once to its end before Open returns, and is rejected with a
 // *FileError if it is truncated or damaged. In a stream, such as standard input, damage
@@ -104,10 +105,10 @@ func (s *Source) sniff(name string) error {
 		return errors.New("the file is an SQL dump: export the table as CSV instead (mysql --batch -e 'SELECT * FROM TABLE' DATABASE > TABLE.tsv, or psql -c '\\copy TABLE to TABLE.csv csv header')")
 	}
 	if s.format == "" {
-		s.format = formatOf(name, first)
+		s.format = s.formatOf(name, first)
 	}
 	if s.format == "ndjson" && first == '[' {
-		return errors.New("the file is a JSON array: one object a line is expected (jq -c '.[]' FILE | ovation import - makes that)")
+		s.format = "json"
 	}
 	return nil
 }
@@ -121,15 +122,18 @@ func (s *Source) beginsWithSQL() bool {
 		func(start string) bool { return bytes.HasPrefix(head, []byte(start)) })
 }
 
-// formatOf detects the format by the file's name, or else by its first byte.
-func formatOf(name string, first byte) string {
+// formatOf detects the format by the file's name, or else by its first line.
+func (s *Source) formatOf(name string, first byte) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv":
 		return "csv"
 	case ".ndjson", ".jsonl":
 		return "ndjson"
 	}
-	if first == '{' || first == '[' {
+	switch {
+	case first == '{' && isDocument(headerLine(s.text)):
+		return "json"
+	case first == '{', first == '[': // a list is a document, whatever the name says
 		return "ndjson"
 	}
 	return "csv"

@@ -23,10 +23,11 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip, bzip2, zstd or zip; - is standard input."`
 
-	Map       string `help:"Mapping to begin with: a name (deskdrop, interactive, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" variable:"OVATION_IMPORT_MAP"`
+	Map       string `help:"Mapping to begin with: a name (deskdrop, getstream, hasura, interactive, postgraphile, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" variable:"OVATION_IMPORT_MAP"`
 	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
-	Format    string `help:"Format; if empty, detected from the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
+	Format    string `help:"Format; if empty, detected from the file's name or first line." placeholder:"csv|json|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
 	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
+	Rows      string `help:"Path of the list of rows in a JSON document, for example data.likes; if empty, its first list of objects." placeholder:"PATH" variable:"OVATION_IMPORT_ROWS"`
 	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
 	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 	DryRun    bool   `help:"Show the first five rows as they are understood, and what would be imported, and import nothing." variable:"OVATION_IMPORT_DRY_RUN"`
@@ -55,14 +56,14 @@ type importCommand struct {
 
 // Help returns the text between the command's summary and its flags.
 func (*importCommand) Help() string {
-	return `Without flags and mapping, the columns (in NDJSON: members) are user, biz, subject, event and time (RFC 3339), and events have the names of the actions; these defaults are in brackets below. Other columns are ignored.
+	return `Without flags and mapping, the columns (in JSON: members) are user, biz, subject, event and time (RFC 3339), and events have the names of the actions; these defaults are in brackets below. Other columns are ignored.
 
-The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. The other mappings are for tables of that name; docs/import-from.md describes them. Flags change a mapping: --map work_likes --subject video_id, for example. A mapping file is a JSON object with the names of these flags, all optional:
+The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. The other mappings are for the exports of other systems and for tables of that name; docs/import-from.md describes them. Flags change a mapping: --map work_likes --subject video_id, for example. A mapping file is a JSON object with the names of these flags, all optional:
 
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
 
-or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "at" for "time", "unmapped", "deleted", "counts", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "at" for "time", "unmapped", "deleted", "counts", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, "rows" and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
 
 A file without a header needs the names of its columns; times in another form than RFC 3339 need their unit or format:
 
@@ -72,7 +73,7 @@ A file without a header needs the names of its columns; times in another form th
 
 Formats know %Y %m %d %H %M %S %f %y %b %a %I %p %z %e %F %T and %%; a fraction may follow %S. A time that occurs twice because clocks were put back is the first of the two; a time that does not exist is a bad row. Numbers may have a fraction and an exponent.
 
-A user that is empty, NULL, null, \N, nan, NaN, None or NA is anonymous: reads count, other actions are bad rows. A subject that is one of these words is a bad row. In NDJSON, members that are null and members that are absent are the same as empty fields.
+A user that is empty, NULL, null, \N, nan, NaN, None or NA is anonymous: reads count, other actions are bad rows. A subject that is one of these words is a bad row. In JSON, members that are null and members that are absent are the same as empty fields; user.id is the member id of the member user.
 
 If nothing fits, the error names the flags to add. --dry-run shows how rows are understood.
 
@@ -184,6 +185,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Subject = cmp.Or(c.Subject, m.Subject)
 	m.Event = cmp.Or(c.Event, m.Event)
 	m.Delimiter = cmp.Or(c.Delimiter, m.Delimiter)
+	m.Rows = cmp.Or(c.Rows, m.Rows)
 	m.Unmapped = cmp.Or(c.Unmapped, m.Unmapped)
 	m.Deleted = cmp.Or(c.Deleted, m.Deleted)
 	m.Text = cmp.Or(c.Text, m.Text)

@@ -17,7 +17,11 @@ func summarizeCounts(to io.Writer, r importer.Result) {
 		sayf(to, "\n")
 	}
 	for _, d := range r.Differences {
-		sayf(to, "  line %d: %s %q: %s is %d in the table, %d in the database\n", d.Line, d.Biz, d.BizID, d.Count, d.Table, d.Store)
+		place := fmt.Sprintf("line %d", d.Line)
+		if d.Item > 0 {
+			place += fmt.Sprintf(", item %d", d.Item)
+		}
+		sayf(to, "  %s: %s %q: %s is %d in the table, %d in the database\n", place, d.Biz, d.BizID, d.Count, d.Table, d.Store)
 	}
 	if more := differing(r) - int64(len(r.Differences)); more > 0 {
 		sayf(to, "  and %d more\n", more)

@@ -37,9 +37,31 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 		{"user_like.csv", "--map user_like --time-zone Asia/Shanghai", 0, `2 like "alice" video "v1" 2026-01-31T04:00:00Z`, []string{"3 × like", "2 × clear"}, [5]int64{0, 3, 0, 0, 0}},
 		{"work_likes.csv", "--map work_likes --biz clip", 0, `2 like "alice" clip "w1" 2026-01-31T12:00:00.123456Z`, []string{"4 × like"}, [5]int64{0, 3, 0, 0, 0}},
 		{
+			"hasura.json", "--map hasura", exitBadRows, `1 like "alice" post "7" 2026-01-31T12:00:00.123456Z`,
+			[]string{"2 × like", `skipped       2 × "data.bookmarks": another list`, `line 1, item 3: column "user_id"`},
+			[5]int64{0, 2, 0, 0, 0},
+		},
+		{
+			"hasura.json", "--map hasura --rows data.bookmarks --all collect --at 2026-01-31", 0, `item action user biz subject time 1 collect "alice" post "7"`,
+			[]string{"2 × collect"},
+			[5]int64{0, 0, 0, 2, 0},
+		},
+		{"hasura.csv", "--map hasura", 0, `3 like "bob" post "p1" 2026-01-31T12:00:00Z`, []string{"3 × like", "1 × clear"}, [5]int64{0, 2, 0, 0, 0}},
+		{"postgraphile.json", "--map postgraphile --biz article", exitBadRows, `1 like "1" article "9007199254740993"`, []string{"2 × like", "line 10, item 3: "}, [5]int64{0, 2, 0, 0, 0}},
+		{
+			"getstream.jsonl", "--map getstream --events clap=like", exitBadRows, `4 like "bob" activity "a1" 2026-01-31T12:00:00.123456Z`,
+			[]string{"4 × like", "2 × collect", "1 × comment", `1 × "reply"`, `1 × "like of a comment"`, `1 × "deleted comment"`},
+			[5]int64{0, 2, 0, 2, 0},
+		},
+		{
 			"interactive.csv", "--map interactive", exitBadRows, `2 article "1" read 120, like 2, collect 2`,
 			[]string{"4 rows equal, 0 lower, 0 higher in the database; 127 reads added", `line 2: article "1": like is 2 in the table, 0 in the database`, "5 counts of the table differ"},
 			[5]int64{127, 0, 0, 0, 0},
+		},
+		{
+			"hasura.json", "--rows likes --map hasura", exitFailed, "",
+			[]string{`the JSON document has no list "likes"; nothing was imported; try --rows PATH`},
+			[5]int64{},
 		},
 		{
 			"user_like_stat.csv", "--counts read=like_count --at 2026-01-31 --biz video --subject biz_id", 0, `2 video "v1" read 2`,
@@ -53,6 +75,11 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 			args := append([]string{"import", "--data=" + data}, strings.Fields(c.flags)...)
 			args = append(args, sample(c.name))
 			dry := call(t, environment(), append(args, "--dry-run")...)
+			if c.exit == exitFailed {
+				dry.want(t, c.exit, c.says...)
+				call(t, environment(), args...).want(t, c.exit, c.says...)
+				return
+			}
 			if rows := strings.Join(strings.Fields(dry.stdout), " "); !strings.Contains(rows, c.shows) || !strings.Contains(rows, "dry run: nothing was imported") {
 				t.Errorf("the dry run does not show %q:\n%s%s", c.shows, dry.stdout, dry.stderr)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -17,26 +18,31 @@ const previewRows = 5
 func (c *importCommand) preview(p *program, src *importer.Source, mapping importer.Mapping) error {
 	result, rows, err := importer.Preview(p.ctx, src, importer.Options{Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict}, previewRows)
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	place := "line"
+	if len(rows) > 0 && rows[0].Item > 0 {
+		place = "item"
+	}
 	switch {
 	case len(rows) > 0 && len(mapping.Counts) > 0:
-		sayf(table, "line\tbiz\tsubject\tcounts\n")
+		sayf(table, "%s\tbiz\tsubject\tcounts\n", place)
 	case len(rows) > 0:
-		sayf(table, "line\taction\tuser\tbiz\tsubject\ttime\n")
+		sayf(table, "%s\taction\tuser\tbiz\tsubject\ttime\n", place)
 	}
 	for _, r := range rows {
+		number := cmp.Or(r.Item, r.Line)
 		if r.NotAction != "" {
-			sayf(table, "%d\t%s\n", r.Line, notAction(r))
+			sayf(table, "%d\t%s\n", number, notAction(r))
 			continue
 		}
 		if r.Counts != "" {
-			sayf(table, "%d\t%s\t%s\t%s\n", r.Line, r.Biz, strconv.Quote(r.BizID), r.Counts)
+			sayf(table, "%d\t%s\t%s\t%s\n", number, r.Biz, strconv.Quote(r.BizID), r.Counts)
 			continue
 		}
 		user := "anonymous"
 		if r.User != "" {
 			user = strconv.Quote(r.User)
 		}
-		sayf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", r.Line, r.Action, user, r.Biz, strconv.Quote(r.BizID), r.At.Format(time.RFC3339Nano))
+		sayf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", number, r.Action, user, r.Biz, strconv.Quote(r.BizID), r.At.Format(time.RFC3339Nano))
 	}
 	_ = table.Flush() // as sayf: what cannot be printed is lost
 	summarize(p.stdout, result, mapping.Placeholder, "importable")

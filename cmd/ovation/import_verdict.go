@@ -85,6 +85,7 @@ var flagsByMember = map[string][2]string{
 	"timeFormat": {"--time-format", "FORMAT"},
 	"timeZone":   {"--time-zone", "ZONE"},
 	"text":       {"--text", "COLUMN"},
+	"rows":       {"--rows", "PATH"},
 	"deleted":    {"--deleted", "COLUMN"},
 	"counts":     {"--counts", "COUNT=COLUMN"},
 	"delimiter":  {"--delimiter", "CHARACTER"},

@@ -121,7 +121,7 @@ func TestUsageErrorsNameTheCauseAndItsSource(t *testing.T) {
 		{"OVATION_IMPORT_PLACEHOLDER=\a", "import x.csv", []string{"from the variable OVATION_IMPORT_PLACEHOLDER", "placeholder contains U+0007"}},
 		{"", "import --tenant A x.csv", []string{"--tenant", "must be"}},
 		{"OVATION_IMPORT_TENANT=A", "import x.csv", []string{"from the variable OVATION_IMPORT_TENANT", "must be"}},
-		{"", "import --format xml x.csv", []string{"--format", `"xml" is not one of csv, ndjson`}},
+		{"", "import --format xml x.csv", []string{"--format", `"xml" is not one of csv, json, ndjson`}},
 	} {
 		var pairs []string
 		for variable := range strings.FieldsSeq(c.variables) {
