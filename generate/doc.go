@@ -1,5 +1,5 @@
-// Command generate writes package graph from schema.graphqls and gqlgen.yml
-// (make generate). Run it in the root of the repository.
+// Command generate writes package graph from schema.graphqls, federation.graphqls and
+// gqlgen.yml (make generate). Run it in the root of the repository.
 //
 // It runs gqlgen with one plugin:
 //
@@ -13,6 +13,9 @@
 // these fields to a response as JSON, without the context and the closure that the
 // executor creates for each field (package plain, docs/decisions/0012). The executor
 // handles all other fields.
+//
+// The fields of federation.graphqls are for gateways of Apollo Federation. The schema that
+// is served by default lacks them.
 //
 // # Invariants
 //

@@ -663,6 +663,12 @@ type VideoEdge struct {
 	Node storage.Video `json:"node"`
 }
 
+// What a gateway needs to know about this subgraph.
+type Service struct {
+	// The schema of this subgraph, with the directives of Apollo Federation.
+	Sdl string `json:"sdl"`
+}
+
 // How a comment changed.
 type CommentEventKind string
 

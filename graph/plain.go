@@ -6,11 +6,44 @@ import (
 	"context"
 	"ovation/plain"
 	"ovation/storage"
+
+	gqlparser "github.com/vektah/gqlparser/v2"
 )
 
 // gqlparser adds @defer to every schema. No transport sends deferred responses, so the
-// schema that is served and validated against has no such directive.
-func init() { delete(parsedSchema.Directives, "defer") }
+// schemas that are served and validated against have no such directive.
+func init() {
+	parsedSchema = gqlparser.MustLoadSchema(sources[0])
+	delete(parsedSchema.Directives, "defer")
+	delete(SubgraphSchema.Directives, "defer")
+}
+
+// SubgraphSchema is the schema with the fields that only gateways of Apollo Federation
+// use. The schema that is served by default lacks them: the first source declares it.
+var SubgraphSchema = parsedSchema
+
+// SubgraphResolver resolves the fields that only gateways use. The QueryResolver of a
+// server with the SubgraphSchema must implement it.
+type SubgraphResolver interface {
+	Service(ctx context.Context) (Service, error)
+	Entities(ctx context.Context, representations []map[string]any) ([]storage.Node, error)
+}
+
+// gqlgen calls the following methods for these fields, and expects a plugin to write the
+// methods.
+
+func (ec *executionContext) __resolve__service(ctx context.Context) (Service, error) {
+	return ec.Resolvers.Query().(SubgraphResolver).Service(ctx)
+}
+
+func (ec *executionContext) __resolve_entities(ctx context.Context, representations []map[string]any) any {
+	nodes, err := ec.Resolvers.Query().(SubgraphResolver).Entities(ctx, representations)
+	if err != nil {
+		ec.Error(ctx, err)
+		return nil
+	}
+	return nodes
+}
 
 // PlainSchema lists the fields that PlainWriter can write.
 var PlainSchema = plain.Schema{
@@ -337,6 +370,9 @@ var PlainSchema = plain.Schema{
 	"VideoEdge": {
 		"cursor": 1,
 		"node":   2,
+	},
+	"_Service": {
+		"sdl": 1,
 	},
 }
 
@@ -839,6 +875,14 @@ func PlainType(value any) string {
 	case []*VideoEdge:
 		if v != nil {
 			return "VideoEdge"
+		}
+	case *Service:
+		if v != nil {
+			return "_Service"
+		}
+	case []*Service:
+		if v != nil {
+			return "_Service"
 		}
 	}
 	return ""
@@ -1664,6 +1708,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeVideoEdge(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *Service:
+		w.write_Service(fields, v)
+	case []*Service:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.write_Service(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -3296,6 +3353,23 @@ func (w *PlainWriter) writeVideoEdge(fields []plain.Field, obj *VideoEdge) {
 			w.String(obj.Cursor)
 		case 2: // node
 			w.writeVideo(field.Fields, &obj.Node)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) write_Service(fields []plain.Field, obj *Service) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("_Service")
+		case 1: // sdl
+			w.String(obj.Sdl)
 		default:
 			w.Fail()
 		}

@@ -25,7 +25,7 @@ func NewOrdinaryExecutor(cfg Config) *gqlgen.Executor {
 }
 
 func newExecutor(root *Root, cfg Config) *gqlgen.Executor {
-	e := gqlgen.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
+	e := gqlgen.New(graph.NewExecutableSchema(graph.Config{Schema: servedSchema(cfg.Federation), Resolvers: root}))
 	root.install(e, cfg)
 	return e
 }

@@ -223,7 +223,7 @@ func newHandlerPair(t *testing.T, store storage.Store, didPlainly, didOrdinarily
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
 	t.Cleanup(func() { must(t, auth.Close()) })
-	cfg := resolvers.Config{Store: store, Recorder: didPlainly, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true, Videos: noVideos{}}
+	cfg := resolvers.Config{Store: store, Recorder: didPlainly, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true, Federation: true, Videos: noVideos{}}
 	cfg.CachedAuthors = guessedAuthors
 	plainly, err = resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)

@@ -37,6 +37,8 @@ var fieldTable = map[string]fieldSpec{
 	"Query.conversation": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).conversation},
 	"Query.viewer":       {prefetch: (*prefetch).viewer},
 	"Query.user":         {prefetch: (*prefetch).user},
+	"Query._entities":    {prefetch: (*prefetch).entities},
+	"_Service.sdl":       {FieldInfo: plan.FieldInfo{Weight: 249}}, // about 50,000 bytes
 
 	"Query.conversations":   {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).conversations},
 	"Conversation.with":     inline(func(c *storage.Conversation) any { return &c.With }),

@@ -61,6 +61,7 @@ type option func(*settings)
 type settings struct {
 	wrap          func(storage.Store) storage.Store
 	introspection bool
+	federation    bool
 	rates         rate.Config
 	streams       transport.StreamOptions
 	recorder      worker.RecorderOptions
@@ -141,7 +142,7 @@ func start(t *testing.T, options ...option) *service {
 		Accounts: own, KeySet: keySet,
 		Messages: messages, MessageHub: mail,
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Histories: worker.NewHistories(told, time.Now), Live: hub,
-		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection, MaxBatch: 10,
+		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection, Federation: set.federation, MaxBatch: 10,
 		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
 	}
 	if set.trusted.Registry = registry; len(set.trusted.Files) > 0 {

@@ -45,7 +45,7 @@ func generateWatch(random *rand.Rand) operation {
 }
 
 func newGenerator(random *rand.Rand) *generator {
-	return &generator{Rand: random, schema: graph.NewExecutableSchema(graph.Config{}).Schema(), named: map[string][]string{}}
+	return &generator{Rand: random, schema: graph.SubgraphSchema, named: map[string][]string{}}
 }
 
 // operation returns an operation with a selection set. It declares the variables that the
@@ -53,8 +53,8 @@ func newGenerator(random *rand.Rand) *generator {
 func (g *generator) operation(kind, set string) operation {
 	text := "{" + set + "}" + strings.Join(g.fragments, "")
 	declared := ""
-	variables := map[string]any{"yes": true, "no": false, "s": g.subjects(), "id": g.pick(nodeIDs()), "n": g.IntN(4)}
-	for name, typ := range map[string]string{"yes": "Boolean!", "no": "Boolean!", "s": "[SubjectInput!]!", "id": "ID!", "n": "Int"} {
+	variables := map[string]any{"yes": true, "no": false, "s": g.subjects(), "id": g.pick(nodeIDs()), "n": g.IntN(4), "r": g.representations()}
+	for name, typ := range map[string]string{"yes": "Boolean!", "no": "Boolean!", "s": "[SubjectInput!]!", "id": "ID!", "n": "Int", "r": "[_Any!]!"} {
 		if !strings.Contains(text, "$"+name) {
 			delete(variables, name)
 			continue
@@ -145,7 +145,7 @@ func (g *generator) field(of *ast.Definition, depth int) string {
 	var able []*ast.FieldDefinition
 	for _, field := range of.Fields {
 		composite := g.schema.Types[field.Type.Name()].IsCompositeType()
-		if !strings.HasPrefix(field.Name, "__") && (depth > 0 || !composite) && (of.Name != "Mutation" || isAction(field.Name)) {
+		if !strings.HasPrefix(field.Name, "__") && field.Name != "_service" && (depth > 0 || !composite) && (of.Name != "Mutation" || isAction(field.Name)) {
 			able = append(able, field)
 		}
 	}
@@ -154,7 +154,7 @@ func (g *generator) field(of *ast.Definition, depth int) string {
 	}
 	field := able[g.IntN(len(able))]
 	if of.Name == "Query" && g.one(2) {
-		field = of.Fields.ForName(g.pick([]string{"interactive", "interactives", "interactives"}))
+		field = of.Fields.ForName(g.pick([]string{"interactive", "interactives", "interactives", "_entities"}))
 	}
 	out := g.alias() + field.Name + g.arguments(field) + g.condition()
 	if on := g.schema.Types[field.Type.Name()]; on.IsCompositeType() {
@@ -207,6 +207,8 @@ func (g *generator) value(argument string) string {
 		return g.pick([]string{"$id", fmt.Sprintf("%q", g.pick(nodeIDs()))})
 	case "ids":
 		return fmt.Sprintf("[%q,%q,%q,$id]", g.pick(nodeIDs()), g.pick(nodeIDs()), g.pick(nodeIDs()))
+	case "representations":
+		return g.pick([]string{"$r", "$r", "$r", "[]", `{__typename:"Interactive",biz:"video",bizId:1}`, `[{__typename:"User",id:$id}]`, `[{__typename:"Article",id:"1"}]`})
 	case "order":
 		return g.pick([]string{"", "NEWEST", "OLDEST", "TOP", "null"})
 	case "with":
@@ -234,6 +236,20 @@ func (g *generator) subjects() any {
 		return map[string]any{"biz": "video", "bizId": "1"} // a single value counts as a list with one entry
 	case out == nil:
 		return []any{}
+	}
+	return out
+}
+
+// representations returns the value of a variable of type [_Any!]!, most of the time with
+// subjects only.
+func (g *generator) representations() any {
+	out := []any{}
+	for range g.IntN(5) {
+		out = append(out, typed("Interactive", "biz", "video", "bizId", g.pick(escapedIDs)))
+	}
+	if g.one(3) {
+		typ := g.pick([]string{"Interactive", "User", "Comment", "Folder", "Video", "Article"})
+		out = append(out, []any{typed(typ, "id", g.pick(nodeIDs())), typed(typ, "userId", "bob"), typed(typ, "commentId", "42"), typed(typ, "videoId", 42), 7}[g.IntN(5)])
 	}
 	return out
 }

@@ -66,10 +66,11 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	} else {
 		p.keys.Interactives = append(p.keys.Interactives, subjects...)
 	}
-	if p.hasKeys = true; !field.Deeper {
+	p.hasKeys = true
+	selected := field.Of("Interactive")
+	if !selected.Deeper {
 		return
 	}
-	selected := field.Below()
 	likely := p.likelyAuthors(selected, subjects)
 	p.callbacks = append(p.callbacks, func() {
 		found, err := p.loaders.Interactives(p.ctx, subjects)

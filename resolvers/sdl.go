@@ -2,6 +2,8 @@ package resolvers
 
 import (
 	"net/http"
+	"strings"
+	"sync"
 
 	"ovation/graph"
 )
@@ -11,6 +13,24 @@ import (
 func SDL() string {
 	return graph.NewExecutableSchema(graph.Config{}).Schema().Query.Position.Src.Input
 }
+
+// federationLink imports the directives in the SDL of a subgraph. It names the first
+// version that has them, which every gateway of Federation 2 accepts.
+const federationLink = `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])` + "\n\n"
+
+// SubgraphSDL returns the schema for the composition of a supergraph: SDL with the
+// directives of Apollo Federation. PageInfo is shareable, because other subgraphs with
+// Relay connections declare it, too.
+var SubgraphSDL = sync.OnceValue(func() string {
+	changes := make([]string, 0, 2+2*len(entities))
+	changes = append(changes, "\ntype PageInfo {", "\ntype PageInfo @shareable {")
+	for _, of := range entities {
+		head := "\ntype " + of.typ + " implements Node"
+		keys := `@key(fields: "` + strings.Join(of.keys, `") @key(fields: "`) + `")`
+		changes = append(changes, head+" {", head+" "+keys+" {")
+	}
+	return federationLink + strings.NewReplacer(changes...).Replace(SDL())
+})
 
 // serveSDL returns a handler that serves the schema to code generators. If introspection
 // is off, the handler does not serve the schema.

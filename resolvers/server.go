@@ -92,6 +92,9 @@ type Config struct {
 	Ready func(context.Context) error
 	// Introspection allows clients to query the schema.
 	Introspection bool
+	// Federation adds the fields of Query that gateways of Apollo Federation use. They
+	// show the schema even if Introspection is false.
+	Federation bool
 	// MaxMutationFields is the maximum number of root fields of a mutation. If it is 0,
 	// the maximum is 10.
 	MaxMutationFields int
@@ -225,7 +228,7 @@ func uploads(next http.Handler) http.Handler {
 // service returns the transports, with gqlgen's executor behind them. The executor has
 // this package's resolvers and limits.
 func service(root *Root, cfg Config) http.Handler {
-	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
+	exec := executor.New(graph.NewExecutableSchema(graph.Config{Schema: servedSchema(cfg.Federation), Resolvers: root}))
 	root.install(exec, cfg)
 	options := persisted.Options{Store: cfg.Documents, Trusted: cfg.Trusted, Compiler: root.limits}
 	if cfg.Registry != nil {
@@ -266,7 +269,7 @@ func (r *Root) install(to engine, cfg Config) {
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // suggestions would reveal the schema, too
 	r.limits = limits.Install(to, limits.Config{
-		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.fieldTable, graph.NewExecutableSchema(graph.Config{}).Schema()), Fast: r.plain,
+		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.fieldTable, servedSchema(cfg.Federation)), Fast: r.plain,
 	})
 	to.AroundOperations(r.begin)
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {

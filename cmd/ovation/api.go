@@ -34,6 +34,8 @@ type apiFlags struct {
 	Audience       string   `help:"The aud claim that tokens must have; required with --jwks. The word any accepts every token, also those issued for other applications." variable:"OVATION_AUDIENCE"`
 	AllowedOrigins []origin `help:"Origins of other web sites whose pages may call the API, comma-separated; * allows all. Pages on this machine may always call ovation dev."  variable:"OVATION_ALLOWED_ORIGINS"`
 
+	Federation bool `help:"Serve the API as a subgraph of Apollo Federation, too." variable:"OVATION_FEDERATION"`
+
 	MaxStreams        int `default:"20000" help:"Maximum number of open WebSockets and event streams." type:"streams" variable:"OVATION_MAX_STREAMS"`
 	MaxStreamsPerUser int `default:"50" help:"Maximum number of open WebSockets and event streams per signed-in user." type:"streams" variable:"OVATION_MAX_STREAMS_PER_USER"`
 	MaxSubscriptions  int `default:"50000" help:"Maximum number of open subscriptions." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS"`
@@ -116,7 +118,7 @@ func (f apiFlags) newAPI(p *program, secret []byte, accountsOn bool, dev *develo
 		MaxSubscriptions: f.MaxSubscriptions, MaxPerSocket: f.MaxPerSocket, Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams, cfg.Accounts, cfg.KeySet = auth, out.streams, own.service, own.keySet
-	cfg.MaxMutationFields, cfg.MaxBatch, cfg.Limiter = f.MaxMutationFields, f.MaxBatchOperations, f.limiter(cfg.Logger, cfg.Registry)
+	cfg.Federation, cfg.MaxMutationFields, cfg.MaxBatch, cfg.Limiter = f.Federation, f.MaxMutationFields, f.MaxBatchOperations, f.limiter(cfg.Logger, cfg.Registry)
 	cfg.Origins = transport.NewOrigins(transport.OriginOptions{Allowed: f.allowed(), Development: dev != nil, Logger: cfg.Logger})
 	cfg.Trusted = f.trusted(p, cfg.Registry)
 	videos.install(&cfg)

@@ -128,7 +128,7 @@ func (l *Limits) needsNoCoercion(typ *ast.Type, value any) bool {
 // typesWithoutCoercion returns the types whose values from JSON are not changed by
 // coercion: no number in them is converted, and no single value becomes a list.
 func typesWithoutCoercion(schema *ast.Schema) map[string]bool {
-	same := map[string]bool{"String": true, "ID": true, "Boolean": true}
+	same := map[string]bool{"String": true, "ID": true, "Boolean": true, "_Any": true}
 	for name, definition := range schema.Types {
 		if definition.Kind == ast.Enum {
 			same[name] = true

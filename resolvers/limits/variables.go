@@ -133,12 +133,15 @@ func nameOf(value any) string {
 }
 
 // checkRows returns nil if the member names in value are enough to show that all objects
-// are valid: typ is a list of an input type, all members are fields of type String or ID,
-// and no required field is missing. In all other cases it returns an error, even if the
+// are valid: typ is a list of _Any, or typ is a list of an input type, all members are
+// fields of type String or ID, and no required field is missing. In all other cases it returns an error, even if the
 // objects are valid.
 func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {
 		return mismatch("of type "+typ.String(), value)
+	}
+	if typ.Elem.NamedType == "_Any" {
+		return nil
 	}
 	definition, known := l.schema.Types[typ.Elem.NamedType], 0
 	for _, field := range definition.Fields {
@@ -177,6 +180,9 @@ func isScalar(name string, value any) bool {
 	case "ID":
 		_, isText := value.(string)
 		return isText || isNumber && !strings.ContainsAny(number.String(), ".eE")
+	case "_Any":
+		_, is := value.(map[string]any)
+		return is
 	}
 	switch value.(type) {
 	case []any, map[string]any, enumName:
