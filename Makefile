@@ -32,6 +32,7 @@ GROWTH_FLAGS ?=
 # Without retries, npm fails fast when offline; CI keeps the retries.
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 EXAMPLES := examples/apollo examples/urql
+GATEWAY := examples/federation
 # The version is that of the latest tag or, without tags, that in cmd/ovation/version.go.
 VERSION := $(shell git describe --tags --dirty 2>/dev/null | sed 's/^v//' | grep . || sed -n 's/^var version = "\(.*\)"$$/\1/p' cmd/ovation/version.go)
 # make install installs the program in PREFIX/bin.
@@ -147,7 +148,7 @@ $(if $(filter-out model $(long-tests),$(LONG)),$(error these tests are not in th
 endif
 
 .PHONY: test-long
-test-long: web ffmpeg $(if $(LONG),$(filter model,$(LONG)) $(if $(findstring Browser,$(LONG)),examples chromium),model examples chromium) ## Run the long tier: every fault, 1,000 clients, 100,000 steps, new seeds (OVATION_SEED sets one), figures; LONG='TestA TestB' runs these alone
+test-long: web ffmpeg $(if $(LONG),$(filter model,$(LONG)) $(if $(findstring Browser,$(LONG)),examples chromium) $(if $(findstring Gateway,$(LONG)),$(GATEWAY)/node_modules/.installed),model examples chromium $(GATEWAY)/node_modules/.installed) ## Run the long tier: every fault, 1,000 clients, 100,000 steps, new seeds (OVATION_SEED sets one), figures; LONG='TestA TestB' runs these alone
 	$(call long-run,TestLong,$(RACE) -parallel 4 -timeout 60m)
 	$(call long-run,TestFigure,-timeout 20m)
 
@@ -284,7 +285,7 @@ pictures: build chromium ## Retake the pictures of README.md in headless Chromiu
 
 .PHONY: clean
 clean: ## Remove build outputs; data is kept
-	rm -rf bin dist .tools web/node_modules web/client/dist $(EXAMPLES:%=%/node_modules) $(EXAMPLES:%=%/dist) coverage.out
+	rm -rf bin dist .tools web/node_modules web/client/dist $(EXAMPLES:%=%/node_modules) $(EXAMPLES:%=%/dist) $(GATEWAY)/node_modules coverage.out
 	find web/dist -mindepth 1 -not -name placeholder.html -delete
 
 $(GOLANGCI_LINT):

@@ -20,7 +20,7 @@ var linkToExample = regexp.MustCompile(`\]\((?:\.\./)?(examples/[^)]+)\)`)
 // type-checked, built and tested in a browser.
 func TestDocumentsQuoteTheExamples(t *testing.T) {
 	quoted := map[string]bool{}
-	for _, document := range []string{"../README.md", "../docs/frontend.md"} {
+	for _, document := range []string{"../README.md", "../docs/frontend.md", "../docs/api.md"} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestDocumentsQuoteTheExamples(t *testing.T) {
 			quoted[strings.Split(name, "/")[1]] = true
 		}
 	}
-	for _, example := range []string{"plain", "apollo", "urql"} {
+	for _, example := range []string{"plain", "apollo", "urql", "federation"} {
 		if !quoted[example] {
 			t.Errorf("no document quotes examples/%s, want one that does", example)
 		}

@@ -25,7 +25,7 @@ func TestLongExamplesInABrowser(t *testing.T) {
 			e := example{name: name, folder: filepath.Join("../../examples", name)}
 			needsBrowser(t)
 			needsNode(t, filepath.Join(e.folder, "node_modules/.installed"))
-			e.run(t, "npm", "run", "build") // generates types, checks them and bundles
+			e.run(t, nil, "npm", "run", "build") // generates types, checks them and bundles
 
 			data := t.TempDir()
 			s := serveWithoutRates(t, data, "--demo")
@@ -49,29 +49,38 @@ func TestLongExamplesInABrowser(t *testing.T) {
 	}
 }
 
-// example is one of the pages in the folder examples.
+// example is a folder of the folder examples.
 type example struct{ name, folder string }
 
-func (e example) run(t *testing.T, program string, args ...string) {
+// run runs a program in the folder of the example, and returns its output.
+func (e example) run(t *testing.T, environ []string, program string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, args...)
-	command.Dir = e.folder
-	if said, err := command.CombinedOutput(); err != nil {
+	command.Dir, command.Env = e.folder, append(os.Environ(), environ...)
+	said, err := command.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, said)
 	}
+	return string(said)
 }
 
 // serve runs an npm script of the example until the test ends, and returns the address of
 // the page that the script serves. The page finds the API at url.
 func (e example) serve(t *testing.T, url string, script ...string) string {
 	t.Helper()
-	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Free(t)))
-	_, number, err := net.SplitHostPort(at)
-	must(t, err)
+	number := port.Free(t)
+	return e.start(t, number, []string{"OVATION_URL=" + url}, "npm", append(script, "--", "--host=127.0.0.1", "--strictPort", "--port="+strconv.Itoa(number))...)
+}
+
+// start runs a program in the folder of the example until the test ends, and returns the
+// address that the program serves at the given port.
+func (e example) start(t *testing.T, number int, environ []string, program string, args ...string) string {
+	t.Helper()
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(number))
+	what := program + " " + strings.Join(args, " ")
 	ctx, cancel := context.WithCancel(context.Background())
-	command := exec.CommandContext(ctx, "npm", append(script, "--", "--host=127.0.0.1", "--strictPort", "--port="+number)...)
-	command.Dir = e.folder
-	command.Env = append(os.Environ(), "OVATION_URL="+url)
+	command := exec.CommandContext(ctx, program, args...)
+	command.Dir, command.Env = e.folder, append(os.Environ(), environ...)
 	// npm starts further processes. All of them are killed as one process group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
@@ -82,10 +91,10 @@ func (e example) serve(t *testing.T, url string, script ...string) string {
 		cancel()
 		_ = command.Wait() // it was killed
 		if t.Failed() {
-			t.Logf("npm %s said:\n%s", strings.Join(script, " "), said)
+			t.Logf("%s said:\n%s", what, said)
 		}
 	})
-	eventually(t, "npm "+strings.Join(script, " ")+" answers at "+at, func() bool {
+	eventually(t, what+" answers at "+at, func() bool {
 		response, err := client.Get("http://" + at)
 		if err != nil {
 			return false
