@@ -30,6 +30,8 @@ import (
 const (
 	pageOfCounts = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
+	pageOfEntities = `query Feed($representations: [_Any!]!) { _entities(representations: $representations) { ... on Interactive { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } } }`
 	pageWithFolders = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at folder { id name } } version freshness } }`
 	pageWithAuthors = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
@@ -47,6 +49,9 @@ func BenchmarkPage(b *testing.B) {
 			askForPages(b, resolvers.Config{Store: &cachedResults{Store: databaseWithActions(b)}}, query)
 		})
 	}
+	b.Run("memory/entities", func(b *testing.B) { // as a gateway requests the page of counts
+		askForPages(b, resolvers.Config{Store: &cachedResults{Store: databaseWithActions(b)}, Federation: true}, pageOfEntities)
+	})
 	b.Run("memory/counts by id", func(b *testing.B) {
 		file := filepath.Join(b.TempDir(), "persisted-documents.json")
 		text, err := json.Marshal(map[string]string{"feed": pageOfCounts})
@@ -164,11 +169,18 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	for i := range pageSize {
 		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprintf("subject-%d", i)})
 	}
+	variables := map[string]any{"subjects": subjects, "more": true}
+	if cfg.Federation {
+		for _, one := range subjects {
+			one["__typename"] = "Interactive"
+		}
+		variables = map[string]any{"representations": subjects}
+	}
 	document, is := "query", query
 	if query == "" {
 		document, is = "documentId", "feed"
 	}
-	body, err := json.Marshal(map[string]any{document: is, "operationName": "Feed", "variables": map[string]any{"subjects": subjects, "more": true}})
+	body, err := json.Marshal(map[string]any{document: is, "operationName": "Feed", "variables": variables})
 	must(b, err)
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/graphql", http.NoBody)
 	must(b, err)
