@@ -33,6 +33,7 @@ type Mapping struct {
 	// with an empty name, and further columns, are ignored.
 	Columns []string `json:"columns"`
 	User    string   `json:"user"`    // the column with the user's id, which is empty in an anonymous read
+	UserID  string   `json:"userId"`  // the user of every row, if User is empty
 	Subject string   `json:"subject"` // the column with the content's id
 	All     string   `json:"all"`     // the action of every row
 	Event   string   `json:"event"`   // the column with the event, if All is empty
@@ -152,6 +153,9 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	if members["counts"] != nil {
 		m.User, m.Event, m.Events, m.Time = "", "", nil, ""
 	}
+	if members["userId"] != nil && members["user"] == nil {
+		m.User = ""
+	}
 	if members["biz"] != nil && members["bizColumn"] == nil {
 		m.BizColumn = ""
 	}
@@ -169,7 +173,7 @@ func parseMapping(r io.Reader) (Mapping, error) {
 
 // mappingMembers holds the names of the members of a mapping file.
 var mappingMembers = []string{
-	"biz", "bizColumn", "columns", "user", "subject", "all", "event", "events",
+	"biz", "bizColumn", "columns", "user", "userId", "subject", "all", "event", "events",
 	"unmapped", "deleted", "time", "timeUnit", "timeFormat", "timeZone", "at",
 	"text", "placeholder", "rows", "delimiter", "counts", "optional",
 }
@@ -215,7 +219,24 @@ func (m Mapping) Validate() error {
 	if m.Unmapped != "" && m.Unmapped != skip && m.Unmapped != reject {
 		return fmt.Errorf("unmapped is %q, which is not one of %s, %s", m.Unmapped, skip, reject)
 	}
+	if m.UserID != "" {
+		if err := storage.ValidateUserID(m.UserID); err != nil {
+			return err
+		}
+	}
 	return m.validateEvents()
+}
+
+// Open returns the members that a mapping leaves open because its files do not contain
+// them, the user and the time of their rows. They must be set before the mapping is used.
+func (m Mapping) Open() (out []Suggestion) {
+	if m.User == "" && m.UserID == "" && len(m.Counts) == 0 {
+		out = append(out, Suggestion{"userId", ""})
+	}
+	if m.Time == "" && m.At == "" && len(m.Counts) == 0 {
+		out = append(out, Suggestion{"at", ""})
+	}
+	return out
 }
 
 // validateColumns returns an error if a column that every mapping needs has no name.
@@ -225,8 +246,10 @@ func (m Mapping) validateColumns() error {
 		return errors.New("subject must name a column")
 	case len(m.Counts) > 0:
 		return m.validateCounts()
-	case m.User == "":
-		return errors.New("user must name a column")
+	case m.User != "" && m.UserID != "":
+		return fmt.Errorf("give the user of every row (userId: %q) or the column that holds it (user: %q), not both", m.UserID, m.User)
+	case m.User == "" && m.UserID == "":
+		return errors.New("user must name a column, or userId the user of every row")
 	case m.Time == "" && m.At == "":
 		return errors.New("time must name a column, or at give the time of the rows")
 	}

@@ -45,6 +45,8 @@ func TestWrongMappings(t *testing.T) {
 		{`{"events": {"VIEW": []}}`, `has a value of the type array: events and counts are objects of strings`},
 		{`{"biz": "video", "bizColumn": "kind"}`, `give biz ("video") or the column that holds it ("kind"), not both`},
 		{`{"user": ""}`, "user must name a column"},
+		{`{"user": "uid", "userId": "alice"}`, `give the user of every row (userId: "alice") or the column that holds it (user: "uid"), not both`},
+		{`{"userId": "a\u0007"}`, "userId contains"},
 		{`{"biz": "Article"}`, "biz must be"},
 		{`{"bizColumn": ""}`, "either biz or"},
 		{`{"timeUnit": "h"}`, `"h" is not one of s, ms, us, rfc3339, auto`},
@@ -78,6 +80,14 @@ func TestPresetsAreValid(t *testing.T) {
 	for _, name := range Presets() {
 		m, err := LoadMapping(name)
 		must(t, err)
+		for _, open := range m.Open() {
+			switch open.Member {
+			case "userId":
+				m.UserID = "alice"
+			case "at":
+				m.At = "2026-01-31"
+			}
+		}
 		must(t, m.Validate())
 	}
 }

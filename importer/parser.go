@@ -206,7 +206,10 @@ func (p *parser) parse(r *row) error {
 			return nil
 		}
 	}
-	if r[colUser] != "" && isNothing(r[colUser]) {
+	switch {
+	case p.mapping.UserID != "":
+		r[colUser] = p.mapping.UserID
+	case r[colUser] != "" && isNothing(r[colUser]):
 		r[colUser] = ""
 		if does == actionAuthor {
 			p.authorless++

@@ -62,6 +62,14 @@ var presets = map[string]Mapping{
 		},
 		flatten: flattenStream,
 	},
+	"mastodon_likes":     mastodon("like"),
+	"mastodon_bookmarks": mastodon("collect"),
+}
+
+// mastodon returns the mapping of a list of the URIs of statuses: an OrderedCollection of
+// an archive, or a CSV file of one column. Neither names a user or a time.
+func mastodon(all string) Mapping {
+	return Mapping{Biz: "status", Subject: "uri", Columns: []string{"uri"}, All: all, TimeUnit: auto, Rows: "orderedItems"}
 }
 
 // Presets returns the names of the built-in mappings, sorted.

@@ -14,6 +14,9 @@ func importPreset(t *testing.T, to storage.Store, preset, path string) (Result, 
 	t.Helper()
 	m, err := LoadMapping(preset)
 	must(t, err)
+	if len(m.Open()) > 0 {
+		m.UserID, m.At = "alice", "2026-01-31"
+	}
 	if len(m.Counts) == 0 {
 		return importFile(t, to, Options{Mapping: m}, path)
 	}
@@ -92,6 +95,18 @@ func TestPresets(t *testing.T) {
 			"0 2 2, 0 0 0",
 		},
 		{"getstream", "getstream-v2.ndjson", "[{like 1} {comment 1}]", nil, []string{"activity/a1"}, "0 1 0"},
+		{
+			"mastodon_likes", "mastodon_likes.json", "[{like 4}]",
+			[]string{`line 1, item 3: column "uri", "https://social.example/users/bob/statuses/xxxxxxxxxxxxxxxxxxxxxx"…: bizId is 172 bytes long; at most 128`},
+			[]string{"status/https://social.example/users/bob/statuses/111222333444555666"},
+			"0 1 0",
+		},
+		{
+			"mastodon_bookmarks", "mastodon_bookmarks.csv", "[{collect 3}]", nil,
+			[]string{"status/https://social.example/users/carol/statuses/2?a=1,2"},
+			"0 0 1",
+		},
+		{"mastodon_bookmarks", "mastodon_bookmarks.json", "[]", nil, nil, ""},
 		{"work_likes", "work_likes.csv", "[{like 4}]", nil, []string{"work/w1", "work/w2"}, "0 2 0, 0 1 0"},
 	} {
 		t.Run(c.preset, func(t *testing.T) {

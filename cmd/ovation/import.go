@@ -23,7 +23,7 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip, bzip2, zstd or zip; - is standard input."`
 
-	Map       string `help:"Mapping to begin with: a name (deskdrop, getstream, hasura, interactive, postgraphile, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" variable:"OVATION_IMPORT_MAP"`
+	Map       string `help:"Mapping to begin with: a name (deskdrop, getstream, hasura, interactive, mastodon_bookmarks, mastodon_likes, postgraphile, user_collection_biz, user_like, user_like_biz, user_like_stat, work_likes), or a JSON file as shown above." placeholder:"NAME" variable:"OVATION_IMPORT_MAP"`
 	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
 	Format    string `help:"Format; if empty, detected from the file's name or first line." placeholder:"csv|json|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
 	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, detected from the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
@@ -36,6 +36,7 @@ type importCommand struct {
 	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	Columns   []string          `help:"Names of the columns of a CSV file without a header, in order; an empty name skips a column." placeholder:"NAME,…" sep:"," variable:"OVATION_IMPORT_COLUMNS"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
+	UserID    string            `name:"user-id" help:"User of every row, instead of --user, for a file of one user." placeholder:"USER" type:"user" variable:"OVATION_IMPORT_USER_ID"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
 	All       string            `help:"Action of every row, for a file without a column for it: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
 	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
@@ -63,7 +64,7 @@ The mapping deskdrop is for CI&T Deskdrop, a public data set of one year of a co
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
 
-or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "at" for "time", "unmapped", "deleted", "counts", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, "rows" and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", "columns" (an array), "timeFormat" and "timeZone" for "timeUnit", "userId" for "user", "at" for "time", "unmapped", "deleted", "counts", "optional" (an array of columns that may be missing), "text" and "placeholder" for comments, "rows" and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
 
 A file without a header needs the names of its columns; times in another form than RFC 3339 need their unit or format:
 
@@ -148,7 +149,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	case c.Map != "":
 		var err error
 		if m, err = importer.LoadMapping(c.Map); err == nil {
-			err = m.Validate()
+			err = c.complete(&m)
 		}
 		if err != nil {
 			return m, fmt.Errorf("--map or OVATION_IMPORT_MAP: %w", err)
@@ -158,6 +159,14 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	}
 	if err := c.counts(&m); err != nil {
 		return m, err
+	}
+	switch {
+	case c.User != "" && c.UserID != "":
+		return m, errors.New("--user or OVATION_IMPORT_USER, and --user-id or OVATION_IMPORT_USER_ID, exclude each other")
+	case c.UserID != "":
+		m.User, m.UserID = "", c.UserID
+	case c.User != "":
+		m.User, m.UserID = c.User, ""
 	}
 	switch {
 	case c.All != "" && (c.Event != "" || len(c.Events) > 0):
@@ -181,7 +190,6 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	if len(c.Columns) > 0 {
 		m.Columns = c.Columns
 	}
-	m.User = cmp.Or(c.User, m.User)
 	m.Subject = cmp.Or(c.Subject, m.Subject)
 	m.Event = cmp.Or(c.Event, m.Event)
 	m.Delimiter = cmp.Or(c.Delimiter, m.Delimiter)
@@ -199,13 +207,30 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	return m, nil
 }
 
+// complete sets what a mapping leaves open and validates the mapping.
+func (c *importCommand) complete(m *importer.Mapping) error {
+	open := m.Open()
+	for _, o := range open {
+		switch o.Member {
+		case "userId":
+			m.User, m.UserID = c.User, c.UserID
+		case "at":
+			m.Time, m.At = c.Time, c.At
+		}
+	}
+	if open = m.Open(); len(open) > 0 {
+		return fmt.Errorf("files of this mapping do not name the user or the time of their rows%s", suggestFlags(open))
+	}
+	return m.Validate()
+}
+
 // counts makes the mapping that of a table of counts if --counts is set.
 func (c *importCommand) counts(m *importer.Mapping) error {
 	if len(c.Counts) == 0 && len(m.Counts) == 0 {
 		return nil
 	}
-	if c.Subjects || c.User != "" || c.All != "" || c.Event != "" || len(c.Events) > 0 || c.Deleted != "" || c.Text != "" {
-		return errors.New("a table of counts (--counts, OVATION_IMPORT_COUNTS or a mapping with counts) excludes --subjects, --user, --all, --event, --events, --deleted, --text and their variables")
+	if c.Subjects || c.User != "" || c.UserID != "" || c.All != "" || c.Event != "" || len(c.Events) > 0 || c.Deleted != "" || c.Text != "" {
+		return errors.New("a table of counts (--counts, OVATION_IMPORT_COUNTS or a mapping with counts) excludes --subjects, --user, --user-id, --all, --event, --events, --deleted, --text and their variables")
 	}
 	if len(m.Counts) == 0 {
 		m.Counts, m.User, m.All, m.Event, m.Events = map[string]string{}, "", "", "", nil

@@ -33,6 +33,11 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 			[]string{"5 × like", "2 × dislike", `skipped       1 × "2": mapped to skip`},
 			[5]int64{0, 4, 1, 0, 0},
 		},
+		{ // as mysqldump --tab writes it
+			"user_like_biz.txt", "--map user_like_biz --columns id,uid,biz,biz_id,status,ctime,utime", exitBadRows, `2 clear "2" article "1"`,
+			[]string{"1 × like", "1 × clear", `line 3: column "uid": userId must not be empty`},
+			[5]int64{0, 1, 0, 0, 0},
+		},
 		{"user_collection_biz.tsv", "--map user_collection_biz", 0, `2 collect "1" article "1"`, []string{"3 × collect"}, [5]int64{0, 0, 0, 3, 0}},
 		{"user_like.csv", "--map user_like --time-zone Asia/Shanghai", 0, `2 like "alice" video "v1" 2026-01-31T04:00:00Z`, []string{"3 × like", "2 × clear"}, [5]int64{0, 3, 0, 0, 0}},
 		{"work_likes.csv", "--map work_likes --biz clip", 0, `2 like "alice" clip "w1" 2026-01-31T12:00:00.123456Z`, []string{"4 × like"}, [5]int64{0, 3, 0, 0, 0}},
@@ -57,6 +62,16 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 			"interactive.csv", "--map interactive", exitBadRows, `2 article "1" read 120, like 2, collect 2`,
 			[]string{"4 rows equal, 0 lower, 0 higher in the database; 127 reads added", `line 2: article "1": like is 2 in the table, 0 in the database`, "5 counts of the table differ"},
 			[5]int64{127, 0, 0, 0, 0},
+		},
+		{
+			"mastodon_likes.json", "--map mastodon_likes --user-id alice --at 2026-01-31", exitBadRows, `1 like "alice" status "https://social.example/users/bob/statuses/111222333444555666" 2026-01-31T00:00:00Z`,
+			[]string{"4 × like", `line 1, item 3: column "uri", "https://social.example/`, "bizId is 172 bytes long"},
+			[5]int64{0, 3, 0, 0, 0},
+		},
+		{
+			"mastodon_bookmarks.csv", "--map mastodon_bookmarks --biz post --user-id alice --at 2026-01-31", 0, `2 collect "alice" post "https://social.example/users/carol/statuses/2?a=1,2" 2026-01-31T00:00:00.000001Z`,
+			[]string{"3 × collect"},
+			[5]int64{0, 0, 0, 2, 0},
 		},
 		{
 			"hasura.json", "--rows likes --map hasura", exitFailed, "",

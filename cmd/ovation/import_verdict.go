@@ -73,6 +73,7 @@ var flagsByMember = map[string][2]string{
 	"biz":       {"--biz", "KIND"},
 	"bizColumn": {"--biz-column", "COLUMN"},
 	"user":      {"--user", "COLUMN"},
+	"userId":    {"--user-id", "USER"},
 	"subject":   {"--subject", "COLUMN"},
 	"all":       {"--all", "ACTION"},
 	"event":     {"--event", "COLUMN"},
