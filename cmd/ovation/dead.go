@@ -272,7 +272,7 @@ func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if c.PostgresURL == "" || c.RedisURL == "" {
 		return nil, nil //nolint:nilnil // it is not needed
 	}
-	database, err := c.openPostgres(p.ctx, discardLog, p.now)
+	database, err := c.openPostgres(p.ctx, discardLog, p.now, storage.EventOptions{})
 	if err != nil {
 		return nil, err
 	}

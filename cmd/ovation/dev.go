@@ -22,8 +22,9 @@ import (
 
 // devCommand serves the API from a single process, without other services.
 type devCommand struct {
-	dataFlag `embed:""`
-	apiFlags `embed:""`
+	dataFlag        `embed:""`
+	apiFlags        `embed:""`
+	keptEventsFlags `embed:""`
 
 	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   variable:"OVATION_DEMO"`
 	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
@@ -60,7 +61,7 @@ func (c *devCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed if serving has begun
-	store, err := c.openSQLite(p.ctx, true)
+	store, err := c.openSQLite(p.ctx, true, c.eventOptions())
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type postgresFlag struct {
 }
 
 // openPostgres opens the database. Errors name the flag.
-func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now func() time.Time) (*postgres.Store, error) {
-	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log, Now: now})
+func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now func() time.Time, events storage.EventOptions) (*postgres.Store, error) {
+	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log, Now: now, Events: events})
 	return store, withFlag(postgresFlags, err)
 }
 
@@ -85,11 +85,11 @@ type servicesFlags struct {
 
 // openMirrored opens the database and, with the options o, Redis in front of it. If
 // openMirrored fails, neither remains open.
-func (f servicesFlags) openMirrored(p *program, command string, o redis.Options) (*postgres.Store, *redis.Store, error) {
+func (f servicesFlags) openMirrored(p *program, command string, events storage.EventOptions, o redis.Options) (*postgres.Store, *redis.Store, error) {
 	if err := f.complete(command); err != nil {
 		return nil, nil, err
 	}
-	database, err := f.openPostgres(p.ctx, o.Logger, p.now)
+	database, err := f.openPostgres(p.ctx, o.Logger, p.now, events)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,14 +114,14 @@ type process struct {
 
 // begin listens on an address, the parameter at, and opens all services. If begin fails,
 // nothing remains open.
-func (f servicesFlags) begin(p *program, command string, at address, logs level, does worker.Role) (*process, error) {
+func (f servicesFlags) begin(p *program, command string, at address, logs level, does worker.Role, events storage.EventOptions) (*process, error) {
 	log := newLogger(p.stderr, logs.Level)
 	listener, err := listen(p.ctx, at, addrFlag)
 	if err != nil {
 		return nil, err
 	}
 	registry := newRegistry()
-	database, copied, err := f.openMirrored(p, command, redis.Options{Logger: log})
+	database, copied, err := f.openMirrored(p, command, events, redis.Options{Logger: log})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -212,12 +212,12 @@ const bulkTimeout = 10 * time.Second
 // open opens the store. If Postgres and Redis are configured, writes to Postgres also
 // update Redis. If only Postgres is configured, writes fail while the nodes of the site
 // use Redis. A missing embedded database is created if create is true.
-func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error) {
+func (f storeFlags) open(ctx context.Context, create bool, events storage.EventOptions) (storage.Store, error) {
 	if f.PostgresURL == "" {
-		return f.dataFlag.open(ctx, create)
+		return f.dataFlag.open(ctx, create, events)
 	}
 	log := discardLog // failures end the command, which reports them
-	database, err := f.openPostgres(ctx, log, time.Now)
+	database, err := f.openPostgres(ctx, log, time.Now, events)
 	if err != nil {
 		return nil, err
 	}

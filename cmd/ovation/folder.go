@@ -87,22 +87,22 @@ func (d dataFlag) path() string {
 
 // open opens the database. A missing database is created if create is true; otherwise it
 // is an error.
-func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) {
-	store, err := d.openSQLite(ctx, create)
+func (d dataFlag) open(ctx context.Context, create bool, events storage.EventOptions) (storage.Store, error) {
+	store, err := d.openSQLite(ctx, create, events)
 	if err != nil {
 		return nil, err
 	}
 	return store, nil
 }
 
-func (d dataFlag) openSQLite(ctx context.Context, create bool) (*sqlite.Store, error) {
+func (d dataFlag) openSQLite(ctx context.Context, create bool, events storage.EventOptions) (*sqlite.Store, error) {
 	path := d.file(databaseFile)
 	if !create {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("there is no database in the data folder %s; %s, or make one: ovation dev, ovation import", d.Data, chooseFolder)
 		}
 	}
-	store, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: path, Events: events})
 	switch {
 	case err == nil:
 		return store, nil

@@ -30,6 +30,7 @@ type importCommand struct {
 	Rows      string `help:"Path of the list of rows in a JSON document, for example data.likes; if empty, its first list of objects." placeholder:"PATH" variable:"OVATION_IMPORT_ROWS"`
 	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
 	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
+	LogEvents bool   `help:"Log every change as an event, as ovation serve --events does." variable:"OVATION_IMPORT_LOG_EVENTS"`
 	DryRun    bool   `help:"Show the first five rows as they are understood, and what would be imported, and import nothing." variable:"OVATION_IMPORT_DRY_RUN"`
 
 	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" variable:"OVATION_IMPORT_BIZ"`
@@ -113,7 +114,7 @@ func (c *importCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	store, err := c.open(p.ctx, true)
+	store, err := c.open(p.ctx, true, eventsFlag{c.LogEvents}.eventOptions())
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovation/storage"
 )
 
 // deskdrop is the path of a file with real data, next to the checkout; CONTRIBUTING.md
@@ -169,7 +171,7 @@ func TestAdviceFitsTheFault(t *testing.T) {
 func TestOpeningADatabaseCanBeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := dataFlag{t.TempDir()}.open(ctx, true)
+	_, err := dataFlag{t.TempDir()}.open(ctx, true, storage.EventOptions{})
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "move it away") {
 		t.Errorf("got %v, want %v without advice to move the database away", err, context.Canceled)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"ovation/storage"
 	"ovation/storage/redis"
 	"ovation/worker"
 	"ovation/worker/amqp"
@@ -34,7 +35,7 @@ func (c *partitionsCommand) Run(p *program) (err error) {
 		postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag,
 		queueFlags: queueFlags{queueFlag: c.queueFlag, Partitions: c.Count},
 	}
-	_, copied, err := flags.openMirrored(p, "partitions", redis.Options{Logger: log, RedisTimeout: bulkTimeout})
+	_, copied, err := flags.openMirrored(p, "partitions", storage.EventOptions{}, redis.Options{Logger: log, RedisTimeout: bulkTimeout})
 	if err != nil {
 		return err
 	}

@@ -264,7 +264,7 @@ func (u *flakyConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, er
 }
 
 func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
-	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
+	store, err := dataFlag{t.TempDir()}.open(t.Context(), true, storage.EventOptions{})
 	must(t, err)
 	defer store.Close()
 	said := newBannerWriter()
@@ -283,7 +283,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 }
 
 func TestPacedPersisterTakesItsTime(t *testing.T) {
-	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
+	store, err := dataFlag{t.TempDir()}.open(t.Context(), true, storage.EventOptions{})
 	must(t, err)
 	defer store.Close()
 	p := &rateLimited{Persister: store, perSecond: 20}

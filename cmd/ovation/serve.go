@@ -27,6 +27,7 @@ type serveCommand struct {
 	servicesFlags `embed:""`
 	clockFlag     `embed:""`
 	apiFlags      `embed:""`
+	eventsFlag    `embed:""`
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
 	AccessLog     bool   `help:"Log every request; those with an error are always logged." negatable:"" variable:"OVATION_ACCESS_LOG"`
@@ -63,7 +64,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if c.Videos && c.BlobURL == "" {
 		return usage("ovation serve --videos needs a place for files: set OVATION_BLOB_URL to s3://bucket?region=REGION, or to file:///folder if all nodes and workers share that folder")
 	}
-	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records)
+	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records, c.eventOptions())
 	if err != nil {
 		return err
 	}

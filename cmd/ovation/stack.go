@@ -101,7 +101,7 @@ func (c *stackCommand) prepare(p *program) (blobs string, err error) {
 	if err := migrate.Run(p); err != nil {
 		return "", err
 	}
-	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false)
+	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false, storage.EventOptions{})
 	if err != nil {
 		return "", err
 	}

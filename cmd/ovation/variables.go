@@ -283,7 +283,7 @@ func (d *pause) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// lifetime is how long a token is valid.
+// lifetime is how long something is valid or kept.
 type lifetime time.Duration
 
 // UnmarshalText rejects durations of less than a second.

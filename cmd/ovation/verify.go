@@ -31,7 +31,7 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	if err := c.check(p.getenv); err != nil {
 		return err
 	}
-	store, err := c.open(p.ctx, false)
+	store, err := c.open(p.ctx, false, storage.EventOptions{})
 	if err != nil {
 		return err
 	}

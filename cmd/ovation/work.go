@@ -29,6 +29,8 @@ type workCommand struct {
 	logFlag       `embed:""`
 	blobFlag      `embed:""`
 
+	keptEventsFlags `embed:""`
+
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
 	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
 	MaxActionsPerSecond int     `default:"0" help:"Maximum number of actions written to the database per second; 0 means no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
@@ -51,7 +53,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
 	}
-	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, worker.Works)
+	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, worker.Works, c.eventOptions())
 	if err != nil {
 		return err
 	}

@@ -162,9 +162,11 @@ func (t *tx) writeComments(of *sqlstore.CommentBatch) error {
 	if len(of.Added) == 0 {
 		return nil
 	}
+	t.events.Comments(storage.EventCommented, of.Added, 0)
 	b := t.batch()
 	raced := recordRequests(b, &of.RequestLog)
 	queueComments(b, of)
+	queueEvents(b, t.events)
 	adjustTotals(b, sqlstore.Tally{Users: sqlstore.CommentTotals(of.CommentsByUser)})
 	if err := t.send(b); err != nil {
 		return err
@@ -240,9 +242,14 @@ func (s *Store) changeComment(
 		if err := t.lockComment(&e, &at, key); err != nil {
 			return err
 		}
+		if e.Comment == nil {
+			return storage.ErrNotFound
+		}
+		before := *e.Comment
 		if changed, err := do(&e, at); err != nil || !changed {
 			return err
 		}
+		t.events.CommentChange(&before, e.Comment)
 		b := t.batch()
 		written := []*storage.Comment{e.Comment}
 		if e.Parent != nil {
@@ -254,6 +261,7 @@ func (s *Store) changeComment(
 		if e.Comment.Deleted() {
 			queueDeleted(b, []storage.Subject{e.Comment.Key().Subject()}, at)
 		}
+		queueEvents(b, t.events)
 		adjustTotals(b, sqlstore.Tally{Users: sqlstore.CommentTotals(e.CommentsByUser)})
 		return t.send(b)
 	})

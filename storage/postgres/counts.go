@@ -14,6 +14,8 @@ import (
 // of each changed subject and the current counts of the subjects of skipped messages,
 // ordered by tenant, biz and bizId.
 //
+// The events of the transaction so far are logged while the subjects are locked.
+//
 // It takes one round trip, and one more if authors are declared. It locks subjects, then
 // comments, then totals, and the rows of each table in the order of their keys. Every
 // transaction locks totals last. The functions more queue statements that run just before
@@ -41,6 +43,7 @@ func (t *tx) applyTally(
 	for _, queue := range more {
 		queue(b)
 	}
+	queueEvents(b, t.events)
 	adjustTotals(b, by)
 	if b.Len() == 0 {
 		return nil, nil

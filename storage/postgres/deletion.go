@@ -188,6 +188,8 @@ func (t *tx) sweep(of *sqlstore.Sweep, outcome *storage.Outcome) (*sqlstore.Dele
 	if err != nil {
 		return nil, err
 	}
+	t.events.States(outcome.Applied, of.Now)
+	t.events.Comments(storage.EventCommentDeleted, deletion.Removed, of.Now)
 	tally := sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{})
 	tally.AddComments(deletion.ByUser)
 	outcome.Counts, err = t.applyTally(tally, of.Marks(tally), nil, func(b *pgx.Batch) {

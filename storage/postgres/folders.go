@@ -45,7 +45,9 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 		case *taken:
 			return storage.ErrNameTaken
 		}
+		t.events.Folder(storage.EventFolderCreated, f.Key(), f.Created)
 		b = t.batch()
+		queueEvents(b, t.events)
 		b.Queue(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
 			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
 		return nameTaken(t.send(b))
@@ -129,7 +131,9 @@ func (s *Store) UpdateFolder(
 			return nil
 		}
 		f.Updated = storage.Micros(at)
+		t.events.Folder(storage.EventFolderUpdated, key, f.Updated)
 		b = t.batch()
+		queueEvents(b, t.events)
 		b.Queue(updateFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID,
 			f.Name, newKey, f.Description, f.Public, f.Updated)
 		return nameTaken(t.send(b))
@@ -153,7 +157,7 @@ func (s *Store) EmptyFolder(
 		if err != nil {
 			return err
 		}
-		if outcome, err = t.moveItems(key, moveTo, limit); err != nil {
+		if outcome, err = t.moveItems(key, moveTo, storage.Micros(at), limit); err != nil {
 			return err
 		}
 		outcome.Epoch = epoch
@@ -207,7 +211,7 @@ RETURNING biz, biz_id, version`
 
 // moveItems moves up to limit items of a folder whose owner is locked, and adjusts the
 // counts.
-func (t *tx) moveItems(key storage.FolderKey, moveTo string, limit int) (outcome storage.Outcome, err error) {
+func (t *tx) moveItems(key storage.FolderKey, moveTo string, at int64, limit int) (outcome storage.Outcome, err error) {
 	b := t.batch()
 	args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
 	b.Queue(takeItems, args...).Query(eachRow(func(row pgx.Rows) error {
@@ -225,6 +229,7 @@ func (t *tx) moveItems(key storage.FolderKey, moveTo string, limit int) (outcome
 		return outcome, err
 	}
 	slices.SortFunc(outcome.Applied, func(a, b storage.StateChange) int { return sqlstore.CompareSubjects(a.Subject, b.Subject) })
+	t.events.States(outcome.Applied, at)
 	outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{}), nil, nil)
 	return outcome, err
 }
@@ -265,6 +270,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		case items > 0:
 			return storage.ErrFolderNotEmpty // the deletion is rolled back
 		}
+		t.events.Folder(storage.EventFolderDeleted, key, storage.Micros(at))
 		return nil
 	})
 }

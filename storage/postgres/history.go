@@ -197,6 +197,7 @@ func (t *tx) clearReads(clearing storage.ReadsClear, limit int) (int, storage.Ou
 	if !slices.Equal(deleted.Rows, found.Rows) {
 		return 0, outcome, errReadRaced
 	}
+	t.events.Cleared(found, clearing.Until)
 	outcome.Counts, err = t.applyTally(found.Tally(), nil, nil)
 	return len(found.Rows), outcome, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ovation/storage"
 	"ovation/storage/mirror"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	MaxConns int
 	// Now is the clock; the default is time.Now.
 	Now func() time.Time
+	// Events switches on the log of events; by default, it is off.
+	Events storage.EventOptions
 	// Logger receives messages about retried transactions and hanging commits; the
 	// default is slog.Default().
 	Logger *slog.Logger
@@ -46,6 +49,7 @@ type Options struct {
 type Store struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
+	events  storage.EventOptions
 	logger  *slog.Logger
 	commits *commitTracker
 	clears  clearWaits
@@ -86,7 +90,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", describe(cfg.ConnConfig, nil), storageError(ctx, err, nil))
 	}
-	s := &Store{pool: pool, clears: make(clearWaits, maxClearWaits), now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
+	s := &Store{pool: pool, clears: make(clearWaits, maxClearWaits), now: options.Now, events: options.Events, logger: cmp.Or(options.Logger, slog.Default())}
 	s.commits = newCommitTracker(s.logger, max(1, int(cfg.MaxConns)/4))
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	if s.now == nil {

@@ -42,6 +42,7 @@ func (t *tx) addPast(comments []storage.PastComment) (writers map[storage.User]i
 		return nil, err
 	}
 	of.Decide(ids)
+	t.events.Comments(storage.EventCommented, of.Added, 0)
 	b = t.batch()
 	queueComments(b, of)
 	return of.CommentsByUser, t.send(b)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -72,10 +73,12 @@ func (t *tx) persist(messages []storage.Message, deleted sqlstore.DeletedSubject
 		return outcome, err
 	}
 	of := sqlstore.SplitByKind(received.Actions)
+	of.Events = t.events
 	of.HideReads(clears)
 	if outcome.Applied, err = t.apply(&of); err != nil {
 		return outcome, err
 	}
+	t.events.States(outcome.Applied, 0)
 	writers, err := t.addPast(received.Comments)
 	if err != nil {
 		return outcome, err
@@ -231,8 +234,8 @@ DELETE FROM request WHERE (tenant, user_id, request_id) IN (
     SELECT tenant, user_id, request_id FROM request
     WHERE at < ` + transactionTime + ` - $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// Prune deletes old message ids, old records of deleted folders and of clears, and old requests, in
-// transactions of bounded size.
+// Prune deletes old message ids, old records of deleted folders and of clears, old requests,
+// and old events, in transactions of bounded size.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
 		var n, requests int64
@@ -249,7 +252,8 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err 
 		}
 		total += n
 		if max(n, requests) < pruneBatch {
-			return total, nil
+			_, err := s.PruneEvents(ctx, cmp.Or(s.events.Keep, storage.EventsKeep))
+			return total, err
 		}
 	}
 }

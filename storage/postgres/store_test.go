@@ -73,13 +73,28 @@ func TestDatabase(t *testing.T) {
 	storagetest.RunDatabase(t, emptyDatabase)
 }
 
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	storagetest.RunEvents(t, func(t *testing.T) storagetest.Database {
+		t.Helper()
+		return databaseWith(t, logEvents)
+	})
+}
+
 func emptyDatabase(t *testing.T) storagetest.Database {
+	t.Helper()
+	return databaseWith(t, storage.EventOptions{})
+}
+
+func databaseWith(t *testing.T, events storage.EventOptions) storagetest.Database {
 	t.Helper()
 	at := postgrestest.Schema(t)
 	return storagetest.Database{
 		Open: func(t *testing.T) storage.Store {
 			t.Helper()
-			return openAt(t, noticingDeadlocks(t, at))
+			options := noticingDeadlocks(t, at)
+			options.Events = events
+			return openAt(t, options)
 		},
 		Edit: func(t *testing.T, sql string) {
 			t.Helper()

@@ -53,7 +53,9 @@ func (t *tx) declare(by sqlstore.Tally, declared []storage.Action) ([]storage.Ac
 	if err := t.send(b); err != nil {
 		return nil, err
 	}
-	return by.Declare(declared, rows), nil
+	changed := by.Declare(declared, rows)
+	t.events.Declared(changed, rows)
+	return changed, nil
 }
 
 // upsertAuthors inserts nothing, because all the rows exist. Unlike an UPDATE, it always

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ovation/storage/sqlstore"
 )
 
 const (
@@ -121,8 +123,11 @@ func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do 
 		return err
 	}
 	defer c.Release() // even after a panic: the pool closes a connection that is in a transaction
-	t := &tx{ctx: ctx, conn: c.Conn(), options: options}
+	t := &tx{ctx: ctx, conn: c.Conn(), options: options, events: sqlstore.NewEvents(s.events.Log)}
 	err = do(t)
+	if err == nil {
+		err = t.logEvents()
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -143,6 +148,7 @@ type tx struct {
 	options    pgx.TxOptions
 	limitLocks bool // for changeWithLockTimeout
 	begun      pgx.Tx
+	events     *sqlstore.Events // the events of the transaction; nil if none are logged
 }
 
 // batch returns a new batch of statements, to be passed to the method send. One round

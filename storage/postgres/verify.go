@@ -253,7 +253,7 @@ func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
 				if err := t.beginRepair(map[storage.User]int64{key.Owner: storage.Micros(s.now())}); err != nil {
 					return err
 				}
-				moved, err := t.moveItems(key, storage.DefaultFolderID, sqlstore.RepairBatch)
+				moved, err := t.moveItems(key, storage.DefaultFolderID, storage.Micros(s.now()), sqlstore.RepairBatch)
 				n = len(moved.Applied)
 				return err
 			})

@@ -184,6 +184,7 @@ func (t *tx) publish(p *sqlstore.Publication, outcome *storage.Outcome) (out sto
 		return out, err
 	}
 	v := p.Publish(id)
+	t.events.Video(storage.EventVideoPublished, v, v.Created)
 	b = t.batch()
 	raced := recordRequests(b, &p.RequestLog)
 	b.Queue(insertVideo, v.Author.Tenant, v.Number, v.Author.UserID, v.Title, v.File, v.Format, v.Bytes, v.Created, int64(storage.CoverEvery))
@@ -243,6 +244,7 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 		if err := t.send(b); err != nil {
 			return err
 		}
+		t.events.Video(storage.EventVideoDeleted, v, now)
 		subject, tally := key.Subject(), sqlstore.NewTally()
 		tally.Deleted[subject] = now
 		outcome.Counts, err = t.applyTally(tally, []storage.Action{sqlstore.Withdraw(subject, now)}, nil,

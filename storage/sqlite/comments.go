@@ -26,6 +26,7 @@ func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) 
 			return err
 		}
 		b.Decide(ids)
+		t.events.Comments(storage.EventCommented, b.Added, 0)
 		if err := t.writeComments(b, now); err != nil {
 			return err
 		}
@@ -188,9 +189,11 @@ func (s *Store) changeComment(
 		if err := t.comments(parent, func(_ int, c *storage.Comment) { e.Parent = c }); err != nil {
 			return err
 		}
+		before := *e.Comment
 		if changed, err := do(&e); err != nil || !changed {
 			return err
 		}
+		t.events.CommentChange(&before, e.Comment)
 		for _, c := range []*storage.Comment{e.Comment, e.Parent} {
 			if err := t.updateComment(c); err != nil {
 				return err

@@ -11,13 +11,25 @@ import (
 
 func TestStore(t *testing.T) { storagetest.Run(t, emptyDatabase) }
 
+func TestEvents(t *testing.T) {
+	storagetest.RunEvents(t, func(t *testing.T) storagetest.Database {
+		t.Helper()
+		return databaseWith(t, storage.EventOptions{Log: storagetest.LogEvents})
+	})
+}
+
 func emptyDatabase(t *testing.T) storagetest.Database {
+	t.Helper()
+	return databaseWith(t, storage.EventOptions{})
+}
+
+func databaseWith(t *testing.T, events storage.EventOptions) storagetest.Database {
 	t.Helper()
 	path := sqlitetest.NewFile(t)
 	return storagetest.Database{
 		Open: func(t *testing.T) storage.Store {
 			t.Helper()
-			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Events: events})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,6 +34,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 		if err := t.checkName(f.Key(), f.Name); err != nil {
 			return err
 		}
+		t.events.Folder(storage.EventFolderCreated, f.Key(), f.Created)
 		_, err := t.exec(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
 			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
 		return nameTaken(err)
@@ -70,6 +71,7 @@ func (s *Store) UpdateFolder(
 			}
 		}
 		f.Updated = storage.Micros(at)
+		t.events.Folder(storage.EventFolderUpdated, key, f.Updated)
 		_, err = t.exec(updateFolder, f.Name, newKey, f.Description, f.Public, f.Updated,
 			key.Owner.Tenant, key.Owner.UserID, key.FolderID)
 		return nameTaken(err)
@@ -119,6 +121,7 @@ func (s *Store) EmptyFolder(
 		if err != nil {
 			return err
 		}
+		t.events.States(outcome.Applied, storage.Micros(at))
 		if outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{}), nil, 1); err != nil {
 			return err
 		}
@@ -168,6 +171,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		case holds:
 			return storage.ErrFolderNotEmpty // the deletion is rolled back
 		}
+		t.events.Folder(storage.EventFolderDeleted, key, storage.Micros(at))
 		_, err = t.exec(insertDeleted, key.Owner.Tenant, key.Owner.UserID, key.FolderID, moveTo, storage.Micros(at))
 		return err
 	})

@@ -76,6 +76,7 @@ func (s *Store) ClearReads(ctx context.Context, clearing storage.ReadsClear, lim
 			return err
 		}
 		if len(found.Rows) > 0 {
+			t.events.Cleared(&found, clearing.Until)
 			first, last := found.Bounds()
 			if _, err := t.exec(deleteHistoryRows, clearing.User.Tenant, clearing.User.UserID, clearing.Until, first[0], first[1], last[0], last[1]); err != nil {
 				return err

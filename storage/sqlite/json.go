@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"strconv"
+
+	"ovation/storage/sqlstore"
 )
 
 // tuples builds a JSON array of arrays: the argument of a statement that takes many rows
@@ -18,7 +20,7 @@ func (r *tuples) add(texts []string, numbers ...int64) {
 	}
 	b = append(b, '[')
 	for _, s := range texts {
-		b = append(appendText(b, s), ',')
+		b = append(sqlstore.AppendText(b, s), ',')
 	}
 	for _, n := range numbers {
 		b = append(strconv.AppendInt(b, n, 10), ',')
@@ -34,22 +36,4 @@ func (r *tuples) json() string {
 	}
 	r.buf = append(r.buf, ']')
 	return string(r.buf)
-}
-
-// appendText appends s as a JSON string. Bytes that are not valid UTF-8 are kept, so that
-// different keys remain different.
-func appendText(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < ' ':
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			b = append(b, c)
-		}
-	}
-	return append(b, '"')
 }

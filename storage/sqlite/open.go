@@ -39,12 +39,15 @@ type Options struct {
 	Path string
 	// Now is the clock; the default is time.Now.
 	Now func() time.Time
+	// Events switches on the log of events; by default, it is off.
+	Events storage.EventOptions
 }
 
 // Store is a storage.Store in one SQLite file.
 type Store struct {
 	path     string
 	now      func() time.Time
+	events   storage.EventOptions
 	db       *sql.DB
 	writer   chan *conn // the one connection for writes
 	reader   chan *conn // connections for reads by key
@@ -82,6 +85,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s := &Store{
 		path:     path,
 		now:      options.Now,
+		events:   options.Events,
 		db:       db,
 		writer:   make(chan *conn, 1),
 		reader:   make(chan *conn, readers),

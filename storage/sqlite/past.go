@@ -29,6 +29,7 @@ func (t tx) addPast(comments []storage.PastComment, now int64) (writers map[stor
 		return nil, err
 	}
 	b.Decide(ids)
+	t.events.Comments(storage.EventCommented, b.Added, 0)
 	return b.CommentsByUser, t.writeComments(b, now)
 }
 

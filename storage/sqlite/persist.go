@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -96,6 +97,7 @@ func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipp
 // outcome include the counts of the subjects of skipped messages.
 func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now int64) error {
 	of := sqlstore.SplitByKind(received.Actions)
+	of.Events = t.events
 	changes, err := t.react(of.Reactions)
 	if err != nil {
 		return err
@@ -115,6 +117,7 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 		return err
 	}
 	outcome.Applied = slices.Concat(changes, moves, follows)
+	t.events.States(outcome.Applied, 0)
 	writers, err := t.addPast(received.Comments, now)
 	if err != nil {
 		return err
@@ -207,7 +210,8 @@ func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Me
 	return storage.Without(messages, expired), expired, nil
 }
 
-// Prune deletes old message ids, old records of deleted folders and of clears, and old requests.
+// Prune deletes old message ids, old records of deleted folders and of clears, old requests,
+// and old events.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
 	before := storage.Micros(s.now().Add(-age))
 	err = s.write(ctx, "prune the inbox", func(t tx) error {
@@ -223,5 +227,9 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err erro
 		_, err = t.exec(`DELETE FROM request WHERE at < ?`, storage.Micros(s.now().Add(-storage.RequestAge)))
 		return err
 	})
+	if err != nil {
+		return n, err
+	}
+	_, err = s.PruneEvents(ctx, cmp.Or(s.events.Keep, storage.EventsKeep))
 	return n, err
 }

@@ -73,6 +73,7 @@ func (t tx) declare(by sqlstore.Tally, actions []storage.Action) error {
 		return err
 	}
 	changed := by.Declare(actions, present)
+	t.events.Declared(changed, present)
 	for i := range changed {
 		a := &changed[i]
 		rows.add([]string{a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.Author}, a.Version, by.Deleted[a.Subject])

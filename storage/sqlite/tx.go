@@ -12,6 +12,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 // conn is a connection with its prepared statements. It is used by one goroutine at a
@@ -59,6 +60,8 @@ func (c *conn) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 type tx struct {
 	ctx context.Context
 	*conn
+
+	events *sqlstore.Events // the events of the transaction; nil if none are logged
 }
 
 // query runs a statement and calls the function row for each row of the result. The
@@ -119,7 +122,13 @@ func (s *Store) readWithTimeout(ctx context.Context, what string, on chan *conn,
 // write calls the function do with a transaction that holds the write lock, and commits
 // the transaction unless do returns an error.
 func (s *Store) write(ctx context.Context, what string, do func(tx) error) error {
-	return wrap(ctx, what, s.withConn(ctx, s.writer, "BEGIN IMMEDIATE", do))
+	return wrap(ctx, what, s.withConn(ctx, s.writer, "BEGIN IMMEDIATE", func(t tx) error {
+		t.events = sqlstore.NewEvents(s.events.Log)
+		if err := do(t); err != nil {
+			return err
+		}
+		return t.logEvents(storage.Micros(s.now()))
+	}))
 }
 
 func (s *Store) withConn(ctx context.Context, pool chan *conn, begin string, do func(tx) error) error {
@@ -155,7 +164,7 @@ func (s *Store) acquire() bool {
 func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
 	// The beginning and the end of the transaction must not be interrupted: the
 	// connection would remain in the transaction.
-	end := tx{context.WithoutCancel(ctx), c}
+	end := tx{ctx: context.WithoutCancel(ctx), conn: c}
 	if _, err := end.exec(begin); err != nil {
 		return err
 	}
@@ -165,7 +174,7 @@ func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
 			_, _ = end.exec("ROLLBACK") // fails if SQLite has rolled back by itself
 		}
 	}()
-	if err := do(tx{ctx, c}); err != nil {
+	if err := do(tx{ctx: ctx, conn: c}); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

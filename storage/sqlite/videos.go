@@ -154,6 +154,7 @@ func (t tx) publish(p *sqlstore.Publication, now int64) (*storage.Video, error) 
 		return nil, err
 	}
 	v := p.Publish(id)
+	t.events.Video(storage.EventVideoPublished, v, v.Created)
 	_, err = t.exec(insertVideo, v.Author.Tenant, v.Number, v.Author.UserID, v.Title, v.File, v.Format, v.Bytes,
 		v.Created+storage.CoverEvery, v.Created)
 	if err != nil {
@@ -187,6 +188,7 @@ func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion,
 			return err
 		}
 		now, tally := storage.Micros(s.now()), sqlstore.NewTally()
+		t.events.Video(storage.EventVideoDeleted, v, now)
 		subject := key.Subject()
 		tally.Deleted[subject] = now
 		if err := t.queueDeleted([]storage.Subject{subject}, now); err != nil {

@@ -184,6 +184,7 @@ type DeleteComments struct {
 	// Delete fills in the following fields, which the store writes.
 	Changed []*storage.Comment // in the order of CompareComments
 	Gone    []storage.Subject  // the deleted comments as subjects
+	Removed []*storage.Comment // copies of the deleted comments, as they were before
 	ByUser  map[storage.User]int64
 }
 
@@ -197,6 +198,8 @@ func (d *DeleteComments) Delete(candidates []*storage.Comment) {
 			continue
 		}
 		d.ByUser[c.User]--
+		before := *c
+		d.Removed = append(d.Removed, &before)
 		e := CommentEdit{Comment: c, Parent: d.Comments[c.ParentKey()], Counts: d.Counts[c.Subject]}
 		e.remove(d.Now)
 		d.Counts[c.Subject] = e.Counts

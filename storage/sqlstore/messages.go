@@ -91,11 +91,13 @@ type ByKind struct {
 	// NewReaders holds the subject of each element of Reads by a user who had not read
 	// that subject before. It is set when the reads are written.
 	NewReaders []storage.Subject
+	Events     *Events // receives the reads when they are written
 }
 
 // AddReadRow notes the number of times that is stored for an element of Reads, now that
 // it is written. If that is the number that was added, the row is new.
 func (of *ByKind) AddReadRow(written *storage.Action, stored int64) {
+	of.Events.read(written, stored)
 	if stored == written.Times && !written.User.Anonymous() {
 		of.NewReaders = append(of.NewReaders, written.Subject)
 	}

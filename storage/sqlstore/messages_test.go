@@ -20,7 +20,9 @@ func TestSplitByKindLosesNoKind(t *testing.T) {
 	}
 	split, n := reflect.ValueOf(sqlstore.SplitByKind(actions)), 0
 	for _, field := range split.Fields() {
-		n += field.Len()
+		if field.Kind() == reflect.Slice {
+			n += field.Len()
+		}
 	}
 	if n != len(actions) {
 		t.Errorf("SplitByKind keeps %d of %d actions of one kind each, want all", n, len(actions))
