@@ -51,6 +51,12 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 			[]string{"2 × collect"},
 			[5]int64{0, 0, 0, 2, 0},
 		},
+		{
+			"like_record.tsv", "--map user_like --biz-column biz_id --subject obj_id --event like_type --events 0=like,1=dislike --time update_time", exitBadRows,
+			`2 like "7" article "42" 2026-01-31T12:00:00Z`,
+			[]string{"1 × like", "1 × dislike", `line 4: column "update_time": time "NULL" is neither`},
+			[5]int64{0, 1, 1, 0, 0},
+		},
 		{"hasura.csv", "--map hasura", 0, `3 like "bob" post "p1" 2026-01-31T12:00:00Z`, []string{"3 × like", "1 × clear"}, [5]int64{0, 2, 0, 0, 0}},
 		{"postgraphile.json", "--map postgraphile --biz article", exitBadRows, `1 like "1" article "9007199254740993"`, []string{"2 × like", "line 10, item 3: "}, [5]int64{0, 2, 0, 0, 0}},
 		{
@@ -111,6 +117,34 @@ func TestExportsOfOthersAreImported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTablesAreImportedBesideRunningNodes imports the tables of the classic design into the
+// database of a node that has their subjects in its caches.
+func TestTablesAreImportedBesideRunningNodes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	node := s.start(t, "serve")
+	type counts struct {
+		ReadCount, LikeCount, CollectCount int64
+		Freshness                          string
+	}
+	shown := func() counts {
+		var reply struct{ Interactive counts }
+		must(t, node.graphQL("alice", `{ interactive(biz: "article", bizId: "1") { readCount likeCount collectCount freshness } }`, &reply))
+		return reply.Interactive
+	}
+	if got, want := shown(), (counts{Freshness: "LIVE"}); got != want {
+		t.Fatalf("the node shows %+v before the import, want %+v", got, want)
+	}
+	call(t, s.getenv("OVATION_REDIS_URL", ""), "import", "--map=interactive", sample("interactive.csv")).want(t, exitUsage, "set OVATION_REDIS_URL")
+	s.run(t, "import", "--map=user_like_biz", sample("user_like_biz.csv")).want(t, exitBadRows, "5 × like", "bad           3")
+	s.run(t, "import", "--map=user_collection_biz", sample("user_collection_biz.tsv")).want(t, 0, "3 × collect")
+	for _, added := range []string{"127 reads added", "; 0 reads added"} {
+		s.run(t, "import", "--map=interactive", sample("interactive.csv")).want(t, exitBadRows, added, "collect       3 in the table, 3 in the database", `line 4: video "2": like is 3 in the table, 1 in the database`)
+	}
+	eventually(t, "the node shows what was imported", func() bool { return shown() == counts{120, 2, 2, "LIVE"} })
+	s.run(t, "verify").want(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
 // TestHelpNamesEveryMapping checks that the help of --map lists the built-in mappings, and
